@@ -1,0 +1,1 @@
+//! Streams compressed radio-spot archives into a columnar table.

@@ -1,0 +1,1 @@
+//! What this machine is, what it can do, what a run used.

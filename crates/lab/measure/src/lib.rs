@@ -1,0 +1,1 @@
+//! Load schedules, latency recorders and steady state.

@@ -1,0 +1,324 @@
+//! The types of `run.json` and `samples.ndjson`. Changing them means a new [`SCHEMA_VERSION`],
+//! a migration and a fixture of the old form.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version that this program writes; a newer one is refused by name.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One execution of a suite: what was planned, on what, with what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Always `dyno-run`, so that a stray JSON file is not taken for a record.
+    pub magic: String,
+    /// See [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// UTC start, RFC 3339 with seconds.
+    pub started_at: String,
+    /// UTC end; absent while the run goes on and after a crash, which marks it incomplete.
+    pub finished_at: Option<String>,
+    /// What was going to be run, fixed before the first sample.
+    pub plan: Plan,
+    /// The machine it ran on.
+    pub machine: Machine,
+    /// What that machine can do, measured in this run or taken from a named earlier one.
+    pub limits: Vec<Limit>,
+    /// The program that ran it.
+    pub program: Program,
+    /// Every system of the plan with its version, `dyno` first.
+    pub systems: Vec<SystemVersion>,
+    /// A command run beside every sample (`--beside`), absent when idle.
+    pub beside: Option<String>,
+}
+
+/// How much of a suite was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Size {
+    /// Tiny inputs, in tests: proves that the suite runs, measures nothing.
+    Tiny,
+    /// Minutes.
+    Quick,
+    /// The figures that are published.
+    Full,
+}
+
+/// The cells of a suite and how often each is run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The suite's name: its file name without `.toml`.
+    pub suite: String,
+    /// A heading for the report.
+    pub title: String,
+    /// What the suite is meant to tell, in a few sentences (Markdown).
+    pub purpose: String,
+    /// The seed document whose tables this suite makes again, when there is one.
+    pub seed_document: Option<String>,
+    /// Which of the suite's sizes.
+    pub size: Size,
+    /// Seeds the order of invocations.
+    pub order_seed: u64,
+    /// The cases, in the order of the file.
+    pub cases: Vec<CasePlan>,
+    /// Tables that the report prints, in order.
+    pub tables: Vec<Table>,
+}
+
+/// One case: a workload with its parameters, run on one or more systems.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CasePlan {
+    /// Kebab-case and stable, for example `load-gz-2`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// The rig's workload, for example `ingest-load`.
+    pub workload: String,
+    /// What the workload is given; the same for every system.
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// `dyno` and the peers taking part.
+    pub systems: Vec<String>,
+    /// The metric that ranks systems, for example `throughput`.
+    pub metric: String,
+    /// Its unit, for example `rows/s`.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// Invocations per system.
+    pub repeats: u32,
+    /// Whether a second, identical `dyno` arm runs too, for the noise band.
+    pub control: bool,
+    /// A child that runs longer is killed and reported as a hang.
+    pub time_limit_s: f64,
+    /// The number of units of work that every answer must report, when it is known beforehand.
+    pub expected_count: Option<u64>,
+    /// Names the limit that bounds the metric (see [`Limit::name`]).
+    pub limit: Option<String>,
+    /// Multiplies the limit's value into the metric's unit (bytes per row, for example, inverted).
+    pub limit_per_unit: Option<f64>,
+    /// What the seed document printed for this case, on its machine.
+    pub seed_figure: Option<SeedFigure>,
+    /// What a reader may conclude from the case and what not (Markdown).
+    pub analysis: String,
+    /// For a case of a sweep: the axis value, so that the report can plot it (`rows` = 1e6).
+    pub axis: Option<(String, f64)>,
+    /// Number of requests in flight in a closed loop, for Little's law; absent otherwise.
+    pub in_flight: Option<f64>,
+    /// The offered rate of an open loop in units per second; absent otherwise.
+    pub offered_rate: Option<f64>,
+}
+
+/// Which direction of a metric is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Rates.
+    Higher,
+    /// Times, bytes.
+    Lower,
+}
+
+/// A figure printed in a seed document, in the metric's unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeedFigure {
+    /// The number as printed there.
+    pub value: f64,
+    /// Where it came from: machine, scale, and what is known to be wrong with it.
+    pub note: String,
+}
+
+/// A table of the report: rows are cases on systems, columns are named below.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Heading.
+    pub title: String,
+    /// Column names, out of: `system`, `throughput`, `time`, `cpu`, `peak-rss`, `share-of-limit`,
+    /// `ratio`, `bottleneck`, `verdict`, `spread`, `seed`, or any metric or fact of the samples.
+    pub columns: Vec<String>,
+    /// Rows; one without a system stands for every system of its case.
+    pub rows: Vec<TableRow>,
+    /// Whether rows are sorted by the ranking metric, the best first.
+    pub ranked: bool,
+}
+
+/// A row of a [`Table`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TableRow {
+    /// First cell.
+    pub label: String,
+    /// The case shown.
+    pub case: String,
+    /// The system shown; all of the case's systems when absent.
+    pub system: Option<String>,
+}
+
+/// One invocation: one child process, start to end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Case name.
+    pub case: String,
+    /// `dyno` or a peer's name.
+    pub system: String,
+    /// Which of the two arms for `dyno`.
+    pub arm: Arm,
+    /// The randomised block this belongs to; one block holds one invocation of each system.
+    pub block: u32,
+    /// Position inside the block, from 0.
+    pub position: u32,
+    /// Seconds since the run started.
+    pub at_s: f64,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Wall seconds of the child, start to exit.
+    pub wall_s: f64,
+    /// What the workload computed; compared before anything was timed, and again here.
+    pub answer: Option<Answer>,
+    /// Metric name to value: `throughput`, `latency-p50`, `time`...
+    pub metrics: BTreeMap<String, f64>,
+    /// Facts about this invocation for people: `bottleneck`, `detail`...
+    pub facts: BTreeMap<String, String>,
+    /// Inner repetitions of the ranking metric in one process; samples of this run only.
+    pub windows: Vec<f64>,
+    /// What the child used.
+    pub usage: Usage,
+    /// File name of its latency histogram log, when it made one.
+    pub histogram: Option<String>,
+}
+
+/// The arm of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arm {
+    /// The system itself.
+    Main,
+    /// The same program again, to show what this machine calls a difference.
+    Control,
+}
+
+/// What became of an invocation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "reason")]
+pub enum Outcome {
+    /// It ended well and its answer was the expected one.
+    Done,
+    /// It ended badly, or its answer was wrong; the reason says which.
+    Failed(String),
+    /// It was killed at its time limit.
+    Hung(String),
+}
+
+/// The answer of a workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Units of work done: rows loaded, messages consumed.
+    pub count: u64,
+    /// Order-independent checksum of the result, as the workload defines it.
+    pub checksum: String,
+}
+
+/// What one child process used. `None` means that it could not be read, never zero.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// CPU seconds in user mode.
+    pub user_s: Option<f64>,
+    /// CPU seconds in the kernel.
+    pub system_s: Option<f64>,
+    /// Peak resident bytes.
+    pub peak_rss_bytes: Option<u64>,
+    /// Page faults without I/O.
+    pub minor_faults: Option<u64>,
+    /// Page faults with I/O.
+    pub major_faults: Option<u64>,
+    /// Context switches that the process asked for by waiting.
+    pub voluntary_switches: Option<u64>,
+    /// Context switches that it was made to do.
+    pub involuntary_switches: Option<u64>,
+    /// Bytes passed to read-like calls.
+    pub read_bytes: Option<u64>,
+    /// Bytes passed to write-like calls.
+    pub written_bytes: Option<u64>,
+    /// Bytes that really reached the storage layer.
+    pub storage_written_bytes: Option<u64>,
+    /// Share of the machine's time that a hypervisor took away meanwhile, 0 to 1.
+    pub steal: Option<f64>,
+    /// CPU cores kept busy by other processes meanwhile.
+    pub other_cores: Option<f64>,
+    /// One-minute load average at the start.
+    pub load: Option<f64>,
+}
+
+/// What the machine is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Hash of the facts that must agree for two runs to be compared without a mark.
+    pub fingerprint: String,
+    /// Facts in reading order: (name, value), for example `("cpu", "AMD EPYC 9354")`.
+    pub facts: Vec<(String, String)>,
+    /// What `doctor` found.
+    pub checks: Vec<MachineCheck>,
+}
+
+/// One finding of `doctor`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineCheck {
+    /// Short kebab-case name: `governor`, `steal`.
+    pub name: String,
+    /// `good`, `spoils` (it will spoil a measurement) or `unknown`.
+    pub state: String,
+    /// What was seen.
+    pub seen: String,
+    /// What it costs a measurement.
+    pub cost: String,
+    /// How to mend it; empty when good.
+    pub mend: String,
+}
+
+/// What the machine can do: one measured ceiling.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Stable kebab-case name: `copy-1`, `scan-all`, `inflate-1`, `disk-write-1mib`, `fsync`.
+    pub name: String,
+    /// Median.
+    pub value: f64,
+    /// Unit: `B/s`, `ops/s`, `ns`.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// Repetitions.
+    pub n: u32,
+    /// Lowest repetition.
+    pub low: f64,
+    /// Highest repetition.
+    pub high: f64,
+    /// How it was measured, in a sentence.
+    pub method: String,
+    /// The independent tool's value in the same unit, when one ran (`igzip`, `fio`, `dd`).
+    pub independent: Option<(String, f64)>,
+    /// UTC time of measurement.
+    pub measured_at: String,
+}
+
+/// The program that made a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Package version.
+    pub version: String,
+    /// Hash of the executable's bytes.
+    pub hash: String,
+    /// Git revision at build time, `unknown` outside a checkout; `+` appended when dirty.
+    pub git_revision: String,
+    /// `release` or `debug`: figures of a debug build are marked.
+    pub profile: String,
+}
+
+/// A system of the plan and its version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemVersion {
+    /// `dyno` or the peer's name.
+    pub name: String,
+    /// As the system itself reports it.
+    pub version: String,
+    /// Why it took no part, when it did not.
+    pub missing: Option<String>,
+}

@@ -1,0 +1,1 @@
+//! Figures, lint and reports made from a record.

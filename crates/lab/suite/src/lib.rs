@@ -1,0 +1,1 @@
+//! Suites: definition, plan, order, peers, verification, runner.

@@ -1,0 +1,1 @@
+//! Inflate, checksums and page codecs.

@@ -1,0 +1,1 @@
+//! Columns of values or codes into Parquet pages.

@@ -1,0 +1,1 @@
+//! Sinks and sources for bytes.

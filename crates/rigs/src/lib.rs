@@ -1,0 +1,1 @@
+//! Bolts each engine to the lab.
