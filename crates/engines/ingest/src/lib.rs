@@ -8,7 +8,9 @@
 
 pub mod contract;
 mod error;
+pub mod load;
 pub mod scan;
+pub mod source;
 pub mod table;
 
 pub use error::{Error, Result};
