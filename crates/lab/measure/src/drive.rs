@@ -39,9 +39,9 @@ pub struct DriveOptions<'a> {
 /// Longest wait between two looks at the stop flag.
 const WAIT_MAX_NS: u64 = 50_000_000;
 
-/// Runs operations until the end asked for. `make(thread)` gives each thread its operation, which is
-/// called with a number that rises by one per call of that thread. All threads are ready before the
-/// clock of the run starts.
+/// Runs operations until the end asked for. `make(thread)` gives each thread its operation, which
+/// is called with a number that rises by one per call of that thread. All threads are ready before
+/// the clock of the run starts.
 ///
 /// # Errors
 /// On options without meaning, or when an operation panics. An operation that fails is counted.

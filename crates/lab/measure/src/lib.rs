@@ -1,9 +1,9 @@
 //! Puts load on something and records how long each operation took.
 //!
 //! What it is: a [`Clock`] handed in, a [`Schedule`] of intended starts, [`drive`], which runs an
-//! operation under a schedule on some threads, a [`Recorder`] of latencies counted from the intended
-//! start (and, beside it, from the actual one), and a test for the steady part of a run. What it is
-//! not: a client of anything; the operation is a closure.
+//! operation under a schedule on some threads, a [`Recorder`] of latencies counted from the
+//! intended start (and, beside it, from the actual one), and a test for the steady part of a run.
+//! What it is not: a client of anything; the operation is a closure.
 //!
 //! Latency counted from the actual start forgets the operations that a stall kept from starting
 //! (coordinated omission, named by Gil Tene). Both are kept, so that the difference can be shown.

@@ -60,7 +60,8 @@ impl LoadOutcome {
     }
 
     /// Whether the generator kept up. It did not when more than 1% of the arrivals were skipped or
-    /// never sent, or when threads that stood ready started more than 1 ms late at the 99th percentile.
+    /// never sent, or when threads that stood ready started more than 1 ms late at the 99th
+    /// percentile.
     pub fn generator(&self) -> GeneratorVerdict {
         let Some(rate_per_s) = self.schedule.rate_per_s() else {
             return GeneratorVerdict::NoRate;

@@ -31,8 +31,9 @@ impl Schedule {
         }
     }
 
-    /// The arrivals of one of `threads` threads, from `start_ns` on. With a constant rate the threads
-    /// take turns; with Poisson each runs its own process of an even share, whose sum is Poisson again.
+    /// The arrivals of one of `threads` threads, from `start_ns` on. With a constant rate the
+    /// threads take turns; with Poisson each runs its own process of an even share, whose sum is
+    /// Poisson again.
     ///
     /// # Errors
     /// On a rate that is not above zero, or no threads.
