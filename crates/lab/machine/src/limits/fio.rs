@@ -21,8 +21,8 @@ pub(super) struct Job {
     pub millis: u64,
 }
 
-/// Length of the windows that fio's spread is taken over.
-const WINDOW_MS: u64 = 200;
+/// Length of the windows that fio's spread is taken over; it takes no shorter ones.
+const WINDOW_MS: u64 = 250;
 
 /// Bytes per second: the mean of the run, with its slowest and fastest window.
 pub(super) fn bytes_per_s(path: &Path, job: &Job) -> Result<Tool, String> {

@@ -23,7 +23,7 @@ pub(super) fn rate(setting: &Setting<'_>) -> Result<Measured, MachineError> {
         depth: 1,
         direct: false,
         sync_each: true,
-        millis: setting.pick(200, 1_000, 3_000),
+        millis: setting.pick(200, 1_600, 3_000),
     };
     let tool = fio::bytes_per_s(&path, &job).map(|mut tool| {
         tool.samples
