@@ -128,7 +128,7 @@ fn a_newer_version_and_a_stray_file_are_refused_by_name() {
     assert!(
         broken
             .to_string()
-            .contains("line 11: not a run: invalid value"),
+            .contains("line 12: not a run: invalid value"),
         "{broken}"
     );
 
