@@ -70,9 +70,13 @@ pub fn share_text(share: f64) -> String {
     }
 }
 
-/// Ranges are short: both ends in the unit of the greater.
+/// A range, the unit once where both ends have the same: `6.06 .. 6.16 M rows/s`.
 pub(crate) fn range_text(low: f64, high: f64, unit: &str) -> String {
-    format!("{} .. {}", quantity(low, unit), quantity(high, unit))
+    let (low, high) = (quantity(low, unit), quantity(high, unit));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((bare, a)), Some((_, b))) if a == b => format!("{bare} .. {high}"),
+        _ => format!("{low} .. {high}"),
+    }
 }
 
 /// `value` of a unit of time in seconds; nothing when the unit is not one.
@@ -113,8 +117,9 @@ fn scale<'a>(value: f64, prefixes: &[&'a str]) -> (f64, &'a str) {
 /// Three significant digits, no exponent; whole numbers of up to three digits as they are.
 fn significant(value: f64) -> String {
     let size = value.abs();
-    if value.fract() == 0.0 && size < 1000.0 {
-        return format!("{value}");
+    // A product such as 25e-9 x 1e9 is whole but for the last bit.
+    if size < 999.5 && (value - value.round()).abs() <= size * 1e-12 {
+        return format!("{}", value.round());
     }
     match size {
         _ if size >= 99.95 => format!("{value:.0}"),
@@ -147,6 +152,11 @@ mod tests {
         ] {
             assert_eq!(quantity(value, unit), expected, "{value} {unit}");
         }
+        assert_eq!(
+            range_text(6.06e6, 6.16e6, "rows/s"),
+            "6.06 .. 6.16 M rows/s"
+        );
+        assert_eq!(range_text(0.9996e-3, 2.0, "s"), "1.00 ms .. 2 s");
         assert_eq!(share_text(0.523), "52%");
         assert_eq!(share_text(0.0123), "1.2%");
     }

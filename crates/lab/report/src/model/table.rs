@@ -109,7 +109,7 @@ fn ranking_figure<'a>(report: &'a Report, case: &str, system: &str) -> Option<&'
 
 fn head(column: &str) -> String {
     match column {
-        "ratio" => "dyno ÷ it".to_owned(),
+        "ratio" => "dyno ÷ peer".to_owned(),
         "share-of-limit" => "of limit".to_owned(),
         "seed" => "seed document".to_owned(),
         "peak-rss" => "peak memory".to_owned(),

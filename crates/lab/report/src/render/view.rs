@@ -7,7 +7,7 @@ use super::plots::Plots;
 use crate::headline::{Headline, headline};
 use crate::lint::Finding;
 use crate::model::{CaseReport, Figure, FilledTable, Report, best_known, spread_text};
-use crate::units::{quantity, range_text, ratio_text, share_text};
+use crate::units::{number, quantity, range_text, ratio_text, share_text};
 
 /// Rows of the raw table, about 500 bytes each; the record has all.
 const RAW_ROWS_MAX: usize = 600;
@@ -66,10 +66,14 @@ struct FigureRow {
     median: String,
     range: String,
     spread: String,
-    ratio: String,
-    verdict: String,
-    reason: String,
+    ratios: Vec<RatioText>,
     loud: bool,
+}
+
+#[derive(Serialize)]
+struct RatioText {
+    text: String,
+    reason: String,
 }
 
 #[derive(Serialize)]
@@ -217,10 +221,6 @@ fn case_view(report: &Report, case: &CaseReport) -> CaseView {
 }
 
 fn figure_row(figure: &Figure) -> FigureRow {
-    let best = figure
-        .ratio_to
-        .iter()
-        .min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
     let median = quantity(figure.median, &figure.unit);
     FigureRow {
         system: figure.system.clone(),
@@ -234,21 +234,20 @@ fn figure_row(figure: &Figure) -> FigureRow {
             None => "n = 1".to_owned(),
         },
         spread: spread_text(figure),
-        ratio: figure
+        ratios: figure
             .ratio_to
             .iter()
-            .map(|(peer, ratio)| {
-                format!(
-                    "{} {peer} ({} .. {})",
+            .map(|(peer, ratio)| RatioText {
+                text: format!(
+                    "{} {peer} ({} .. {}), {}",
                     ratio_text(ratio.ratio),
-                    ratio_text(ratio.low),
-                    ratio_text(ratio.high)
-                )
+                    number(ratio.low),
+                    number(ratio.high),
+                    ratio.verdict
+                ),
+                reason: ratio.reason.clone(),
             })
-            .collect::<Vec<_>>()
-            .join("; "),
-        verdict: best.map_or(String::new(), |(_, ratio)| ratio.verdict.to_owned()),
-        reason: best.map_or(String::new(), |(_, ratio)| ratio.reason.clone()),
+            .collect(),
         loud: figure.n == 1,
     }
 }
