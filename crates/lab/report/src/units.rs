@@ -59,7 +59,10 @@ pub fn number(value: f64) -> String {
 
 /// A ratio: `4.21×`.
 pub fn ratio_text(ratio: f64) -> String {
-    format!("{}×", significant(ratio))
+    match ratio {
+        _ if !(0.995..9.995).contains(&ratio) => format!("{}×", significant(ratio)),
+        _ => format!("{ratio:.2}×"),
+    }
 }
 
 /// A share: `52%`.

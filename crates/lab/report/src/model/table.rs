@@ -150,7 +150,7 @@ fn cell(column: &str, report: &Report, samples: &[Sample], case: &str, system: &
         "verdict" => match deciding_ratio(report, case, system) {
             Some((_, ratio)) => Cell {
                 title: ratio.reason.clone(),
-                ..Cell::text(ratio.verdict)
+                ..Cell::text(verdict_text(ratio.verdict, system))
             },
             None => Cell::none("no peer ran in the same block"),
         },
@@ -227,6 +227,14 @@ pub(crate) fn deciding_ratio<'a>(
         peer => ratios.get_key_value(peer),
     };
     found.map(|(peer, ratio)| (peer.as_str(), ratio))
+}
+
+/// On a peer's row the verdict is still on ours, so it says whose it is.
+fn verdict_text(verdict: &str, system: &str) -> String {
+    match verdict {
+        "faster" | "slower" if system != OURS => format!("{OURS} {verdict}"),
+        _ => verdict.to_owned(),
+    }
 }
 
 fn ratio_cell(peer: &str, ratio: &Ratio, system: &str) -> Cell {
