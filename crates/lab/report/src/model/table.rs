@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::OURS;
 use super::figure::{Figure, Ratio, group, one_value};
 use super::report::Report;
-use crate::units::{quantity, range_text, ratio_text, share_text};
+use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
 
 /// A table with its cells as text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -243,9 +243,8 @@ fn ratio_cell(peer: &str, ratio: &Ratio, system: &str) -> Cell {
         _ => ratio_text(ratio.ratio),
     };
     let title = format!(
-        "dyno against {peer}: {} .. {} over {} blocks; above 1, dyno is better",
-        ratio_text(ratio.low),
-        ratio_text(ratio.high),
+        "dyno against {peer}: {} over {} blocks; above 1, dyno is better",
+        ratio_range(ratio.low, ratio.high),
         ratio.blocks
     );
     Cell::number(text, title)
