@@ -1,1 +1,3 @@
 //! Streams compressed radio-spot archives into a columnar table.
+
+pub mod generate;
