@@ -181,12 +181,14 @@ impl Generator {
     fn plan<'a>(&self, world: &'a World, first_month: u32, index: u32) -> MonthPlan<'a> {
         let months = u64::from(self.months);
         let rows = self.rows / months + u64::from(u64::from(index) < self.rows % months);
-        let ids_a_month = IDS_A_MONTH.max(2 * (self.rows / months + 1));
+        // One id in six is left out, so a quarter more than rows is enough.
+        let ids_a_month = IDS_A_MONTH.max((self.rows / months + 1) * 5 / 4);
+        let first_id = 1 + u64::from(first_month) * IDS_A_MONTH + u64::from(index) * ids_a_month;
         MonthPlan {
             world,
             seed: self.seed,
             month: self.start.plus(index),
-            first_id: 1 + u64::from(first_month + index) * ids_a_month,
+            first_id,
             rows,
             quirks: self.quirks,
             form: self.form,

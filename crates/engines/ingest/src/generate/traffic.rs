@@ -17,7 +17,7 @@ const SLOT_S: u32 = 120;
 /// Rows of a slot when the month is not full: about half of what 2023 had.
 const ROWS_PER_SLOT: u64 = 1500;
 /// How often a transmission is heard on average.
-const HEARD: f64 = 4.0;
+const HEARD: f64 = 4.6;
 /// Odds that a receiver which uploaded one band uploads another before its turn ends.
 const ANOTHER_BAND: f64 = 0.35;
 /// Odds that a batch goes on for one more decode.
@@ -119,9 +119,11 @@ impl<'w> Traffic<'w> {
 
     /// Draws the senders that are on the air, band by band.
     fn start_slot(&mut self, rows: u64) {
+        // A fuller slot has more receivers, not more senders.
+        let senders_for = rows.min(ROWS_PER_SLOT);
         for (band, on_air) in BANDS.iter().zip(&mut self.on_air) {
             on_air.clear();
-            let wanted = (rows as f64 * band.share / HEARD).ceil() as usize + 2;
+            let wanted = (senders_for as f64 * band.share / HEARD).ceil() as usize + 2;
             for _ in 0..wanted {
                 let sender = self.world.sender_odds.draw(&mut self.random);
                 if on_air.iter().any(|other| other.sender == sender) {
