@@ -228,7 +228,7 @@ fn a_stopped_generator_leaves_no_half_file() {
     let stopped = generator.write(folder.path(), 1, &|_| ControlFlow::Break(()));
     assert_eq!(
         stopped.unwrap_err().to_string(),
-        "stopped before all months were written"
+        "stopped on request; archives already committed stay"
     );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -238,7 +238,8 @@ fn senseless_requests_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |generator: Generator| {
         let refused = generator.write(folder.path(), 1, &|_| ControlFlow::Continue(()));
-        refused.unwrap_err().to_string()
+        let text = refused.unwrap_err().to_string();
+        text.split_once(": ").unwrap().1.to_owned()
     };
     let base = Generator::default();
     let text = refused(Generator {
@@ -248,30 +249,21 @@ fn senseless_requests_are_refused_by_name() {
         },
         ..base.clone()
     });
-    assert_eq!(
-        text,
-        "cannot generate: 2007-01 is not a month from 2008-03 to 2100"
-    );
+    assert_eq!(text, "2007-01 is not a month from 2008-03 to 2100");
     let text = refused(Generator {
         months: 0,
         ..base.clone()
     });
-    assert_eq!(
-        text,
-        "cannot generate: 0 months asked for; 1 to 600 are possible"
-    );
+    assert_eq!(text, "0 months asked for; 1 to 600 are possible");
     let text = refused(Generator {
         quirks: 1.5,
         ..base.clone()
     });
-    assert_eq!(
-        text,
-        "cannot generate: a quirk rate of 1.5 is not between 0 and 1"
-    );
+    assert_eq!(text, "a quirk rate of 1.5 is not between 0 and 1");
     let text = refused(Generator {
         rows: 1,
         months: 2,
         ..base
     });
-    assert_eq!(text, "cannot generate: 1 rows do not fill 2 months");
+    assert_eq!(text, "1 rows do not fill 2 months");
 }

@@ -17,7 +17,6 @@ mod station;
 mod traffic;
 
 use std::fs;
-use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -28,6 +27,7 @@ pub use archive::Form;
 pub use calendar::Month;
 pub use planted::{ExpectedRow, Outcome, Planted};
 
+use crate::{Error, Result};
 use month::{MonthDone, MonthPlan};
 use station::World;
 
@@ -85,41 +85,25 @@ pub struct Summary {
     pub files: Vec<PathBuf>,
 }
 
-/// Why nothing, or not everything, was written. Finished months stay; an unfinished one leaves no
-/// file behind.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The request makes no sense.
-    #[error("cannot generate: {0}")]
-    Request(String),
-    /// A file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// Its final name.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The progress callback asked to stop.
-    #[error("stopped before all months were written")]
-    Stopped,
-}
-
 impl Generator {
     /// Writes the archives into `folder`, which is made when missing, with `workers` threads (0 counts
     /// as 1), a month each. `progress` is told how many more rows are done, from any thread, and may
     /// answer `Break` to stop.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a request that makes no sense, [`Error::Io`], [`Error::Stopped`]. Finished
+    /// months stay; an unfinished one leaves no file behind.
     pub fn write(
         &self,
         folder: &Path,
         workers: usize,
         progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
-    ) -> Result<Summary, Error> {
-        let first_month = self.check()?;
-        fs::create_dir_all(folder).map_err(|source| Error::Write {
+    ) -> Result<Summary> {
+        let first_month = self.check().map_err(|reason| Error::Refused {
             path: folder.to_owned(),
-            source,
+            reason,
         })?;
+        fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
         let world = World::new(self.seed);
         let next = AtomicU32::new(0);
         let stop = AtomicBool::new(false);
@@ -146,23 +130,22 @@ impl Generator {
         self.sum_up(results.into_inner().unwrap_or_else(|e| e.into_inner()))
     }
 
-    /// Refuses what cannot be done; returns the number of the first month since the archive began.
-    fn check(&self) -> Result<u32, Error> {
-        let refuse = |text: String| Err(Error::Request(text));
+    /// The number of the first month since the archive began, or why the request makes no sense.
+    fn check(&self) -> std::result::Result<u32, String> {
         if self.months == 0 || self.months > 600 {
-            return refuse(format!(
+            return Err(format!(
                 "{} months asked for; 1 to 600 are possible",
                 self.months
             ));
         }
         if self.rows < u64::from(self.months) {
-            return refuse(format!(
+            return Err(format!(
                 "{} rows do not fill {} months",
                 self.rows, self.months
             ));
         }
         if !(0.0..=1.0).contains(&self.quirks) {
-            return refuse(format!(
+            return Err(format!(
                 "a quirk rate of {} is not between 0 and 1",
                 self.quirks
             ));
@@ -171,11 +154,7 @@ impl Generator {
         self.start
             .since_first()
             .filter(|_| self.start.plus(self.months - 1).since_first().is_some())
-            .ok_or_else(|| {
-                Error::Request(format!(
-                    "{year:04}-{month:02} is not a month from 2008-03 to 2100"
-                ))
-            })
+            .ok_or_else(|| format!("{year:04}-{month:02} is not a month from 2008-03 to 2100"))
     }
 
     fn plan<'a>(&self, world: &'a World, first_month: u32, index: u32) -> MonthPlan<'a> {
@@ -195,7 +174,7 @@ impl Generator {
         }
     }
 
-    fn sum_up(&self, mut results: Vec<(u32, Result<MonthDone, Error>)>) -> Result<Summary, Error> {
+    fn sum_up(&self, mut results: Vec<(u32, Result<MonthDone>)>) -> Result<Summary> {
         results.sort_by_key(|(index, _)| *index);
         let mut summary = Summary {
             rows: self.rows,

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use super::archive::{ArchiveFile, Form};
 use super::calendar::Month;
+use super::line;
 use super::planted::{ExpectedRow, Outcome, Planted};
 use super::quirk::{LONG_LINE, QUIRKS, plant};
 use super::random::Random;
 use super::station::World;
 use super::traffic::{Spot, Traffic};
-use super::{Error, line};
+use crate::{Error, Result};
 
 /// Over-long lines in a month at most: each has 70 kB, and a few prove the point.
 const LONG_LINES: u32 = 3;
@@ -120,7 +121,7 @@ struct MonthWriter<'a> {
 }
 
 impl MonthWriter<'_> {
-    fn row(&mut self, spot: &Spot<'_>) -> Result<(), Error> {
+    fn row(&mut self, spot: &Spot<'_>) -> Result<()> {
         let start = self.text.len();
         line::append(&mut self.text, spot);
         self.lines += self
@@ -154,7 +155,7 @@ impl MonthWriter<'_> {
     }
 
     /// Hands the first `count` bytes of text to the file.
-    fn drain(&mut self, count: usize) -> Result<(), Error> {
+    fn drain(&mut self, count: usize) -> Result<()> {
         let written = self.file.write_all(&self.text[..count]);
         written.map_err(|source| self.failed(source))?;
         self.bytes += count as u64;
@@ -162,7 +163,7 @@ impl MonthWriter<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<MonthDone, Error> {
+    fn finish(mut self) -> Result<MonthDone> {
         self.drain(self.text.len())?;
         let gzip = self.plan.form == Form::Gzip;
         let trailer = if self.plan.quirks > 0.0 && gzip {
@@ -170,10 +171,7 @@ impl MonthWriter<'_> {
         } else {
             b""
         };
-        let in_file = |source| Error::Write {
-            path: self.path.to_owned(),
-            source,
-        };
+        let in_file = |source| Error::io("write", self.path, source);
         let size = self.file.finish(self.path, trailer).map_err(in_file)?;
         let mut list = self.planter.list;
         if !trailer.is_empty() {
@@ -197,10 +195,7 @@ impl MonthWriter<'_> {
     }
 
     fn failed(&self, source: io::Error) -> Error {
-        Error::Write {
-            path: self.path.to_owned(),
-            source,
-        }
+        Error::io("write", self.path, source)
     }
 }
 
@@ -209,13 +204,10 @@ pub(super) fn write(
     plan: &MonthPlan<'_>,
     folder: &Path,
     progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
-) -> Result<MonthDone, Error> {
+) -> Result<MonthDone> {
     let name = format!("wsprspots-{:04}-{:02}", plan.month.year, plan.month.month);
     let path = folder.join(format!("{name}.{}", plan.form.suffix()));
-    let in_file = |source: io::Error| Error::Write {
-        path: path.clone(),
-        source,
-    };
+    let in_file = |source: io::Error| Error::io("write", &path, source);
     let mut writer = MonthWriter {
         plan,
         progress,
@@ -246,11 +238,8 @@ fn member_boundaries(plan: &MonthPlan<'_>) -> VecDeque<u64> {
 
 /// Writes the list beside the archive; without quirks, an older list there would no longer be true
 /// and goes.
-fn write_list(path: &Path, list: &[Planted]) -> Result<(), Error> {
-    let in_file = |source: io::Error| Error::Write {
-        path: path.to_owned(),
-        source,
-    };
+fn write_list(path: &Path, list: &[Planted]) -> Result<()> {
+    let in_file = |source: io::Error| Error::io("write", path, source);
     if list.is_empty() {
         return match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(in_file(error)),

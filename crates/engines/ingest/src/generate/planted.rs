@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::line::stored_hz;
 use super::traffic::Spot;
+use crate::contract::{FIELDS, MODE, band_of};
 
 /// One planted oddity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,24 +72,25 @@ pub struct ExpectedRow {
 impl ExpectedRow {
     /// The row of an ordinary line.
     pub(super) fn of(spot: &Spot<'_>) -> ExpectedRow {
+        let frequency = stored_hz(spot);
         ExpectedRow {
             id: spot.id,
             timestamp: spot.time_s,
             reporter: spot.receiver.call.to_string(),
             reporter_grid: spot.receiver.place.grid.to_string(),
             snr: spot.snr_db,
-            frequency: stored_hz(spot),
+            frequency,
             callsign: spot.sender.call.to_string(),
             grid: spot.sender.place.grid.to_string(),
             power: spot.sender.power_dbm,
             drift: spot.drift_hz,
             distance: spot.path.distance_km,
             azimuth: spot.path.azimuth_deg,
-            band: spot.band.code,
-            mode: "WSPR".to_owned(),
+            band: band_of(frequency),
+            mode: MODE.to_owned(),
             version: spot.version.to_owned(),
             code: spot.code,
-            column_count: 15,
+            column_count: FIELDS as u8,
         }
     }
 }
