@@ -9,6 +9,7 @@
 pub mod contract;
 mod error;
 pub mod generate;
+pub mod scan;
 pub mod table;
 
 pub use error::{Error, Result};
