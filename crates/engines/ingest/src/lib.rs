@@ -8,6 +8,8 @@
 
 pub mod contract;
 mod error;
+
+pub mod generate;
 pub mod load;
 pub mod scan;
 pub mod source;
