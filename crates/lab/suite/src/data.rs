@@ -9,7 +9,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use twox_hash::XxHash3_64;
+use twox_hash::XxHash3_128;
 
 use crate::clock::Clock;
 use crate::estimate::Estimate;
@@ -75,8 +75,8 @@ impl Preparer {
                     .map(|(_, dir)| dir.display().to_string())
                     .collect();
                 let identity = json!([data.workload, data.params, system, version, inputs]);
-                let hash = XxHash3_64::oneshot(identity.to_string().as_bytes());
-                let dir = root.join(format!("{}-{system}-{hash:016x}", data.name));
+                let hash = XxHash3_128::oneshot(identity.to_string().as_bytes());
+                let dir = root.join(format!("{}-{system}-{hash:032x}", data.name));
                 preparer.dirs.insert((data.name.clone(), system.clone()), dir);
             }
         }
@@ -156,7 +156,7 @@ impl Preparer {
             fs::remove_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
         }
         fs::create_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
-        let dirs: &DataDirs = &|name| self.dir(name, &system.name).map(Path::to_path_buf);
+        let dirs: &DataDirs<'_> = &|name| self.dir(name, &system.name).map(Path::to_path_buf);
         let params = invoke::resolve(&data.params, dirs).map_err(|e| fail(data, &system.name, e))?;
         let invocation = invoke::invocation(
             system,

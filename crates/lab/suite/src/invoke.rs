@@ -14,7 +14,7 @@ use crate::system::System;
 use crate::Error;
 
 /// Where `${data.NAME}` lies for one system.
-pub(crate) type DataDirs = dyn Fn(&str) -> Option<PathBuf>;
+pub(crate) type DataDirs<'a> = dyn Fn(&str) -> Option<PathBuf> + 'a;
 
 /// Builds the invocation of a workload on a system.
 pub(crate) fn invocation(
@@ -45,7 +45,7 @@ pub(crate) fn invocation(
 /// The reason, when a pattern matches nothing or its directory cannot be read.
 pub(crate) fn resolve(
     params: &BTreeMap<String, Value>,
-    dirs: &DataDirs,
+    dirs: &DataDirs<'_>,
 ) -> Result<BTreeMap<String, Value>, String> {
     params
         .iter()
@@ -53,7 +53,7 @@ pub(crate) fn resolve(
         .collect()
 }
 
-fn resolve_value(value: &Value, dirs: &DataDirs) -> Result<Value, String> {
+fn resolve_value(value: &Value, dirs: &DataDirs<'_>) -> Result<Value, String> {
     match value {
         Value::String(text) if text.contains("${data.") => {
             let path = resolve_text(text, dirs)?;
@@ -69,7 +69,7 @@ fn resolve_value(value: &Value, dirs: &DataDirs) -> Result<Value, String> {
     }
 }
 
-fn resolve_text(text: &str, dirs: &DataDirs) -> Result<String, String> {
+fn resolve_text(text: &str, dirs: &DataDirs<'_>) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${data.") {

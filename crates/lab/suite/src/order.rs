@@ -19,7 +19,7 @@ pub struct Slot {
 pub fn blocks(seed: u64, case: &str, systems: usize, control: bool, repeats: u32) -> Vec<Vec<Slot>> {
     // A case's order depends on its name and not on its place, so that adding a case to a suite
     // leaves the others' order as it was.
-    let mut random = SplitMix(seed ^ twox_hash::XxHash3_64::oneshot(case.as_bytes()));
+    let mut random = SplitMix(seed ^ twox_hash::XxHash3_128::oneshot(case.as_bytes()) as u64);
     let mut slots: Vec<Slot> = (0..systems)
         .map(|system| Slot {
             system,

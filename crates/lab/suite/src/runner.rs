@@ -167,13 +167,14 @@ impl Runner<'_> {
         let begun_s = self.clock.elapsed_s();
         for index in 0..self.cases.len() {
             let case = self.cases[index].clone();
-            let Some((agreed, able)) = self.verify(index, &case)? else {
-                self.started += samples_of(&case);
-                continue;
-            };
+            let verified = self.verify(index, &case)?;
             if self.summary.stopped {
                 break;
             }
+            let Some((agreed, able)) = verified else {
+                self.started += samples_of(&case);
+                continue;
+            };
             self.time(index, &case, &agreed, able, begun_s)?;
             if self.summary.stopped {
                 break;
@@ -281,10 +282,7 @@ impl Runner<'_> {
         able: Vec<bool>,
         begun_s: f64,
     ) -> Result<(), Error> {
-        let mut beside = match &self.beside_command {
-            Some(command) => Some(Beside::start(command)?),
-            None => None,
-        };
+        let mut beside = self.beside_command.as_deref().map(Beside::start);
         let mut failures: Vec<u32> = able
             .iter()
             .map(|able| if *able { 0 } else { FAILURES_MAX })
@@ -399,7 +397,7 @@ impl Runner<'_> {
             return Ok(Err(format!("{name} is not among the systems of this run")));
         };
         let preparer = &self.preparer;
-        let dirs: &DataDirs = &|data| preparer.dir(data, name).map(|dir| dir.to_path_buf());
+        let dirs: &DataDirs<'_> = &|data| preparer.dir(data, name).map(|dir| dir.to_path_buf());
         let params = match invoke::resolve(&case.params, dirs) {
             Ok(params) => params,
             Err(reason) => return Ok(Err(reason)),
@@ -412,9 +410,6 @@ impl Runner<'_> {
             scratch.path(),
             case.time_limit_s,
         );
-        if self.stop.asked() {
-            self.summary.stopped = true;
-        }
         self.executor.execute(&invocation, &self.stop).map(Ok)
     }
 
