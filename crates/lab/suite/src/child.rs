@@ -4,9 +4,9 @@ use std::process::Command;
 
 use dyno_machine::{ChildLimits, run_child};
 
+use crate::Error;
 use crate::executor::{Ended, Executor, Exit, Invocation};
 use crate::stop::Stop;
-use crate::Error;
 
 /// Starts each invocation as a process of its own, in its own process group, so that a kill at
 /// the time limit takes its children too and Ctrl-C reaches the runner alone.
@@ -69,9 +69,17 @@ mod tests {
 
     #[test]
     fn a_child_reads_its_request_and_answers() {
-        let ended = run("cat; echo; echo bad >&2; exit 3", Duration::from_secs(20), &Stop::default());
+        let ended = run(
+            "cat; echo; echo bad >&2; exit 3",
+            Duration::from_secs(20),
+            &Stop::default(),
+        );
         assert_eq!(ended.exit, Exit::Code(3));
-        assert!(ended.stdout.contains("\"workload\":\"version\""), "{}", ended.stdout);
+        assert!(
+            ended.stdout.contains("\"workload\":\"version\""),
+            "{}",
+            ended.stdout
+        );
         assert_eq!(ended.stderr, "bad\n");
     }
 
@@ -82,6 +90,9 @@ mod tests {
         assert_eq!(ended.exit, Exit::TimedOut);
         let stop = Stop::default();
         stop.ask();
-        assert_eq!(run(hang, Duration::from_secs(20), &stop).exit, Exit::Stopped);
+        assert_eq!(
+            run(hang, Duration::from_secs(20), &stop).exit,
+            Exit::Stopped
+        );
     }
 }

@@ -70,14 +70,18 @@ impl Preparer {
                     .map(|((name, _), dir)| (name, dir))
                     .filter(|(name, _)| {
                         let reference = format!("${{data.{name}}}");
-                        data.params.values().any(|v| v.to_string().contains(&reference))
+                        data.params
+                            .values()
+                            .any(|v| v.to_string().contains(&reference))
                     })
                     .map(|(_, dir)| dir.display().to_string())
                     .collect();
                 let identity = json!([data.workload, data.params, system, version, inputs]);
                 let hash = XxHash3_128::oneshot(identity.to_string().as_bytes());
                 let dir = root.join(format!("{}-{system}-{hash:032x}", data.name));
-                preparer.dirs.insert((data.name.clone(), system.clone()), dir);
+                preparer
+                    .dirs
+                    .insert((data.name.clone(), system.clone()), dir);
             }
         }
         preparer
@@ -93,7 +97,10 @@ impl Preparer {
         self.dirs
             .get(&(name.to_string(), system.to_string()))
             .or_else(|| {
-                let data = self.data.iter().find(|d| d.name == name && d.by != "each")?;
+                let data = self
+                    .data
+                    .iter()
+                    .find(|d| d.name == name && d.by != "each")?;
                 self.dirs.get(&(name.to_string(), data.by.clone()))
             })
             .map(PathBuf::as_path)
@@ -130,7 +137,11 @@ impl Preparer {
                     name: &data.name,
                     system: name,
                     reused,
-                    wall_s: if reused { 0.0 } else { clock.elapsed_s() - begun_s },
+                    wall_s: if reused {
+                        0.0
+                    } else {
+                        clock.elapsed_s() - begun_s
+                    },
                 });
             }
         }
@@ -157,7 +168,8 @@ impl Preparer {
         }
         fs::create_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
         let dirs: &DataDirs<'_> = &|name| self.dir(name, &system.name).map(Path::to_path_buf);
-        let params = invoke::resolve(&data.params, dirs).map_err(|e| fail(data, &system.name, e))?;
+        let params =
+            invoke::resolve(&data.params, dirs).map_err(|e| fail(data, &system.name, e))?;
         let invocation = invoke::invocation(
             system,
             &data.workload,

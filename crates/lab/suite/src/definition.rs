@@ -243,7 +243,9 @@ impl Definition {
         let name = case.name.get_ref();
         let fail = |reason: String| Err(self.error_at(&case.name, reason));
         if case.analysis.trim().is_empty() {
-            return fail(format!("case `{name}` has no analysis of what its figure means"));
+            return fail(format!(
+                "case `{name}` has no analysis of what its figure means"
+            ));
         }
         match (&case.expected_count, &case.no_expected_count) {
             (None, None) => fail(format!(
@@ -331,12 +333,27 @@ estimate = { units_per_s = { other = 1e6 } }
     #[test]
     fn mistakes_name_file_and_line() {
         check("repeats = 3", "repeat = 3", 18, "unknown field `repeat`");
-        check("better = \"higher\"", "better = \"more\"", 17, "unknown variant");
+        check(
+            "better = \"higher\"",
+            "better = \"more\"",
+            17,
+            "unknown variant",
+        );
         check("\"load-gz-1\"", "\"Load_gz\"", 12, "kebab-case");
         check("analysis = \"A\"", "analysis = \" \"", 12, "no analysis");
         check("expected_count = 10", "", 12, "no_expected_count");
-        check("time_limit_s = 5", "time_limit_s = 0", 12, "nothing can meet");
-        check("[sizes.full]\nbudget_s = 10", "[sizes.full]", 1, "size `full` states no budget_s");
+        check(
+            "time_limit_s = 5",
+            "time_limit_s = 0",
+            12,
+            "nothing can meet",
+        );
+        check(
+            "[sizes.full]\nbudget_s = 10",
+            "[sizes.full]",
+            1,
+            "size `full` states no budget_s",
+        );
         check("title = \"T\"", "title = T", 2, "");
     }
 }

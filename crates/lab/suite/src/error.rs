@@ -53,7 +53,9 @@ pub enum Error {
         reason: String,
     },
     /// The machine is too small for the plan; take a smaller size.
-    #[error("this machine cannot hold the run: {0}; take a smaller size, such as --quick or --tiny")]
+    #[error(
+        "this machine cannot hold the run: {0}; take a smaller size, such as --quick or --tiny"
+    )]
     TooBig(String),
     /// A peer could not be installed or does not answer as declared.
     #[error("peer {name}: {reason}")]

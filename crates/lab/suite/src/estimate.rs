@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dyno_record::CasePlan;
 
-use crate::plan::{Planned, samples_of};
 use crate::Error;
+use crate::plan::{Planned, samples_of};
 
 /// What the suite's file says about one case or data section, with its numbers filled in.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,11 +171,23 @@ mod tests {
             disk_bytes: disk,
             memory_bytes: memory,
         };
-        assert!(needs.check(&room(Some(12_000_000_000), Some(3_000_000_000))).is_ok());
+        assert!(
+            needs
+                .check(&room(Some(12_000_000_000), Some(3_000_000_000)))
+                .is_ok()
+        );
         assert!(needs.check(&room(None, None)).is_ok());
-        let e = needs.check(&room(Some(5_000_000_000), None)).expect_err("disk");
-        assert!(e.to_string().contains("11.0 GB of disk and 5.0 GB are free"), "{e}");
-        let e = needs.check(&room(None, Some(1_000_000_000))).expect_err("memory");
+        let e = needs
+            .check(&room(Some(5_000_000_000), None))
+            .expect_err("disk");
+        assert!(
+            e.to_string()
+                .contains("11.0 GB of disk and 5.0 GB are free"),
+            "{e}"
+        );
+        let e = needs
+            .check(&room(None, Some(1_000_000_000)))
+            .expect_err("memory");
         assert!(e.to_string().contains("2.0 GB of memory and 1.0 GB"), "{e}");
     }
 

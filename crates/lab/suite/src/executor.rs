@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use dyno_record::Usage;
 
+use crate::Error;
 use crate::protocol::Request;
 use crate::stop::Stop;
-use crate::Error;
 
 /// Everything needed to start one child.
 #[derive(Debug, Clone, PartialEq)]

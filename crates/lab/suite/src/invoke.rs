@@ -8,10 +8,10 @@ use std::time::Duration;
 use dyno_record::{Answer, CasePlan, Outcome};
 use serde_json::Value;
 
+use crate::Error;
 use crate::executor::{Ended, Exit, Invocation};
 use crate::protocol::{self, Phase, Reply, Request};
 use crate::system::System;
-use crate::Error;
 
 /// Where `${data.NAME}` lies for one system.
 pub(crate) type DataDirs<'a> = dyn Fn(&str) -> Option<PathBuf> + 'a;
@@ -92,7 +92,10 @@ fn matching(pattern: &Path) -> Result<Vec<String>, String> {
     let dir = pattern.parent().unwrap_or(Path::new("."));
     let name = pattern.file_name().unwrap_or_default().to_string_lossy();
     let Some((before, after)) = name.split_once('*') else {
-        return Err(format!("`{}`: `*` belongs into the file's name", pattern.display()));
+        return Err(format!(
+            "`{}`: `*` belongs into the file's name",
+            pattern.display()
+        ));
     };
     let entries = fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let mut files = Vec::new();
@@ -166,7 +169,10 @@ pub(crate) fn wrong_answer(
     if let Some(expected) = case.expected_count
         && answer.count != expected
     {
-        return Some(format!("it counted {} and {expected} was expected", answer.count));
+        return Some(format!(
+            "it counted {} and {expected} was expected",
+            answer.count
+        ));
     }
     match agreed {
         Some(agreed) if agreed != answer => Some(format!(
@@ -200,7 +206,10 @@ mod tests {
         let params = |text: &str| BTreeMap::from([("files".to_string(), Value::from(text))]);
         let got = resolve(&params("${data.archive}/*.csv.gz"), &dirs).expect("two files");
         let at = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
-        assert_eq!(got["files"], serde_json::json!([at("a.csv.gz"), at("b.csv.gz")]));
+        assert_eq!(
+            got["files"],
+            serde_json::json!([at("a.csv.gz"), at("b.csv.gz")])
+        );
         let got = resolve(&params("${data.archive}"), &dirs).expect("the directory");
         assert_eq!(got["files"], dir.path().to_string_lossy().into_owned());
         let e = resolve(&params("${data.archive}/*.zip"), &dirs).expect_err("none");

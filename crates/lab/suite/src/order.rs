@@ -16,7 +16,13 @@ pub struct Slot {
 }
 
 /// The blocks of a case: `repeats` of them, each with `systems` slots and one for the control.
-pub fn blocks(seed: u64, case: &str, systems: usize, control: bool, repeats: u32) -> Vec<Vec<Slot>> {
+pub fn blocks(
+    seed: u64,
+    case: &str,
+    systems: usize,
+    control: bool,
+    repeats: u32,
+) -> Vec<Vec<Slot>> {
     // A case's order depends on its name and not on its place, so that adding a case to a suite
     // leaves the others' order as it was.
     let mut random = SplitMix(seed ^ twox_hash::XxHash3_128::oneshot(case.as_bytes()) as u64);

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::Error;
 use crate::definition::line_at;
 use crate::executor::{Executor, Exit, Invocation};
 use crate::protocol::{self, Request, VersionReply};
 use crate::stop::Stop;
 use crate::system::System;
-use crate::Error;
 
 /// How long a peer may take to say its version: a large library on a cold disk.
 const VERSION_LIMIT: Duration = Duration::from_secs(120);
@@ -173,7 +173,10 @@ impl Catalogue {
             }
         }
         let venv = home.join("venv");
-        step(peer, Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        step(
+            peer,
+            Command::new("python3").args(["-m", "venv"]).arg(&venv),
+        )?;
         let mut pip = Command::new(venv.join("bin/python"));
         pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
         pip.arg("--disable-pip-version-check").args(&peer.install);
@@ -211,7 +214,12 @@ impl Catalogue {
     ///
     /// # Errors
     /// [`Error::Peer`] when it is missing, does not answer or is another version.
-    pub fn verify(&self, peer: &Peer, executor: &mut dyn Executor, stop: &Stop) -> Result<(), Error> {
+    pub fn verify(
+        &self,
+        peer: &Peer,
+        executor: &mut dyn Executor,
+        stop: &Stop,
+    ) -> Result<(), Error> {
         let system = self.system(peer);
         let fail = |reason: String| Error::Peer {
             name: peer.name.clone(),
@@ -313,17 +321,28 @@ homepage = "-"
         let verify = |peers: &Catalogue| peers.verify(&peer, &mut ChildExecutor, &Stop::default());
         verify(&peers).expect("the declared version");
         let e = verify(&catalogue(root.path(), "echo '{\"version\":\"1.1\"}'")).expect_err("other");
-        assert!(e.to_string().contains("says that it is 1.1 and 1.0 is declared"), "{e}");
+        assert!(
+            e.to_string()
+                .contains("says that it is 1.1 and 1.0 is declared"),
+            "{e}"
+        );
         let e = verify(&catalogue(root.path(), "echo no >&2; exit 4")).expect_err("fails");
         assert!(e.to_string().contains("no"), "{e}");
-        assert!(peers.peer("duckdb").expect_err("unknown").to_string().contains("shell"));
+        assert!(
+            peers
+                .peer("duckdb")
+                .expect_err("unknown")
+                .to_string()
+                .contains("shell")
+        );
     }
 
     #[test]
     fn a_wrong_file_is_refused_with_its_line() {
         let root = tempfile::tempdir().expect("a directory");
         let text = SHELL.replace("licence", "license");
-        let e = Catalogue::built_in(&[("shell.toml", &text)], root.path()).expect_err("unknown key");
+        let e =
+            Catalogue::built_in(&[("shell.toml", &text)], root.path()).expect_err("unknown key");
         assert!(e.to_string().starts_with("peers/shell.toml:9: "), "{e}");
     }
 }

@@ -129,7 +129,10 @@ impl Planned {
             let systems: Vec<String> = match self.data[index].by.as_str() {
                 "each" => {
                     let mut seen = BTreeSet::new();
-                    users.into_iter().filter(|s| seen.insert(s.clone())).collect()
+                    users
+                        .into_iter()
+                        .filter(|s| seen.insert(s.clone()))
+                        .collect()
                 }
                 _ if users.is_empty() => Vec::new(),
                 one => vec![one.to_string()],
@@ -223,7 +226,9 @@ impl Expander<'_> {
         };
         let repeats = count("repeats", &scope.apply(&def.repeats)?)?;
         if repeats == 0 || repeats > 1_000 {
-            return Err(format!("repeats is {repeats}, which is not between 1 and 1000"));
+            return Err(format!(
+                "repeats is {repeats}, which is not between 1 and 1000"
+            ));
         }
         Ok(CasePlan {
             name: scope.text(def.name.get_ref())?,
@@ -243,7 +248,9 @@ impl Expander<'_> {
             seed_figure: def.seed_figure.clone(),
             analysis: match &def.no_expected_count {
                 None => def.analysis.trim().to_string(),
-                Some(reason) => format!("{}\n\nNo count is expected: {reason}", def.analysis.trim()),
+                Some(reason) => {
+                    format!("{}\n\nNo count is expected: {reason}", def.analysis.trim())
+                }
             },
             axis: point.map(|p| (p.name.clone(), p.value)),
             in_flight: def.in_flight,
@@ -259,7 +266,9 @@ impl Expander<'_> {
         params
             .iter()
             .map(|(key, value)| {
-                let value = scope.apply(value).map_err(|e| format!("param {key}: {e}"))?;
+                let value = scope
+                    .apply(value)
+                    .map_err(|e| format!("param {key}: {e}"))?;
                 let json = serde_json::to_value(&value)
                     .map_err(|e| format!("param {key} is no JSON value: {e}"))?;
                 Ok((key.clone(), json))
@@ -472,7 +481,12 @@ ranked = false
         let data: Vec<(&str, Vec<&str>)> = planned
             .data
             .iter()
-            .map(|d| (d.name.as_str(), d.systems.iter().map(String::as_str).collect()))
+            .map(|d| {
+                (
+                    d.name.as_str(),
+                    d.systems.iter().map(String::as_str).collect(),
+                )
+            })
             .collect();
         assert_eq!(
             data,
@@ -483,9 +497,16 @@ ranked = false
                 ("db", vec!["dyno", "other"]),
             ]
         );
-        assert_eq!(planned.plan.cases[2].params["files"], "${data.rows-1e3}/*.gz");
+        assert_eq!(
+            planned.plan.cases[2].params["files"],
+            "${data.rows-1e3}/*.gz"
+        );
         assert_eq!(planned.plan.cases[3].axis, Some(("rows".into(), 25_000.0)));
-        assert_eq!(planned.plan.tables[0].rows.len(), 1, "the absent peer's row goes");
+        assert_eq!(
+            planned.plan.tables[0].rows.len(),
+            1,
+            "the absent peer's row goes"
+        );
     }
 
     #[test]
@@ -495,10 +516,26 @@ ranked = false
             let e = planned(&SUITE.replace(from, to), &[]).expect_err("must be refused");
             assert!(e.to_string().contains(reason), "{e}");
         };
-        check("${data.archive}/*.gz\", w", "${data.arhive}/*.gz\", w", "`arhive`");
+        check(
+            "${data.archive}/*.gz\", w",
+            "${data.arhive}/*.gz\", w",
+            "`arhive`",
+        );
         check("repeats = 4", "repeats = 0", "not between 1 and 1000");
-        check("expected_count = \"${axis}\"", "expected_count = \"${size.row}\"", "no `row`");
-        check("case = \"load\", system = \"dyno\"", "case = \"laod\", system = \"dyno\"", "`laod`");
-        check("units_per_s = { other = 100 }", "units_per_s = { other = 0 }", "of other is 0");
+        check(
+            "expected_count = \"${axis}\"",
+            "expected_count = \"${size.row}\"",
+            "no `row`",
+        );
+        check(
+            "case = \"load\", system = \"dyno\"",
+            "case = \"laod\", system = \"dyno\"",
+            "`laod`",
+        );
+        check(
+            "units_per_s = { other = 100 }",
+            "units_per_s = { other = 0 }",
+            "of other is 0",
+        );
     }
 }

@@ -112,6 +112,10 @@ mod tests {
     fn noise_is_refused_with_what_was_seen() {
         let e = parse_last_line::<Reply>("Segmentation fault").expect_err("not JSON");
         assert!(e.contains("Segmentation fault"), "{e}");
-        assert!(parse_last_line::<Reply>("\n\n").expect_err("empty").contains("no answer"));
+        assert!(
+            parse_last_line::<Reply>("\n\n")
+                .expect_err("empty")
+                .contains("no answer")
+        );
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use dyno_record::{Answer, Arm, CasePlan, Outcome, RunDir, Sample, Usage};
 
+use crate::Error;
 use crate::beside::Beside;
 use crate::clock::Clock;
 use crate::data::Preparer;
@@ -18,7 +19,6 @@ use crate::scratch::Scratch;
 use crate::stop::Stop;
 use crate::system::System;
 use crate::verify::{Verdict, Verified, compare};
-use crate::Error;
 
 /// After this many failed or hung invocations of a case, a system is not started in it again: ten
 /// hangs at a limit of two minutes would cost more than they tell.
@@ -192,7 +192,10 @@ impl Runner<'_> {
     ) -> Result<Option<(Answer, Vec<bool>)>, Error> {
         let mut verified = Vec::new();
         for (position, name) in case.systems.iter().enumerate() {
-            self.observer.event(&Event::Verifying { case: &case.name, system: name });
+            self.observer.event(&Event::Verifying {
+                case: &case.name,
+                system: name,
+            });
             let place = self.place(0, position, Arm::Main);
             let ended = self.invoke(case, name, Phase::Verify)?;
             let (ended, reply, outcome) = match ended {
@@ -267,7 +270,10 @@ impl Runner<'_> {
                     sample.answer = Some(answer.clone());
                     self.record.append(&sample)?;
                 }
-                self.fail(case, format!("answers disagree, nothing is timed: {reason}"));
+                self.fail(
+                    case,
+                    format!("answers disagree, nothing is timed: {reason}"),
+                );
                 Ok(None)
             }
         }
@@ -311,7 +317,12 @@ impl Runner<'_> {
                     self.summary.stopped = true;
                     return Ok(());
                 };
-                if let Some(told) = beside.as_mut().map(Beside::keep_alive).transpose()?.flatten() {
+                if let Some(told) = beside
+                    .as_mut()
+                    .map(Beside::keep_alive)
+                    .transpose()?
+                    .flatten()
+                {
                     sample.facts.insert("beside".to_string(), told);
                 }
                 self.keep(case, &sample)?;
@@ -338,7 +349,12 @@ impl Runner<'_> {
             Ok(ended) => ended,
             Err(reason) => {
                 scratch.remove()?;
-                return Ok(Some(failed_sample(case, system, place, Outcome::Failed(reason))));
+                return Ok(Some(failed_sample(
+                    case,
+                    system,
+                    place,
+                    Outcome::Failed(reason),
+                )));
             }
         };
         if ended.exit == Exit::Stopped {
@@ -356,10 +372,7 @@ impl Runner<'_> {
                 sample.outcome = Outcome::Failed(reason);
             }
             if let Some(log) = &reply.histogram {
-                let name = format!(
-                    "{}-{system}-{}-{}",
-                    case.name, place.block, place.position
-                );
+                let name = format!("{}-{system}-{}-{}", case.name, place.block, place.position);
                 let file = invoke::keep_histogram(log, self.record.path(), &name)?;
                 sample.histogram = Some(file);
             }
@@ -414,8 +427,15 @@ impl Runner<'_> {
     }
 
     fn scratch(&self, case: &CasePlan, system: &str, phase: Phase) -> Result<Scratch, Error> {
-        let phase = if phase == Phase::Verify { "verify" } else { "measure" };
-        Scratch::fresh(&self.scratch_root, &format!("{}-{system}-{phase}", case.name))
+        let phase = if phase == Phase::Verify {
+            "verify"
+        } else {
+            "measure"
+        };
+        Scratch::fresh(
+            &self.scratch_root,
+            &format!("{}-{system}-{phase}", case.name),
+        )
     }
 
     fn place(&self, block: u32, position: usize, arm: Arm) -> Place {

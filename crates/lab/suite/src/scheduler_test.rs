@@ -8,8 +8,8 @@ use std::rc::Rc;
 use dyno_record::{Machine, Outcome, Program, Run, RunDir, SCHEMA_VERSION, Size, StoredRun, Usage};
 use insta::assert_snapshot;
 
-use crate::*;
 use crate::protocol::Phase;
+use crate::*;
 
 const SUITE: &str = r#"
 title = "Loads"
@@ -106,7 +106,11 @@ fn ended(exit: Exit, stdout: &str, wall_s: f64) -> Ended {
         exit,
         wall_s,
         stdout: stdout.to_string(),
-        stderr: if exit == Exit::Code(0) { String::new() } else { "it broke\n".into() },
+        stderr: if exit == Exit::Code(0) {
+            String::new()
+        } else {
+            "it broke\n".into()
+        },
         usage: Usage::default(),
     }
 }
@@ -161,8 +165,13 @@ fn run_suite(text: &str, script: &Script) -> Ran {
             "  kept {} {:?} {}.{} {:?}",
             sample.system, sample.arm, sample.block, sample.position, sample.outcome
         )),
-        Event::Verified { case, count, systems } => {
-            told.borrow_mut().push(format!("  {systems} agree on {count} in {case}"));
+        Event::Verified {
+            case,
+            count,
+            systems,
+        } => {
+            told.borrow_mut()
+                .push(format!("  {systems} agree on {count} in {case}"));
         }
         Event::BudgetSpent { left, .. } => told.borrow_mut().push(format!("  budget: {left} left")),
         Event::Stopped => told.borrow_mut().push("  stopped".to_string()),
@@ -223,7 +232,9 @@ fn outcomes(stored: &StoredRun) -> BTreeMap<String, usize> {
             Outcome::Failed(_) => "failed",
             Outcome::Hung(_) => "hung",
         };
-        *counts.entry(format!("{} {kind}", sample.system)).or_default() += 1;
+        *counts
+            .entry(format!("{} {kind}", sample.system))
+            .or_default() += 1;
     }
     counts
 }
@@ -255,11 +266,16 @@ fn a_wrong_answer_before_timing_fails_the_case_and_only_it() {
 
 #[test]
 fn a_wrong_answer_while_timing_is_no_sample() {
-    let ran = run_suite(SUITE, &|number, _, _| answer(if number == 5 { "bad" } else { "abc" }));
+    let ran = run_suite(SUITE, &|number, _, _| {
+        answer(if number == 5 { "bad" } else { "abc" })
+    });
     assert_eq!(ran.summary.done, 13);
     let (case, reason) = &ran.summary.failures[0];
     assert_eq!(case, "load");
-    assert!(reason.contains("answered 100 (bad) and the verified answer is 100 (abc)"), "{reason}");
+    assert!(
+        reason.contains("answered 100 (bad) and the verified answer is 100 (abc)"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -274,7 +290,11 @@ fn a_hang_is_reported_and_not_repeated_for_ever() {
     let counts = outcomes(&ran.stored);
     assert_eq!(counts["peer hung"], 2);
     assert_eq!(counts["dyno done"], 10);
-    assert!(ran.summary.failures[0].1.contains("peer hung: killed after 5.0 s; its limit is 5 s"));
+    assert!(
+        ran.summary.failures[0]
+            .1
+            .contains("peer hung: killed after 5.0 s; its limit is 5 s")
+    );
 }
 
 #[test]
@@ -288,7 +308,10 @@ fn a_crash_before_timing_leaves_the_others_in() {
     });
     assert_eq!(outcomes(&ran.stored)["dyno done"], 10);
     assert_eq!(outcomes(&ran.stored)["peer failed"], 1);
-    assert_eq!(ran.summary.failures[0].1, "peer: ended by signal 11: it broke");
+    assert_eq!(
+        ran.summary.failures[0].1,
+        "peer: ended by signal 11: it broke"
+    );
 }
 
 #[test]
@@ -302,9 +325,16 @@ fn a_stop_ends_the_run_and_keeps_what_was_measured() {
         }
     });
     assert!(ran.summary.stopped);
-    assert_eq!(ran.log.len(), 7 + 1 + 3 + 1, "nothing starts after the stop");
+    assert_eq!(
+        ran.log.len(),
+        7 + 1 + 3 + 1,
+        "nothing starts after the stop"
+    );
     assert_eq!(ran.stored.samples.len(), 3);
-    assert!(ran.stored.run.finished_at.is_none(), "the record stays marked as unfinished");
+    assert!(
+        ran.stored.run.finished_at.is_none(),
+        "the record stays marked as unfinished"
+    );
     assert_eq!(ran.scratch_left, 0);
 }
 
@@ -337,12 +367,24 @@ fn data_is_made_once() {
     for _ in 0..2 {
         let mut observer = |_: &Event<'_>| {};
         preparer
-            .prepare(&systems, &mut executor, &clock, &mut observer, &Stop::default())
+            .prepare(
+                &systems,
+                &mut executor,
+                &clock,
+                &mut observer,
+                &Stop::default(),
+            )
             .expect("made");
     }
     assert_eq!(log.borrow().len(), 1);
-    assert!(preparer.ready("archive", "peer"), "what dyno made is everybody's");
+    assert!(
+        preparer.ready("archive", "peer"),
+        "what dyno made is everybody's"
+    );
     assert_eq!(planned.needs(&|d, s| preparer.ready(d, s)).prepare_s, 0.0);
-    let newer = [System { data_version: "2".into(), ..system("dyno") }];
+    let newer = [System {
+        data_version: "2".into(),
+        ..system("dyno")
+    }];
     assert!(!Preparer::new(root.path(), &planned, &newer).ready("archive", "dyno"));
 }

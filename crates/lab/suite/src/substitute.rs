@@ -88,15 +88,16 @@ impl Scope<'_> {
         if let Some(name) = key.strip_prefix("size.") {
             return self.size.get(name).cloned().ok_or_else(|| {
                 let known: Vec<&str> = self.size.keys().map(String::as_str).collect();
-                format!("`${{{key}}}`: the size has no `{name}`, only {}", known.join(", "))
+                format!(
+                    "`${{{key}}}`: the size has no `{name}`, only {}",
+                    known.join(", ")
+                )
             });
         }
         match (key, self.axis) {
             ("axis", Some(point)) => Ok(number(point.value)),
             ("axis.label", Some(point)) => Ok(Value::String(point.label.clone())),
-            ("axis" | "axis.label", None) => {
-                Err(format!("`${{{key}}}` stands outside a sweep"))
-            }
+            ("axis" | "axis.label", None) => Err(format!("`${{{key}}}` stands outside a sweep")),
             _ => Err(format!(
                 "`${{{key}}}` refers to nothing; there are size.NAME, axis, axis.label and data.NAME"
             )),
@@ -152,7 +153,10 @@ mod tests {
         check("a-${size.kind}-${size.rows}", Ok("a-gz-20000".into()));
         check("${data.x}/*.gz", Ok("${data.x}/*.gz".into()));
         check("${data.x}", Ok("${data.x}".into()));
-        check("${data.rows-${axis.label}}/*", Ok("${data.rows-1e6}/*".into()));
+        check(
+            "${data.rows-${axis.label}}/*",
+            Ok("${data.rows-1e6}/*".into()),
+        );
         check("plain", Ok("plain".into()));
         check("${size.nothing}", Err("only kind, rows"));
         check("${sise.rows}", Err("refers to nothing"));
