@@ -84,6 +84,17 @@ pub(crate) fn caches(root: &Root) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// Bytes of one instance of the largest cache.
+pub(crate) fn last_level_cache_bytes(root: &Root) -> Option<u64> {
+    let base = format!("{CPUS}/cpu0/cache");
+    let sizes = root.names(&base).into_iter().filter_map(|index| {
+        let size = root.text(&format!("{base}/{index}/size"))?;
+        let kib: u64 = size.strip_suffix('K')?.parse().ok()?;
+        Some(kib * 1024)
+    });
+    sizes.max()
+}
+
 /// The instruction sets that our codecs and scanners look for.
 pub(crate) fn instruction_sets(root: &Root) -> Option<String> {
     let info = root.text("proc/cpuinfo")?;
