@@ -1,7 +1,6 @@
 //! What can go wrong while looking at a machine or at a child.
 
 use std::io;
-use std::path::PathBuf;
 
 /// Why the machine could not be read, measured or made to run a child.
 #[derive(Debug, thiserror::Error)]
@@ -32,19 +31,6 @@ pub enum MachineError {
         /// Seconds waited.
         waited_s: u64,
     },
-    /// A file that the measurement needs.
-    #[error("cannot {action} {}: {source}", path.display())]
-    File {
-        /// What was tried.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// Reading or writing through a sink or source failed.
-    #[error(transparent)]
-    Io(#[from] dyno_io::IoError),
     /// A limit could not be measured.
     #[error("cannot measure {limit}: {reason}")]
     Limit {
@@ -53,15 +39,16 @@ pub enum MachineError {
         /// Why.
         reason: String,
     },
-    /// The caller asked to stop.
-    #[error("stopped before {limit} was measured")]
-    Stopped {
-        /// The limit that was next.
-        limit: &'static str,
-    },
 }
 
 impl MachineError {
+    pub(crate) fn limit(limit: &'static str, reason: impl ToString) -> Self {
+        Self::Limit {
+            limit,
+            reason: reason.to_string(),
+        }
+    }
+
     pub(crate) fn process(action: &'static str, pid: u32) -> Self {
         Self::Process {
             action,

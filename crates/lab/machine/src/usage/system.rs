@@ -49,6 +49,12 @@ impl CpuTicks {
         (total >= TICKS_MIN).then(|| self.steal.saturating_sub(earlier.steal) as f64 / total as f64)
     }
 
+    /// Share of the machine's time spent working since `earlier`, 0 to 1.
+    pub fn busy_since(&self, earlier: &Self) -> f64 {
+        let total = self.total.saturating_sub(earlier.total).max(1);
+        self.busy.saturating_sub(earlier.busy) as f64 / total as f64
+    }
+
     /// Cores kept busy since `earlier` by anyone but those who used `known_cpu_s`; `None` when too
     /// little passed.
     pub fn other_cores_since(&self, earlier: &Self, known_cpu_s: f64, wall_s: f64) -> Option<f64> {

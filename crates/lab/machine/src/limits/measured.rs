@@ -1,0 +1,127 @@
+//! Repetitions on their way to a limit.
+
+use dyno_record::{Better, Limit};
+
+/// What one measurement found, ours and an independent tool's.
+#[derive(Debug, Clone)]
+pub(super) struct Measured {
+    pub unit: &'static str,
+    pub better: Better,
+    /// One value per repetition of our own code; empty when only the tool could measure.
+    pub ours: Vec<f64>,
+    /// How ours was measured, in a sentence without a full stop.
+    pub method: String,
+    /// The independent tool and its repetitions.
+    pub tool: Option<(String, Vec<f64>)>,
+    /// Why no independent tool took part, when one could have.
+    pub tool_missing: Option<String>,
+}
+
+impl Measured {
+    pub fn rate(ours: Vec<f64>, unit: &'static str, method: impl Into<String>) -> Self {
+        let (method, better) = (method.into(), Better::Higher);
+        Self {
+            unit,
+            better,
+            ours,
+            method,
+            tool: None,
+            tool_missing: None,
+        }
+    }
+
+    pub fn time_ns(ours: Vec<f64>, method: impl Into<String>) -> Self {
+        let (method, better) = (method.into(), Better::Lower);
+        Self {
+            unit: "ns",
+            better,
+            ours,
+            method,
+            tool: None,
+            tool_missing: None,
+        }
+    }
+
+    /// Adds the tool's repetitions, or the reason why there are none.
+    pub fn against(mut self, tool: Result<(String, Vec<f64>), String>) -> Self {
+        match tool {
+            Ok(tool) => self.tool = Some(tool),
+            Err(reason) => self.tool_missing = Some(reason),
+        }
+        self
+    }
+
+    /// The better of both.
+    pub fn into_limit(self, name: &str, measured_at: String) -> Limit {
+        let ours = median(&self.ours);
+        let tool = self
+            .tool
+            .as_ref()
+            .map(|(tool, values)| (tool.clone(), median(values)));
+        let beats = |tool: f64| match self.better {
+            Better::Higher => tool > ours || ours.is_nan(),
+            Better::Lower => tool < ours || ours.is_nan(),
+        };
+        let mut method = self.method;
+        let (value, samples) = match (&tool, &self.tool) {
+            (Some((name, value)), Some((_, samples))) if beats(*value) => {
+                method = format!("{name}, which beat ours: {method}");
+                (*value, samples)
+            }
+            _ => (ours, &self.ours),
+        };
+        if cfg!(debug_assertions) {
+            method.push_str("; by a debug build, so not a limit");
+        }
+        Limit {
+            name: name.to_owned(),
+            value,
+            unit: self.unit.to_owned(),
+            better: self.better,
+            n: samples.len() as u32,
+            low: samples.iter().copied().fold(f64::INFINITY, f64::min),
+            high: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            method,
+            independent: tool,
+            measured_at,
+        }
+    }
+}
+
+/// The median; NaN of nothing.
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(better: Better, ours: &[f64], tool: &[f64]) -> Limit {
+        let measured = match better {
+            Better::Higher => Measured::rate(ours.to_vec(), "B/s", "read and summed"),
+            Better::Lower => Measured::time_ns(ours.to_vec(), "asked and answered"),
+        };
+        let measured = measured.against(Ok(("tool".to_owned(), tool.to_vec())));
+        measured.into_limit("some-limit", "2026-11-21T00:00:00Z".to_owned())
+    }
+
+    #[test]
+    fn the_better_one_counts() {
+        let ours = limit(Better::Higher, &[3.0, 9.0, 5.0], &[4.0]);
+        assert_eq!(
+            (ours.value, ours.n, ours.low, ours.high),
+            (5.0, 3, 3.0, 9.0)
+        );
+        assert_eq!(ours.independent, Some(("tool".to_owned(), 4.0)));
+        let theirs = limit(Better::Lower, &[3.0, 5.0], &[2.0, 3.0]);
+        assert_eq!((theirs.value, theirs.n), (2.5, 2));
+        assert!(theirs.method.starts_with("tool, which beat ours: "));
+    }
+}
