@@ -112,12 +112,7 @@ impl Runner<'_> {
         self.executor.execute(&invocation, &self.stop).map(Ok)
     }
 
-    fn scratch(
-        &self,
-        case: &CasePlan,
-        system: &str,
-        phase: Phase,
-    ) -> Result<Scratch, Error> {
+    fn scratch(&self, case: &CasePlan, system: &str, phase: Phase) -> Result<Scratch, Error> {
         let phase = if phase == Phase::Verify {
             "verify"
         } else {
