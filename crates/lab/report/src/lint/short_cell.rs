@@ -1,0 +1,40 @@
+//! What is shorter than a thousand clock readings measures the clock.
+
+use dyno_record::Figures;
+
+use super::{Finding, Severity};
+use crate::units::quantity;
+
+const TIMER_COSTS: f64 = 1000.0;
+/// Where nobody says: a wall clock read by a program that was not built for measuring, with the
+/// start of a thread or a file's creation inside the interval, is good to some 10 microseconds.
+const TIMER_ASSUMED_NS: f64 = 10_000.0;
+
+pub(super) fn check(figures: &Figures) -> Vec<Finding> {
+    let (cost_ns, basis) = match figures.timer_cost_ns {
+        Some(cost) => (cost, "measured"),
+        None => (TIMER_ASSUMED_NS, "assumed, since none is stated"),
+    };
+    let shortest_s = cost_ns * 1e-9 * TIMER_COSTS;
+    figures
+        .figures
+        .iter()
+        .filter_map(|figure| {
+            let duration = figure.duration_s.filter(|d| *d < shortest_s)?;
+            Some(Finding {
+                rule: "short-cell",
+                severity: Severity::Warning,
+                subject: figure.id.clone(),
+                seen: format!(
+                    "one sample lasts {}; the timer costs {} ({basis})",
+                    quantity(duration, "s"),
+                    quantity(cost_ns, "ns")
+                ),
+                why: "The clock and the start of the work are a visible part of the figure."
+                    .to_owned(),
+                advice: "Give it more work, or repeat it inside one reading of the clock."
+                    .to_owned(),
+            })
+        })
+        .collect()
+}
