@@ -8,6 +8,7 @@
 
 pub mod contract;
 mod error;
+pub mod scan;
 pub mod table;
 
 pub use error::{Error, Result};

@@ -1,1 +1,3 @@
-//! Columns of values or codes into Parquet pages.
+//! File formats: columns of values or codes into pages.
+
+pub mod parquet_write;
