@@ -163,7 +163,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub limits: bool,
     /// Write runs below this directory
-    #[arg(long, value_name = "DIR", default_value = "dyno-runs")]
+    #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
     /// Print each report as JSON instead of the headline
     #[arg(long)]
@@ -183,10 +183,10 @@ pub enum Format {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno report\n  \
-    dyno report dyno-runs/wspr-20261120T101500Z --format html > report.html")]
+    dyno report runs/wspr-20261120T101500Z --format html > report.html")]
 pub struct ReportArgs {
     /// A run, or a directory of runs, of which the latest is taken
-    #[arg(value_name = "RUN", default_value = "dyno-runs")]
+    #[arg(value_name = "RUN", default_value = "runs")]
     pub run: PathBuf,
     /// What to print
     #[arg(long, value_enum, default_value = "md")]
@@ -195,12 +195,12 @@ pub struct ReportArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  dyno lint dyno-runs\n  dyno lint somebody-elses-figures.toml\n\n\
+    after_help = "Examples:\n  dyno lint runs\n  dyno lint somebody-elses-figures.toml\n\n\
     Exits 1 when a figure cannot be right."
 )]
 pub struct LintArgs {
     /// A run, a directory of runs, or a file of figures (*.toml)
-    #[arg(value_name = "RUN|FIGURES.toml", default_value = "dyno-runs")]
+    #[arg(value_name = "RUN|FIGURES.toml", default_value = "runs")]
     pub what: PathBuf,
     /// Print JSON
     #[arg(long)]
