@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
+use comfy_table::{ContentArrangement, Table, presets};
 
 /// Prints to stdout, with a line end if there is none.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -31,4 +32,13 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Whether progress bars make sense.
 pub fn shows_progress() -> bool {
     io::stderr().is_terminal()
+}
+
+/// A table that reads well on a terminal and pastes well into Markdown.
+pub fn table(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(columns);
+    table
 }

@@ -59,6 +59,11 @@ impl<'a> Params<'a> {
         .ok_or_else(|| wrong(name, "is no list of paths"))
     }
 
+    /// An error about a parameter whose value makes no sense.
+    pub fn wrong(&self, name: &str, reason: String) -> RigError {
+        wrong(name, &reason)
+    }
+
     /// Checks that nothing is left over.
     ///
     /// # Errors

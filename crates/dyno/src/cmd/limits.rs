@@ -1,6 +1,5 @@
 //! `dyno limits`: what this machine can do.
 
-use comfy_table::{Table, presets};
 use dyno_machine::Limits;
 use dyno_report::quantity;
 use dyno_suite::Stop;
@@ -28,9 +27,7 @@ pub fn run(args: &LimitsArgs, stop: &Stop) -> anyhow::Result<Exit> {
 }
 
 fn text(found: &Limits) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header([
+    let mut table = terminal::table(&[
         "limit",
         "median",
         "lowest",

@@ -1,6 +1,5 @@
 //! `dyno peers list|install|verify`.
 
-use comfy_table::{Table, presets};
 use dyno_suite::{Catalogue, ChildExecutor, Peer, PeerState, Stop};
 use serde_json::json;
 
@@ -40,9 +39,7 @@ fn list(catalogue: &Catalogue, as_json: bool) -> anyhow::Result<Exit> {
         terminal::print(&serde_json::to_string_pretty(&peers)?)?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["peer", "version", "state", "needs", "licence", "homepage"]);
+    let mut table = terminal::table(&["peer", "version", "state", "needs", "licence", "homepage"]);
     for peer in catalogue.peers() {
         table.add_row([
             peer.name.clone(),

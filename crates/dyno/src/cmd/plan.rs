@@ -3,7 +3,6 @@
 use std::fs;
 
 use anyhow::Context;
-use comfy_table::{Table, presets};
 use dyno_suite::{Needs, Planned, Preparer};
 use serde_json::json;
 
@@ -55,9 +54,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
 }
 
 fn text(planned: &Planned, preparer: &Preparer, needs: &Needs) -> String {
-    let mut cases = Table::new();
-    cases.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    cases.set_header([
+    let mut cases = terminal::table(&[
         "case",
         "systems",
         "repeats",
@@ -83,9 +80,7 @@ fn text(planned: &Planned, preparer: &Preparer, needs: &Needs) -> String {
                 .unwrap_or_else(|| "none stated".to_string()),
         ]);
     }
-    let mut data = Table::new();
-    data.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    data.set_header(["data", "made by", "state"]);
+    let mut data = terminal::table(&["data", "made by", "state"]);
     for section in &planned.data {
         for system in &section.systems {
             let ready = preparer.ready(&section.name, system);

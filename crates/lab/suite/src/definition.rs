@@ -122,8 +122,7 @@ pub(crate) struct EstimateDef {
     pub(crate) startup_s: f64,
     #[serde(default)]
     pub(crate) disk_bytes_per_unit: f64,
-    #[serde(default)]
-    pub(crate) memory_bytes: f64,
+    pub(crate) memory_bytes: Option<Value>,
 }
 
 impl Definition {

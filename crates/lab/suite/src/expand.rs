@@ -192,12 +192,16 @@ fn estimate(
     if let Some((system, rate)) = def.units_per_s.iter().find(|(_, rate)| **rate <= 0.0) {
         return Err(format!("estimate.units_per_s of {system} is {rate}"));
     }
+    let memory_bytes = match &def.memory_bytes {
+        Some(bytes) => number("estimate.memory_bytes", &scope.apply(bytes)?)?,
+        None => 0.0,
+    };
     Ok(Estimate {
         units,
         units_per_s: def.units_per_s.clone(),
         startup_s: def.startup_s,
         disk_bytes: units * def.disk_bytes_per_unit,
-        memory_bytes: def.memory_bytes,
+        memory_bytes,
     })
 }
 
