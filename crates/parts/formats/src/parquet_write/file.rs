@@ -96,6 +96,11 @@ impl<W: Write> FileWriter<W> {
         Ok(())
     }
 
+    /// What the bytes go to, for those who want to know how far it is.
+    pub fn output(&self) -> &W {
+        &self.out
+    }
+
     /// Writes the footer and gives back the output, which the caller makes durable.
     ///
     /// # Errors
