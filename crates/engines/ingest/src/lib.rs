@@ -8,6 +8,7 @@
 
 pub mod contract;
 mod error;
+
 pub mod generate;
 pub mod load;
 pub mod scan;

@@ -80,7 +80,7 @@ fn escapes_and_quotes() {
     );
     assert_eq!(
         reason(with("2.6.1,0", "2.6.1,0\\").as_bytes()),
-        Reason::Quote
+        Reason::Number
     );
 }
 

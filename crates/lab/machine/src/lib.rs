@@ -1,8 +1,8 @@
-//! What this machine is ([`machine()`], [`doctor()`]), what it can do ([`limits()`]), what a run used
-//! ([`run_child`]).
+//! What this machine is ([`machine()`], [`doctor()`]), what it can do ([`limits()`]), what a run
+//! used ([`run_child`]).
 //!
-//! Facts are read from a [`Root`], so tests read a made-up machine. What cannot be read is said to be
-//! not available, with the reason, and never reported as zero.
+//! Facts are read from a [`Root`], so tests read a made-up machine. What cannot be read is said to
+//! be not available, with the reason, and never reported as zero.
 
 mod doctor;
 mod error;

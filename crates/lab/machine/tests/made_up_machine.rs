@@ -108,7 +108,7 @@ fn facts_are_read_from_the_tree() {
     assert_eq!(fact("file system"), "ext4 (rw,relatime)");
     assert_eq!(
         fact("disk"),
-        "/dev/sda1, solid state, scheduler mq-deadline"
+        "/dev/sda1, not rotational, scheduler mq-deadline"
     );
     assert_eq!(fact("reserved huge pages"), "4 of 2048 KiB");
     assert_eq!((fact("turbo"), fact("mitigations")), ("on", "spectre_v2"));

@@ -13,6 +13,7 @@ pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
         "compression" => ("x", Better::Higher),
         "peak-rss" | "bytes" => ("B", Better::Lower),
         "time" | "cpu" => ("s", Better::Lower),
+        "latency-count" => ("requests", Better::Higher),
         name if name.starts_with("latency-") || name.starts_with("generator-lag") => {
             ("s", Better::Lower)
         }
@@ -59,7 +60,19 @@ pub fn number(value: f64) -> String {
 
 /// A ratio: `4.21×`.
 pub fn ratio_text(ratio: f64) -> String {
-    format!("{}×", significant(ratio))
+    format!("{}×", bare_ratio(ratio))
+}
+
+/// The ends of a ratio's interval: `4.18 .. 4.25`.
+pub(crate) fn ratio_range(low: f64, high: f64) -> String {
+    format!("{} .. {}", bare_ratio(low), bare_ratio(high))
+}
+
+fn bare_ratio(ratio: f64) -> String {
+    match (0.995..9.995).contains(&ratio) {
+        true => format!("{ratio:.2}"),
+        false => significant(ratio),
+    }
 }
 
 /// A share: `52%`.

@@ -126,7 +126,8 @@ pub struct Comparison {
 /// cannot go below 1 in 8) never name a winner: "no difference shown". (2) A winner is named when
 /// the ratio lies outside the band, the interval excludes 1, and A wins at least `superiority_min`
 /// of the pairs (or loses as many). (3) Else it is "unstable" when either arm shows two modes, or
-/// when the ends of the interval are farther apart than `spread_max`. (4) Else "no difference shown".
+/// when the ends of the interval are farther apart than `spread_max`. (4) Else "no difference
+/// shown".
 ///
 /// Swapping A and B gives the reciprocal ratio and interval, to rounding.
 ///

@@ -41,7 +41,8 @@ impl BlockFile {
     /// Opens `path`.
     ///
     /// # Errors
-    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's reason.
+    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
+    /// reason.
     pub fn open(path: &Path, access: Access, caching: Caching) -> Result<Self, IoError> {
         let mut options = OpenOptions::new();
         options.read(true);

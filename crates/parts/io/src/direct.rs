@@ -21,7 +21,8 @@ impl DirectSink {
     /// Creates `path`, emptying an old file; `block_bytes` is rounded up to the alignment.
     ///
     /// # Errors
-    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's reason.
+    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
+    /// reason.
     pub fn create(path: &Path, block_bytes: usize) -> Result<Self, IoError> {
         let file = BlockFile::open(path, Access::Create, Caching::Direct)?;
         let block = AlignedBuffer::zeroed(block_bytes.max(1));
@@ -86,7 +87,8 @@ impl DirectSource {
     /// Opens `path`; `block_bytes` is rounded up to the alignment.
     ///
     /// # Errors
-    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's reason.
+    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
+    /// reason.
     pub fn open(path: &Path, block_bytes: usize) -> Result<Self, IoError> {
         let file = BlockFile::open(path, Access::Read, Caching::Direct)?;
         let len_bytes = file.len_bytes()?;

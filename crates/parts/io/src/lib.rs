@@ -2,8 +2,8 @@
 //!
 //! What it is: [`Sink`] (sequential writing) and [`Source`] (positioned reading) with a do-nothing
 //! form, one through the page cache, one past it (O_DIRECT), and a counting wrapper; and
-//! [`BlockFile`], the positioned file below the direct ones, for who measures a disk. What it is not:
-//! a thread, a queue or a cache of its own. io_uring comes when an engine needs it.
+//! [`BlockFile`], the positioned file below the direct ones, for who measures a disk. What it is
+//! not: a thread, a queue or a cache of its own. io_uring comes when an engine needs it.
 
 mod aligned;
 mod block_file;
@@ -51,7 +51,8 @@ pub trait Sink: Send {
 
 /// Gives bytes at any position.
 pub trait Source: Send {
-    /// Fills `into` from `offset` on and returns how much it filled: less than asked only at the end.
+    /// Fills `into` from `offset` on and returns how much it filled: less than asked only at the
+    /// end.
     ///
     /// # Errors
     /// When the system cannot read there.

@@ -30,18 +30,16 @@ pub(super) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Start and end of field `FIELD` of every row.
+    /// Start and end of field `FIELD` of `row`.
     #[inline(always)]
-    fn fields<const FIELD: usize>(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.rows.iter().map(|row| {
-            let delimiters = &self.delimiters[row.first as usize..][..FIELDS];
-            let start = if FIELD == 0 {
-                row.start
-            } else {
-                delimiters[FIELD - 1] + 1
-            };
-            (start as usize, delimiters[FIELD] as usize)
-        })
+    fn field<const FIELD: usize>(&self, row: &RowAt) -> (usize, usize) {
+        let delimiters = &self.delimiters[row.first as usize..][..FIELDS];
+        let start = if FIELD == 0 {
+            row.start
+        } else {
+            delimiters[FIELD - 1] + 1
+        };
+        (start as usize, delimiters[FIELD] as usize)
     }
 
     /// Marks the rows that hold a byte which only the careful way understands.
@@ -62,23 +60,24 @@ impl Batch<'_> {
         }
     }
 
-    /// Appends what `convert` makes of field `FIELD` of every row.
+    /// Appends what `convert` makes of field `FIELD` of every row. A plain loop, because an
+    /// iterator's body would be compiled apart, without the vector features of its caller.
     #[inline(always)]
-    fn column<const FIELD: usize, T>(
+    fn column<const FIELD: usize, T: Default + Clone>(
         &self,
         column: &mut Vec<T>,
         failed: &mut [bool; BATCH],
         mut convert: impl FnMut(&[u8], usize, usize) -> (T, bool),
     ) {
-        column.extend(
-            self.fields::<FIELD>()
-                .zip(failed)
-                .map(|((start, end), failed)| {
-                    let (value, ok) = convert(self.bytes, start, end);
-                    *failed |= !ok;
-                    value
-                }),
-        );
+        let before = column.len();
+        column.resize(before + self.rows.len(), T::default());
+        let values = &mut column[before..];
+        for ((row, value), failed) in self.rows.iter().zip(values).zip(failed) {
+            let (start, end) = self.field::<FIELD>(row);
+            let (converted, ok) = convert(self.bytes, start, end);
+            *value = converted;
+            *failed |= !ok;
+        }
     }
 
     #[inline(always)]
@@ -88,20 +87,20 @@ impl Batch<'_> {
         strings: &mut Strings,
         failed: &mut [bool; BATCH],
     ) {
-        column.extend(
-            self.fields::<FIELD>()
-                .zip(failed)
-                .map(|((start, end), failed)| {
-                    let len = end - start;
-                    // A row that fails anyway must not leave its string in the dictionary.
-                    if *failed || len > 16 {
-                        *failed = true;
-                        return 0;
-                    }
-                    let (low, high) = key(self.bytes, start, len);
-                    strings.code_of_key(low, high)
-                }),
-        );
+        let before = column.len();
+        column.resize(before + self.rows.len(), 0);
+        let codes = &mut column[before..];
+        for ((row, code), failed) in self.rows.iter().zip(codes).zip(failed) {
+            let (start, end) = self.field::<FIELD>(row);
+            let len = end - start;
+            // A row that fails anyway must not leave its string in the dictionary.
+            if *failed || len > 16 {
+                *failed = true;
+                continue;
+            }
+            let (low, high) = key(self.bytes, start, len);
+            *code = strings.code_of_key(low, high);
+        }
     }
 }
 
@@ -141,7 +140,8 @@ fn convert_columns(batch: &Batch<'_>, columns: &mut Columns, failed: &mut [bool;
         let (value, ok) = digits_8(bytes, start, end);
         (value as u16, ok & (value <= u64::from(u16::MAX)))
     });
-    for ((start, end), failed) in batch.fields::<12>().zip(failed.iter_mut()) {
+    for (row, failed) in batch.rows.iter().zip(failed.iter_mut()) {
+        let (start, end) = batch.field::<12>(row);
         *failed |= !signed_8(batch.bytes, start, end).1;
     }
     batch.column::<14, _>(&mut columns.code, failed, |bytes, start, end| {
@@ -154,23 +154,17 @@ fn convert_columns(batch: &Batch<'_>, columns: &mut Columns, failed: &mut [bool;
         )
     });
     let dictionaries = &mut columns.dictionaries;
-    let frequencies = &mut dictionaries.frequency;
-    columns
-        .frequency
-        .extend(
-            batch
-                .fields::<5>()
-                .zip(failed.iter_mut())
-                .map(|((start, end), failed)| {
-                    let (hertz, ok) = megahertz(batch.bytes, start, end);
-                    *failed |= !ok;
-                    if *failed {
-                        0
-                    } else {
-                        frequencies.code_of(hertz)
-                    }
-                }),
-        );
+    let before = columns.frequency.len();
+    columns.frequency.resize(before + batch.rows.len(), 0);
+    let codes = &mut columns.frequency[before..];
+    for ((row, code), failed) in batch.rows.iter().zip(codes).zip(failed.iter_mut()) {
+        let (start, end) = batch.field::<5>(row);
+        let (hertz, ok) = megahertz(batch.bytes, start, end);
+        *failed |= !ok;
+        if !*failed {
+            *code = dictionaries.frequency.code_of(hertz);
+        }
+    }
     batch.strings::<2>(&mut columns.reporter, &mut dictionaries.reporter, failed);
     batch.strings::<3>(
         &mut columns.reporter_grid,

@@ -3,13 +3,14 @@
 //!
 //! 1. A line ends at a line feed or at the end of the input. One carriage return before that is not
 //!    part of it. A line with nothing in it is blank: skipped and counted.
-//! 2. A line of more than 65,536 bytes (without its line feed, with its carriage return) is bad.
+//! 2. A line of more than 65,536 bytes without its end is bad.
 //! 3. Commas separate fields. A backslash is removed and the byte behind it taken as it is, in quotes
 //!    or out of them. A field whose first byte is a quote ends at the next lone quote, and two quotes
 //!    inside stand for one; what follows must be a comma or the end of the line. Elsewhere a quote is
-//!    an ordinary byte. A line that ends in quotes, or right behind a backslash, is bad.
-//! 4. A line has 15 fields. 5. Numbers fit their columns and are written in digits, with `-` where the
-//!    column is signed. 6. Text is UTF-8.
+//!    an ordinary byte. A line that ends inside quotes is bad; a backslash at its end is an ordinary byte.
+//! 4. A line has 15 fields.
+//! 5. Integers are 1 to 20 digits, perhaps behind a `-`, and fit their columns; field 13 fits 64 bits.
+//! 6. Text is UTF-8.
 
 #![allow(
     dead_code,
@@ -105,7 +106,7 @@ pub fn parse_lines(bytes: &[u8]) -> Parsed {
             parsed.blank.push(line);
             continue;
         }
-        let result = match with_return.len() > LINE_BYTES_MAX {
+        let result = match raw.len() > LINE_BYTES_MAX {
             true => Err(Reason::LongLine),
             false => parse_line(raw),
         };
@@ -138,7 +139,7 @@ fn parse_line(line: &[u8]) -> Result<Row, Reason> {
     let drift = integer(&fields[9], -128, 127)? as i8;
     let distance = integer(&fields[10], 0, u32::MAX as i128)? as u32;
     let azimuth = integer(&fields[11], 0, u16::MAX as i128)? as u16;
-    integer(&fields[12], i32::MIN as i128, i32::MAX as i128)?;
+    integer(&fields[12], i64::MIN as i128, i64::MAX as i128)?;
     let version = text(&fields[13])?;
     let code = match fields[14].is_empty() {
         true => 0,
@@ -196,11 +197,8 @@ fn split(line: &[u8]) -> Result<Vec<Vec<u8>>, Reason> {
             }
         } else {
             while at < line.len() && line[at] != b',' {
-                if line[at] == b'\\' {
+                if line[at] == b'\\' && at + 1 < line.len() {
                     at += 1;
-                    if at == line.len() {
-                        return Err(Reason::Quote);
-                    }
                 }
                 field.push(line[at]);
                 at += 1;
@@ -214,18 +212,12 @@ fn split(line: &[u8]) -> Result<Vec<Vec<u8>>, Reason> {
     }
 }
 
-/// `-` only where the column has negative values; then one digit or more.
 fn integer(field: &[u8], low: i128, high: i128) -> Result<i128, Reason> {
     let text = std::str::from_utf8(field).map_err(|_| Reason::Number)?;
-    let digits = match text.strip_prefix('-') {
-        Some(digits) if low < 0 => digits,
-        Some(_) => return Err(Reason::Number),
-        None => text,
-    };
-    if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_digit()) {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !(1..=20).contains(&digits.len()) || !digits.chars().all(|c| c.is_ascii_digit()) {
         return Err(Reason::Number);
     }
-    // A value too long for i128 is out of every range.
     let value: i128 = text.parse().map_err(|_| Reason::Number)?;
     if value < low || value > high {
         Err(Reason::Number)

@@ -77,7 +77,7 @@ impl Storage {
         parts.extend(self.model.clone());
         parts.extend(
             self.rotational
-                .map(|r| if r { "rotating" } else { "solid state" }.to_owned()),
+                .map(|r| if r { "rotational" } else { "not rotational" }.to_owned()),
         );
         parts.extend(self.scheduler.as_ref().map(|s| format!("scheduler {s}")));
         parts.extend(self.write_cache.as_ref().map(|c| format!("cache {c}")));

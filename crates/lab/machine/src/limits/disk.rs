@@ -98,7 +98,7 @@ pub(super) fn disk(setting: &Setting<'_>, pattern: Pattern) -> Result<Measured, 
         depth: if pattern.random { 32 } else { 8 },
         direct: caching == Caching::Direct,
         sync_each: false,
-        millis: setting.pick(200, 1_200, 3_000),
+        millis: setting.pick(200, 1_600, 3_000),
     };
     let tool = fio::bytes_per_s(&scratch.path, &job);
     Ok(Measured::rate(rates, "B/s", method(pattern, bytes, caching)).against(tool))

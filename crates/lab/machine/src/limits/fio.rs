@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::measured::Tool;
 use super::tool;
 
 /// One job of fio.
@@ -20,11 +21,11 @@ pub(super) struct Job {
     pub millis: u64,
 }
 
-/// Length of the windows that fio's spread is taken over.
-const WINDOW_MS: u64 = 200;
+/// Length of the windows that fio's spread is taken over; it takes no shorter ones.
+const WINDOW_MS: u64 = 250;
 
 /// Bytes per second: the mean of the run, with its slowest and fastest window.
-pub(super) fn bytes_per_s(path: &Path, job: &Job) -> Result<(String, Vec<f64>), String> {
+pub(super) fn bytes_per_s(path: &Path, job: &Job) -> Result<Tool, String> {
     if tool::find("fio").is_none() {
         return Err("fio is not on the PATH (Debian package fio)".to_owned());
     }
@@ -55,11 +56,11 @@ pub(super) fn bytes_per_s(path: &Path, job: &Job) -> Result<(String, Vec<f64>), 
     } else {
         "read"
     };
-    parse(&run.stdout.text(), side).map(|rates| ("fio".to_owned(), rates))
+    parse(&run.stdout.text(), side)
 }
 
 /// Low, mean and high of the windows; the mean alone when fio counted fewer than two.
-fn parse(output: &str, side: &str) -> Result<Vec<f64>, String> {
+fn parse(output: &str, side: &str) -> Result<Tool, String> {
     // fio writes its notes before the object.
     let start = output.find('{').ok_or("fio printed no JSON")?;
     let report: Value = serde_json::from_str(&output[start..])
@@ -75,9 +76,13 @@ fn parse(output: &str, side: &str) -> Result<Vec<f64>, String> {
     let windows = number("bw_samples").unwrap_or(0.0);
     let spread = [low * 1024.0, mean, high * 1024.0];
     if windows < 2.0 || spread[0] > mean || spread[2] < mean {
-        return Ok(vec![mean]);
+        return Ok(Tool::of_repetitions("fio", vec![mean]));
     }
-    Ok(spread.to_vec())
+    Ok(Tool {
+        name: "fio",
+        samples: spread.to_vec(),
+        n: windows as u32,
+    })
 }
 
 #[cfg(test)]
@@ -88,10 +93,9 @@ mod tests {
     fn the_report_of_fio_is_read() {
         let text = "note: something\n{\"jobs\":[{\"write\":{\"bw_bytes\":2048000,\"bw_min\":1000,\
                     \"bw_max\":3000,\"bw_samples\":5},\"read\":{\"bw_bytes\":0}}]}";
-        assert_eq!(
-            parse(text, "write").unwrap(),
-            [1_024_000.0, 2_048_000.0, 3_072_000.0]
-        );
+        let write = parse(text, "write").unwrap();
+        let windows = vec![1_024_000.0, 2_048_000.0, 3_072_000.0];
+        assert_eq!((write.samples, write.n), (windows, 5));
         assert_eq!(
             parse(text, "read").unwrap_err(),
             "fio reports no read bandwidth"

@@ -23,13 +23,13 @@ pub(super) fn rate(setting: &Setting<'_>) -> Result<Measured, MachineError> {
         depth: 1,
         direct: false,
         sync_each: true,
-        millis: setting.pick(200, 1_200, 3_000),
+        millis: setting.pick(200, 1_600, 3_000),
     };
-    let tool = fio::bytes_per_s(&path, &job).map(|(name, rates)| {
-        (
-            name,
-            rates.iter().map(|rate| rate / BLOCK_BYTES as f64).collect(),
-        )
+    let tool = fio::bytes_per_s(&path, &job).map(|mut tool| {
+        tool.samples
+            .iter_mut()
+            .for_each(|rate| *rate /= BLOCK_BYTES as f64);
+        tool
     });
     remove(&path);
     let rates = times?
@@ -58,7 +58,7 @@ fn repetitions(setting: &Setting<'_>, path: &Path) -> io::Result<Vec<Vec<f64>>> 
         .truncate(true)
         .open(path)?;
     (0..REPETITIONS)
-        .map(|_| appends(&mut file, setting.repetition() * 2))
+        .map(|_| appends(&mut file, setting.repetition()))
         .collect()
 }
 

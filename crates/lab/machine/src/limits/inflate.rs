@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use super::measured::{Measured, median};
+use super::measured::{Measured, Tool, median};
 use super::{Inflate, REPETITIONS, Setting, corpus, tool};
 use crate::error::MachineError;
 
@@ -43,7 +43,7 @@ pub(super) fn inflate(
             Ok(Measured::rate(rates, "B/s", method).against(tool))
         }
         (None, Ok(tool)) => {
-            let method = format!("inflated {mib} MiB of rows; no inflater of ours was given");
+            let method = format!("{mib} MiB of rows inflated; no inflater of ours was given");
             Ok(Measured::rate(Vec::new(), "B/s", method).against(Ok(tool)))
         }
         (None, Err(reason)) => Err(MachineError::limit(NAME, reason)),
@@ -74,14 +74,10 @@ fn rates_of(
 }
 
 /// The best of the tools present; plain gzip is tried only when nothing better is there.
-fn best_tool(
-    setting: &Setting<'_>,
-    packed: &[u8],
-    bytes: u64,
-) -> Result<(String, Vec<f64>), String> {
+fn best_tool(setting: &Setting<'_>, packed: &[u8], bytes: u64) -> Result<Tool, String> {
     let path = setting.scratch.join("inflate-corpus.gz");
     fs::write(&path, packed).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    let mut best: Result<(String, Vec<f64>), String> =
+    let mut best: Result<Tool, String> =
         Err("none of igzip, pigz and gzip is on the PATH".to_owned());
     for (name, arguments) in TOOLS {
         if tool::find(name).is_none() || (name == "gzip" && best.is_ok()) {
@@ -91,8 +87,8 @@ fn best_tool(
             Ok(rates)
                 if best
                     .as_ref()
-                    .is_ok_and(|(_, b)| median(b) >= median(&rates)) => {}
-            Ok(rates) => best = Ok((name.to_owned(), rates)),
+                    .is_ok_and(|b| median(&b.samples) >= median(&rates)) => {}
+            Ok(rates) => best = Ok(Tool::of_repetitions(name, rates)),
             Err(reason) if best.is_err() => best = Err(reason),
             Err(_) => {}
         }

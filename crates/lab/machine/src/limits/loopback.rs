@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::measured::{Measured, median};
 use super::{REPETITIONS, Setting};
@@ -23,6 +23,14 @@ pub(super) enum Waiting {
     Block,
     /// Asking again and again: the processor is taken, and waking is free.
     Spin,
+}
+
+/// Bounds on one repetition.
+#[derive(Debug, Clone, Copy)]
+struct Effort {
+    rounds: u32,
+    /// On a busy machine a spinning side waits a whole time slice for the other one.
+    duration: Duration,
 }
 
 const MESSAGE_BYTES: usize = 64;
@@ -46,10 +54,14 @@ pub(super) fn round_trip(
         ));
     }
     let rounds = setting.pick(20, 5_000, 30_000);
+    let effort = Effort {
+        rounds,
+        duration: setting.repetition() * 4,
+    };
     let times = match family {
-        Family::Tcp => tcp_pair().and_then(|(near, far)| converse(near, far, waiting, rounds)),
+        Family::Tcp => tcp_pair().and_then(|(near, far)| converse(near, far, waiting, effort)),
         Family::Unix => {
-            UnixStream::pair().and_then(|(near, far)| converse(near, far, waiting, rounds))
+            UnixStream::pair().and_then(|(near, far)| converse(near, far, waiting, effort))
         }
     };
     let times = times.map_err(|error| MachineError::limit(name, error))?;
@@ -64,7 +76,7 @@ pub(super) fn round_trip(
         "blocking"
     };
     let method = format!(
-        "64 bytes there and back between two threads over {socket}, {how}: medians of {rounds} round trips"
+        "64 bytes there and back between two threads over {socket}, {how}: medians of up to {rounds} round trips"
     );
     Ok(Measured::time_ns(times, method))
 }
@@ -99,7 +111,7 @@ fn converse<S: Socket>(
     mut near: S,
     mut far: S,
     waiting: Waiting,
-    rounds: u32,
+    effort: Effort,
 ) -> io::Result<Vec<f64>> {
     if waiting == Waiting::Spin {
         near.spin()?;
@@ -114,7 +126,7 @@ fn converse<S: Socket>(
             }
             Ok(())
         });
-        let medians = ask(&mut near, rounds);
+        let medians = ask(&mut near, effort);
         drop(near);
         let answered = answers
             .join()
@@ -125,11 +137,16 @@ fn converse<S: Socket>(
 }
 
 /// The medians of all repetitions; the first round trips of each warm the path and are not counted.
-fn ask(socket: &mut impl Socket, rounds: u32) -> io::Result<Vec<f64>> {
+fn ask(socket: &mut impl Socket, effort: Effort) -> io::Result<Vec<f64>> {
     let mut medians = Vec::with_capacity(REPETITIONS);
     for _ in 0..REPETITIONS {
-        let mut times = Vec::with_capacity(rounds as usize);
-        for round in 0..rounds + rounds / 10 {
+        let mut times = Vec::with_capacity(effort.rounds as usize);
+        let warm = effort.rounds / 10;
+        let begun = Instant::now();
+        for round in 0..effort.rounds + warm {
+            if round > warm && begun.elapsed() > effort.duration {
+                break;
+            }
             let question = [round as u8; MESSAGE_BYTES];
             let mut answer = [0; MESSAGE_BYTES];
             let started = Instant::now();
@@ -139,7 +156,7 @@ fn ask(socket: &mut impl Socket, rounds: u32) -> io::Result<Vec<f64>> {
             if !open || answer != question {
                 return Err(io::Error::other("the answer is not the question"));
             }
-            if round >= rounds / 10 {
+            if round >= warm {
                 times.push(time_ns);
             }
         }

@@ -2,6 +2,23 @@
 
 use dyno_record::{Better, Limit};
 
+/// An independent tool's figures.
+#[derive(Debug, Clone)]
+pub(super) struct Tool {
+    pub name: &'static str,
+    /// One value per repetition, or lowest, mean and highest window of one run.
+    pub samples: Vec<f64>,
+    /// Repetitions or windows behind them.
+    pub n: u32,
+}
+
+impl Tool {
+    pub fn of_repetitions(name: &'static str, samples: Vec<f64>) -> Self {
+        let n = samples.len() as u32;
+        Self { name, samples, n }
+    }
+}
+
 /// What one measurement found, ours and an independent tool's.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
@@ -11,8 +28,8 @@ pub(super) struct Measured {
     pub ours: Vec<f64>,
     /// How ours was measured, in a sentence without a full stop.
     pub method: String,
-    /// The independent tool and its repetitions.
-    pub tool: Option<(String, Vec<f64>)>,
+    /// What the independent tool did.
+    pub tool: Option<Tool>,
     /// Why no independent tool took part, when one could have.
     pub tool_missing: Option<String>,
 }
@@ -43,7 +60,7 @@ impl Measured {
     }
 
     /// Adds the tool's repetitions, or the reason why there are none.
-    pub fn against(mut self, tool: Result<(String, Vec<f64>), String>) -> Self {
+    pub fn against(mut self, tool: Result<Tool, String>) -> Self {
         match tool {
             Ok(tool) => self.tool = Some(tool),
             Err(reason) => self.tool_missing = Some(reason),
@@ -54,35 +71,42 @@ impl Measured {
     /// The better of both.
     pub fn into_limit(self, name: &str, measured_at: String) -> Limit {
         let ours = median(&self.ours);
-        let tool = self
-            .tool
-            .as_ref()
-            .map(|(tool, values)| (tool.clone(), median(values)));
         let beats = |tool: f64| match self.better {
             Better::Higher => tool > ours || ours.is_nan(),
             Better::Lower => tool < ours || ours.is_nan(),
         };
-        let mut method = self.method;
-        let (value, samples) = match (&tool, &self.tool) {
-            (Some((name, value)), Some((_, samples))) if beats(*value) => {
-                method = format!("{name}, which beat ours: {method}");
-                (*value, samples)
+        let winner = self
+            .tool
+            .as_ref()
+            .filter(|tool| beats(median(&tool.samples)));
+        let (samples, n, mut method) = match winner {
+            None => (&self.ours, self.ours.len() as u32, self.method),
+            Some(tool) if self.ours.is_empty() => (
+                &tool.samples,
+                tool.n,
+                format!("{}: {}", tool.name, self.method),
+            ),
+            Some(tool) => {
+                let method = format!("{}, which did better than ours: {}", tool.name, self.method);
+                (&tool.samples, tool.n, method)
             }
-            _ => (ours, &self.ours),
         };
         if cfg!(debug_assertions) {
             method.push_str("; by a debug build, so not a limit");
         }
         Limit {
             name: name.to_owned(),
-            value,
+            value: median(samples),
             unit: self.unit.to_owned(),
             better: self.better,
-            n: samples.len() as u32,
+            n,
             low: samples.iter().copied().fold(f64::INFINITY, f64::min),
             high: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             method,
-            independent: tool,
+            independent: self
+                .tool
+                .as_ref()
+                .map(|t| (t.name.to_owned(), median(&t.samples))),
             measured_at,
         }
     }
@@ -108,7 +132,7 @@ mod tests {
             Better::Higher => Measured::rate(ours.to_vec(), "B/s", "read and summed"),
             Better::Lower => Measured::time_ns(ours.to_vec(), "asked and answered"),
         };
-        let measured = measured.against(Ok(("tool".to_owned(), tool.to_vec())));
+        let measured = measured.against(Ok(Tool::of_repetitions("tool", tool.to_vec())));
         measured.into_limit("some-limit", "2026-11-21T00:00:00Z".to_owned())
     }
 
@@ -122,6 +146,10 @@ mod tests {
         assert_eq!(ours.independent, Some(("tool".to_owned(), 4.0)));
         let theirs = limit(Better::Lower, &[3.0, 5.0], &[2.0, 3.0]);
         assert_eq!((theirs.value, theirs.n), (2.5, 2));
-        assert!(theirs.method.starts_with("tool, which beat ours: "));
+        assert!(
+            theirs
+                .method
+                .starts_with("tool, which did better than ours: ")
+        );
     }
 }

@@ -38,7 +38,7 @@ pub type Inflate = Box<dyn Fn(&[u8]) -> u64 + Send + Sync>;
 pub struct LimitOptions<'a> {
     /// A directory on the disk that is to be measured; files made there are removed again.
     pub scratch: &'a Path,
-    /// Tiny is for tests and measures nothing; quick takes about 20 s, full about 90 s.
+    /// Tiny is for tests and measures nothing; quick takes about 25 s, full about 90 s.
     pub size: Size,
     /// Our own inflaters by name; the best one counts.
     pub inflaters: Vec<(&'a str, Inflate)>,

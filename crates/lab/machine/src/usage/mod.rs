@@ -65,6 +65,8 @@ pub struct ChildRun {
 
 /// How often memory and I/O are read. A reading costs about 50 us, so this is 0.1% of a core.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The second look; the pause then doubles, so that a short child is seen at its height too.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(1);
 /// How often to look for the end where the kernel offers no descriptor for it.
 const LOOK_FOR_END_EVERY: Duration = Duration::from_millis(2);
 /// How long a killed child may take to go.
@@ -78,9 +80,10 @@ const DRAIN_WAIT: Duration = Duration::from_secs(1);
 /// it ended, so that nothing disturbs the next sample.
 ///
 /// CPU, faults and switches cover the child and every descendant that was waited for. Peak memory
-/// is the highest of: the sum over its process tree at each look (every 50 ms), each process's own
-/// high-water mark at that look, and the kernel's figure at the end where that can be trusted: a
-/// child inherits the peak of the process that started it, so a figure not above ours is not used.
+/// is the highest of: the sum over its process tree at each look (after 1, 2, 4... ms, later every
+/// 50 ms), each process's own high-water mark at that look, and the kernel's figure at the end where
+/// that can be trusted: a child inherits the peak of the process that started it, so a figure not
+/// above ours is not used.
 ///
 /// # Errors
 /// When the child cannot be started, watched or killed. A child that fails is not an error here:
@@ -166,7 +169,7 @@ fn wait_for_end(
         let now = started.elapsed();
         if now >= next_look {
             watched.look(pid);
-            next_look = now + LOOK_EVERY;
+            next_look = now + now.clamp(LOOK_AGAIN_AFTER, LOOK_EVERY);
         }
         match killed_at {
             None => {

@@ -97,7 +97,7 @@ fn counterpart<'a>(base: &'a StoredRun, case: &CasePlan) -> Result<&'a CasePlan,
         ),
     ];
     match differs.iter().find(|(_, differs)| *differs) {
-        Some((what, _)) => Err(format!("its {what} differs between the runs")),
+        Some((what, _)) => Err(format!("its {what} changed")),
         None => Ok(older),
     }
 }

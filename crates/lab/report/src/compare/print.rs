@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Answer, Change, Comparison};
 use crate::render::markdown_cell;
-use crate::units::{quantity, ratio_text};
+use crate::units::{quantity, ratio_range, ratio_text};
 
 impl Comparison {
     /// A table that reads well on a terminal and renders as Markdown.
@@ -60,14 +60,13 @@ impl Comparison {
 
 fn row(change: &Change) -> String {
     format!(
-        "| {} | {} | {} | {} | {} | {} .. {} | {} | {} ({}) |\n",
+        "| {} | {} | {} | {} | {} | {} | {} | {} ({}) |\n",
         markdown_cell(&change.case),
         markdown_cell(&change.system),
-        quantity(change.base, &change.unit),
-        quantity(change.new, &change.unit),
+        markdown_cell(&quantity(change.base, &change.unit)),
+        markdown_cell(&quantity(change.new, &change.unit)),
         ratio_text(change.ratio),
-        ratio_text(change.low),
-        ratio_text(change.high),
+        ratio_range(change.low, change.high),
         change.n,
         change.verdict,
         change.reason

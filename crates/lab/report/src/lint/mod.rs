@@ -2,6 +2,7 @@
 //! neutral [`Figures`], so that our reports answer to the same rules as anybody's.
 
 mod above_limit;
+mod asserted_limit;
 mod build_profile;
 mod codec_order;
 mod count;
@@ -66,7 +67,7 @@ pub struct Finding {
 
 type Rule = fn(&Figures) -> Vec<Finding>;
 
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     above_limit::check,
     rate_times_time::check,
     littles_law::check,
@@ -84,6 +85,7 @@ const RULES: [Rule; 17] = [
     mixed_row::check,
     failures::check,
     build_profile::check,
+    asserted_limit::check,
 ];
 
 /// Holds every rule against `figures`: the gravest findings first, those of one weight in the
@@ -117,6 +119,17 @@ pub fn lint_markdown(figures: &Figures, findings: &[Finding]) -> String {
         );
     }
     text
+}
+
+/// A few names in full, many as the first two and a number: forty lines of one complaint hide
+/// the others.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [first, second, rest @ ..] if rest.len() > 1 => {
+            format!("{first}, {second} and {} more", rest.len())
+        }
+        few => few.join(", "),
+    }
 }
 
 /// How far `seen` is from `expected`, as a share of `expected`.

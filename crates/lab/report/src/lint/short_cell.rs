@@ -2,7 +2,7 @@
 
 use dyno_record::Figures;
 
-use super::{Finding, Severity};
+use super::{Finding, Severity, listed};
 use crate::units::quantity;
 
 const TIMER_COSTS: f64 = 1000.0;
@@ -15,26 +15,28 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
         Some(cost) => (cost, "measured"),
         None => (TIMER_ASSUMED_NS, "assumed, since none is stated"),
     };
-    let shortest_s = cost_ns * 1e-9 * TIMER_COSTS;
-    figures
+    let bound_s = cost_ns * 1e-9 * TIMER_COSTS;
+    let short: Vec<(&str, f64)> = figures
         .figures
         .iter()
-        .filter_map(|figure| {
-            let duration = figure.duration_s.filter(|d| *d < shortest_s)?;
-            Some(Finding {
-                rule: "short-cell",
-                severity: Severity::Warning,
-                subject: figure.id.clone(),
-                seen: format!(
-                    "one sample lasts {}; the timer costs {} ({basis})",
-                    quantity(duration, "s"),
-                    quantity(cost_ns, "ns")
-                ),
-                why: "The clock and the start of the work are a visible part of the figure."
-                    .to_owned(),
-                advice: "Give it more work, or repeat it inside one reading of the clock."
-                    .to_owned(),
-            })
-        })
-        .collect()
+        .filter_map(|figure| Some((figure.id.as_str(), figure.duration_s?)))
+        .filter(|(_, duration_s)| *duration_s < bound_s)
+        .collect();
+    if short.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<&str> = short.iter().map(|(id, _)| *id).collect();
+    let shortest_s = short.iter().map(|(_, d)| *d).fold(f64::INFINITY, f64::min);
+    vec![Finding {
+        rule: "short-cell",
+        severity: Severity::Warning,
+        subject: listed(&names),
+        seen: format!(
+            "the shortest sample lasts {}; the timer costs {} ({basis})",
+            quantity(shortest_s, "s"),
+            quantity(cost_ns, "ns")
+        ),
+        why: "The clock and the start of the work are a visible part of the figure.".to_owned(),
+        advice: "Give it more work, or repeat it inside one reading of the clock.".to_owned(),
+    }]
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use dyno_record::{Figures, QuotedFigure};
 
-use super::{Finding, Severity};
+use super::{Finding, Severity, listed};
 
 /// Below this, an interval of the median is wider than the range of the samples.
 const SAMPLES_MIN: u32 = 5;
 
-/// One finding per state, with the figures it holds for: forty lines of one complaint hide others.
+/// One finding per state, with the figures it holds for.
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {
     let mut groups: BTreeMap<(Severity, String), Vec<&str>> = BTreeMap::new();
     for figure in &figures.figures {
@@ -22,7 +22,7 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
         .map(|((severity, state), ids)| Finding {
             rule: "spread",
             severity,
-            subject: subject(&ids),
+            subject: listed(&ids),
             seen: state,
             why: "Without repetition a difference cannot be told from chance.".to_owned(),
             advice: format!("Repeat at least {SAMPLES_MIN} times and print the spread."),
@@ -39,17 +39,11 @@ fn state(figure: &QuotedFigure) -> Option<(Severity, String)> {
         )),
         None => Some((Severity::Note, "n is not given".to_owned())),
         Some(1) => Some((Severity::Warning, "n = 1: measured once".to_owned())),
-        Some(n) if n < SAMPLES_MIN => Some((Severity::Note, format!("n = {n}"))),
-        Some(n) if !spread => Some((Severity::Note, format!("n = {n}, no spread is given"))),
+        Some(n) if n < SAMPLES_MIN && spread => Some((Severity::Note, format!("n = {n}"))),
+        Some(n) if !spread => Some((
+            Severity::Warning,
+            format!("n = {n}, but no spread is given"),
+        )),
         Some(_) => None,
-    }
-}
-
-fn subject(ids: &[&str]) -> String {
-    match ids {
-        [first, second, rest @ ..] if rest.len() > 1 => {
-            format!("{first}, {second} and {} more", rest.len())
-        }
-        few => few.join(", "),
     }
 }

@@ -3,7 +3,7 @@
 use dyno_record::{Better, Claim, Figures, QuotedFigure};
 
 use super::{Finding, Severity};
-use crate::units::{number, quantity};
+use crate::units::{quantity, ratio_range};
 
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {
     figures
@@ -41,7 +41,7 @@ fn doubt(claim: &Claim, winner: &QuotedFigure, loser: &QuotedFigure) -> Option<S
     }
     if let Some((low, high)) = claim.ratio_low.zip(claim.ratio_high) {
         return (low <= 1.0).then(|| {
-            let ends = format!("{} .. {}", number(low), number(high));
+            let ends = ratio_range(low, high);
             format!("{gap}: the interval of the ratio, {ends}, holds 1")
         });
     }

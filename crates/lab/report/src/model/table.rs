@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::OURS;
 use super::figure::{Figure, Ratio, group, one_value};
 use super::report::Report;
-use crate::units::{quantity, range_text, ratio_text, share_text};
+use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
 
 /// A table with its cells as text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -150,7 +150,7 @@ fn cell(column: &str, report: &Report, samples: &[Sample], case: &str, system: &
         "verdict" => match deciding_ratio(report, case, system) {
             Some((_, ratio)) => Cell {
                 title: ratio.reason.clone(),
-                ..Cell::text(ratio.verdict)
+                ..Cell::text(verdict_text(ratio.verdict, system))
             },
             None => Cell::none("no peer ran in the same block"),
         },
@@ -229,15 +229,22 @@ pub(crate) fn deciding_ratio<'a>(
     found.map(|(peer, ratio)| (peer.as_str(), ratio))
 }
 
+/// On a peer's row the verdict is still on ours, so it says whose it is.
+fn verdict_text(verdict: &str, system: &str) -> String {
+    match verdict {
+        "faster" | "slower" if system != OURS => format!("{OURS} {verdict}"),
+        _ => verdict.to_owned(),
+    }
+}
+
 fn ratio_cell(peer: &str, ratio: &Ratio, system: &str) -> Cell {
     let text = match system {
         OURS => format!("{} {peer}", ratio_text(ratio.ratio)),
         _ => ratio_text(ratio.ratio),
     };
     let title = format!(
-        "dyno against {peer}: {} .. {} over {} blocks; above 1, dyno is better",
-        ratio_text(ratio.low),
-        ratio_text(ratio.high),
+        "dyno against {peer}: {} over {} blocks; above 1, dyno is better",
+        ratio_range(ratio.low, ratio.high),
         ratio.blocks
     );
     Cell::number(text, title)

@@ -7,7 +7,7 @@ use super::plots::Plots;
 use crate::headline::{Headline, headline};
 use crate::lint::Finding;
 use crate::model::{CaseReport, Figure, FilledTable, Report, best_known, spread_text};
-use crate::units::{number, quantity, range_text, ratio_text, share_text};
+use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
 
 /// Rows of the raw table, about 500 bytes each; the record has all.
 const RAW_ROWS_MAX: usize = 600;
@@ -239,10 +239,9 @@ fn figure_row(figure: &Figure) -> FigureRow {
             .iter()
             .map(|(peer, ratio)| RatioText {
                 text: format!(
-                    "{} {peer} ({} .. {}), {}",
+                    "{} {peer} ({}), {}",
                     ratio_text(ratio.ratio),
-                    number(ratio.low),
-                    number(ratio.high),
+                    ratio_range(ratio.low, ratio.high),
                     ratio.verdict
                 ),
                 reason: ratio.reason.clone(),

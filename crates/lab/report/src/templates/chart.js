@@ -50,7 +50,7 @@ function axisLeft(chart, scale, left, right, unit) {
 
 function mark(chart, x, y, system, said, hollow) {
   const made = node("circle", {
-    class: "mark", cx: x, cy: y, r: 4.5,
+    class: "mark", cx: x, cy: y, r: 4,
     style: hollow
       ? `fill: var(--ground); stroke: ${colour(system)}; stroke-width: 1.5`
       : `fill: ${colour(system)}`,

@@ -32,9 +32,9 @@ function makeScale(values, from, to, { log = false, zero = false } = {}) {
 }
 
 function linearTicks(low, high) {
-  const rough = (high - low) / 5;
+  const rough = (high - low) / 6;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= rough);
+  const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((s) => s >= rough);
   const ticks = [];
   for (let k = Math.ceil(low / step); k * step <= high; k += 1) ticks.push(k * step);
   return ticks;
