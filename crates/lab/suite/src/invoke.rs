@@ -203,8 +203,12 @@ mod tests {
 
     #[test]
     fn a_panic_is_told_by_its_reason() {
-        let text = "loading\nthread 'main' panicked at src/x.rs:1:2:\nindex out of bounds\nstack:\n";
-        assert_eq!(said(text), ": panicked at src/x.rs:1:2: index out of bounds");
+        let text =
+            "loading\nthread 'main' panicked at src/x.rs:1:2:\nindex out of bounds\nstack:\n";
+        assert_eq!(
+            said(text),
+            ": panicked at src/x.rs:1:2: index out of bounds"
+        );
         assert_eq!(said("it broke\n"), ": it broke");
         assert_eq!(said(" "), "");
     }
