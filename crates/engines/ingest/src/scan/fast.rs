@@ -72,26 +72,29 @@ impl Batch<'_> {
     fn column<const FIELD: usize, T: Default + Copy>(
         &self,
         column: &mut Vec<T>,
+        words: &mut Words,
         failed: &mut Failed,
         convert: impl Fn(Field) -> (T, bool),
     ) {
-        let mut fields = [Field::default(); BATCH];
-        for (row, field) in self.rows.iter().zip(&mut fields) {
+        for (i, row) in self.rows.iter().enumerate() {
             let (start, end) = self.field::<FIELD>(row);
-            let word = |end: usize| {
-                u64::from_le_bytes(self.bytes[end - 8..end].try_into().expect("eight bytes"))
-            };
-            *field = Field {
-                low: word(end),
-                high: word(end - 8),
-                len: (end - start) as u64,
-            };
+            let bytes = self.bytes[end - 16..end].try_into().expect("sixteen bytes");
+            let both = u128::from_le_bytes(bytes);
+            words.high[i] = both as u64;
+            words.low[i] = (both >> 64) as u64;
+            words.len[i] = (end - start) as u64;
         }
+        // All of the batch, also rows that it does not have: their marks are not looked at.
         let mut values = [T::default(); BATCH];
-        for ((field, value), failed) in fields.iter().zip(&mut values).zip(failed) {
-            let (converted, ok) = convert(*field);
-            *value = converted;
-            *failed |= u64::from(!ok);
+        for i in 0..BATCH {
+            let field = Field {
+                low: words.low[i],
+                high: words.high[i],
+                len: words.len[i],
+            };
+            let (converted, ok) = convert(field);
+            values[i] = converted;
+            failed[i] |= u64::from(!ok);
         }
         column.extend_from_slice(&values[..self.rows.len()]);
     }
@@ -101,9 +104,9 @@ impl Batch<'_> {
         &self,
         column: &mut Vec<u32>,
         strings: &mut Strings,
+        keys: &mut Keys,
         failed: &mut Failed,
     ) {
-        let mut keys = Keys::new();
         for (i, row) in self.rows.iter().enumerate() {
             let (start, end) = self.field::<FIELD>(row);
             let bytes = self.bytes[start..start + 16]
@@ -112,12 +115,46 @@ impl Batch<'_> {
             keys.set(i, bytes, end - start);
         }
         keys.finish(failed);
-        strings.codes_of(&keys, self.rows.len(), failed, column);
+        strings.codes_of(keys, self.rows.len(), failed, column);
+    }
+}
+
+/// The bytes that end the fields of one column, by row: see [`Field`].
+struct Words {
+    low: [u64; BATCH],
+    high: [u64; BATCH],
+    len: [u64; BATCH],
+}
+
+/// Memory that every batch uses again.
+pub(super) struct Scratch {
+    words: Words,
+    keys: Keys,
+    hertz: Vec<u64>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        let words = Words {
+            low: [0; BATCH],
+            high: [0; BATCH],
+            len: [0; BATCH],
+        };
+        Scratch {
+            words,
+            keys: Keys::new(),
+            hertz: Vec::with_capacity(BATCH),
+        }
     }
 }
 
 /// Appends the rows of `batch` to `columns`; rows that `failed` names hold nothing of meaning.
-pub(super) fn convert(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed) {
+pub(super) fn convert(
+    batch: &Batch<'_>,
+    columns: &mut Columns,
+    scratch: &mut Scratch,
+    failed: &mut Failed,
+) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::is_x86_feature_detected as has;
@@ -128,60 +165,78 @@ pub(super) fn convert(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Fai
             && has!("bmi2")
         {
             // SAFETY: the features were detected.
-            return unsafe { convert_avx512(batch, columns, failed) };
+            return unsafe { convert_avx512(batch, columns, scratch, failed) };
         }
         if has!("avx2") && has!("bmi2") {
             // SAFETY: the features were detected.
-            return unsafe { convert_avx2(batch, columns, failed) };
+            return unsafe { convert_avx2(batch, columns, scratch, failed) };
         }
     }
-    convert_columns(batch, columns, failed);
+    convert_columns(batch, columns, scratch, failed);
 }
 
 /// The same code with eight words in a register and a 64-bit vector multiplication.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512cd,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-fn convert_avx512(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed) {
-    convert_columns(batch, columns, failed);
+fn convert_avx512(
+    batch: &Batch<'_>,
+    columns: &mut Columns,
+    scratch: &mut Scratch,
+    failed: &mut Failed,
+) {
+    convert_columns(batch, columns, scratch, failed);
 }
 
 /// The same code for processors of the last ten years.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn convert_avx2(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed) {
-    convert_columns(batch, columns, failed);
+fn convert_avx2(
+    batch: &Batch<'_>,
+    columns: &mut Columns,
+    scratch: &mut Scratch,
+    failed: &mut Failed,
+) {
+    convert_columns(batch, columns, scratch, failed);
 }
 
 #[inline(always)]
-fn convert_columns(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed) {
+fn convert_columns(
+    batch: &Batch<'_>,
+    columns: &mut Columns,
+    scratch: &mut Scratch,
+    failed: &mut Failed,
+) {
+    let Scratch { words, keys, hertz } = scratch;
     // Numbers first: most bad rows fail here, before their strings reach a dictionary.
-    batch.column::<0, _>(&mut columns.id, failed, digits_16);
-    batch.column::<1, _>(&mut columns.timestamp, failed, |field| {
+    batch.column::<0, _>(&mut columns.id, words, failed, digits_16);
+    batch.column::<1, _>(&mut columns.timestamp, words, failed, |field| {
         let (value, ok) = digits_16(field);
         (value as u32, ok & (value <= u64::from(u32::MAX)))
     });
-    batch.column::<4, _>(&mut columns.snr, failed, small_signed);
-    batch.column::<8, _>(&mut columns.power, failed, small_signed);
-    batch.column::<9, _>(&mut columns.drift, failed, small_signed);
-    batch.column::<10, _>(&mut columns.distance, failed, |field| {
+    batch.column::<4, _>(&mut columns.snr, words, failed, small_signed);
+    batch.column::<8, _>(&mut columns.power, words, failed, small_signed);
+    batch.column::<9, _>(&mut columns.drift, words, failed, small_signed);
+    batch.column::<10, _>(&mut columns.distance, words, failed, |field| {
         let (value, ok) = digits_8(field);
         (value as u32, ok)
     });
-    batch.column::<11, _>(&mut columns.azimuth, failed, |field| {
+    batch.column::<11, _>(&mut columns.azimuth, words, failed, |field| {
         let (value, ok) = digits_8(field);
         (value as u16, ok & (value <= u64::from(u16::MAX)))
     });
     // The band follows from the frequency, but what stands in its field must be an integer.
-    batch.column::<12, _>(&mut Vec::new(), failed, |field| ((), signed_7(field).1));
-    batch.column::<14, _>(&mut columns.code, failed, |field| {
+    batch.column::<12, _>(&mut Vec::new(), words, failed, |field| {
+        ((), signed_7(field).1)
+    });
+    batch.column::<14, _>(&mut columns.code, words, failed, |field| {
         // Archives from before 2010-12 leave it empty.
         let (value, ok) = digits_8(field);
         let empty = field.len == 0;
         let value = if empty { 0 } else { value };
         (value as u8, (ok | empty) & (value <= u64::from(u8::MAX)))
     });
-    let mut hertz = Vec::with_capacity(BATCH);
-    batch.column::<5, _>(&mut hertz, failed, megahertz);
+    hertz.clear();
+    batch.column::<5, _>(hertz, words, failed, megahertz);
     let dictionaries = &mut columns.dictionaries;
     for (&hertz, failed) in hertz.iter().zip(failed.iter()) {
         let code = if *failed == 0 {
@@ -191,15 +246,31 @@ fn convert_columns(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed
         };
         columns.frequency.push(code);
     }
-    batch.strings::<2>(&mut columns.reporter, &mut dictionaries.reporter, failed);
+    batch.strings::<2>(
+        &mut columns.reporter,
+        &mut dictionaries.reporter,
+        keys,
+        failed,
+    );
     batch.strings::<3>(
         &mut columns.reporter_grid,
         &mut dictionaries.reporter_grid,
+        keys,
         failed,
     );
-    batch.strings::<6>(&mut columns.callsign, &mut dictionaries.callsign, failed);
-    batch.strings::<7>(&mut columns.grid, &mut dictionaries.grid, failed);
-    batch.strings::<13>(&mut columns.version, &mut dictionaries.version, failed);
+    batch.strings::<6>(
+        &mut columns.callsign,
+        &mut dictionaries.callsign,
+        keys,
+        failed,
+    );
+    batch.strings::<7>(&mut columns.grid, &mut dictionaries.grid, keys, failed);
+    batch.strings::<13>(
+        &mut columns.version,
+        &mut dictionaries.version,
+        keys,
+        failed,
+    );
 }
 
 #[inline(always)]

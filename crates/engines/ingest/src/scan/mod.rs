@@ -17,7 +17,7 @@ pub use careful::{Row, parse_line};
 pub use columns::Columns;
 pub use dictionary::{Numbers, Strings};
 
-use fast::{BATCH, Batch, Failed, RowAt};
+use fast::{BATCH, Batch, Failed, RowAt, Scratch};
 use index::Index;
 
 use crate::contract::FIELDS;
@@ -40,6 +40,7 @@ pub struct Scanner {
     pub columns: Columns,
     index: Index,
     rows: Vec<RowAt>,
+    scratch: Box<Scratch>,
     lines: u64,
     blank_lines: u64,
 }
@@ -96,7 +97,7 @@ impl Scanner {
             rows: &self.rows,
         };
         batch.mark_odd(&index.odd, &mut failed);
-        fast::convert(&batch, &mut self.columns, &mut failed);
+        fast::convert(&batch, &mut self.columns, &mut self.scratch, &mut failed);
         if failed[..self.rows.len()].iter().any(|&mark| mark != 0) {
             self.convert_failed(block, index, base, &failed, bad);
         }
