@@ -8,7 +8,6 @@
 
 pub mod contract;
 mod error;
-
 pub mod generate;
 pub mod load;
 pub mod scan;
