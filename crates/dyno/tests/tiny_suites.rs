@@ -2,7 +2,9 @@
 //! checked and compared.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use assert_cmd::Command;
 use dyno_record::{Outcome, RunDir};
@@ -157,5 +159,42 @@ fn completions_and_manual_pages_come_out_of_the_same_definitions() {
     assert!(
         !pages.join("dyno-rig.1").exists(),
         "hidden commands have no page"
+    );
+}
+
+#[test]
+fn ctrl_c_ends_a_run_and_keeps_what_was_measured() {
+    let home = tempfile::tempdir().expect("a directory");
+    let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("dyno"))
+        .env("HOME", home.path())
+        .env_remove("XDG_CACHE_HOME")
+        .current_dir(home.path())
+        .args(["run", "wspr", "--tiny"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(run.stderr.take().expect("piped")).lines();
+    let timing = lines.any(|line| line.expect("text").contains("load-csv-1: 1 system answers"));
+    assert!(timing, "the run ended before it could be stopped");
+    let pid = run.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(sent.expect("kill is there").success());
+    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(run.wait().expect("it ends").code(), Some(2), "{rest:?}");
+    assert!(
+        rest.iter()
+            .any(|line| line.contains("what was measured is kept")),
+        "{rest:?}"
+    );
+    let stored = RunDir::open(&only_run(home.path())).expect("a record");
+    assert!(stored.run.finished_at.is_none());
+    assert!(
+        stored
+            .samples
+            .iter()
+            .any(|sample| sample.outcome == Outcome::Done)
     );
 }
