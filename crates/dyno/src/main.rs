@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         // The reader of a pipe has seen enough; that is no failure of ours.
         Err(error) if terminal::is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            eprintln!("dyno: {error:#}");
+            eprintln!("dyno: {}", terminal::explain(&error));
             Exit::Failure.into()
         }
     }
