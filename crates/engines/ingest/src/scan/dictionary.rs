@@ -250,6 +250,15 @@ impl Default for Numbers {
 }
 
 impl Numbers {
+    /// Appends the codes of `numbers` to `codes`; a row that failed gets 0 and leaves nothing in
+    /// the dictionary.
+    #[inline(always)]
+    pub(super) fn codes_of(&mut self, numbers: &[u64], failed: &Failed, codes: &mut Vec<u32>) {
+        for (&number, &failed) in numbers.iter().zip(failed) {
+            codes.push(if failed == 0 { self.code_of(number) } else { 0 });
+        }
+    }
+
     /// Code of `number`.
     #[inline(always)]
     pub fn code_of(&mut self, number: u64) -> u32 {

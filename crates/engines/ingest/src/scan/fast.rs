@@ -238,14 +238,9 @@ fn convert_columns(
     hertz.clear();
     batch.column::<5, _>(hertz, words, failed, megahertz);
     let dictionaries = &mut columns.dictionaries;
-    for (&hertz, failed) in hertz.iter().zip(failed.iter()) {
-        let code = if *failed == 0 {
-            dictionaries.frequency.code_of(hertz)
-        } else {
-            0
-        };
-        columns.frequency.push(code);
-    }
+    dictionaries
+        .frequency
+        .codes_of(hertz, failed, &mut columns.frequency);
     batch.strings::<2>(
         &mut columns.reporter,
         &mut dictionaries.reporter,
