@@ -76,13 +76,12 @@ impl Keys {
     /// Clears what does not belong to the strings, and marks those that are too long for a key.
     #[inline(always)]
     pub(super) fn finish(&mut self, failed: &mut Failed) {
-        for i in 0..BATCH {
-            let len = self.len[i];
-            let (low_len, high_len) = (len.min(8), len.saturating_sub(8).min(8));
-            self.low[i] &= first_bytes(low_len);
-            self.high[i] &= first_bytes(high_len);
-            self.hash[i] = hash(self.low[i], self.high[i]);
-            failed[i] |= u64::from(len > SHORT as u64);
+        let words = self.low.iter_mut().zip(&mut self.high).zip(&mut self.hash);
+        for (((low, high), hash), (&len, failed)) in words.zip(self.len.iter().zip(failed)) {
+            *low &= first_bytes(len.min(8));
+            *high &= first_bytes(len.saturating_sub(8).min(8));
+            *hash = mix(*low, *high);
+            *failed |= u64::from(len > SHORT as u64);
         }
     }
 }
@@ -96,7 +95,7 @@ fn first_bytes(n: u64) -> u64 {
 
 /// Mixes a key by multiplications of 64 bits, of which vector units do eight at a time.
 #[inline(always)]
-fn hash(low: u64, high: u64) -> u64 {
+fn mix(low: u64, high: u64) -> u64 {
     let mixed = low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ high.wrapping_mul(0xe703_7ed1_a0b4_28db);
     (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 20
 }
@@ -144,7 +143,7 @@ impl Strings {
             padded[..string.len()].copy_from_slice(string);
             let word = u128::from_le_bytes(padded);
             let (low, high) = (word as u64, (word >> 64) as u64);
-            return self.code_of_key(low, high, hash(low, high));
+            return self.code_of_key(low, high, mix(low, high));
         }
         if let Some(&code) = self.long.get(string) {
             return code;
@@ -179,7 +178,7 @@ impl Strings {
         let old = std::mem::replace(&mut self.slots, bigger);
         let mask = self.slots.len() - 1;
         for slot in old.into_iter().filter(|slot| slot.code != FREE) {
-            let mut at = hash(slot.low, slot.high) as usize & mask;
+            let mut at = mix(slot.low, slot.high) as usize & mask;
             while self.slots[at].code != FREE {
                 at = (at + 1) & mask;
             }
@@ -263,7 +262,7 @@ impl Numbers {
     #[inline(always)]
     pub fn code_of(&mut self, number: u64) -> u32 {
         let mask = self.slots.len() - 1;
-        let mut at = hash(number, 0) as usize & mask;
+        let mut at = mix(number, 0) as usize & mask;
         loop {
             let (known, code) = self.slots[at];
             if known == number && code != FREE {
@@ -287,7 +286,7 @@ impl Numbers {
             let old = std::mem::replace(&mut self.slots, bigger);
             let mask = self.slots.len() - 1;
             for slot in old.into_iter().filter(|slot| slot.1 != FREE) {
-                let mut at = hash(slot.0, 0) as usize & mask;
+                let mut at = mix(slot.0, 0) as usize & mask;
                 while self.slots[at].1 != FREE {
                     at = (at + 1) & mask;
                 }

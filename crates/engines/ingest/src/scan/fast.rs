@@ -86,15 +86,11 @@ impl Batch<'_> {
         }
         // All of the batch, also rows that it does not have: their marks are not looked at.
         let mut values = [T::default(); BATCH];
-        for i in 0..BATCH {
-            let field = Field {
-                low: words.low[i],
-                high: words.high[i],
-                len: words.len[i],
-            };
-            let (converted, ok) = convert(field);
-            values[i] = converted;
-            failed[i] |= u64::from(!ok);
+        let fields = words.low.iter().zip(&words.high).zip(&words.len);
+        for (((&low, &high), &len), (value, failed)) in fields.zip(values.iter_mut().zip(failed)) {
+            let (converted, ok) = convert(Field { low, high, len });
+            *value = converted;
+            *failed |= u64::from(!ok);
         }
         column.extend_from_slice(&values[..self.rows.len()]);
     }

@@ -93,17 +93,18 @@ impl Bits<'_> {
         self.count -= entry & 63;
     }
 
+    /// Takes the bits of a length or distance entry; gives its base plus extra bits.
+    #[inline(always)]
+    fn take_value(&mut self, entry: u32) -> usize {
+        let with_extra = self.bits & ((1u64 << (entry & 63)) - 1);
+        self.drop_entry(entry);
+        (entry >> 16) as usize + (with_extra >> (entry >> 8 & 15)) as usize
+    }
+
     #[inline(always)]
     fn low(&self, n: u32) -> usize {
         (self.bits & ((1 << n) - 1)) as usize
     }
-}
-
-/// Base plus extra bits of a length or distance entry, from the bits as they were before it.
-#[inline(always)]
-fn value(entry: u32, before: u64) -> usize {
-    let with_extra = before & ((1u64 << (entry & 63)) - 1);
-    (entry >> 16) as usize + (with_extra >> (entry >> 8 & 15)) as usize
 }
 
 #[inline(always)]
@@ -184,8 +185,7 @@ fn decode(
             unsafe { put_literal(out, &mut at, entry) };
             continue;
         }
-        let length = value(entry, bits.bits);
-        bits.drop_entry(entry);
+        let length = bits.take_value(entry);
         // SAFETY: see above.
         unsafe { bits.refill() };
         // SAFETY: see above.
@@ -194,8 +194,7 @@ fn decode(
         if entry & EXCEPTION != 0 {
             return (Exit::Corrupt("a code that no distance has"), at);
         }
-        let distance = value(entry, bits.bits);
-        bits.drop_entry(entry);
+        let distance = bits.take_value(entry);
         if distance > at - floor {
             return (
                 Exit::Corrupt("a match reaches back before the beginning"),
