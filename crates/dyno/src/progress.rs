@@ -197,10 +197,9 @@ impl Observer for RunProgress {
                 count,
                 systems,
             } => {
-                let who = if *systems == 1 {
-                    "1 system answers"
-                } else {
-                    "all systems agree on"
+                let who = match systems {
+                    1 => "1 system answers".to_string(),
+                    n => format!("{n} systems agree on"),
                 };
                 self.line(&format!("{case}: {who} {count}; timing"));
             }
