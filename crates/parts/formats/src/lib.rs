@@ -1,1 +1,3 @@
-//! Columns of values or codes into Parquet pages.
+//! Columns of values or codes into Parquet pages, and out of them.
+
+pub mod parquet_read;
