@@ -1,1 +1,3 @@
-//! Inflate, checksums and page codecs.
+//! Inflate, and in time the other byte codecs that engines share.
+
+pub mod inflate;

@@ -1,0 +1,72 @@
+//! Advisory locks on the table's directory, and its durability.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// A lock that goes when the value does, or the process.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// The lock of the one writer.
+    pub(super) fn writer(table: &Path) -> Result<Lock> {
+        let path = table.join("writer.lock");
+        let file = open(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock { _file: file }),
+            Err(std::fs::TryLockError::WouldBlock) => Err(Error::Locked {
+                table: table.to_owned(),
+            }),
+            Err(std::fs::TryLockError::Error(e)) => Err(Error::io("lock", &path, e)),
+        }
+    }
+
+    /// What every reader holds while it may open files of its snapshot.
+    pub(super) fn reader(table: &Path) -> Result<Lock> {
+        let path = table.join("readers.lock");
+        // A table on a read-only mount cannot be written by anybody, so it needs no lock.
+        let file = match open(&path) {
+            Ok(file) => file,
+            Err(Error::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem =>
+            {
+                File::open(table).map_err(|e| Error::io("open", table, e))?
+            }
+            Err(e) => return Err(e),
+        };
+        file.lock_shared()
+            .map_err(|e| Error::io("lock", &path, e))?;
+        Ok(Lock { _file: file })
+    }
+
+    /// Held while old files are removed; `None` when a reader may still need them.
+    pub(super) fn no_readers(table: &Path) -> Result<Option<Lock>> {
+        let path = table.join("readers.lock");
+        let file = open(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+            Err(std::fs::TryLockError::Error(e)) => Err(Error::io("lock", &path, e)),
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(|e| Error::io("open", path, e))
+}
+
+/// Makes renames and new names in `directory` survive a power cut.
+pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
+    let file = File::open(directory).map_err(|e| Error::io("open", directory, e))?;
+    file.sync_all().map_err(|e| Error::io("sync", directory, e))
+}

@@ -1,0 +1,168 @@
+//! The manifest: which archives are in the table, and in which files.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::sync_directory;
+use crate::{Error, Result};
+
+/// The version that this program writes; a newer one is refused by name.
+pub const MANIFEST_VERSION: u32 = 1;
+
+const MAGIC: &str = "dyno-spots-table";
+const FILE_NAME: &str = "manifest.json";
+
+/// One committed snapshot of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    magic: String,
+    version: u32,
+    /// Grows by one with every commit.
+    pub generation: u64,
+    /// Archive identity (`wspr/2023-01`) to what is in the table of it: the ledger.
+    pub archives: BTreeMap<String, Archive>,
+}
+
+/// What the table holds of one archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Archive {
+    /// The file it was read from.
+    pub source: SourceIdentity,
+    /// Its data files; an archive without a good row has none.
+    pub files: Vec<DataFile>,
+    /// Good rows.
+    pub rows: u64,
+    /// Rows in quarantine.
+    pub bad_rows: u64,
+    /// Quarantine file relative to the table, when there are bad rows.
+    pub quarantine: Option<String>,
+    /// The generation that brought it in.
+    pub generation: u64,
+    /// Unix seconds of the commit.
+    pub loaded_at_s: u64,
+}
+
+/// What decides that a file has been loaded already: its length and the hash of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceIdentity {
+    /// The path as it was given.
+    pub path: String,
+    /// Length of the file as stored (compressed) in bytes.
+    pub bytes: u64,
+    /// XXH3-128 of those bytes, 32 hex digits.
+    pub hash: String,
+}
+
+/// One Parquet file of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFile {
+    /// Path relative to the table.
+    pub path: String,
+    /// Rows in it.
+    pub rows: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Earliest timestamp, Unix seconds.
+    pub time_min_s: u64,
+    /// Latest timestamp, Unix seconds.
+    pub time_max_s: u64,
+}
+
+impl Default for Manifest {
+    fn default() -> Self {
+        Manifest {
+            magic: MAGIC.to_owned(),
+            version: MANIFEST_VERSION,
+            generation: 0,
+            archives: BTreeMap::new(),
+        }
+    }
+}
+
+impl Manifest {
+    /// Reads the committed manifest of `table`; `None` when nothing was ever committed there.
+    ///
+    /// # Errors
+    /// [`Error::Manifest`] when it is not ours, torn or of a newer version.
+    pub fn read(table: &Path) -> Result<Option<Manifest>> {
+        let path = table.join(FILE_NAME);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::io("read", &path, e)),
+        };
+        let wrong = |reason: String| Error::Manifest {
+            path: path.clone(),
+            reason,
+        };
+        // The version is looked at before the rest, so that a newer form is refused by its name
+        // and not by the first field that it changed.
+        let value: serde_json::Value =
+            serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
+        if value.get("magic").and_then(|m| m.as_str()) != Some(MAGIC) {
+            return Err(wrong(format!(
+                "it lacks \"magic\": \"{MAGIC}\", so it is not a spots table"
+            )));
+        }
+        match value.get("version").and_then(serde_json::Value::as_u64) {
+            Some(v) if v == u64::from(MANIFEST_VERSION) => {}
+            Some(v) => {
+                return Err(wrong(format!(
+                    "it has version {v}, this program reads version {MANIFEST_VERSION}"
+                )));
+            }
+            None => return Err(wrong("it has no version".to_owned())),
+        }
+        serde_json::from_value(value)
+            .map(Some)
+            .map_err(|e| wrong(e.to_string()))
+    }
+
+    /// Replaces the committed manifest; after a crash either the old or the new one is there.
+    pub(super) fn commit(&self, table: &Path) -> Result<()> {
+        let next = table.join("manifest.json.next");
+        let path = table.join(FILE_NAME);
+        let mut text = serde_json::to_vec_pretty(self).map_err(|e| Error::Manifest {
+            path: path.clone(),
+            reason: e.to_string(),
+        })?;
+        text.push(b'\n');
+        let mut file = File::create(&next).map_err(|e| Error::io("create", &next, e))?;
+        file.write_all(&text)
+            .map_err(|e| Error::io("write", &next, e))?;
+        file.sync_all().map_err(|e| Error::io("sync", &next, e))?;
+        fs::rename(&next, &path).map_err(|e| Error::io("rename", &next, e))?;
+        sync_directory(table)
+    }
+
+    /// Rows of all archives.
+    pub fn rows(&self) -> u64 {
+        self.archives.values().map(|a| a.rows).sum()
+    }
+
+    /// Rows in quarantine.
+    pub fn bad_rows(&self) -> u64 {
+        self.archives.values().map(|a| a.bad_rows).sum()
+    }
+
+    /// Bytes of all data files.
+    pub fn bytes(&self) -> u64 {
+        self.files().map(|f| f.bytes).sum()
+    }
+
+    /// All data files, archive by archive.
+    pub fn files(&self) -> impl Iterator<Item = &DataFile> {
+        self.archives.values().flat_map(|a| &a.files)
+    }
+
+    /// Whether `path`, relative to the table, belongs to this snapshot.
+    pub(super) fn names(&self, path: &str) -> bool {
+        self.archives.values().any(|a| {
+            a.quarantine.as_deref() == Some(path) || a.files.iter().any(|f| f.path == path)
+        })
+    }
+}

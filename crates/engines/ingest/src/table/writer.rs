@@ -1,0 +1,155 @@
+//! The one writer: stages an archive's files, then swaps the manifest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::lock::Lock;
+use super::{Archive, DataFile, Manifest, SourceIdentity, sync_directory};
+use crate::{Error, Result};
+
+/// The one writer of a table; others are refused while it lives.
+#[derive(Debug)]
+pub struct TableWriter {
+    table: PathBuf,
+    manifest: Manifest,
+    _lock: Lock,
+}
+
+/// What a load has made of one archive and wants committed. Its files are on stable storage.
+#[derive(Debug)]
+pub struct Staged {
+    /// Archive identity.
+    pub archive: String,
+    /// What was read.
+    pub source: SourceIdentity,
+    /// Data files made for it.
+    pub files: Vec<DataFile>,
+    /// Good rows.
+    pub rows: u64,
+    /// Rows in quarantine.
+    pub bad_rows: u64,
+    /// Quarantine file relative to the table.
+    pub quarantine: Option<String>,
+}
+
+impl TableWriter {
+    /// Opens the table in `table` for writing, making it when it is not there, and removes what a
+    /// killed load left behind.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] while another writer lives, [`Error::Manifest`] when the manifest is not
+    /// ours, [`Error::Io`].
+    pub fn open(table: &Path) -> Result<TableWriter> {
+        for directory in [
+            table.to_owned(),
+            table.join("data"),
+            table.join("quarantine"),
+        ] {
+            fs::create_dir_all(&directory).map_err(|e| Error::io("create", &directory, e))?;
+        }
+        let lock = Lock::writer(table)?;
+        let manifest = Manifest::read(table)?.unwrap_or_default();
+        let writer = TableWriter {
+            table: table.to_owned(),
+            manifest,
+            _lock: lock,
+        };
+        writer.remove_unnamed()?;
+        Ok(writer)
+    }
+
+    /// The committed state.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The directory of the table.
+    pub fn table(&self) -> &Path {
+        &self.table
+    }
+
+    /// A name for a file of `archive` that no committed or staged file has: relative path.
+    /// Safe while several archives are staged at once, because each has its own name.
+    pub fn staging_name(&self, folder: &str, archive: &str, extension: &str) -> String {
+        let name: String = archive
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        // Different identities may map to one name; the hash keeps their files apart.
+        let tag = twox_hash::XxHash3_128::oneshot(archive.as_bytes()) as u32;
+        format!(
+            "{folder}/{name}-{tag:08x}.{}.{extension}",
+            self.manifest.generation + 1
+        )
+    }
+
+    /// Puts the staged files into the table in place of what it held of the same archive.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the table is then as it was.
+    pub fn commit(&mut self, staged: Staged) -> Result<()> {
+        for folder in ["data", "quarantine"] {
+            sync_directory(&self.table.join(folder))?;
+        }
+        let mut next = self.manifest.clone();
+        next.generation += 1;
+        next.archives.insert(
+            staged.archive,
+            Archive {
+                source: staged.source,
+                files: staged.files,
+                rows: staged.rows,
+                bad_rows: staged.bad_rows,
+                quarantine: staged.quarantine,
+                generation: next.generation,
+                loaded_at_s: SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .map_or(0, |since| since.as_secs()),
+            },
+        );
+        next.commit(&self.table)?;
+        self.manifest = next;
+        Ok(())
+    }
+
+    /// Removes files that the manifest does not name, unless a reader may still use them; then the
+    /// next writer does.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove_unnamed(&self) -> Result<()> {
+        let Some(_no_readers) = Lock::no_readers(&self.table)? else {
+            return Ok(());
+        };
+        for folder in ["data", "quarantine"] {
+            let directory = self.table.join(folder);
+            let entries = fs::read_dir(&directory).map_err(|e| Error::io("list", &directory, e))?;
+            for entry in entries {
+                let entry = entry.map_err(|e| Error::io("list", &directory, e))?;
+                let relative = format!("{folder}/{}", entry.file_name().to_string_lossy());
+                if !self.manifest.names(&relative) && is_ours(&relative) {
+                    let path = entry.path();
+                    fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Only files with a name that this program gives are ever removed.
+fn is_ours(relative: &str) -> bool {
+    let mut parts = relative.rsplit('.');
+    let extension = parts.next();
+    let generation = parts
+        .next()
+        .is_some_and(|g| !g.is_empty() && g.bytes().all(|b| b.is_ascii_digit()));
+    generation && matches!(extension, Some("parquet" | "ndjson"))
+}

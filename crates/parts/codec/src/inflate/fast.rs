@@ -1,0 +1,271 @@
+//! The fast loop: literals and matches while both buffers have room to spare.
+//!
+//! This module uses `unsafe` for reads and writes whose bounds are checked once per turn (the
+//! margins) instead of once per byte. The tests run it against zlib-rs and the fuzz target
+//! `inflate` feeds it arbitrary bytes.
+
+use std::io::Read;
+
+use super::OUTPUT_MARGIN;
+use super::decoder::Decoder;
+use super::input::Input;
+use super::tables::{DISTANCE_BITS, END, EXCEPTION, LITERAL, LITERAL_BITS, SUBTABLE};
+
+/// Compressed bytes that one turn may look at: three refills of eight bytes.
+pub(super) const INPUT_MARGIN: usize = 32;
+
+/// Bytes that one turn may write: three literals, a match of 258, and 32 of overshoot.
+const TURN_OUTPUT: usize = 3 + 258 + 32;
+const _: () = assert!(TURN_OUTPUT <= OUTPUT_MARGIN);
+
+/// Why the loop ended.
+pub(super) enum Exit {
+    /// Too near to the end of a buffer.
+    Margin,
+    /// The block's end code was taken.
+    EndOfBlock,
+    /// The stream breaks the format.
+    Corrupt(&'static str),
+}
+
+/// Runs until a margin, the block's end or an error; returns the new write position.
+/// `reach` is how many bytes of this stream stand before `at`.
+pub(super) fn run<R: Read>(
+    decoder: &mut Decoder,
+    input: &mut Input<R>,
+    out: &mut [u8],
+    at: usize,
+    reach: u64,
+) -> (Exit, usize) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("bmi2") {
+        // SAFETY: the feature was detected.
+        return unsafe { run_bmi2(decoder, input, out, at, reach) };
+    }
+    turn(decoder, input, out, at, reach)
+}
+
+/// The same code, compiled with three-operand shifts.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "bmi1,bmi2,avx2")]
+fn run_bmi2<R: Read>(
+    decoder: &mut Decoder,
+    input: &mut Input<R>,
+    out: &mut [u8],
+    at: usize,
+    reach: u64,
+) -> (Exit, usize) {
+    turn(decoder, input, out, at, reach)
+}
+
+/// The bit buffer with its place in the input, in registers while the loop runs.
+struct Bits<'a> {
+    bits: u64,
+    count: u32,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Bits<'_> {
+    /// Fills up to at least 56 bits.
+    ///
+    /// # Safety
+    /// Eight bytes must stand at `self.at`.
+    #[inline(always)]
+    unsafe fn refill(&mut self) {
+        debug_assert!(self.at + 8 <= self.bytes.len());
+        // SAFETY: the caller has eight bytes there.
+        let word = unsafe {
+            self.bytes
+                .as_ptr()
+                .add(self.at)
+                .cast::<u64>()
+                .read_unaligned()
+        };
+        self.bits |= u64::from_le(word) << self.count;
+        self.at += ((63 - self.count) >> 3) as usize;
+        self.count |= 56;
+    }
+
+    #[inline(always)]
+    fn drop_entry(&mut self, entry: u32) {
+        self.bits >>= entry & 63;
+        self.count -= entry & 63;
+    }
+
+    #[inline(always)]
+    fn low(&self, n: u32) -> usize {
+        (self.bits & ((1 << n) - 1)) as usize
+    }
+}
+
+/// Base plus extra bits of a length or distance entry, from the bits as they were before it.
+#[inline(always)]
+fn value(entry: u32, before: u64) -> usize {
+    let with_extra = before & ((1u64 << (entry & 63)) - 1);
+    (entry >> 16) as usize + (with_extra >> (entry >> 8 & 15)) as usize
+}
+
+#[inline(always)]
+fn turn<R: Read>(
+    decoder: &mut Decoder,
+    input: &mut Input<R>,
+    out: &mut [u8],
+    at: usize,
+    reach: u64,
+) -> (Exit, usize) {
+    let mut bits = Bits {
+        bits: decoder.bits,
+        count: decoder.bit_count,
+        bytes: input.read_part(),
+        at: input.at,
+    };
+    let (exit, now) = decode(
+        &mut bits,
+        &decoder.literals,
+        &decoder.distances,
+        out,
+        at,
+        reach,
+    );
+    // Bits above the count are real but not counted; the careful loop adds them again.
+    decoder.bits = bits.bits & ((1u64 << bits.count) - 1);
+    decoder.bit_count = bits.count;
+    input.at = bits.at;
+    (exit, now)
+}
+
+#[inline(always)]
+fn decode(
+    bits: &mut Bits<'_>,
+    literals: &[u32],
+    distances: &[u32],
+    out: &mut [u8],
+    start: usize,
+    reach: u64,
+) -> (Exit, usize) {
+    assert!(literals.len() >= 1 << LITERAL_BITS && distances.len() >= 1 << DISTANCE_BITS);
+    if bits.bytes.len() < INPUT_MARGIN || out.len() < TURN_OUTPUT {
+        return (Exit::Margin, start);
+    }
+    let input_last = bits.bytes.len() - INPUT_MARGIN;
+    let output_last = out.len() - TURN_OUTPUT;
+    // A match may reach back over everything of this stream that the buffer still holds.
+    let floor = start - usize::try_from(reach).map_or(start, |reach| reach.min(start));
+    let mut at = start;
+    while bits.at <= input_last && at <= output_last {
+        // SAFETY (all blocks of this loop): `at <= output_last` leaves TURN_OUTPUT bytes behind
+        // `at`, of which a turn writes at most three literals, a match and its overshoot;
+        // `bits.at <= input_last` leaves 32 bytes, of which a turn's three refills look at no more
+        // than 7 + 7 + 8. Main indexes are below `1 << *_BITS`, which the assertion covers, and
+        // sub-tables are whole by construction of `tables::build`.
+        // SAFETY: see above.
+        unsafe { bits.refill() };
+        // SAFETY: see above.
+        let mut entry = unsafe { *literals.get_unchecked(bits.low(LITERAL_BITS)) };
+        let mut taken = 0;
+        while entry & LITERAL != 0 && taken < 3 {
+            // SAFETY: see above.
+            unsafe { *out.get_unchecked_mut(at) = (entry >> 16) as u8 };
+            at += 1;
+            taken += 1;
+            bits.drop_entry(entry);
+            // SAFETY: see above.
+            entry = unsafe { *literals.get_unchecked(bits.low(LITERAL_BITS)) };
+        }
+        if taken == 3 {
+            continue;
+        }
+        if entry & EXCEPTION != 0 {
+            if entry & SUBTABLE != 0 {
+                let sub = (entry >> 16) as usize;
+                let index_bits = entry >> 8 & 15;
+                bits.drop_entry(entry);
+                entry = literals[sub + bits.low(index_bits)];
+            }
+            if entry & LITERAL != 0 {
+                // SAFETY: at most the third literal of this turn.
+                unsafe { *out.get_unchecked_mut(at) = (entry >> 16) as u8 };
+                at += 1;
+                bits.drop_entry(entry);
+                continue;
+            }
+            if entry & EXCEPTION != 0 {
+                if entry & END != 0 {
+                    bits.drop_entry(entry);
+                    return (Exit::EndOfBlock, at);
+                }
+                return (Exit::Corrupt("a code that no length or literal has"), at);
+            }
+        }
+        let length = value(entry, bits.bits);
+        bits.drop_entry(entry);
+        // SAFETY: see above.
+        unsafe { bits.refill() };
+        // SAFETY: see above.
+        let mut entry = unsafe { *distances.get_unchecked(bits.low(DISTANCE_BITS)) };
+        if entry & EXCEPTION != 0 {
+            if entry & SUBTABLE == 0 {
+                return (Exit::Corrupt("a code that no distance has"), at);
+            }
+            let sub = (entry >> 16) as usize;
+            let index_bits = entry >> 8 & 15;
+            bits.drop_entry(entry);
+            entry = distances[sub + bits.low(index_bits)];
+            if entry & EXCEPTION != 0 {
+                return (Exit::Corrupt("a code that no distance has"), at);
+            }
+        }
+        let distance = value(entry, bits.bits);
+        bits.drop_entry(entry);
+        if distance > at - floor {
+            return (
+                Exit::Corrupt("a match reaches back before the beginning"),
+                at,
+            );
+        }
+        // SAFETY: `distance <= at`, and length + overshoot fit behind `at` as said above.
+        unsafe { copy_match(out.as_mut_ptr().add(at), distance, length) };
+        at += length;
+    }
+    (Exit::Margin, at)
+}
+
+/// Copies `length` bytes from `distance` bytes before `to`, writing up to 31 bytes more.
+///
+/// # Safety
+/// `distance` bytes before `to` and `length + 31` bytes from it on must belong to one buffer.
+#[inline(always)]
+unsafe fn copy_match(to: *mut u8, distance: usize, length: usize) {
+    // SAFETY: the caller's bounds; every step stays below `to + length + 31`.
+    unsafe {
+        let from = to.sub(distance);
+        if distance >= 16 {
+            let mut done = 0;
+            loop {
+                let chunk = from.add(done).cast::<[u8; 16]>().read_unaligned();
+                to.add(done).cast::<[u8; 16]>().write_unaligned(chunk);
+                done += 16;
+                if done >= length {
+                    return;
+                }
+            }
+        } else if distance >= 8 {
+            let mut done = 0;
+            loop {
+                let chunk = from.add(done).cast::<u64>().read_unaligned();
+                to.add(done).cast::<u64>().write_unaligned(chunk);
+                done += 8;
+                if done >= length {
+                    return;
+                }
+            }
+        } else if distance == 1 {
+            to.write_bytes(from.read(), length);
+        } else {
+            for i in 0..length {
+                to.add(i).write(from.add(i).read());
+            }
+        }
+    }
+}
