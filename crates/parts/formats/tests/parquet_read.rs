@@ -1,6 +1,9 @@
 //! Files written by the parquet crate's own writer, read back as codes and integers.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at what it did not expect")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may stop at what it did not expect"
+)]
 
 use std::fs::File;
 use std::path::Path;

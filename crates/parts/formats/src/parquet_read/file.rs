@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{ConvertedType, LogicalType, Repetition, Type};
+use parquet::basic::{ConvertedType, Encoding, LogicalType, PageType, Repetition, Type};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::schema::types::ColumnDescriptor;
 
@@ -182,6 +182,56 @@ impl ParquetFile {
             .iter()
             .position(|column| column.path().string() == name)?;
         ColumnKind::of(&schema.column(index)).map(|kind| (index, kind))
+    }
+
+    /// The footer, for readers of other kinds.
+    pub fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+
+    /// Whether the footer says that all data pages of a column are dictionary codes.
+    pub fn is_coded(&self, column: usize) -> bool {
+        self.metadata.row_groups().iter().all(|group| {
+            let chunk = group.column(column);
+            let coded = match (
+                chunk.page_encoding_stats_mask(),
+                chunk.page_encoding_stats(),
+            ) {
+                (Some(data_pages), _) => {
+                    data_pages.is_only(Encoding::RLE_DICTIONARY)
+                        || data_pages.is_only(Encoding::PLAIN_DICTIONARY)
+                }
+                (None, Some(pages)) => pages.iter().all(|page| {
+                    page.page_type == PageType::DICTIONARY_PAGE
+                        || matches!(
+                            page.encoding,
+                            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
+                        )
+                }),
+                // Without statistics of the pages, the list of encodings tells it only when the
+                // writer left out the PLAIN of the dictionary page itself.
+                (None, None) => !chunk
+                    .encodings()
+                    .any(|encoding| encoding == Encoding::PLAIN),
+            };
+            group.num_rows() == 0 || (coded && chunk.dictionary_page_offset().is_some())
+        })
+    }
+
+    /// Whether [`IntReader`] knows every encoding that the footer names for a column.
+    pub fn is_readable(&self, column: usize) -> bool {
+        self.metadata.row_groups().iter().all(|group| {
+            group.column(column).encodings().all(|encoding| {
+                matches!(
+                    encoding,
+                    Encoding::PLAIN
+                        | Encoding::RLE
+                        | Encoding::RLE_DICTIONARY
+                        | Encoding::PLAIN_DICTIONARY
+                        | Encoding::DELTA_BINARY_PACKED
+                )
+            })
+        })
     }
 
     /// Reads the codes of a string column in one row group.
