@@ -38,7 +38,7 @@ enum Form<W: Write> {
         held_rows: usize,
         printed: bool,
     },
-    Csv(datafusion::arrow::csv::Writer<W>),
+    Csv(Box<datafusion::arrow::csv::Writer<W>>),
     Json {
         writer: datafusion::arrow::json::Writer<W, JsonArray>,
     },
@@ -62,7 +62,7 @@ impl<W: Write> ResultWriter<W> {
                 let mut writer = WriterBuilder::new().with_header(true).build(out);
                 // An empty batch makes the header appear for a result without rows, too.
                 writer.write(&RecordBatch::new_empty(schema))?;
-                Form::Csv(writer)
+                Form::Csv(Box::new(writer))
             }
             Format::Json => {
                 let writer: ArrayWriter<W> = JsonBuilder::new()

@@ -55,7 +55,8 @@ pub fn explain(error: &DataFusionError, sql: &str) -> anyhow::Error {
     let place = error
         .diagnostic()
         .and_then(place_of)
-        .or_else(|| place_in(&message));
+        .or_else(|| place_in(&message))
+        .or_else(|| message.contains("found: EOF").then(|| end_of(sql)));
     let Some((line, column)) = place else {
         return anyhow!("{message}");
     };
@@ -72,6 +73,13 @@ fn place_of(diagnostic: &Diagnostic) -> Option<(usize, usize)> {
         usize::try_from(start.line).ok()?,
         usize::try_from(start.column).ok()?,
     ))
+}
+
+/// Where a text that stops too early stops.
+fn end_of(sql: &str) -> (usize, usize) {
+    let lines = sql.trim_end().lines();
+    let last = lines.clone().last().unwrap_or_default();
+    (lines.count().max(1), last.chars().count() + 1)
 }
 
 /// The parser's errors carry their place in their text only.

@@ -16,7 +16,7 @@ const BIAS: i64 = 1 << 15;
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     words: Vec<u64>,
-    /// Rows since the last [`Slots::pour`].
+    /// Rows since the last [`Slots::clear`].
     rows: u64,
 }
 
@@ -52,6 +52,32 @@ impl Slots {
         self.rows += codes.len() as u64;
     }
 
+    /// As [`Slots::add`] for values that are codes themselves: `addends` has what
+    /// [`Slots::addends`] made of their dictionary.
+    pub(super) fn add_coded(&mut self, codes: &[u32], values: &[u32], addends: &[u64]) {
+        let words = self.words.as_mut_slice();
+        if words.is_empty() || addends.is_empty() {
+            return;
+        }
+        let (mask, value_mask) = (words.len() - 1, addends.len() - 1);
+        for (code, value) in codes.iter().zip(values) {
+            let at = *code as usize & mask;
+            words[at] = words[at].wrapping_add(addends[*value as usize & value_mask]);
+        }
+        self.rows += codes.len() as u64;
+    }
+
+    /// What one row with each of these values adds to a slot, filled up to a power of two.
+    pub(super) fn addends(values: &[i64], addends: &mut Vec<u64>) {
+        addends.clear();
+        addends.extend(
+            values
+                .iter()
+                .map(|value| ONE_ROW.wrapping_add((value + BIAS) as u64)),
+        );
+        addends.resize(values.len().next_power_of_two(), 0);
+    }
+
     /// Adds rows of a query that reads no values.
     pub(super) fn add_rows(&mut self, codes: &[u32]) {
         let words = self.words.as_mut_slice();
@@ -79,19 +105,26 @@ impl Slots {
         self.rows += rows as u64;
     }
 
-    /// Moves everything into `groups`, which has as many as there are codes.
-    ///
-    /// `valued` says that rows were added with values, and so with the bias.
-    pub(super) fn pour(&mut self, groups: &mut Groups, valued: bool) {
-        for (at, word) in self.words.iter_mut().enumerate().take(groups.counts.len()) {
-            let rows = *word >> SUM_BITS;
-            groups.counts[at] += rows;
-            if valued && let Some(sums) = groups.columns.first_mut().map(|c| &mut c.sums) {
-                let biased = (*word & (ONE_ROW - 1)) as i64;
-                sums[at] += i128::from(biased - BIAS * rows as i64);
-            }
-            *word = 0;
+    /// Whether rows of this code were added.
+    pub(super) fn holds(&self, code: usize) -> bool {
+        self.words.get(code).is_some_and(|word| *word != 0)
+    }
+
+    /// Adds what a slot holds to group `to`. `valued` says that its rows were added with values,
+    /// and so with the bias.
+    pub(super) fn add_to(&self, code: usize, groups: &mut Groups, to: usize, valued: bool) {
+        let word = self.words.get(code).copied().unwrap_or(0);
+        let rows = word >> SUM_BITS;
+        groups.counts[to] += rows;
+        if valued && let Some(column) = groups.columns.first_mut() {
+            let biased = (word & (ONE_ROW - 1)) as i64;
+            column.sums[to] += i128::from(biased - BIAS * rows as i64);
         }
+    }
+
+    /// Forgets all rows.
+    pub(super) fn clear(&mut self) {
+        self.words.fill(0);
         self.rows = 0;
     }
 }
@@ -119,7 +152,9 @@ mod tests {
             }
             let mut groups = Groups::new(std::slice::from_ref(&value));
             groups.resize(2);
-            slots.pour(&mut groups, true);
+            slots.add_to(1, &mut groups, 1, true);
+            slots.clear();
+            assert!(!slots.holds(1));
             assert_eq!(groups.counts, [0, rows]);
             assert_eq!(
                 groups.columns[0].sums,

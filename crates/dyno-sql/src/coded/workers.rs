@@ -8,7 +8,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::physical_plan::metrics::Count;
 use dyno_formats::parquet_read::{
-    BLOCK_ROWS, CodeBlock, CodeReader, ColumnKind, IntReader, ParquetFile, ReadError,
+    BLOCK_ROWS, CodeBlock, CodeReader, CodedInts, ColumnKind, IntReader, ParquetFile, ReadError,
     StringDictionary,
 };
 
@@ -16,6 +16,9 @@ use super::groups::Groups;
 use super::names::Names;
 use super::slots::Slots;
 use super::spec::{Located, Spec};
+
+/// Names looked up together.
+const LOOK_UP_BATCH: usize = 16;
 
 /// A file of the table and where the query's columns are in it.
 #[derive(Debug, Clone)]
@@ -90,10 +93,38 @@ impl Scan<'_> {
 
 impl Answer {
     fn merge(&mut self, other: &Answer) {
-        for from in 0..other.names.len() {
-            let to = self.names.number(other.names.get(from));
-            self.groups.resize(self.names.len());
-            self.groups.add(to, &other.groups, from);
+        self.take(
+            0..other.names.len(),
+            |number| other.names.get(number),
+            |groups, to, from| groups.add(to, &other.groups, from),
+        );
+    }
+
+    /// Adds the groups that `which` lists under their names; `add` adds one to one of the answer.
+    fn take<'n>(
+        &mut self,
+        which: impl Iterator<Item = usize>,
+        name: impl Fn(usize) -> &'n [u8],
+        mut add: impl FnMut(&mut Groups, usize, usize),
+    ) {
+        let mut which = which.peekable();
+        while which.peek().is_some() {
+            // The look-ups of a batch wait for memory side by side, not one behind the other.
+            let mut batch = [(0, 0); LOOK_UP_BATCH];
+            let mut len = 0;
+            for (slot, from) in batch.iter_mut().zip(which.by_ref().take(LOOK_UP_BATCH)) {
+                *slot = (from, Names::hash(name(from)));
+                len += 1;
+            }
+            let batch = &batch[..len];
+            self.names.prepare(batch.iter().map(|(_, hash)| *hash));
+            for (from, hash) in batch {
+                let to = self.names.number(name(*from), *hash);
+                if to == self.groups.counts.len() {
+                    self.groups.resize(to + 1);
+                }
+                add(&mut self.groups, to, *from);
+            }
         }
     }
 }
@@ -105,12 +136,13 @@ struct Worker<'a> {
     dictionary: Option<StringDictionary>,
     slots: Slots,
     by_code: Groups,
-    /// How many codes of the dictionary the row group being read may use.
-    codes_end: usize,
     narrow: bool,
     reservation: MemoryReservation,
     codes: Box<[u32; BLOCK_ROWS]>,
     values: Box<[i64; BLOCK_ROWS]>,
+    value_codes: Box<[u32; BLOCK_ROWS]>,
+    /// Of the value column's dictionary in the row group being read; empty until it is needed.
+    addends: Vec<u64>,
 }
 
 impl<'a> Worker<'a> {
@@ -125,7 +157,6 @@ impl<'a> Worker<'a> {
             dictionary: None,
             slots: Slots::default(),
             by_code: groups(),
-            codes_end: 0,
             narrow: scan
                 .sources
                 .iter()
@@ -133,6 +164,8 @@ impl<'a> Worker<'a> {
             reservation: MemoryConsumer::new("CodedAggregateExec").register(scan.pool),
             codes: Box::new([0; BLOCK_ROWS]),
             values: Box::new([0; BLOCK_ROWS]),
+            value_codes: Box::new([0; BLOCK_ROWS]),
+            addends: Vec::new(),
         }
     }
 
@@ -175,7 +208,8 @@ impl<'a> Worker<'a> {
                     Failure::Memory(error) => error,
                 })?;
         }
-        self.leave_file()
+        self.leave_file();
+        Ok(())
     }
 
     fn read_row_group(&mut self, source: &Source, row_group: usize) -> Result<(), Failure> {
@@ -185,6 +219,7 @@ impl<'a> Worker<'a> {
             columns.push((source.file.ints(row_group, *column, *kind)?, *kind));
         }
         self.enter_dictionary(&keys)?;
+        self.addends.clear();
         let mut rows = 0;
         while !self.scan.stop.load(Ordering::Relaxed) {
             let block = keys.next(&mut self.codes)?;
@@ -192,7 +227,6 @@ impl<'a> Worker<'a> {
                 CodeBlock::End => break,
                 CodeBlock::Same(taken, _) | CodeBlock::Codes(taken) => taken,
             };
-            self.check_codes(block)?;
             if self.narrow {
                 self.take_narrow(block, taken, &mut columns)?;
             } else {
@@ -217,10 +251,9 @@ impl<'a> Worker<'a> {
             None => false,
         };
         if !grown {
-            self.leave_file()?;
+            self.leave_file();
             self.dictionary = Some(StringDictionary::new(page.clone(), len)?);
         }
-        self.codes_end = len;
         if self.narrow {
             self.slots.resize(len);
         } else {
@@ -238,23 +271,6 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn check_codes(&self, block: CodeBlock) -> Result<(), ReadError> {
-        let highest = match block {
-            CodeBlock::End => return Ok(()),
-            CodeBlock::Same(_, code) => code,
-            CodeBlock::Codes(rows) => self.codes[..rows].iter().copied().max().unwrap_or(0),
-        };
-        if highest as usize >= self.codes_end {
-            return Err(ReadError::Damaged {
-                reason: format!(
-                    "code {highest} in a dictionary of {} strings",
-                    self.codes_end
-                ),
-            });
-        }
-        Ok(())
-    }
-
     fn take_narrow(
         &mut self,
         block: CodeBlock,
@@ -264,19 +280,38 @@ impl<'a> Worker<'a> {
         if !self.slots.has_room(rows) {
             self.pour();
         }
-        let values = &mut self.values[..rows];
-        let valued = match columns.first_mut() {
-            Some((reader, _)) => reader.read(values).map(|()| true)?,
-            None => false,
-        };
-        match (block, valued) {
-            (CodeBlock::End, _) => {}
-            (CodeBlock::Same(_, code), false) => self.slots.add_same(code, rows, 0),
-            (CodeBlock::Same(_, code), true) => {
-                self.slots.add_same(code, rows, values.iter().sum());
+        let codes = &self.codes[..rows];
+        let Some((reader, _)) = columns.first_mut() else {
+            match block {
+                CodeBlock::Same(_, code) => self.slots.add_same(code, rows, 0),
+                _ => self.slots.add_rows(codes),
             }
-            (CodeBlock::Codes(_), true) => self.slots.add(&self.codes[..rows], values),
-            (CodeBlock::Codes(_), false) => self.slots.add_rows(&self.codes[..rows]),
+            return Ok(());
+        };
+        if let CodeBlock::Codes(_) = block {
+            let value_codes = &mut self.value_codes[..rows];
+            match reader.read_codes(value_codes)? {
+                CodedInts::Codes => {
+                    if self.addends.is_empty() {
+                        Slots::addends(reader.dictionary(), &mut self.addends);
+                    }
+                    self.slots.add_coded(codes, value_codes, &self.addends);
+                    return Ok(());
+                }
+                CodedInts::Same(value) => {
+                    let values = &mut self.values[..rows];
+                    values.fill(value);
+                    self.slots.add(codes, values);
+                    return Ok(());
+                }
+                CodedInts::Other => {}
+            }
+        }
+        let values = &mut self.values[..rows];
+        reader.read(values)?;
+        match block {
+            CodeBlock::Same(_, code) => self.slots.add_same(code, rows, values.iter().sum()),
+            _ => self.slots.add(codes, values),
         }
         Ok(())
     }
@@ -309,36 +344,42 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Empties the slots into the wide results.
+    /// Turns codes into names: the results of the file go over into the answer.
+    fn leave_file(&mut self) {
+        if self.narrow && !self.by_code.counts.is_empty() {
+            self.pour();
+        }
+        let Some(dictionary) = self.dictionary.take() else {
+            return;
+        };
+        let name = |code: usize| dictionary.get(code).unwrap_or_default();
+        let valued = !self.scan.spec.values.is_empty();
+        let codes = 0..dictionary.len();
+        if self.narrow && self.by_code.counts.is_empty() {
+            let slots = &mut self.slots;
+            let seen = codes.filter(|code| slots.holds(*code));
+            self.answer.take(seen, name, |groups, to, code| {
+                slots.add_to(code, groups, to, valued)
+            });
+            self.slots.clear();
+            return;
+        }
+        let by_code = &self.by_code;
+        let seen = codes.filter(|code| by_code.counts.get(*code).is_some_and(|count| *count > 0));
+        self.answer
+            .take(seen, name, |groups, to, code| groups.add(to, by_code, code));
+        self.by_code.clear();
+    }
+
+    /// Empties the slots into the wide results, before they overflow.
     fn pour(&mut self) {
         let codes = self.dictionary.as_ref().map_or(0, StringDictionary::len);
         self.by_code.resize(codes);
-        self.slots
-            .pour(&mut self.by_code, !self.scan.spec.values.is_empty());
-    }
-
-    /// Turns codes into names: the results of the file go over into the answer.
-    fn leave_file(&mut self) -> Result<(), DataFusionError> {
-        if self.narrow {
-            self.pour();
+        let valued = !self.scan.spec.values.is_empty();
+        for code in 0..codes {
+            self.slots.add_to(code, &mut self.by_code, code, valued);
         }
-        if let Some(dictionary) = self.dictionary.take() {
-            for code in 0..self.by_code.counts.len() {
-                if self.by_code.counts[code] == 0 {
-                    continue;
-                }
-                let name = dictionary.get(code).ok_or_else(|| {
-                    DataFusionError::Internal(format!("code {code} has rows and no name"))
-                })?;
-                let number = self.answer.names.number(name);
-                if number == self.answer.groups.counts.len() {
-                    self.answer.groups.resize(number + 1);
-                }
-                self.answer.groups.add(number, &self.by_code, code);
-            }
-        }
-        self.by_code.clear();
-        Ok(())
+        self.slots.clear();
     }
 }
 

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use parquet::basic::Encoding;
 
+use super::bits::highest;
 use super::hybrid::HybridDecoder;
 use super::pages::{Pages, PlainPage, code_width};
 use super::{BLOCK_ROWS, ReadError};
@@ -18,7 +19,7 @@ pub enum CodeBlock {
     Codes(usize),
 }
 
-/// Reads the codes of one column chunk. Codes are not checked against the dictionary's length.
+/// Reads the codes of one column chunk.
 pub struct CodeReader {
     pages: Pages,
     page: Option<HybridDecoder>,
@@ -53,7 +54,7 @@ impl CodeReader {
     /// Reads up to [`BLOCK_ROWS`] codes; fewer at the end of a page.
     ///
     /// # Errors
-    /// A damaged page, or a page in another encoding.
+    /// A damaged page, a code outside of the dictionary, a page in another encoding.
     pub fn next(&mut self, codes: &mut [u32; BLOCK_ROWS]) -> Result<CodeBlock, ReadError> {
         while self.rows_left == 0 {
             match self.pages.next()? {
@@ -85,10 +86,23 @@ impl CodeReader {
         };
         let rows = self.rows_left.min(BLOCK_ROWS);
         self.rows_left -= rows;
-        if let Some(code) = page.take_same(rows)? {
-            return Ok(CodeBlock::Same(rows, code));
+        let block = match page.take_same(rows)? {
+            Some(code) => CodeBlock::Same(rows, code),
+            None => {
+                page.read(&mut codes[..rows])?;
+                CodeBlock::Codes(rows)
+            }
+        };
+        let highest = match block {
+            CodeBlock::Same(_, code) => code,
+            _ => highest(&codes[..rows]),
+        };
+        if highest as usize >= self.dictionary.1 {
+            return Err(ReadError::damaged(format!(
+                "code {highest} in a dictionary of {} strings",
+                self.dictionary.1
+            )));
         }
-        page.read(&mut codes[..rows])?;
-        Ok(CodeBlock::Codes(rows))
+        Ok(block)
     }
 }

@@ -161,14 +161,19 @@ impl HybridDecoder {
     fn read_packed(&mut self, out: &mut [u32]) -> Result<(), ReadError> {
         let group_bytes = GROUP / 8 * usize::from(self.width);
         let (groups, tail) = out.as_chunks_mut::<GROUP>();
-        for group in groups {
-            let packed = &self.bytes[self.at.min(self.bytes.len())..];
-            if packed.len() < group_bytes + SLACK_BYTES {
-                self.unpack_at_end(group, GROUP)?;
-                continue;
-            }
-            (self.unpack)(packed, group);
-            self.at += group_bytes;
+        let packed = &self.bytes[self.at.min(self.bytes.len())..];
+        let within = packed.len().saturating_sub(SLACK_BYTES);
+        let whole = within
+            .checked_div(group_bytes)
+            .unwrap_or(0)
+            .min(groups.len());
+        let (whole, at_end) = groups.split_at_mut(whole);
+        if !whole.is_empty() {
+            (self.unpack)(packed, whole);
+        }
+        self.at += whole.len() * group_bytes;
+        for group in at_end {
+            self.unpack_at_end(group, GROUP)?;
         }
         if !tail.is_empty() {
             // A run is made of groups of 8, so what lies behind the tail up to there is its own.
@@ -195,7 +200,7 @@ impl HybridDecoder {
         })?;
         let mut padded = [0u8; 4 * MAX_WIDTH as usize + SLACK_BYTES];
         padded[..size].copy_from_slice(stored);
-        (self.unpack)(&padded, out);
+        (self.unpack)(&padded, std::slice::from_mut(out));
         self.at = end;
         Ok(())
     }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use parquet::basic::Encoding;
 
+use super::bits::highest;
 use super::delta::DeltaDecoder;
 use super::file::ColumnKind;
 use super::hybrid::HybridDecoder;
@@ -17,6 +18,17 @@ pub struct IntReader {
     rows_left: usize,
     dictionary: Vec<i64>,
     codes: Box<[u32; BLOCK_ROWS]>,
+}
+
+/// What [`IntReader::read_codes`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodedInts {
+    /// All the values asked for are this one.
+    Same(i64),
+    /// The buffer holds codes of [`IntReader::dictionary`], all checked to be in it.
+    Codes,
+    /// The next values lie in more than one page, or are no codes. Nothing was read.
+    Other,
 }
 
 enum PageValues {
@@ -56,6 +68,34 @@ impl IntReader {
             done += rows;
         }
         Ok(())
+    }
+
+    /// The integers that codes of this column chunk stand for; empty before the first page.
+    pub fn dictionary(&self) -> &[i64] {
+        &self.dictionary
+    }
+
+    /// Reads as many codes as `codes` has room for, when they lie in one page of codes.
+    ///
+    /// # Errors
+    /// As [`IntReader::read`].
+    pub fn read_codes(&mut self, codes: &mut [u32]) -> Result<CodedInts, ReadError> {
+        while self.rows_left == 0 && !codes.is_empty() {
+            self.enter_page()?;
+        }
+        let PageValues::Codes(decoder) = &mut self.page else {
+            return Ok(CodedInts::Other);
+        };
+        if self.rows_left < codes.len() {
+            return Ok(CodedInts::Other);
+        }
+        self.rows_left -= codes.len();
+        if let Some(code) = decoder.take_same(codes.len())? {
+            return look_up(&self.dictionary, code).map(CodedInts::Same);
+        }
+        decoder.read(codes)?;
+        check(&self.dictionary, codes)?;
+        Ok(CodedInts::Codes)
     }
 
     fn enter_page(&mut self) -> Result<(), ReadError> {
@@ -128,12 +168,18 @@ impl IntReader {
 }
 
 fn map_codes(dictionary: &[i64], codes: &[u32], out: &mut [i64]) -> Result<(), ReadError> {
-    let mut highest = 0;
+    check(dictionary, codes)?;
     for (value, code) in out.iter_mut().zip(codes) {
-        highest = highest.max(*code);
-        *value = dictionary.get(*code as usize).copied().unwrap_or(0);
+        *value = dictionary[*code as usize];
     }
-    look_up(dictionary, highest).map(|_| ())
+    Ok(())
+}
+
+fn check(dictionary: &[i64], codes: &[u32]) -> Result<(), ReadError> {
+    if codes.is_empty() {
+        return Ok(());
+    }
+    look_up(dictionary, highest(codes)).map(|_| ())
 }
 
 fn look_up(dictionary: &[i64], code: u32) -> Result<i64, ReadError> {

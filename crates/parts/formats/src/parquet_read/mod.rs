@@ -10,6 +10,8 @@
 //! Format: <https://parquet.apache.org/docs/file-format/data-pages/encodings/>.
 
 mod bits;
+#[cfg(target_arch = "x86_64")]
+mod bits_avx512;
 mod codes;
 mod delta;
 mod dictionary;
@@ -26,7 +28,7 @@ pub use dictionary::StringDictionary;
 pub use error::ReadError;
 pub use file::{ColumnKind, ParquetFile};
 pub use hybrid::HybridDecoder;
-pub use ints::IntReader;
+pub use ints::{CodedInts, IntReader};
 
 /// Values per block that the readers hand out. Codes and values of a block fit into a 32 KiB
 /// first-level cache together.
