@@ -1,2 +1,40 @@
-//! Entry point.
-fn main() {}
+//! Checks on the source tree that no compiler makes: `cargo run -p xtask -- tidy`.
+
+use std::env;
+use std::process::ExitCode;
+
+mod tidy;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => run_tidy(),
+        _ => {
+            eprintln!("usage: cargo run -p xtask -- tidy");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_tidy() -> ExitCode {
+    let findings = match tidy::check_workspace() {
+        Ok(findings) => findings,
+        Err(reason) => {
+            eprintln!("tidy: {reason}");
+            return ExitCode::from(2);
+        }
+    };
+    for finding in &findings {
+        println!("{finding}");
+    }
+    let breaches = findings.iter().filter(|finding| finding.breach).count();
+    println!(
+        "tidy: {breaches} breaches, {} warnings",
+        findings.len() - breaches
+    );
+    if breaches == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

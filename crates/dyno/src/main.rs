@@ -1,2 +1,57 @@
-//! Entry point.
-fn main() {}
+//! Entry point: parse, run one command, turn what came of it into an exit code.
+
+mod args;
+mod built_in;
+mod cmd;
+mod exit;
+mod identity;
+mod interrupt;
+mod limits;
+mod places;
+mod progress;
+mod room;
+mod systems;
+mod terminal;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(args) {
+        Ok(exit) => exit.into(),
+        // The reader of a pipe has seen enough; that is no failure of ours.
+        Err(error) if terminal::is_broken_pipe(&error) => Exit::Done.into(),
+        Err(error) => {
+            eprintln!("dyno: {error:#}");
+            Exit::Failure.into()
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<Exit> {
+    // A rig is a child of the lab: it is killed by its parent and handles no signal itself.
+    if let Command::Rig = args.command {
+        return cmd::rig::run();
+    }
+    let stop = interrupt::on_ctrl_c()?;
+    match args.command {
+        Command::Doctor(args) => cmd::doctor::run(&args),
+        Command::Limits(args) => cmd::limits::run(&args, &stop),
+        Command::Plan(args) => cmd::plan::run(&args),
+        Command::Run(args) => cmd::run::run(&args, &stop),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Lint(args) => cmd::lint::run(&args),
+        Command::Compare(args) => cmd::compare::run(&args),
+        Command::Peers(args) => cmd::peers::run(&args, &stop),
+        Command::Completions(args) => cmd::completions::run(&args),
+        Command::Man(args) => cmd::man::run(&args),
+        Command::Ingest(args) => cmd::ingest::run(&args, &stop),
+        Command::Rig => cmd::rig::run(),
+    }
+}

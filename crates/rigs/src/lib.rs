@@ -1,1 +1,44 @@
-//! Bolts each engine to the lab.
+//! Bolts each engine to the lab: one file per engine turns it into workloads of suites.
+//!
+//! A rig runs inside a child process of the runner. It reads the case's parameters, runs the
+//! engine as its public command would, and answers through `dyno_suite::protocol`.
+
+mod error;
+mod ingest;
+mod params;
+mod query;
+mod table_checksum;
+
+use dyno_suite::protocol::{Reply, Request, VersionReply};
+
+pub use error::RigError;
+pub use params::Params;
+pub use table_checksum::{TableSum, table_checksum};
+
+/// Changes when data that an earlier program prepared must be made anew.
+pub const DATA_VERSION: &str = "1";
+
+/// Runs the workload of a request and answers with the line to print.
+///
+/// # Errors
+/// See [`RigError`]; the caller prints it on stderr and exits with another code than 0.
+pub fn answer(request: &Request) -> Result<String, RigError> {
+    let mut params = Params::new(&request.params);
+    let scratch = &request.scratch;
+    let reply: Reply = match request.workload.as_str() {
+        "version" => {
+            return Ok(serde_json::to_string(&VersionReply {
+                version: env!("CARGO_PKG_VERSION").to_string(),
+                data_version: DATA_VERSION.to_string(),
+            })?);
+        }
+        "ingest-gen" => ingest::generate(&mut params, scratch)?,
+        "ingest-parquet" => ingest::parquet(&mut params, scratch)?,
+        "ingest-load" => ingest::load(&mut params, scratch)?,
+        "query-prepare" => query::prepare(&mut params, scratch)?,
+        "query-top-ten" => query::top_ten(&mut params)?,
+        other => return Err(RigError::Unknown(other.to_string())),
+    };
+    params.finish()?;
+    Ok(serde_json::to_string(&reply)?)
+}

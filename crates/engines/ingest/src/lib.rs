@@ -8,6 +8,10 @@
 
 pub mod contract;
 mod error;
+pub mod generate;
+pub mod load;
+pub mod scan;
+pub mod source;
 pub mod table;
 
 pub use error::{Error, Result};

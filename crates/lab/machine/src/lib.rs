@@ -1,1 +1,19 @@
-//! What this machine is, what it can do, what a run used.
+//! What this machine is ([`machine()`], [`doctor()`]), what it can do ([`limits()`]), what a run
+//! used ([`run_child`]).
+//!
+//! Facts are read from a [`Root`], so tests read a made-up machine. What cannot be read is said to
+//! be not available, with the reason, and never reported as zero.
+
+mod doctor;
+mod error;
+mod facts;
+mod limits;
+mod root;
+mod usage;
+
+pub use doctor::doctor;
+pub use error::MachineError;
+pub use facts::{available_memory_bytes, free_disk_bytes, machine};
+pub use limits::{Inflate, LimitOptions, LimitProgress, Limits, limits, own_inflaters};
+pub use root::Root;
+pub use usage::{Captured, ChildLimits, ChildRun, CpuTicks, Exit, load_average, run_child};

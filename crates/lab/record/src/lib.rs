@@ -1,12 +1,29 @@
 //! The stored form of a run: one directory of plain files.
 //!
 //! `run.json` holds what was planned and where it ran ([`Run`]), `samples.ndjson` one line per
-//! invocation ([`Sample`]), `*.hdr` the latency histograms that samples name. Only this crate
-//! reads and writes these files; FORMAT.md at the top of the tree describes them for others.
+//! invocation ([`Sample`]), `*.hdr` the latency histograms that samples name. A `FIGURES.toml`
+//! ([`Figures`]) holds the figures of a report, ours or somebody else's, for the linter. Only this
+//! crate reads and writes these files; FORMAT.md at the top of the tree describes them for others.
 
+mod error;
+mod figures;
+mod figures_file;
+mod latest;
+mod migration;
+mod run_dir;
 mod schema;
+mod store;
 
+pub use error::RecordError;
+pub use figures::{
+    Ceiling, Claim, CodecFigure, Count, FIGURES_VERSION, Figures, LatencyFigure, Property,
+    PropertyValue, QuotedFigure, Total, TotalKind,
+};
+pub use figures_file::{read_figures, write_figures};
+pub use latest::{RunEntry, latest_run, list_runs};
+pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE};
 pub use schema::{
     Answer, Arm, Better, CasePlan, Limit, Machine, MachineCheck, Outcome, Plan, Program, Run,
     SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table, TableRow, Usage,
 };
+pub use store::{StoredRun, Warning};

@@ -1,1 +1,24 @@
 //! Figures, lint and reports made from a record.
+//!
+//! A report only reads: [`build`] turns a run and its samples into a [`Report`], which prints
+//! itself as Markdown, as one offline HTML file and as JSON. [`lint`] holds the same rules against
+//! our figures and against somebody else's ([`dyno_record::Figures`]). [`compare`] sets two runs
+//! side by side. Nothing here runs, measures or guesses: what is missing is said to be missing.
+
+mod compare;
+mod error;
+mod headline;
+mod lint;
+mod model;
+mod render;
+mod units;
+
+pub use compare::{Answer, Change, CompareRules, Comparison, compare};
+pub use error::ReportError;
+pub use headline::{Headline, HeadlineRow, headline};
+pub use lint::{Finding, Severity, lint, lint_markdown};
+pub use model::{
+    CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Trouble, build,
+    build_stored, figures_of,
+};
+pub use units::{number, quantity, ratio_text, share_text};

@@ -1,3 +1,4 @@
-//! Columns of values or codes into Parquet pages, and out of them.
+//! File formats: columns of values or codes into pages, and out of them.
 
 pub mod parquet_read;
+pub mod parquet_write;

@@ -191,6 +191,7 @@ impl ParquetFile {
 
     /// Whether the footer says that all data pages of a column are dictionary codes.
     pub fn is_coded(&self, column: usize) -> bool {
+        let ours = self.is_ours();
         self.metadata.row_groups().iter().all(|group| {
             let chunk = group.column(column);
             let coded = match (
@@ -208,14 +209,21 @@ impl ParquetFile {
                             Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
                         )
                 }),
-                // Without statistics of the pages, the list of encodings tells it only when the
-                // writer left out the PLAIN of the dictionary page itself.
-                (None, None) => !chunk
-                    .encodings()
-                    .any(|encoding| encoding == Encoding::PLAIN),
+                // The list of encodings has PLAIN for the dictionary page itself. Our own writer
+                // codes all pages of a column chunk or none; others may give up in the middle.
+                (None, None) => {
+                    ours || !chunk
+                        .encodings()
+                        .any(|encoding| encoding == Encoding::PLAIN)
+                }
             };
             group.num_rows() == 0 || (coded && chunk.dictionary_page_offset().is_some())
         })
+    }
+
+    fn is_ours(&self) -> bool {
+        let writer = self.metadata.file_metadata().created_by();
+        writer.is_some_and(|writer| writer.starts_with("dyno version "))
     }
 
     /// Whether [`IntReader`] knows every encoding that the footer names for a column.

@@ -1,0 +1,127 @@
+//! Suites and peers as files inside the program, so that it works from anywhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use dyno_suite::{Catalogue, Definition, Error};
+
+use crate::args::{PeersFrom, SelectArgs};
+use crate::places;
+
+const SUITES: [(&str, &str); 1] = [("wspr", include_str!("../../../suites/wspr.toml"))];
+
+const PEERS: [(&str, &str); 6] = [
+    ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
+    (
+        "duckdb_peer.py",
+        include_str!("../../../peers/duckdb_peer.py"),
+    ),
+    ("chdb.toml", include_str!("../../../peers/chdb.toml")),
+    ("chdb_peer.py", include_str!("../../../peers/chdb_peer.py")),
+    ("door.py", include_str!("../../../peers/door.py")),
+    ("spots.py", include_str!("../../../peers/spots.py")),
+];
+
+/// The peers, from a directory or from inside the program.
+pub fn peers(from: &PeersFrom) -> anyhow::Result<Catalogue> {
+    let root = places::peers_root()?;
+    Ok(match &from.peers_dir {
+        Some(dir) => {
+            let dir = dir
+                .canonicalize()
+                .with_context(|| format!("{}", dir.display()))?;
+            Catalogue::from_dir(&dir, &root)?
+        }
+        None => Catalogue::built_in(&PEERS, &root)?,
+    })
+}
+
+/// The suites that the words of a command line name, each once.
+pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
+    let known = known_suites(select.suites_dir.as_deref())?;
+    let mut chosen: Vec<Definition> = Vec::new();
+    for word in &select.suites {
+        let found = match word.as_str() {
+            "seeds" => known
+                .iter()
+                .filter(|s| s.seed_document().is_some())
+                .cloned()
+                .collect(),
+            path if path.ends_with(".toml") => vec![Definition::read(Path::new(path))?],
+            name => vec![by_name(&known, name)?],
+        };
+        for suite in found {
+            if chosen.iter().all(|there| there.name != suite.name) {
+                chosen.push(suite);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+fn by_name(known: &[Definition], name: &str) -> Result<Definition, Error> {
+    known
+        .iter()
+        .find(|suite| suite.name == name)
+        .cloned()
+        .ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|suite| suite.name.as_str()).collect();
+            Error::Unknown {
+                kind: "suite",
+                name: name.to_string(),
+                known: format!(
+                    "{}, and seeds for all with a seed document",
+                    names.join(", ")
+                ),
+            }
+        })
+}
+
+fn known_suites(dir: Option<&Path>) -> anyhow::Result<Vec<Definition>> {
+    let Some(dir) = dir else {
+        return SUITES
+            .iter()
+            .map(|(name, text)| {
+                Ok(Definition::parse(
+                    name,
+                    &format!("suites/{name}.toml"),
+                    text,
+                )?)
+            })
+            .collect();
+    };
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
+        let path = entry
+            .with_context(|| format!("cannot list {}", dir.display()))?
+            .path();
+        if path.extension().is_some_and(|x| x == "toml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    paths
+        .iter()
+        .map(|path| Ok(Definition::read(path)?))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use dyno_record::Size;
+    use dyno_suite::Planned;
+
+    #[test]
+    fn every_suite_makes_a_plan_in_every_size() {
+        for suite in known_suites(None).expect("they are good") {
+            let peers = suite.peers();
+            for size in [Size::Tiny, Size::Quick, Size::Full] {
+                let planned = Planned::new(&suite, size, &peers).expect("it expands");
+                assert!(planned.samples() > 0);
+            }
+        }
+    }
+}

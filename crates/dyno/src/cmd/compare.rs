@@ -1,0 +1,31 @@
+//! `dyno compare BASE NEW`: did it become slower?
+
+use dyno_record::{RunDir, latest_run};
+use dyno_report::{Answer, CompareRules, compare};
+
+use crate::args::CompareArgs;
+use crate::exit::Exit;
+use crate::terminal;
+
+pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
+    let base = RunDir::open(&latest_run(&args.base, None)?)?;
+    let new = RunDir::open(&latest_run(&args.new, None)?)?;
+    for warning in base.warnings.iter().chain(&new.warnings) {
+        eprintln!("{warning}");
+    }
+    let rules = CompareRules {
+        max_slowdown: args.max_slowdown,
+        across: args.across,
+    };
+    let comparison = compare(&base, &new, &rules);
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&comparison)?)?;
+    } else {
+        terminal::print(&comparison.to_markdown())?;
+    }
+    Ok(match comparison.answer {
+        Answer::NoRegression => Exit::Done,
+        Answer::Regression => Exit::No,
+        Answer::NotEnoughEvidence => Exit::NotEnoughEvidence,
+    })
+}

@@ -1,0 +1,71 @@
+//! `dyno doctor`: what this machine is and what will spoil a measurement on it.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use dyno_machine::{Root, machine};
+use dyno_record::Machine;
+
+use crate::args::DoctorArgs;
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Between two readings of the processor's counters.
+const PAUSE: Duration = Duration::from_millis(500);
+
+pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
+    let path = args.data_dir.as_deref().unwrap_or(Path::new("."));
+    path.metadata()
+        .with_context(|| format!("{}", path.display()))?;
+    let seen = machine(&Root::system(), path, &mut || thread::sleep(PAUSE));
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&seen)?)?;
+    } else {
+        terminal::print(&text(&seen))?;
+    }
+    let spoilt = seen.checks.iter().any(|check| check.state == "spoils");
+    Ok(if spoilt { Exit::No } else { Exit::Done })
+}
+
+fn text(machine: &Machine) -> String {
+    let width = machine
+        .facts
+        .iter()
+        .map(|(name, _)| name.len())
+        .max()
+        .unwrap_or(0);
+    let mut lines = vec!["This machine".to_string()];
+    for (name, value) in &machine.facts {
+        lines.push(format!("  {name:width$}  {value}"));
+    }
+    lines.push(format!(
+        "  {:width$}  {}",
+        "fingerprint", machine.fingerprint
+    ));
+    for (state, heading) in [
+        ("spoils", "What will spoil a measurement"),
+        ("unknown", "What could not be checked"),
+        ("good", "What is well"),
+    ] {
+        let checks: Vec<_> = machine.checks.iter().filter(|c| c.state == state).collect();
+        if checks.is_empty() {
+            continue;
+        }
+        lines.push(String::new());
+        lines.push(heading.to_string());
+        for check in checks {
+            lines.push(format!("  {}: {}", check.name, check.seen));
+            if state != "good" {
+                lines.extend(
+                    [&check.cost, &check.mend]
+                        .iter()
+                        .filter(|t| !t.is_empty())
+                        .map(|t| format!("      {t}")),
+                );
+            }
+        }
+    }
+    lines.join("\n")
+}

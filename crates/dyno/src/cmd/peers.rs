@@ -1,0 +1,95 @@
+//! `dyno peers list|install|verify`.
+
+use dyno_suite::{Catalogue, ChildExecutor, Peer, PeerState, Stop};
+use serde_json::json;
+
+use crate::args::{PeersArgs, PeersCommand};
+use crate::exit::Exit;
+use crate::progress::Spinner;
+use crate::{built_in, terminal};
+
+pub fn run(args: &PeersArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    match &args.command {
+        PeersCommand::List { from, json } => list(&built_in::peers(from)?, *json),
+        PeersCommand::Install { names, from } => install(&built_in::peers(from)?, names, stop),
+        PeersCommand::Verify { names, from } => verify(&built_in::peers(from)?, names, stop),
+    }
+}
+
+fn list(catalogue: &Catalogue, as_json: bool) -> anyhow::Result<Exit> {
+    let state = |peer: &Peer| match catalogue.state(peer) {
+        PeerState::Ready => "installed".to_string(),
+        PeerState::Missing(reason) => reason,
+    };
+    if as_json {
+        let peers: Vec<_> = catalogue
+            .peers()
+            .iter()
+            .map(|peer| {
+                json!({
+                    "name": peer.name,
+                    "version": peer.version,
+                    "licence": peer.licence,
+                    "homepage": peer.homepage,
+                    "installed": catalogue.state(peer) == PeerState::Ready,
+                    "state": state(peer),
+                })
+            })
+            .collect();
+        terminal::print(&serde_json::to_string_pretty(&peers)?)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = terminal::table(&["peer", "version", "state", "needs", "licence", "homepage"]);
+    for peer in catalogue.peers() {
+        table.add_row([
+            peer.name.clone(),
+            peer.version.clone(),
+            state(peer),
+            peer.needs.join(", "),
+            peer.licence.clone(),
+            peer.homepage.clone(),
+        ]);
+    }
+    terminal::print(&table.to_string())?;
+    Ok(Exit::Done)
+}
+
+fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Result<Exit> {
+    for peer in chosen(catalogue, names)? {
+        if catalogue.state(peer) == PeerState::Ready {
+            eprintln!("{} {} is installed already", peer.name, peer.version);
+            continue;
+        }
+        let spinner = Spinner::new(&format!("installing {} {}", peer.name, peer.version));
+        catalogue.install(peer)?;
+        catalogue.verify(peer, &mut ChildExecutor, stop)?;
+        spinner.done(&format!(
+            "installed {} {} in {}",
+            peer.name,
+            peer.version,
+            catalogue.home(peer).display()
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+fn verify(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Result<Exit> {
+    let mut exit = Exit::Done;
+    for peer in chosen(catalogue, names)? {
+        match catalogue.verify(peer, &mut ChildExecutor, stop) {
+            Ok(()) => eprintln!("{} {}: as declared", peer.name, peer.version),
+            Err(error) => {
+                eprintln!("{error}");
+                exit = Exit::No;
+            }
+        }
+    }
+    Ok(exit)
+}
+
+fn chosen<'a>(catalogue: &'a Catalogue, names: &[String]) -> anyhow::Result<Vec<&'a Peer>> {
+    if names.is_empty() {
+        return Ok(catalogue.peers().iter().collect());
+    }
+    names.iter().map(|name| Ok(catalogue.peer(name)?)).collect()
+}

@@ -1,0 +1,23 @@
+//! `dyno report RUN`: prints what a record says. It runs nothing.
+
+use dyno_record::{RunDir, latest_run};
+use dyno_report::build_stored;
+
+use crate::args::{Format, ReportArgs};
+use crate::exit::Exit;
+use crate::terminal;
+
+pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
+    let dir = latest_run(&args.run, None)?;
+    let stored = RunDir::open(&dir)?;
+    for warning in &stored.warnings {
+        eprintln!("{warning}");
+    }
+    let report = build_stored(&stored);
+    terminal::print(&match args.format {
+        Format::Md => report.to_markdown()?,
+        Format::Html => report.to_html()?,
+        Format::Json => report.to_json()?,
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,16 @@
+//! `dyno rig`: a child of the lab. One JSON request on stdin, one JSON reply on stdout.
+
+use std::io;
+
+use anyhow::Context;
+use dyno_suite::protocol::Request;
+
+use crate::exit::Exit;
+use crate::terminal;
+
+pub fn run() -> anyhow::Result<Exit> {
+    let request: Request =
+        serde_json::from_reader(io::stdin().lock()).context("stdin holds no request of the lab")?;
+    terminal::print(&dyno_rigs::answer(&request)?)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,38 @@
+//! Ctrl-C as a wish to stop. This module holds the program's one `unsafe` call.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::bail;
+use dyno_suite::Stop;
+
+static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// From now on Ctrl-C and a polite kill set the flag of the answer. A second one ends the program
+/// at once, for a user who will not wait.
+pub fn on_ctrl_c() -> anyhow::Result<Stop> {
+    let flag = ASKED.get_or_init(Default::default);
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler does nothing but read a OnceLock that is set above and touch an
+        // atomic, and calls `_exit`; all of that is allowed inside a signal handler.
+        let before = unsafe { libc::signal(signal, handle as *const () as libc::sighandler_t) };
+        if before == libc::SIG_ERR {
+            bail!(
+                "cannot watch for signal {signal}: {}",
+                std::io::Error::last_os_error()
+            );
+        }
+    }
+    Ok(Stop::new(Arc::clone(flag)))
+}
+
+extern "C" fn handle(_signal: libc::c_int) {
+    let asked_before = ASKED
+        .get()
+        .is_none_or(|flag| flag.swap(true, Ordering::SeqCst));
+    if asked_before {
+        // SAFETY: `_exit` runs no destructor and may be called anywhere.
+        unsafe { libc::_exit(130) };
+    }
+}

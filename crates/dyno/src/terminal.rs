@@ -1,0 +1,44 @@
+//! Printing that survives a closed pipe.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use anyhow::Context;
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// Prints to stdout, with a line end if there is none.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| {
+            if text.ends_with('\n') {
+                Ok(())
+            } else {
+                stdout.write_all(b"\n")
+            }
+        })
+        .and_then(|()| stdout.flush())
+        .context("cannot write to stdout")
+}
+
+/// Whether an error comes from a reader that closed its end.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|e| e.kind() == ErrorKind::BrokenPipe)
+}
+
+/// Whether progress bars make sense.
+pub fn shows_progress() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// A table that reads well on a terminal and pastes well into Markdown.
+pub fn table(columns: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(columns);
+    table
+}

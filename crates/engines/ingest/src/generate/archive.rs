@@ -1,0 +1,127 @@
+//! One archive file on its way to disk: written under another name, and renamed when it is whole.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// How archives are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `.csv.gz`, as published.
+    Gzip,
+    /// `.csv`, the same lines.
+    Plain,
+}
+
+impl Form {
+    /// What a file name ends in.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Form::Gzip => "csv.gz",
+            Form::Plain => "csv",
+        }
+    }
+}
+
+/// gzip's own default, which the published archives have.
+const LEVEL: u32 = 6;
+/// Bytes gathered before a write call.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+enum Sink {
+    Plain(BufWriter<File>),
+    Gzip(Box<GzEncoder<BufWriter<File>>>),
+}
+
+fn gzip(file: File) -> GzEncoder<BufWriter<File>> {
+    let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+    GzEncoder::new(file, Compression::new(LEVEL))
+}
+
+/// A file that appears under its own name only when complete; dropped before, it leaves nothing.
+pub(super) struct ArchiveFile {
+    sink: Sink,
+    partial: Partial,
+}
+
+/// The name of an unfinished file, removed unless it was renamed.
+struct Partial {
+    path: PathBuf,
+    done: bool,
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.done {
+            // Nothing more can be done about a file that cannot be removed; its name says what it is.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl ArchiveFile {
+    pub(super) fn create(path: &Path, form: Form) -> io::Result<ArchiveFile> {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(".partial");
+        let partial = Partial {
+            path: path.with_file_name(name),
+            done: false,
+        };
+        let file = File::create(&partial.path)?;
+        let sink = match form {
+            Form::Plain => Sink::Plain(BufWriter::with_capacity(BUFFER_BYTES, file)),
+            Form::Gzip => Sink::Gzip(Box::new(gzip(file))),
+        };
+        Ok(ArchiveFile { sink, partial })
+    }
+
+    pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.sink {
+            Sink::Plain(file) => file.write_all(bytes),
+            Sink::Gzip(encoder) => encoder.write_all(bytes),
+        }
+    }
+
+    /// Ends the gzip member and starts another; a plain file has no members and goes on.
+    pub(super) fn next_member(&mut self) -> io::Result<()> {
+        if let Sink::Gzip(encoder) = &mut self.sink {
+            encoder.try_finish()?;
+            encoder.get_mut().flush()?;
+            let same_file = encoder.get_ref().get_ref().try_clone()?;
+            **encoder = gzip(same_file);
+        }
+        Ok(())
+    }
+
+    /// Makes the file durable under its name; returns its size and where `trailer`, written behind
+    /// the last member, begins.
+    pub(super) fn finish(mut self, path: &Path, trailer: &[u8]) -> io::Result<FileSize> {
+        let mut buffered = match self.sink {
+            Sink::Plain(file) => file,
+            Sink::Gzip(encoder) => encoder.finish()?,
+        };
+        buffered.write_all(trailer)?;
+        buffered.flush()?;
+        let file = buffered.get_ref();
+        file.sync_all()?;
+        let bytes = file.metadata()?.len();
+        fs::rename(&self.partial.path, path)?;
+        self.partial.done = true;
+        if let Some(folder) = path.parent() {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(FileSize {
+            bytes,
+            trailer_at: bytes - trailer.len() as u64,
+        })
+    }
+}
+
+/// What became of a file.
+pub(super) struct FileSize {
+    pub(super) bytes: u64,
+    pub(super) trailer_at: u64,
+}

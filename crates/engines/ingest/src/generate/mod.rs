@@ -1,0 +1,196 @@
+//! Makes archives of radio spots that look like the published ones, from a seed.
+//!
+//! The same [`Generator`] writes the same bytes on every machine and with any number of workers.
+//! Months are independent of each other; the stations are the same in all of them.
+
+mod archive;
+mod band;
+mod calendar;
+mod line;
+mod month;
+mod place;
+mod planted;
+mod quirk;
+mod random;
+mod software;
+mod station;
+mod traffic;
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+
+pub use archive::Form;
+pub use calendar::Month;
+pub use planted::{ExpectedRow, Outcome, Planted};
+
+use crate::{Error, Result};
+use month::{MonthDone, MonthPlan};
+use station::World;
+
+/// Spot ids that a month of the real archive uses up, about.
+const IDS_A_MONTH: u64 = 29_000_000;
+
+/// What to write.
+#[derive(Debug, Clone)]
+pub struct Generator {
+    /// Rows in all months together; blank lines come on top.
+    pub rows: u64,
+    /// Archives, one a month; earlier ones get the rows that do not divide.
+    pub months: u32,
+    /// The first of them, 2008-03 or later.
+    pub start: Month,
+    /// Decides everything else.
+    pub seed: u64,
+    /// Share of rows with a planted oddity, 0 to 1. Above 0, each `.csv.gz` also has several members
+    /// and trailing garbage, and a `.planted.ndjson` beside it lists what was planted ([`Planted`]).
+    pub quirks: f64,
+    /// How archives are stored.
+    pub form: Form,
+}
+
+impl Default for Generator {
+    fn default() -> Self {
+        Generator {
+            rows: 1_000_000,
+            months: 1,
+            start: Month {
+                year: 2023,
+                month: 1,
+            },
+            seed: 1,
+            quirks: 0.0,
+            form: Form::Gzip,
+        }
+    }
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows, good and bad, without blank lines.
+    pub rows: u64,
+    /// Bytes of all lines.
+    pub bytes: u64,
+    /// Bytes of all archive files; equal to `bytes` for [`Form::Plain`].
+    pub file_bytes: u64,
+    /// Archives.
+    pub months: u32,
+    /// Planted oddities, one of them per archive its trailing garbage.
+    pub planted: u64,
+    /// The archives, in order of months.
+    pub files: Vec<PathBuf>,
+}
+
+impl Generator {
+    /// Writes the archives into `folder`, which is made when missing, with `workers` threads (0 counts
+    /// as 1), a month each. `progress` is told how many more rows are done, from any thread, and may
+    /// answer `Break` to stop.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for a request that makes no sense, [`Error::Io`], [`Error::Stopped`]. Finished
+    /// months stay; an unfinished one leaves no file behind.
+    pub fn write(
+        &self,
+        folder: &Path,
+        workers: usize,
+        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    ) -> Result<Summary> {
+        let first_month = self.check().map_err(|reason| Error::Refused {
+            path: folder.to_owned(),
+            reason,
+        })?;
+        fs::create_dir_all(folder).map_err(|source| Error::io("create", folder, source))?;
+        let world = World::new(self.seed);
+        let next = AtomicU32::new(0);
+        let stop = AtomicBool::new(false);
+        let results = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..workers.clamp(1, self.months as usize) {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        if index >= self.months {
+                            break;
+                        }
+                        let plan = self.plan(&world, first_month, index);
+                        let done = month::write(&plan, folder, progress);
+                        stop.fetch_or(done.is_err(), Ordering::Relaxed);
+                        results
+                            .lock()
+                            .unwrap_or_else(|e| e.into_inner())
+                            .push((index, done));
+                    }
+                });
+            }
+        });
+        self.sum_up(results.into_inner().unwrap_or_else(|e| e.into_inner()))
+    }
+
+    /// The number of the first month since the archive began, or why the request makes no sense.
+    fn check(&self) -> std::result::Result<u32, String> {
+        if self.months == 0 || self.months > 600 {
+            return Err(format!(
+                "{} months asked for; 1 to 600 are possible",
+                self.months
+            ));
+        }
+        if self.rows < u64::from(self.months) {
+            return Err(format!(
+                "{} rows do not fill {} months",
+                self.rows, self.months
+            ));
+        }
+        if !(0.0..=1.0).contains(&self.quirks) {
+            return Err(format!(
+                "a quirk rate of {} is not between 0 and 1",
+                self.quirks
+            ));
+        }
+        let Month { year, month } = self.start;
+        self.start
+            .since_first()
+            .filter(|_| self.start.plus(self.months - 1).since_first().is_some())
+            .ok_or_else(|| format!("{year:04}-{month:02} is not a month from 2008-03 to 2100"))
+    }
+
+    fn plan<'a>(&self, world: &'a World, first_month: u32, index: u32) -> MonthPlan<'a> {
+        let months = u64::from(self.months);
+        let rows = self.rows / months + u64::from(u64::from(index) < self.rows % months);
+        // One id in six is left out, so a quarter more than rows is enough.
+        let ids_a_month = IDS_A_MONTH.max((self.rows / months + 1) * 5 / 4);
+        let first_id = 1 + u64::from(first_month) * IDS_A_MONTH + u64::from(index) * ids_a_month;
+        MonthPlan {
+            world,
+            seed: self.seed,
+            month: self.start.plus(index),
+            first_id,
+            rows,
+            quirks: self.quirks,
+            form: self.form,
+        }
+    }
+
+    fn sum_up(&self, mut results: Vec<(u32, Result<MonthDone>)>) -> Result<Summary> {
+        results.sort_by_key(|(index, _)| *index);
+        let mut summary = Summary {
+            rows: self.rows,
+            bytes: 0,
+            file_bytes: 0,
+            months: self.months,
+            planted: 0,
+            files: Vec::new(),
+        };
+        for (_, result) in results {
+            let done = result?;
+            summary.bytes += done.bytes;
+            summary.file_bytes += done.file_bytes;
+            summary.planted += done.list.len() as u64;
+            summary.files.push(done.path);
+        }
+        Ok(summary)
+    }
+}

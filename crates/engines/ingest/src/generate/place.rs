@@ -1,0 +1,100 @@
+//! Where a station is: Maidenhead grids, and the way between two of them on a sphere.
+
+/// Mean radius of the Earth in km.
+const EARTH_KM: f64 = 6371.0;
+
+/// A station's grid, and the sines and cosines of its centre so that a path needs no more of them.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// 4 or 6 characters, for example `JN58` or `JN58td`.
+    pub(super) grid: Box<str>,
+    latitude: (f64, f64),
+    longitude: (f64, f64),
+}
+
+/// A path from a sender to a receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Path {
+    /// Great-circle length, rounded.
+    pub(super) distance_km: u32,
+    /// Direction at the sender, 0 to 359 degrees from north over east.
+    pub(super) azimuth_deg: u16,
+}
+
+impl Place {
+    /// The grid cell around a point in degrees (north and east positive), named with 4 or 6
+    /// characters; the place is the middle of the named cell, as receivers compute it.
+    pub(super) fn around(latitude: f64, longitude: f64, long: bool) -> Place {
+        let north = (latitude.clamp(-89.9, 89.9) + 90.0) * 24.0;
+        let east = ((longitude + 180.0).rem_euclid(360.0)) * 12.0;
+        // Subsquares are 1/24 degree high and 1/12 wide; a square holds 24 x 24, a field 240 x 240.
+        let (n, e) = (north as u32, east as u32);
+        let letter = |base: u8, value: u32| char::from(base + value as u8);
+        let mut grid = String::with_capacity(6);
+        grid.push(letter(b'A', e / 240));
+        grid.push(letter(b'A', n / 240));
+        grid.push(letter(b'0', e / 24 % 10));
+        grid.push(letter(b'0', n / 24 % 10));
+        let (middle_n, middle_e) = if long {
+            grid.push(letter(b'a', e % 24));
+            grid.push(letter(b'a', n % 24));
+            (f64::from(n) + 0.5, f64::from(e) + 0.5)
+        } else {
+            (f64::from(n / 24 * 24 + 12), f64::from(e / 24 * 24 + 12))
+        };
+        let latitude = (middle_n / 24.0 - 90.0).to_radians();
+        let longitude = (middle_e / 12.0 - 180.0).to_radians();
+        Place {
+            grid: grid.into(),
+            latitude: libm::sincos(latitude),
+            longitude: libm::sincos(longitude),
+        }
+    }
+
+    /// The way from here to there (haversine; libm in Rust, so that all machines round alike).
+    pub(super) fn path_to(&self, there: &Place) -> Path {
+        let (sin_a, cos_a) = self.latitude;
+        let (sin_b, cos_b) = there.latitude;
+        let cos_turn = self.longitude.1 * there.longitude.1 + self.longitude.0 * there.longitude.0;
+        let sin_turn = there.longitude.0 * self.longitude.1 - there.longitude.1 * self.longitude.0;
+        let half_chord_squared = (1.0 - (sin_a * sin_b + cos_a * cos_b * cos_turn)) / 2.0;
+        let angle = 2.0 * libm::asin(half_chord_squared.clamp(0.0, 1.0).sqrt());
+        let bearing =
+            libm::atan2(sin_turn * cos_b, cos_a * sin_b - sin_a * cos_b * cos_turn).to_degrees();
+        let azimuth_deg = (bearing.rem_euclid(360.0) + 0.5) as u16 % 360;
+        Path {
+            distance_km: (angle * EARTH_KM + 0.5) as u32,
+            azimuth_deg,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_name_known_towns() {
+        let munich = Place::around(48.14666, 11.60833, true);
+        assert_eq!(&*munich.grid, "JN58td");
+        assert_eq!(&*Place::around(41.714775, -72.727260, false).grid, "FN31");
+        assert_eq!(&*Place::around(-34.91, -56.21166, true).grid, "GF15vc");
+    }
+
+    #[test]
+    fn paths_agree_with_the_textbook() {
+        let here = Place::around(48.14666, 11.60833, true);
+        let there = Place::around(41.714775, -72.727260, true);
+        let way = here.path_to(&there);
+        // By the spherical formula with unrounded positions: 6336.9 km, 297.6 degrees.
+        assert!((6330..=6341).contains(&way.distance_km), "{way:?}");
+        assert!((297..=298).contains(&way.azimuth_deg), "{way:?}");
+        assert_eq!(
+            here.path_to(&here),
+            Path {
+                distance_km: 0,
+                azimuth_deg: 0
+            }
+        );
+    }
+}

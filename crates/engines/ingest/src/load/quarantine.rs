@@ -1,0 +1,88 @@
+//! The file that bad rows go to.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::scan::BadRow;
+use crate::{Error, Result};
+
+/// Writes one JSON object a line: `source`, `line`, `reason` and the raw bytes as `raw`, or as
+/// `raw_hex` where they are not UTF-8. The file is made with its first row.
+pub(super) struct Quarantine {
+    path: PathBuf,
+    source: String,
+    out: Option<BufWriter<File>>,
+    rows: u64,
+    failure: Option<std::io::Error>,
+}
+
+impl Quarantine {
+    pub(super) fn new(path: PathBuf, source: &Path) -> Self {
+        Quarantine {
+            path,
+            source: source.display().to_string(),
+            out: None,
+            rows: 0,
+            failure: None,
+        }
+    }
+
+    /// Rows in it.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Takes one row; a failure to write it comes out of [`Self::finish`].
+    pub(super) fn add(&mut self, row: &BadRow<'_>) {
+        self.rows += 1;
+        if self.failure.is_none()
+            && let Err(e) = self.write(row)
+        {
+            self.failure = Some(e);
+        }
+    }
+
+    fn write(&mut self, row: &BadRow<'_>) -> std::io::Result<()> {
+        let out = match &mut self.out {
+            Some(out) => out,
+            none => none.insert(BufWriter::new(File::create(&self.path)?)),
+        };
+        let mut object = json!({ "source": self.source, "line": row.line, "reason": row.reason });
+        match std::str::from_utf8(row.raw) {
+            Ok(text) => object["raw"] = text.into(),
+            Err(_) => {
+                object["raw_hex"] = row
+                    .raw
+                    .iter()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect::<String>()
+                    .into();
+            }
+        }
+        serde_json::to_writer(&mut *out, &object)?;
+        out.write_all(b"\n")
+    }
+
+    /// Makes it durable; tells whether there is a file.
+    pub(super) fn finish(&mut self) -> Result<bool> {
+        let failed = |e| Error::io("write", &self.path, e);
+        if let Some(e) = self.failure.take() {
+            return Err(failed(e));
+        }
+        let Some(out) = self.out.take() else {
+            return Ok(false);
+        };
+        let file = out.into_inner().map_err(|e| failed(e.into_error()))?;
+        file.sync_all()
+            .map_err(|e| Error::io("sync", &self.path, e))?;
+        Ok(true)
+    }
+
+    /// Gives the file a name that outlives the failed load.
+    pub(super) fn keep_as(&self, path: &Path) -> Result<()> {
+        fs::rename(&self.path, path).map_err(|e| Error::io("rename", &self.path, e))
+    }
+}

@@ -1,0 +1,161 @@
+//! The columns of the rows scanned so far.
+
+use super::careful::Row;
+use super::dictionary::{Numbers, Strings};
+
+/// Rows by column, strings and frequencies as codes into their dictionaries. `band`, `mode` and
+/// `column_count` follow from the rest and are not kept.
+#[derive(Default)]
+pub struct Columns {
+    /// Spot ids.
+    pub id: Vec<u64>,
+    /// Unix seconds.
+    pub timestamp: Vec<u32>,
+    /// Codes into [`Dictionaries::reporter`].
+    pub reporter: Vec<u32>,
+    /// Codes into [`Dictionaries::reporter_grid`].
+    pub reporter_grid: Vec<u32>,
+    /// dB.
+    pub snr: Vec<i8>,
+    /// Codes into [`Dictionaries::frequency`].
+    pub frequency: Vec<u32>,
+    /// Codes into [`Dictionaries::callsign`].
+    pub callsign: Vec<u32>,
+    /// Codes into [`Dictionaries::grid`].
+    pub grid: Vec<u32>,
+    /// dBm.
+    pub power: Vec<i8>,
+    /// Hz per minute.
+    pub drift: Vec<i8>,
+    /// km.
+    pub distance: Vec<u32>,
+    /// Degrees.
+    pub azimuth: Vec<u16>,
+    /// Codes into [`Dictionaries::version`].
+    pub version: Vec<u32>,
+    /// 0 for a plausible spot.
+    pub code: Vec<u8>,
+    /// What the codes mean; kept when the rows are cleared, so that codes stay stable.
+    pub dictionaries: Dictionaries,
+}
+
+/// The dictionaries behind the coded columns.
+#[derive(Default)]
+pub struct Dictionaries {
+    /// Receiving stations.
+    pub reporter: Strings,
+    /// Their grids.
+    pub reporter_grid: Strings,
+    /// Frequencies in Hz.
+    pub frequency: Numbers,
+    /// Sending stations.
+    pub callsign: Strings,
+    /// Their grids.
+    pub grid: Strings,
+    /// Receiving software.
+    pub version: Strings,
+}
+
+impl Dictionaries {
+    /// Bytes of all strings, and the numbers.
+    pub fn bytes(&self) -> usize {
+        let strings = [
+            &self.reporter,
+            &self.reporter_grid,
+            &self.callsign,
+            &self.grid,
+            &self.version,
+        ];
+        strings
+            .iter()
+            .map(|strings| strings.plain().len())
+            .sum::<usize>()
+            + self.frequency.values().len() * 8
+    }
+
+    /// Number of entries of the largest one.
+    pub fn largest(&self) -> usize {
+        let strings = [
+            &self.reporter,
+            &self.reporter_grid,
+            &self.callsign,
+            &self.grid,
+            &self.version,
+        ];
+        strings
+            .iter()
+            .map(|strings| strings.len())
+            .chain([self.frequency.values().len()])
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// Does the same to every column; the one place that lists them.
+macro_rules! each_column {
+    ($columns:expr, $column:ident => $action:expr) => {{
+        let Columns {
+            id, timestamp, reporter, reporter_grid, snr, frequency, callsign, grid, power, drift,
+            distance, azimuth, version, code, dictionaries: _,
+        } = $columns;
+        each_column!(@ $column => $action; id timestamp reporter reporter_grid snr frequency
+            callsign grid power drift distance azimuth version code);
+    }};
+    (@ $column:ident => $action:expr; $($name:ident)*) => {
+        $({ let $column = $name; $action; })*
+    };
+}
+
+impl Columns {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.id.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.id.is_empty()
+    }
+
+    /// Forgets the rows; the dictionaries stay.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    pub(super) fn truncate(&mut self, rows: usize) {
+        each_column!(self, column => column.truncate(rows));
+    }
+
+    /// Row `to` becomes the same as row `from`.
+    pub(super) fn copy_row(&mut self, from: usize, to: usize) {
+        if from != to {
+            each_column!(self, column => column[to] = column[from]);
+        }
+    }
+
+    pub(super) fn push(&mut self, row: &Row) {
+        let at = self.len();
+        each_column!(&mut *self, column => column.push(Default::default()));
+        self.set(at, row);
+    }
+
+    pub(super) fn set(&mut self, at: usize, row: &Row) {
+        self.id[at] = row.id;
+        self.timestamp[at] = row.timestamp;
+        self.reporter[at] = self.dictionaries.reporter.code_of(row.reporter.as_bytes());
+        self.reporter_grid[at] = self
+            .dictionaries
+            .reporter_grid
+            .code_of(row.reporter_grid.as_bytes());
+        self.snr[at] = row.snr;
+        self.frequency[at] = self.dictionaries.frequency.code_of(row.frequency);
+        self.callsign[at] = self.dictionaries.callsign.code_of(row.callsign.as_bytes());
+        self.grid[at] = self.dictionaries.grid.code_of(row.grid.as_bytes());
+        self.power[at] = row.power;
+        self.drift[at] = row.drift;
+        self.distance[at] = row.distance;
+        self.azimuth[at] = row.azimuth;
+        self.version[at] = self.dictionaries.version.code_of(row.version.as_bytes());
+        self.code[at] = row.code;
+    }
+}

@@ -1,0 +1,295 @@
+//! Values to codes: one look-up for each field, no allocation once a value is known.
+
+use std::collections::HashMap;
+
+use super::fast::{BATCH, Failed};
+
+/// Longest string that the table itself holds.
+const SHORT: usize = 16;
+
+const FREE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    low: u64,
+    high: u64,
+    code: u32,
+}
+
+/// A dictionary of strings in the order of their first appearance.
+pub struct Strings {
+    slots: Vec<Slot>,
+    long: HashMap<Box<[u8]>, u32>,
+    /// The strings as a Parquet dictionary page holds them: length (4 bytes), bytes.
+    plain: Vec<u8>,
+    values: u32,
+    least: Vec<u8>,
+    greatest: Vec<u8>,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Strings {
+            slots: vec![
+                Slot {
+                    low: 0,
+                    high: 0,
+                    code: FREE
+                };
+                1024
+            ],
+            long: HashMap::new(),
+            plain: Vec::new(),
+            values: 0,
+            least: Vec::new(),
+            greatest: Vec::new(),
+        }
+    }
+}
+
+/// The strings of one batch as keys: 16 bytes, those behind a string's end cleared, so that strings
+/// of up to 16 bytes without a NUL differ in their keys.
+pub(super) struct Keys {
+    low: [u64; BATCH],
+    high: [u64; BATCH],
+    len: [u64; BATCH],
+    hash: [u64; BATCH],
+}
+
+impl Keys {
+    pub(super) fn new() -> Self {
+        Keys {
+            low: [0; BATCH],
+            high: [0; BATCH],
+            len: [0; BATCH],
+            hash: [0; BATCH],
+        }
+    }
+
+    /// String number `i` begins with `bytes` and has `len` of them.
+    #[inline(always)]
+    pub(super) fn set(&mut self, i: usize, bytes: [u8; SHORT], len: usize) {
+        let word = u128::from_le_bytes(bytes);
+        (self.low[i], self.high[i], self.len[i]) = (word as u64, (word >> 64) as u64, len as u64);
+    }
+
+    /// Clears what does not belong to the strings, and marks those that are too long for a key.
+    #[inline(always)]
+    pub(super) fn finish(&mut self, failed: &mut Failed) {
+        for i in 0..BATCH {
+            let len = self.len[i];
+            let (low_len, high_len) = (len.min(8), len.saturating_sub(8).min(8));
+            self.low[i] &= first_bytes(low_len);
+            self.high[i] &= first_bytes(high_len);
+            self.hash[i] = hash(self.low[i], self.high[i]);
+            failed[i] |= u64::from(len > SHORT as u64);
+        }
+    }
+}
+
+/// Mask of the first `n` bytes of a word, 0 to 8.
+#[inline(always)]
+fn first_bytes(n: u64) -> u64 {
+    // Two half shifts, because one by 64 is undefined.
+    !((!0u64 << (4 * n)) << (4 * n))
+}
+
+/// Mixes a key by multiplications of 64 bits, of which vector units do eight at a time.
+#[inline(always)]
+fn hash(low: u64, high: u64) -> u64 {
+    let mixed = low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ high.wrapping_mul(0xe703_7ed1_a0b4_28db);
+    (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 20
+}
+
+impl Strings {
+    /// Appends the codes of the first `n` of `keys` to `codes`; a row that failed gets 0 and leaves
+    /// nothing in the dictionary.
+    #[inline(always)]
+    pub(super) fn codes_of(
+        &mut self,
+        keys: &Keys,
+        n: usize,
+        failed: &Failed,
+        codes: &mut Vec<u32>,
+    ) {
+        let mut found = [0; BATCH];
+        for i in 0..n {
+            if failed[i] == 0 {
+                found[i] = self.code_of_key(keys.low[i], keys.high[i], keys.hash[i]);
+            }
+        }
+        codes.extend_from_slice(&found[..n]);
+    }
+
+    #[inline(always)]
+    fn code_of_key(&mut self, low: u64, high: u64, hash: u64) -> u32 {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if slot.low == low && slot.high == high && slot.code != FREE {
+                return slot.code;
+            }
+            if slot.code == FREE {
+                return self.add_short(low, high, at);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Code of any string.
+    pub fn code_of(&mut self, string: &[u8]) -> u32 {
+        if string.len() <= SHORT && !string.contains(&0) {
+            let mut padded = [0; SHORT];
+            padded[..string.len()].copy_from_slice(string);
+            let word = u128::from_le_bytes(padded);
+            let (low, high) = (word as u64, (word >> 64) as u64);
+            return self.code_of_key(low, high, hash(low, high));
+        }
+        if let Some(&code) = self.long.get(string) {
+            return code;
+        }
+        let code = self.append(string);
+        self.long.insert(string.into(), code);
+        code
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_short(&mut self, low: u64, high: u64, at: usize) -> u32 {
+        let padded = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+        let len = padded.iter().position(|&byte| byte == 0).unwrap_or(SHORT);
+        let code = self.append(&padded[..len]);
+        self.slots[at] = Slot { low, high, code };
+        if self.values as usize * 2 > self.slots.len() {
+            self.grow();
+        }
+        code
+    }
+
+    fn grow(&mut self) {
+        let bigger = vec![
+            Slot {
+                low: 0,
+                high: 0,
+                code: FREE
+            };
+            self.slots.len() * 4
+        ];
+        let old = std::mem::replace(&mut self.slots, bigger);
+        let mask = self.slots.len() - 1;
+        for slot in old.into_iter().filter(|slot| slot.code != FREE) {
+            let mut at = hash(slot.low, slot.high) as usize & mask;
+            while self.slots[at].code != FREE {
+                at = (at + 1) & mask;
+            }
+            self.slots[at] = slot;
+        }
+    }
+
+    fn append(&mut self, string: &[u8]) -> u32 {
+        let code = self.values;
+        if code == 0 || string < self.least.as_slice() {
+            self.least = string.to_vec();
+        }
+        if string > self.greatest.as_slice() {
+            self.greatest = string.to_vec();
+        }
+        self.plain
+            .extend_from_slice(&(string.len() as u32).to_le_bytes());
+        self.plain.extend_from_slice(string);
+        self.values += 1;
+        code
+    }
+
+    /// Number of strings.
+    pub fn len(&self) -> usize {
+        self.values as usize
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.values == 0
+    }
+
+    /// The strings in PLAIN encoding, in the order of their codes; what was once there stays.
+    pub fn plain(&self) -> &[u8] {
+        &self.plain
+    }
+
+    /// Least and greatest string.
+    pub fn bounds(&self) -> (&[u8], &[u8]) {
+        (&self.least, &self.greatest)
+    }
+
+    /// The strings in the order of their codes.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.plain.as_slice();
+        std::iter::from_fn(move || {
+            let (len, behind) = rest.split_first_chunk::<4>()?;
+            let (string, behind) = behind.split_at(u32::from_le_bytes(*len) as usize);
+            rest = behind;
+            Some(string)
+        })
+    }
+}
+
+/// A dictionary of numbers in the order of their first appearance.
+pub struct Numbers {
+    slots: Vec<(u64, u32)>,
+    values: Vec<u64>,
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Numbers {
+            slots: vec![(0, FREE); 1024],
+            values: Vec::new(),
+        }
+    }
+}
+
+impl Numbers {
+    /// Code of `number`.
+    #[inline(always)]
+    pub fn code_of(&mut self, number: u64) -> u32 {
+        let mask = self.slots.len() - 1;
+        let mut at = hash(number, 0) as usize & mask;
+        loop {
+            let (known, code) = self.slots[at];
+            if known == number && code != FREE {
+                return code;
+            }
+            if code == FREE {
+                return self.add(number, at);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, number: u64, at: usize) -> u32 {
+        let code = self.values.len() as u32;
+        self.values.push(number);
+        self.slots[at] = (number, code);
+        if self.values.len() * 2 > self.slots.len() {
+            let bigger = vec![(0, FREE); self.slots.len() * 4];
+            let old = std::mem::replace(&mut self.slots, bigger);
+            let mask = self.slots.len() - 1;
+            for slot in old.into_iter().filter(|slot| slot.1 != FREE) {
+                let mut at = hash(slot.0, 0) as usize & mask;
+                while self.slots[at].1 != FREE {
+                    at = (at + 1) & mask;
+                }
+                self.slots[at] = slot;
+            }
+        }
+        code
+    }
+
+    /// The numbers in the order of their codes.
+    pub fn values(&self) -> &[u64] {
+        &self.values
+    }
+}

@@ -1,0 +1,209 @@
+//! Converts rows of the regular shape, one column at a time.
+//!
+//! A column is gathered into words first and then converted by plain loops over arrays, which the
+//! compiler turns into vector code. What a loop does not recognise it marks as failed and leaves to
+//! [`super::careful`].
+//!
+//! This module uses `unsafe` to call the versions compiled for newer processors, after the
+//! processor was asked.
+
+use super::columns::Columns;
+use super::dictionary::{Keys, Strings};
+use super::number::{Field, digits_8, digits_16, megahertz, signed_7};
+use crate::contract::FIELDS;
+
+/// Rows converted at a time: their text and delimiters stay in the first-level cache.
+pub(super) const BATCH: usize = 256;
+
+/// One mark for each row of a batch, as wide as the words beside which loops set it.
+pub(super) type Failed = [u64; BATCH];
+
+/// Where a row is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowAt {
+    /// Index of its first delimiter.
+    pub(super) first: u32,
+    /// Position of its first byte.
+    pub(super) start: u32,
+    /// Its line in the source.
+    pub(super) line: u64,
+}
+
+/// Up to [`BATCH`] rows with the right number of delimiters each.
+pub(super) struct Batch<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) delimiters: &'a [u32],
+    pub(super) rows: &'a [RowAt],
+}
+
+impl Batch<'_> {
+    /// Start and end of field `FIELD` of `row`.
+    #[inline(always)]
+    fn field<const FIELD: usize>(&self, row: &RowAt) -> (usize, usize) {
+        let delimiters = &self.delimiters[row.first as usize..][..FIELDS];
+        let start = if FIELD == 0 {
+            row.start
+        } else {
+            delimiters[FIELD - 1] + 1
+        };
+        (start as usize, delimiters[FIELD] as usize)
+    }
+
+    /// Marks the rows that hold a byte which only the careful way understands.
+    pub(super) fn mark_odd(&self, odd: &[u32], failed: &mut Failed) {
+        if odd.is_empty() {
+            return;
+        }
+        let Some(first) = self.rows.first() else {
+            return;
+        };
+        let mut next = odd.partition_point(|&at| at < first.start);
+        for (row, failed) in self.rows.iter().zip(failed) {
+            let end = self.delimiters[row.first as usize + FIELDS - 1];
+            while odd.get(next).is_some_and(|&at| at < end) {
+                *failed |= u64::from(odd[next] >= row.start);
+                next += 1;
+            }
+        }
+    }
+
+    /// Appends what `convert` makes of field `FIELD` of every row.
+    #[inline(always)]
+    fn column<const FIELD: usize, T: Default + Copy>(
+        &self,
+        column: &mut Vec<T>,
+        failed: &mut Failed,
+        convert: impl Fn(Field) -> (T, bool),
+    ) {
+        let mut fields = [Field::default(); BATCH];
+        for (row, field) in self.rows.iter().zip(&mut fields) {
+            let (start, end) = self.field::<FIELD>(row);
+            let word = |end: usize| {
+                u64::from_le_bytes(self.bytes[end - 8..end].try_into().expect("eight bytes"))
+            };
+            *field = Field {
+                low: word(end),
+                high: word(end - 8),
+                len: (end - start) as u64,
+            };
+        }
+        let mut values = [T::default(); BATCH];
+        for ((field, value), failed) in fields.iter().zip(&mut values).zip(failed) {
+            let (converted, ok) = convert(*field);
+            *value = converted;
+            *failed |= u64::from(!ok);
+        }
+        column.extend_from_slice(&values[..self.rows.len()]);
+    }
+
+    #[inline(always)]
+    fn strings<const FIELD: usize>(
+        &self,
+        column: &mut Vec<u32>,
+        strings: &mut Strings,
+        failed: &mut Failed,
+    ) {
+        let mut keys = Keys::new();
+        for (i, row) in self.rows.iter().enumerate() {
+            let (start, end) = self.field::<FIELD>(row);
+            let bytes = self.bytes[start..start + 16]
+                .try_into()
+                .expect("sixteen bytes");
+            keys.set(i, bytes, end - start);
+        }
+        keys.finish(failed);
+        strings.codes_of(&keys, self.rows.len(), failed, column);
+    }
+}
+
+/// Appends the rows of `batch` to `columns`; rows that `failed` names hold nothing of meaning.
+pub(super) fn convert(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        if has!("avx512f")
+            && has!("avx512dq")
+            && has!("avx512bw")
+            && has!("avx512cd")
+            && has!("bmi2")
+        {
+            // SAFETY: the features were detected.
+            return unsafe { convert_avx512(batch, columns, failed) };
+        }
+        if has!("avx2") && has!("bmi2") {
+            // SAFETY: the features were detected.
+            return unsafe { convert_avx2(batch, columns, failed) };
+        }
+    }
+    convert_columns(batch, columns, failed);
+}
+
+/// The same code with eight words in a register and a 64-bit vector multiplication.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512cd,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+fn convert_avx512(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed) {
+    convert_columns(batch, columns, failed);
+}
+
+/// The same code for processors of the last ten years.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn convert_avx2(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed) {
+    convert_columns(batch, columns, failed);
+}
+
+#[inline(always)]
+fn convert_columns(batch: &Batch<'_>, columns: &mut Columns, failed: &mut Failed) {
+    // Numbers first: most bad rows fail here, before their strings reach a dictionary.
+    batch.column::<0, _>(&mut columns.id, failed, digits_16);
+    batch.column::<1, _>(&mut columns.timestamp, failed, |field| {
+        let (value, ok) = digits_16(field);
+        (value as u32, ok & (value <= u64::from(u32::MAX)))
+    });
+    batch.column::<4, _>(&mut columns.snr, failed, small_signed);
+    batch.column::<8, _>(&mut columns.power, failed, small_signed);
+    batch.column::<9, _>(&mut columns.drift, failed, small_signed);
+    batch.column::<10, _>(&mut columns.distance, failed, |field| {
+        let (value, ok) = digits_8(field);
+        (value as u32, ok)
+    });
+    batch.column::<11, _>(&mut columns.azimuth, failed, |field| {
+        let (value, ok) = digits_8(field);
+        (value as u16, ok & (value <= u64::from(u16::MAX)))
+    });
+    // The band follows from the frequency, but what stands in its field must be an integer.
+    batch.column::<12, _>(&mut Vec::new(), failed, |field| ((), signed_7(field).1));
+    batch.column::<14, _>(&mut columns.code, failed, |field| {
+        // Archives from before 2010-12 leave it empty.
+        let (value, ok) = digits_8(field);
+        let empty = field.len == 0;
+        let value = if empty { 0 } else { value };
+        (value as u8, (ok | empty) & (value <= u64::from(u8::MAX)))
+    });
+    let mut hertz = Vec::with_capacity(BATCH);
+    batch.column::<5, _>(&mut hertz, failed, megahertz);
+    let dictionaries = &mut columns.dictionaries;
+    for (&hertz, failed) in hertz.iter().zip(failed.iter()) {
+        let code = if *failed == 0 {
+            dictionaries.frequency.code_of(hertz)
+        } else {
+            0
+        };
+        columns.frequency.push(code);
+    }
+    batch.strings::<2>(&mut columns.reporter, &mut dictionaries.reporter, failed);
+    batch.strings::<3>(
+        &mut columns.reporter_grid,
+        &mut dictionaries.reporter_grid,
+        failed,
+    );
+    batch.strings::<6>(&mut columns.callsign, &mut dictionaries.callsign, failed);
+    batch.strings::<7>(&mut columns.grid, &mut dictionaries.grid, failed);
+    batch.strings::<13>(&mut columns.version, &mut dictionaries.version, failed);
+}
+
+#[inline(always)]
+fn small_signed(field: Field) -> (i8, bool) {
+    let (value, ok) = signed_7(field);
+    (value as i8, ok & (value == i64::from(value as i8)))
+}

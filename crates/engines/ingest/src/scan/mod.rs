@@ -1,0 +1,154 @@
+//! From the text of an archive to typed columns.
+//!
+//! Three passes over a block that fits the cache: [`index`] finds the commas and line ends,
+//! [`fast`] converts the rows whose shape is regular, one column at a time, and [`careful`] takes
+//! every row that the fast way declines, so that it alone decides what a bad row is.
+
+mod block;
+mod careful;
+mod columns;
+mod dictionary;
+mod fast;
+mod index;
+mod number;
+
+pub use block::{Block, MARGIN, MAX_LINE};
+pub use careful::{Row, parse_line};
+pub use columns::Columns;
+pub use dictionary::{Numbers, Strings};
+
+use fast::{BATCH, Batch, Failed, RowAt};
+use index::Index;
+
+use crate::contract::FIELDS;
+
+/// A row that is no row, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRow<'a> {
+    /// Line in the source, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+    /// The line as it stood there, without its end.
+    pub raw: &'a [u8],
+}
+
+/// Scans the blocks of one source into columns.
+#[derive(Default)]
+pub struct Scanner {
+    /// The rows scanned since the columns were last cleared.
+    pub columns: Columns,
+    index: Index,
+    rows: Vec<RowAt>,
+    lines: u64,
+    blank_lines: u64,
+}
+
+impl Scanner {
+    /// Lines seen so far.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Blank lines among them: no rows, and not bad.
+    pub fn blank_lines(&self) -> u64 {
+        self.blank_lines
+    }
+
+    /// Appends the rows of `block` to the columns and hands every bad one to `bad`.
+    pub fn scan(&mut self, block: &Block, bad: &mut dyn FnMut(BadRow<'_>)) {
+        let mut index = std::mem::take(&mut self.index);
+        index.fill(block);
+        let mut first = 0;
+        let mut start = block.start as u32;
+        self.rows.clear();
+        for &end in &index.line_ends {
+            let delimiters = end + 1 - first;
+            if delimiters == FIELDS as u32 {
+                self.rows.push(RowAt {
+                    first,
+                    start,
+                    line: self.lines + 1,
+                });
+                if self.rows.len() == BATCH {
+                    self.regular_rows(block, &index, bad);
+                }
+            } else {
+                // Rows stay in their order, so what came before is converted first.
+                self.regular_rows(block, &index, bad);
+                let line = &block.bytes[start as usize..index.delimiters[end as usize] as usize];
+                self.one_row(line, self.lines + 1, bad);
+            }
+            self.lines += 1;
+            first = end + 1;
+            start = index.delimiters[end as usize] + 1;
+        }
+        self.regular_rows(block, &index, bad);
+        self.index = index;
+    }
+
+    fn regular_rows(&mut self, block: &Block, index: &Index, bad: &mut dyn FnMut(BadRow<'_>)) {
+        let base = self.columns.len();
+        let mut failed: Failed = [0; BATCH];
+        let batch = Batch {
+            bytes: &block.bytes,
+            delimiters: &index.delimiters,
+            rows: &self.rows,
+        };
+        batch.mark_odd(&index.odd, &mut failed);
+        fast::convert(&batch, &mut self.columns, &mut failed);
+        if failed[..self.rows.len()].iter().any(|&mark| mark != 0) {
+            self.convert_failed(block, index, base, &failed, bad);
+        }
+        self.rows.clear();
+    }
+
+    /// Takes the rows of a batch that the fast way declined: mends them in place or drops them.
+    #[cold]
+    fn convert_failed(
+        &mut self,
+        block: &Block,
+        index: &Index,
+        base: usize,
+        failed: &Failed,
+        bad: &mut dyn FnMut(BadRow<'_>),
+    ) {
+        let mut keep = base;
+        for (i, row) in self.rows.iter().enumerate() {
+            if failed[i] != 0 {
+                let end = index.delimiters[row.first as usize + FIELDS - 1] as usize;
+                let raw = &block.bytes[row.start as usize..end];
+                match parse_line(raw) {
+                    Ok(Some(parsed)) => self.columns.set(base + i, &parsed),
+                    Ok(None) => {
+                        self.blank_lines += 1;
+                        continue;
+                    }
+                    Err(reason) => {
+                        bad(BadRow {
+                            line: row.line,
+                            reason,
+                            raw,
+                        });
+                        continue;
+                    }
+                }
+            }
+            self.columns.copy_row(base + i, keep);
+            keep += 1;
+        }
+        self.columns.truncate(keep);
+    }
+
+    #[cold]
+    fn one_row(&mut self, raw: &[u8], line: u64, bad: &mut dyn FnMut(BadRow<'_>)) {
+        match parse_line(raw) {
+            Ok(Some(row)) => self.columns.push(&row),
+            Ok(None) => self.blank_lines += 1,
+            Err(reason) => bad(BadRow { line, reason, raw }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

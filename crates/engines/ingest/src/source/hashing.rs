@@ -1,0 +1,84 @@
+//! The identity of a file's bytes, taken while they pass or in a pass of its own.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use twox_hash::XxHash3_128;
+
+use crate::{Error, Result};
+
+/// What has passed through a [`HashingReader`], for the one who waits at its end.
+#[derive(Clone, Default)]
+pub(super) struct Passed {
+    bytes: Arc<AtomicU64>,
+    hasher: Arc<Mutex<XxHash3_128>>,
+}
+
+impl Passed {
+    /// Bytes so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Hash of them, 32 hex digits.
+    pub(super) fn hash(&self) -> String {
+        let hasher = self
+            .hasher
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        format!("{:032x}", hasher.finish_128())
+    }
+}
+
+/// Hashes and counts what is read through it.
+pub(super) struct HashingReader<R> {
+    reader: R,
+    passed: Passed,
+    /// Bytes read by everybody, for a progress display.
+    total: Option<Arc<AtomicU64>>,
+}
+
+impl<R: Read> HashingReader<R> {
+    pub(super) fn new(reader: R, passed: Passed, total: Option<Arc<AtomicU64>>) -> Self {
+        HashingReader {
+            reader,
+            passed,
+            total,
+        }
+    }
+}
+
+impl<R: Read> Read for HashingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(buffer)?;
+        self.passed
+            .hasher
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+            .write(&buffer[..n]);
+        self.passed.bytes.fetch_add(n as u64, Ordering::Relaxed);
+        if let Some(total) = &self.total {
+            total.fetch_add(n as u64, Ordering::Relaxed);
+        }
+        Ok(n)
+    }
+}
+
+/// Length and hash of a file's bytes.
+pub(crate) fn hash_file(path: &Path) -> Result<(u64, String)> {
+    let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
+    let passed = Passed::default();
+    let mut reader = HashingReader::new(file, passed.clone(), None);
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok((passed.bytes(), passed.hash())),
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(Error::io("read", path, e)),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Archives as they lie on disk or come from standard input, as blocks of whole lines.
+
+mod hashing;
+mod open;
+mod text;
+mod zip_entries;
+
+pub use open::{Kind, Source, open_path, open_stream};
+pub use text::TextSource;
+
+pub(crate) use hashing::hash_file;

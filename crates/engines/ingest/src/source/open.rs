@@ -1,0 +1,111 @@
+//! Recognises what an input is by its first bytes, not by its name.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use dyno_codec::inflate::Engine;
+
+use super::hashing::{HashingReader, Passed};
+use super::text::TextSource;
+use super::zip_entries;
+use crate::{Error, Result};
+
+/// What an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Gzip members.
+    Gzip,
+    /// Plain text.
+    Text,
+    /// A ZIP archive of text files.
+    Zip,
+    /// A Parquet file with the columns of the contract.
+    Parquet,
+}
+
+impl Kind {
+    fn of(start: &[u8]) -> Kind {
+        match start {
+            [0x1f, 0x8b, ..] => Kind::Gzip,
+            [b'P', b'K', 3 | 5, 4 | 6] => Kind::Zip,
+            b"PAR1" => Kind::Parquet,
+            _ => Kind::Text,
+        }
+    }
+}
+
+/// An opened input.
+pub enum Source {
+    /// Lines of text, however packed.
+    Text(Box<TextSource>),
+    /// A Parquet file, which is read by its own reader.
+    Parquet(File),
+}
+
+/// Opens the file at `path`. Bytes read are added to `total`.
+///
+/// # Errors
+/// [`Error::Io`], or [`Error::Refused`] for a ZIP archive that cannot be taken.
+pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> Result<Source> {
+    let mut file = File::open(path).map_err(|e| Error::io("open", path, e))?;
+    let (start, n) = first_bytes(&mut file).map_err(|e| Error::io("read", path, e))?;
+    file.seek(SeekFrom::Start(0))
+        .map_err(|e| Error::io("seek in", path, e))?;
+    let passed = Passed::default();
+    let source = match Kind::of(&start[..n]) {
+        Kind::Parquet => return Ok(Source::Parquet(file)),
+        Kind::Zip => TextSource::zip(zip_entries::list(path, &file)?, file, engine, total)?,
+        Kind::Gzip => {
+            let reader = HashingReader::new(file, passed.clone(), total);
+            TextSource::gzip(path.to_owned(), Box::new(reader), engine, passed)
+        }
+        Kind::Text => {
+            let reader = HashingReader::new(file, passed.clone(), total);
+            TextSource::plain(path.to_owned(), Box::new(reader), passed)
+        }
+    };
+    Ok(Source::Text(Box::new(source)))
+}
+
+/// Opens text or gzip that comes from `reader`, called `name` in messages.
+///
+/// # Errors
+/// [`Error::Io`], or [`Error::Refused`] for a format that needs a file to seek in.
+pub fn open_stream(
+    name: &str,
+    mut reader: Box<dyn Read + Send>,
+    engine: Engine,
+    total: Option<Arc<AtomicU64>>,
+) -> Result<TextSource> {
+    let path = PathBuf::from(name);
+    let (start, n) = first_bytes(&mut reader).map_err(|e| Error::io("read", &path, e))?;
+    let passed = Passed::default();
+    let whole = Cursor::new(start).take(n as u64).chain(reader);
+    let reader = Box::new(HashingReader::new(whole, passed.clone(), total));
+    match Kind::of(&start[..n]) {
+        Kind::Gzip => Ok(TextSource::gzip(path, reader, engine, passed)),
+        Kind::Text => Ok(TextSource::plain(path, reader, passed)),
+        kind @ (Kind::Zip | Kind::Parquet) => Err(Error::Refused {
+            path,
+            reason: format!("{kind:?} cannot be read from a stream; give the file's name"),
+        }),
+    }
+}
+
+/// The first four bytes, fewer when the input has fewer.
+fn first_bytes(reader: &mut impl Read) -> io::Result<([u8; 4], usize)> {
+    let mut start = [0; 4];
+    let mut n = 0;
+    while n < start.len() {
+        match reader.read(&mut start[n..]) {
+            Ok(0) => break,
+            Ok(read) => n += read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok((start, n))
+}

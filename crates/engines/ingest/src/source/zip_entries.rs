@@ -1,0 +1,67 @@
+//! The text files of a ZIP archive.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use zip::{CompressionMethod, ZipArchive};
+
+use crate::{Error, Result};
+
+/// Where one entry is, so that it can be inflated without the ZIP reader.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// Archive and entry, for messages.
+    pub(super) name: PathBuf,
+    /// Offset of its compressed bytes in the archive.
+    pub(super) start: u64,
+    /// How many they are.
+    pub(super) compressed_bytes: u64,
+    /// CRC-32 of its text.
+    pub(super) crc: u32,
+    /// Whether it is deflated; stored otherwise.
+    pub(super) deflated: bool,
+}
+
+/// Lists the entries of the archive at `path` in their order there.
+pub(super) fn list(path: &Path, file: &File) -> Result<Vec<Entry>> {
+    let refused = |reason: String| Error::Refused {
+        path: path.to_owned(),
+        reason,
+    };
+    let mut archive =
+        ZipArchive::new(file).map_err(|e| refused(format!("not a usable ZIP: {e}")))?;
+    let mut entries = Vec::new();
+    for i in 0..archive.len() {
+        let entry = archive
+            .by_index_raw(i)
+            .map_err(|e| refused(format!("entry {i}: {e}")))?;
+        if entry.is_dir() {
+            continue;
+        }
+        let name = entry
+            .name()
+            .map_err(|e| refused(format!("entry {i}: {e}")))?
+            .into_owned();
+        if entry.encrypted() {
+            return Err(refused(format!("entry {name} is encrypted")));
+        }
+        let deflated = match entry.compression() {
+            CompressionMethod::STORE => false,
+            CompressionMethod::DEFLATE => true,
+            other => return Err(refused(format!("entry {name} is compressed with {other}"))),
+        };
+        entries.push(Entry {
+            start: entry
+                .data_start()
+                .ok_or_else(|| refused(format!("entry {name} does not say where it is")))?,
+            name: path.join(name),
+            compressed_bytes: entry.compressed_size(),
+            crc: entry.crc32(),
+            deflated,
+        });
+    }
+    if entries.is_empty() {
+        return Err(refused("the ZIP has no file in it".to_owned()));
+    }
+    Ok(entries)
+}

@@ -1,0 +1,142 @@
+//! Memory bandwidth: copying and scanning arrays far larger than the caches.
+
+use std::hint::black_box;
+
+use super::measured::Measured;
+use super::team::{self, Load};
+use super::{REPETITIONS, Setting};
+use crate::error::MachineError;
+
+/// Bytes of one array of one thread: all together four times the last cache and at least 256 MiB,
+/// and a thread alone cannot hide in a cache of its own, but no more than an eighth of the memory.
+fn array_bytes(setting: &Setting<'_>, threads: usize) -> u64 {
+    let all = (4 * setting.last_level_cache_bytes).max(256 << 20);
+    let wanted = (all / threads as u64).max(setting.pick(1 << 16, 64 << 20, 64 << 20));
+    let wanted = if setting.pick(true, false, false) {
+        1 << 16
+    } else {
+        wanted
+    };
+    wanted
+        .min(setting.memory_bytes / 8 / threads as u64)
+        .next_multiple_of(BLOCK_BYTES)
+}
+
+/// Numbers summed per step of the scan: enough sums side by side that loads, and not the latency
+/// of additions, are what limits it.
+const LANES: usize = 32;
+const BLOCK_BYTES: u64 = (LANES * 8) as u64;
+
+/// Bytes copied per second (each byte counted once, though it is read and written).
+pub(super) fn copy(
+    name: &'static str,
+    setting: &Setting<'_>,
+    threads: usize,
+) -> Result<Measured, MachineError> {
+    let bytes = array_bytes(setting, threads);
+    let rates = team::rates(threads, REPETITIONS, setting.repetition(), |_| {
+        Ok(Copy::new(bytes))
+    })
+    .map_err(|reason| MachineError::limit(name, reason))?;
+    let method = format!(
+        "copied between two arrays of {} MiB per thread on {threads} thread(s), counting each byte once",
+        bytes >> 20
+    );
+    Ok(Measured::rate(rates, "B/s", method))
+}
+
+/// Bytes read per second.
+pub(super) fn scan(
+    name: &'static str,
+    setting: &Setting<'_>,
+    threads: usize,
+) -> Result<Measured, MachineError> {
+    let bytes = array_bytes(setting, threads);
+    let rates = team::rates(threads, REPETITIONS, setting.repetition(), |_| {
+        Ok(Scan::new(bytes))
+    })
+    .map_err(|reason| MachineError::limit(name, reason))?;
+    let method = format!(
+        "summed an array of {} MiB per thread on {threads} thread(s) into {LANES} sums side by side",
+        bytes >> 20
+    );
+    Ok(Measured::rate(rates, "B/s", method))
+}
+
+/// Numbers that differ, so that no page is like another.
+fn array(bytes: u64) -> Vec<u64> {
+    (0..bytes / 8)
+        .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .collect()
+}
+
+struct Copy {
+    from: Vec<u64>,
+    to: Vec<u64>,
+}
+
+impl Copy {
+    fn new(bytes: u64) -> Self {
+        let from = array(bytes);
+        let to = vec![1; from.len()];
+        Self { from, to }
+    }
+}
+
+impl Load for Copy {
+    fn pass(&mut self) -> Result<u64, String> {
+        black_box(&mut self.to).copy_from_slice(black_box(&self.from));
+        Ok(self.from.len() as u64 * 8)
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        if self.from == self.to {
+            Ok(())
+        } else {
+            Err("the copy differs".to_owned())
+        }
+    }
+}
+
+struct Scan {
+    numbers: Vec<u64>,
+    sum: u64,
+    expected: u64,
+}
+
+impl Scan {
+    fn new(bytes: u64) -> Self {
+        let numbers = array(bytes);
+        // 0 + 1 + ... + (n - 1), times the factor.
+        let n = numbers.len() as u64;
+        let expected = (n * (n - 1) / 2).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self {
+            numbers,
+            sum: 0,
+            expected,
+        }
+    }
+}
+
+impl Load for Scan {
+    fn pass(&mut self) -> Result<u64, String> {
+        let mut sums = [0u64; LANES];
+        for block in black_box(&self.numbers).chunks_exact(LANES) {
+            for (sum, number) in sums.iter_mut().zip(block) {
+                *sum = sum.wrapping_add(*number);
+            }
+        }
+        self.sum = black_box(sums.iter().fold(0, |all, sum| all.wrapping_add(*sum)));
+        Ok(self.numbers.len() as u64 * 8)
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        if self.sum == self.expected {
+            return Ok(());
+        }
+        Err(format!(
+            "the sum is {} and must be {}",
+            self.sum, self.expected
+        ))
+    }
+}

@@ -1,0 +1,174 @@
+//! The three pipes of a child, served from one thread so that neither side can block the other.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use std::time::Duration;
+
+use super::kernel::{poll, set_nonblocking};
+
+/// What a child wrote to one of its outputs: the last bytes, up to the limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captured {
+    /// The end of the output; all of it when `dropped_bytes` is zero.
+    pub bytes: Vec<u8>,
+    /// Bytes before that were read and let go.
+    pub dropped_bytes: u64,
+}
+
+impl Captured {
+    /// The output as text; what is not UTF-8 is replaced.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// The last line that is not blank, trimmed: where the protocol puts the answer.
+    pub fn last_line(&self) -> Option<String> {
+        let text = self.text();
+        text.lines()
+            .rev()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .map(str::to_owned)
+    }
+
+    fn append(&mut self, part: &[u8], bytes_max: usize) {
+        self.bytes.extend_from_slice(part);
+        // Trimming at twice the limit keeps the cost of moving bytes at one move per byte.
+        if self.bytes.len() > bytes_max.saturating_mul(2) {
+            self.trim(bytes_max);
+        }
+    }
+
+    fn trim(&mut self, bytes_max: usize) {
+        let surplus = self.bytes.len().saturating_sub(bytes_max);
+        self.bytes.drain(..surplus);
+        self.dropped_bytes += surplus as u64;
+    }
+}
+
+/// The pipes that are still open, and what came through them.
+pub(super) struct Pipes<'a> {
+    stdin: Option<ChildStdin>,
+    unsent: &'a [u8],
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    pub out: Captured,
+    pub err: Captured,
+    out_bytes_max: usize,
+    err_bytes_max: usize,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Pipes<'a> {
+    pub fn of(
+        child: &mut Child,
+        stdin: &'a [u8],
+        out_bytes_max: usize,
+        err_bytes_max: usize,
+    ) -> io::Result<Self> {
+        let pipes = Self {
+            stdin: child.stdin.take(),
+            unsent: stdin,
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            out: Captured::default(),
+            err: Captured::default(),
+            out_bytes_max,
+            err_bytes_max,
+            buffer: vec![0; 64 << 10],
+        };
+        pipes.stdin.as_ref().map_or(Ok(()), set_nonblocking)?;
+        pipes.stdout.as_ref().map_or(Ok(()), set_nonblocking)?;
+        pipes.stderr.as_ref().map_or(Ok(()), set_nonblocking)?;
+        Ok(pipes)
+    }
+
+    pub fn outputs_open(&self) -> bool {
+        self.stdout.is_some() || self.stderr.is_some()
+    }
+
+    /// Waits up to `timeout` for the child to end, read or write, then moves what can be moved.
+    pub fn serve(&mut self, pidfd: Option<&OwnedFd>, timeout: Duration) -> io::Result<()> {
+        if self.unsent.is_empty() {
+            self.stdin = None;
+        }
+        let slot = |fd: Option<RawFd>, events| libc::pollfd {
+            fd: fd.unwrap_or(-1),
+            events,
+            revents: 0,
+        };
+        let mut fds = [
+            slot(pidfd.map(AsRawFd::as_raw_fd), libc::POLLIN),
+            slot(self.stdin.as_ref().map(AsRawFd::as_raw_fd), libc::POLLOUT),
+            slot(self.stdout.as_ref().map(AsRawFd::as_raw_fd), libc::POLLIN),
+            slot(self.stderr.as_ref().map(AsRawFd::as_raw_fd), libc::POLLIN),
+        ];
+        poll(&mut fds, timeout)?;
+        if fds[1].revents != 0 {
+            self.send()?;
+        }
+        if fds[2].revents != 0 {
+            receive(
+                &mut self.stdout,
+                &mut self.out,
+                self.out_bytes_max,
+                &mut self.buffer,
+            )?;
+        }
+        if fds[3].revents != 0 {
+            receive(
+                &mut self.stderr,
+                &mut self.err,
+                self.err_bytes_max,
+                &mut self.buffer,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Cuts the captured outputs to their limits.
+    pub fn finish(mut self) -> (Captured, Captured) {
+        self.out.trim(self.out_bytes_max);
+        self.err.trim(self.err_bytes_max);
+        (self.out, self.err)
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        let Some(stdin) = &mut self.stdin else {
+            return Ok(());
+        };
+        match stdin.write(self.unsent) {
+            Ok(sent) => self.unsent = &self.unsent[sent..],
+            Err(e) if retry(&e) => {}
+            // The child needs no more input; whether that is an error shows in its exit.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.unsent = &[],
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+}
+
+/// One read: a child that writes without end must not keep us from looking at the clock.
+fn receive(
+    pipe: &mut Option<impl Read>,
+    captured: &mut Captured,
+    bytes_max: usize,
+    buffer: &mut [u8],
+) -> io::Result<()> {
+    let Some(open) = pipe else { return Ok(()) };
+    match open.read(buffer) {
+        Ok(0) => *pipe = None,
+        Ok(n) => captured.append(&buffer[..n], bytes_max),
+        Err(e) if retry(&e) => {}
+        Err(e) => return Err(e),
+    }
+    Ok(())
+}
+
+fn retry(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}

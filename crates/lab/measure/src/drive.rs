@@ -1,0 +1,266 @@
+//! Runs an operation under a schedule.
+
+use std::fmt::Display;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::clock::Clock;
+use crate::error::MeasureError;
+use crate::outcome::LoadOutcome;
+use crate::recorder::{Operation, Recorder};
+use crate::schedule::{Arrivals, Schedule};
+
+/// When a load ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// After this long; operations under way are finished.
+    DurationNs(u64),
+    /// After this many operations, shared evenly over the threads.
+    Operations(u64),
+}
+
+/// How a load is run.
+#[derive(Debug, Clone, Copy)]
+pub struct DriveOptions<'a> {
+    /// The load model.
+    pub schedule: Schedule,
+    /// Threads; each has one operation under way at most.
+    pub threads: usize,
+    /// When it ends.
+    pub until: Until,
+    /// Length of a snapshot.
+    pub interval_ns: u64,
+    /// Arrivals that could only start later than this are skipped and counted; `None` sends all.
+    pub lag_max_ns: Option<u64>,
+    /// Ends the load early when it becomes true.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+/// Longest wait between two looks at the stop flag.
+const WAIT_MAX_NS: u64 = 50_000_000;
+
+/// Runs operations until the end asked for. `make(thread)` gives each thread its operation, which
+/// is called with a number that rises by one per call of that thread. All threads are ready before
+/// the clock of the run starts.
+///
+/// # Errors
+/// On options without meaning, or when an operation panics. An operation that fails is counted.
+pub fn drive<E, Op, Make>(
+    clock: &impl Clock,
+    options: &DriveOptions<'_>,
+    make: Make,
+) -> Result<LoadOutcome, MeasureError>
+where
+    E: Display,
+    Op: FnMut(u64) -> Result<(), E>,
+    Make: Fn(usize) -> Op + Sync,
+{
+    // Refused before any thread starts.
+    options.schedule.arrivals(0, options.threads, 0)?;
+    let ready = Barrier::new(options.threads + 1);
+    let go = Barrier::new(options.threads + 1);
+    let start = std::sync::OnceLock::new();
+    let joined: Vec<std::thread::Result<Result<Part, MeasureError>>> =
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..options.threads)
+                .map(|thread| {
+                    let (make, start, ready, go) = (&make, &start, &ready, &go);
+                    scope.spawn(move || {
+                        // A panic in `make` must not leave the others waiting for this thread.
+                        let operation =
+                            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| make(thread)));
+                        ready.wait();
+                        go.wait();
+                        match (operation, start.get()) {
+                            (Ok(operation), Some(&start_ns)) => {
+                                Worker::new(clock, options, thread, start_ns)?.run(operation)
+                            }
+                            _ => Err(MeasureError::Panicked { thread }),
+                        }
+                    })
+                })
+                .collect();
+            ready.wait();
+            start.get_or_init(|| clock.now_ns());
+            go.wait();
+            threads.into_iter().map(|thread| thread.join()).collect()
+        });
+    let start_ns = start.get().copied().unwrap_or_default();
+    let mut outcome = LoadOutcome {
+        schedule: options.schedule,
+        recorder: Recorder::new(start_ns, options.interval_ns)?,
+        started_ns: start_ns,
+        ended_ns: start_ns,
+        done: 0,
+        failed: 0,
+        first_error: None,
+        skipped: 0,
+        unsent: 0,
+    };
+    for (thread, result) in joined.into_iter().enumerate() {
+        let part = result.map_err(|_| MeasureError::Panicked { thread })??;
+        part.add_to(&mut outcome)?;
+    }
+    Ok(outcome)
+}
+
+/// What one thread did.
+struct Part {
+    recorder: Recorder,
+    ended_ns: u64,
+    done: u64,
+    failed: u64,
+    first_error: Option<String>,
+    skipped: u64,
+    unsent: u64,
+}
+
+impl Part {
+    fn add_to(self, outcome: &mut LoadOutcome) -> Result<(), MeasureError> {
+        outcome.recorder.add(self.recorder)?;
+        outcome.ended_ns = outcome.ended_ns.max(self.ended_ns);
+        outcome.done += self.done;
+        outcome.failed += self.failed;
+        outcome.skipped += self.skipped;
+        outcome.unsent += self.unsent;
+        outcome.first_error = outcome.first_error.take().or(self.first_error);
+        Ok(())
+    }
+}
+
+struct Worker<'a, C> {
+    clock: &'a C,
+    options: &'a DriveOptions<'a>,
+    arrivals: Arrivals,
+    /// When the last arrival may be; the end of time when a number of operations decides.
+    end_ns: u64,
+    operations_max: u64,
+    part: Part,
+}
+
+impl<'a, C: Clock> Worker<'a, C> {
+    fn new(
+        clock: &'a C,
+        options: &'a DriveOptions<'a>,
+        thread: usize,
+        start_ns: u64,
+    ) -> Result<Self, MeasureError> {
+        let threads = options.threads as u64;
+        let (end_ns, operations_max) = match options.until {
+            Until::DurationNs(ns) => (start_ns.saturating_add(ns), u64::MAX),
+            Until::Operations(n) => (
+                u64::MAX,
+                n / threads + u64::from((thread as u64) < n % threads),
+            ),
+        };
+        Ok(Self {
+            clock,
+            options,
+            arrivals: options
+                .schedule
+                .arrivals(thread, options.threads, start_ns)?,
+            end_ns,
+            operations_max,
+            part: Part {
+                recorder: Recorder::new(start_ns, options.interval_ns)?,
+                ended_ns: if end_ns == u64::MAX { start_ns } else { end_ns },
+                done: 0,
+                failed: 0,
+                first_error: None,
+                skipped: 0,
+                unsent: 0,
+            },
+        })
+    }
+
+    fn run<E: Display>(
+        mut self,
+        mut operation: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<Part, MeasureError> {
+        let mut sequence = 0;
+        while sequence + self.part.skipped < self.operations_max {
+            let free_ns = self.clock.now_ns();
+            let intended_ns = self.arrivals.next_ns();
+            let due_ns = intended_ns.unwrap_or(free_ns);
+            if due_ns >= self.end_ns {
+                break;
+            }
+            if free_ns >= self.end_ns || self.stopped() {
+                self.count_unsent(due_ns, free_ns);
+                break;
+            }
+            if self
+                .options
+                .lag_max_ns
+                .is_some_and(|max| free_ns.saturating_sub(due_ns) > max)
+            {
+                self.part.skipped += 1;
+                continue;
+            }
+            if !self.wait_for(due_ns) {
+                break;
+            }
+            let started_ns = self.clock.now_ns();
+            let result = operation(sequence);
+            let ended_ns = self.clock.now_ns();
+            sequence += 1;
+            self.part.ended_ns = self.part.ended_ns.max(ended_ns);
+            // In a closed loop the operation is meant to start when it does.
+            let intended_ns = intended_ns.unwrap_or(started_ns);
+            let was_waiting = free_ns <= intended_ns;
+            match result {
+                Ok(()) => {
+                    self.part.done += 1;
+                    let one = Operation {
+                        intended_ns,
+                        started_ns,
+                        ended_ns,
+                        was_waiting,
+                    };
+                    self.part.recorder.record(one)?;
+                }
+                Err(error) => {
+                    self.part.failed += 1;
+                    self.part
+                        .first_error
+                        .get_or_insert_with(|| error.to_string());
+                }
+            }
+        }
+        if self.stopped() {
+            self.part.ended_ns = self.clock.now_ns();
+        }
+        Ok(self.part)
+    }
+
+    fn stopped(&self) -> bool {
+        self.options
+            .stop
+            .is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// False when the load was stopped while waiting.
+    fn wait_for(&self, due_ns: u64) -> bool {
+        loop {
+            let now_ns = self.clock.now_ns();
+            if now_ns >= due_ns {
+                return true;
+            }
+            if self.stopped() {
+                return false;
+            }
+            self.clock
+                .wait_until(due_ns.min(now_ns.saturating_add(WAIT_MAX_NS)));
+        }
+    }
+
+    /// Counts this arrival and those behind it that were due by now and before the end.
+    fn count_unsent(&mut self, first_due_ns: u64, now_ns: u64) {
+        let limit_ns = self.end_ns.min(now_ns);
+        let mut due_ns = Some(first_due_ns);
+        while due_ns.is_some_and(|due_ns| due_ns < limit_ns) {
+            self.part.unsent += 1;
+            due_ns = self.arrivals.next_ns();
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Reading and writing a `FIGURES.toml`.
+
+use std::path::Path;
+
+use crate::error::RecordError;
+use crate::figures::{FIGURES_VERSION, Figures};
+use crate::run_dir::replace_file;
+
+const MAGIC: &str = "dyno-figures";
+
+/// Reads a `FIGURES.toml`.
+///
+/// # Errors
+/// With file and line: an unknown key, a missing one, a wrong magic, a newer version, two figures
+/// of one id, a claim about a figure or a figure under a limit that the file does not have.
+pub fn read_figures(path: &Path) -> Result<Figures, RecordError> {
+    let text = std::fs::read_to_string(path).map_err(RecordError::io(path, "read"))?;
+    let table: toml::Table = text.parse().map_err(|e| malformed(path, &text, &e))?;
+    check_version(path, &table)?;
+    let figures: Figures = toml::from_str(&text).map_err(|e| malformed(path, &text, &e))?;
+    match dangling(&figures) {
+        None => Ok(figures),
+        Some((name, reason)) => Err(RecordError::Malformed {
+            path: path.to_path_buf(),
+            line: line_of(&text, &name),
+            reason,
+        }),
+    }
+}
+
+/// Writes a `FIGURES.toml`, whole or not at all, with the magic and version of this program.
+///
+/// # Errors
+/// When the file can't be written.
+pub fn write_figures(path: &Path, figures: &Figures) -> Result<(), RecordError> {
+    let stamped = Figures {
+        magic: MAGIC.to_owned(),
+        version: FIGURES_VERSION,
+        ..figures.clone()
+    };
+    let text = toml::to_string(&stamped).map_err(|e| RecordError::Unstorable {
+        path: path.to_path_buf(),
+        object: "figures".to_owned(),
+        reason: e.to_string(),
+    })?;
+    replace_file(path, text.as_bytes())
+}
+
+fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> RecordError {
+    let offset = error.span().map_or(0, |span| span.start);
+    let line = text.as_bytes()[..offset.min(text.len())]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count()
+        + 1;
+    RecordError::Malformed {
+        path: path.to_path_buf(),
+        line,
+        reason: error.message().to_owned(),
+    }
+}
+
+fn check_version(path: &Path, table: &toml::Table) -> Result<(), RecordError> {
+    let magic = table.get("magic").and_then(toml::Value::as_str);
+    if magic != Some(MAGIC) {
+        return Err(RecordError::Magic {
+            path: path.to_path_buf(),
+            expected: MAGIC,
+            found: magic.map_or("missing".to_owned(), |found| format!("{found:?}")),
+        });
+    }
+    match table.get("version").and_then(toml::Value::as_integer) {
+        Some(found) if found > i64::from(FIGURES_VERSION) => Err(RecordError::Newer {
+            path: path.to_path_buf(),
+            format: MAGIC,
+            found: found.unsigned_abs(),
+            newest: FIGURES_VERSION,
+        }),
+        // Anything else that is not the one released version is named by the typed parse or here.
+        Some(found) if found < i64::from(FIGURES_VERSION) => Err(RecordError::Malformed {
+            path: path.to_path_buf(),
+            line: 1,
+            reason: format!("version {found} was never released"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The first name that refers to nothing, or stands twice, with the reason.
+fn dangling(figures: &Figures) -> Option<(String, String)> {
+    let mut ids: Vec<&str> = figures.figures.iter().map(|f| f.id.as_str()).collect();
+    ids.sort_unstable();
+    if let Some(pair) = ids.windows(2).find(|pair| pair[0] == pair[1]) {
+        let reason = format!("two figures have the id \"{}\"", pair[0]);
+        return Some((pair[0].to_owned(), reason));
+    }
+    for claim in &figures.claims {
+        for id in [&claim.winner, &claim.loser] {
+            if ids.binary_search(&id.as_str()).is_err() {
+                let reason = format!("claim \"{}\": no figure has the id \"{id}\"", claim.text);
+                return Some((id.clone(), reason));
+            }
+        }
+    }
+    figures.figures.iter().find_map(|figure| {
+        let name = figure.limit.as_ref()?;
+        let known = figures.limits.iter().any(|limit| &limit.name == name);
+        let reason = format!("figure \"{}\": no limit is named \"{name}\"", figure.id);
+        (!known).then(|| (name.clone(), reason))
+    })
+}
+
+/// The line where a quoted name stands last, since the first is the one that defines it.
+fn line_of(text: &str, name: &str) -> usize {
+    let quoted = format!("\"{name}\"");
+    let found = text
+        .lines()
+        .enumerate()
+        .filter(|(_, l)| l.contains(&quoted));
+    found.last().map_or(1, |(index, _)| index + 1)
+}

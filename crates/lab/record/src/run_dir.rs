@@ -1,0 +1,216 @@
+//! Writing a run, one sample at a time, so that a crash loses at most one.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::error::RecordError;
+use crate::migration::{MAGIC, run_from_json};
+use crate::schema::{Run, SCHEMA_VERSION, Sample};
+use crate::store::{StoredRun, Warning, parse_samples};
+
+/// Name of the file that describes a run.
+pub const RUN_FILE: &str = "run.json";
+/// Name of the file with one sample a line.
+pub const SAMPLES_FILE: &str = "samples.ndjson";
+
+/// The directory of a run that is being written. It holds a lock on the samples file, so that one
+/// process writes a run at a time; readers need none.
+#[derive(Debug)]
+pub struct RunDir {
+    dir: PathBuf,
+    run: Run,
+    samples: File,
+    samples_path: PathBuf,
+}
+
+impl RunDir {
+    /// Makes `dir` (and its parents) and writes `run.json` into it, with the magic and version of
+    /// this program whatever `run` says.
+    ///
+    /// # Errors
+    /// [`RecordError::Exists`] when `dir` holds a run, [`RecordError::Io`] when it can't be made,
+    /// [`RecordError::Unstorable`] when a number of `run` is not finite.
+    pub fn create(dir: &Path, mut run: Run) -> Result<RunDir, RecordError> {
+        run.magic = MAGIC.to_owned();
+        run.schema_version = SCHEMA_VERSION;
+        std::fs::create_dir_all(dir).map_err(RecordError::io(dir, "create directory"))?;
+        let samples_path = dir.join(SAMPLES_FILE);
+        let samples = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&samples_path)
+            .map_err(RecordError::io(&samples_path, "create"))?;
+        lock(&samples, &samples_path)?;
+        if dir.join(RUN_FILE).exists() {
+            return Err(RecordError::Exists {
+                path: dir.to_path_buf(),
+            });
+        }
+        write_run(dir, &run)?;
+        Ok(RunDir {
+            dir: dir.to_path_buf(),
+            run,
+            samples,
+            samples_path,
+        })
+    }
+
+    /// Where the run lies; children leave their histogram logs here.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The run as written so far.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Writes one sample and returns when it is on stable storage.
+    ///
+    /// # Errors
+    /// [`RecordError::Unstorable`] for a number that JSON cannot hold (NaN, infinity), named;
+    /// [`RecordError::Io`] when the disk refuses, after which this sample may be torn.
+    pub fn append(&mut self, sample: &Sample) -> Result<(), RecordError> {
+        self.check_finite(sample)?;
+        let mut line = serde_json::to_vec(sample).map_err(|e| RecordError::Unstorable {
+            path: self.samples_path.clone(),
+            object: format!("sample of {} on {}", sample.case, sample.system),
+            reason: e.to_string(),
+        })?;
+        line.push(b'\n');
+        // One call for the whole line: a crash tears it or not, it never interleaves.
+        self.samples
+            .write_all(&line)
+            .and_then(|()| self.samples.sync_data())
+            .map_err(RecordError::io(&self.samples_path, "append"))
+    }
+
+    /// Marks the run as ended in good order. `finished_at` is UTC, RFC 3339.
+    ///
+    /// # Errors
+    /// [`RecordError::Io`] when `run.json` can't be replaced; the old one then stands.
+    pub fn finish(mut self, finished_at: &str) -> Result<(), RecordError> {
+        self.run.finished_at = Some(finished_at.to_owned());
+        write_run(&self.dir, &self.run)
+    }
+
+    /// Reads a run back, finished or not.
+    ///
+    /// # Errors
+    /// [`RecordError::NoRun`] without a `run.json`, [`RecordError::Newer`] for a version that
+    /// this program doesn't know, [`RecordError::Malformed`] with file and line otherwise.
+    pub fn open(dir: &Path) -> Result<StoredRun, RecordError> {
+        let run = RunDir::read_run(dir)?;
+        let path = dir.join(SAMPLES_FILE);
+        let bytes = std::fs::read(&path).map_err(RecordError::io(&path, "read"))?;
+        let (samples, torn) = parse_samples(&path, &bytes)?;
+        let mut warnings: Vec<Warning> = torn.into_iter().collect();
+        if run.finished_at.is_none() {
+            let text = format!(
+                "{}: the run did not finish: it goes on, or it was cut short",
+                dir.display()
+            );
+            warnings.push(Warning(text));
+        }
+        Ok(StoredRun {
+            run,
+            samples,
+            warnings,
+        })
+    }
+
+    /// Reads `run.json` alone.
+    ///
+    /// # Errors
+    /// As [`RunDir::open`].
+    pub fn read_run(dir: &Path) -> Result<Run, RecordError> {
+        let path = dir.join(RUN_FILE);
+        if !path.exists() {
+            return Err(RecordError::NoRun {
+                path: dir.to_path_buf(),
+            });
+        }
+        let text = std::fs::read_to_string(&path).map_err(RecordError::io(&path, "read"))?;
+        run_from_json(&path, &text)
+    }
+
+    /// Writes a report (`report.html`, `report.json`...) beside the record, whole or not at all.
+    ///
+    /// # Errors
+    /// [`RecordError::Io`] when the directory can't be written to.
+    pub fn write_report(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, RecordError> {
+        let path = dir.join(name);
+        replace_file(&path, bytes)?;
+        Ok(path)
+    }
+
+    fn check_finite(&self, sample: &Sample) -> Result<(), RecordError> {
+        let metrics = sample.metrics.iter().map(|(name, v)| (name.as_str(), *v));
+        let windows = sample.windows.iter().map(|v| ("windows", *v));
+        let times = [("at_s", sample.at_s), ("wall_s", sample.wall_s)];
+        match metrics
+            .chain(windows)
+            .chain(times)
+            .find(|(_, v)| !v.is_finite())
+        {
+            None => Ok(()),
+            Some((field, value)) => Err(RecordError::Unstorable {
+                path: self.samples_path.clone(),
+                object: format!("sample of {} on {}: {field}", sample.case, sample.system),
+                reason: format!("{value} is not a finite number"),
+            }),
+        }
+    }
+}
+
+fn lock(samples: &File, path: &Path) -> Result<(), RecordError> {
+    samples.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => RecordError::Locked {
+            path: path.to_path_buf(),
+        },
+        TryLockError::Error(source) => RecordError::Io {
+            path: path.to_path_buf(),
+            doing: "lock",
+            source,
+        },
+    })
+}
+
+fn write_run(dir: &Path, run: &Run) -> Result<(), RecordError> {
+    let path = dir.join(RUN_FILE);
+    let mut bytes = serde_json::to_vec_pretty(run).map_err(|e| RecordError::Unstorable {
+        path: path.clone(),
+        object: "run".to_owned(),
+        reason: e.to_string(),
+    })?;
+    bytes.push(b'\n');
+    // JSON writes NaN as null, which would make a record that nobody can read back.
+    let text = String::from_utf8_lossy(&bytes);
+    run_from_json(&path, &text).map_err(|e| RecordError::Unstorable {
+        path: path.clone(),
+        object: "run".to_owned(),
+        reason: format!("would not read back: {e}"),
+    })?;
+    replace_file(&path, &bytes)
+}
+
+/// Replaces a file whole: a reader sees the old bytes or the new ones, also after a crash.
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    let mut file = File::create(&partial).map_err(RecordError::io(&partial, "create"))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(RecordError::io(&partial, "write"))?;
+    std::fs::rename(&partial, path).map_err(RecordError::io(path, "rename into place"))?;
+    // The name itself must survive a crash too, hence the directory is synced.
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    File::open(parent)
+        .and_then(|dir| dir.sync_all())
+        .map_err(RecordError::io(parent, "sync"))
+}

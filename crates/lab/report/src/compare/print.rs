@@ -1,0 +1,74 @@
+//! A comparison as Markdown.
+
+use std::fmt::Write;
+
+use super::{Answer, Change, Comparison};
+use crate::render::markdown_cell;
+use crate::units::{quantity, ratio_range, ratio_text};
+
+impl Comparison {
+    /// A table that reads well on a terminal and renders as Markdown.
+    pub fn to_markdown(&self) -> String {
+        let mut text = format!(
+            "# {}: {} then {}\n\n",
+            markdown_cell(&self.suite),
+            markdown_cell(&self.base_started_at),
+            markdown_cell(&self.new_started_at)
+        );
+        for mark in &self.marks {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "- **not the same**: {}", markdown_cell(mark));
+        }
+        if !self.marks.is_empty() {
+            text.push('\n');
+        }
+        text.push_str("| case | system | before | after | ratio | interval | n | verdict |\n");
+        text.push_str("|---|---|--:|--:|--:|--:|--:|---|\n");
+        for change in &self.changes {
+            text.push_str(&row(change));
+        }
+        for left in &self.left_out {
+            let _ = write!(text, "\nLeft out: {}\n", markdown_cell(left));
+        }
+        let _ = write!(text, "\n{}\n", self.sentence());
+        text
+    }
+
+    /// The answer in a sentence.
+    pub fn sentence(&self) -> String {
+        let ours = |c: &&Change| c.system == crate::model::OURS;
+        let counted = self.changes.iter().filter(ours).count();
+        let worse: Vec<&str> = self
+            .changes
+            .iter()
+            .filter(ours)
+            .filter(|c| c.answer == self.answer)
+            .map(|c| c.case.as_str())
+            .collect();
+        match self.answer {
+            Answer::NoRegression => format!("No regression is shown in {counted} figures."),
+            Answer::Regression => format!("Slower: {}.", worse.join(", ")),
+            Answer::NotEnoughEvidence if worse.is_empty() => {
+                "Not enough evidence: the runs are not comparable.".to_owned()
+            }
+            Answer::NotEnoughEvidence => {
+                format!("Not enough evidence: {}.", worse.join(", "))
+            }
+        }
+    }
+}
+
+fn row(change: &Change) -> String {
+    format!(
+        "| {} | {} | {} | {} | {} | {} | {} | {} ({}) |\n",
+        markdown_cell(&change.case),
+        markdown_cell(&change.system),
+        markdown_cell(&quantity(change.base, &change.unit)),
+        markdown_cell(&quantity(change.new, &change.unit)),
+        ratio_text(change.ratio),
+        ratio_range(change.low, change.high),
+        change.n,
+        change.verdict,
+        change.reason
+    )
+}

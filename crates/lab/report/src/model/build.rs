@@ -1,0 +1,140 @@
+//! From a run and its samples to a report.
+
+use dyno_record::{CasePlan, Outcome, Run, Sample, StoredRun};
+
+use super::OURS;
+use super::chart::series_of;
+use super::figure::{Figure, figures_of_system, stored_limit};
+use super::figures::figures_of;
+use super::pairing::{band_of, ratio_to};
+use super::report::{CaseReport, Report, Trouble};
+use super::table::fill;
+use crate::lint::{Finding, Severity, lint};
+
+/// Computes everything that a report of this run says. The same run gives the same report: the
+/// bootstrap draws from the plan's seed.
+pub fn build(run: &Run, samples: &[Sample]) -> Report {
+    let mut report = Report {
+        run: run.clone(),
+        figures: run
+            .plan
+            .cases
+            .iter()
+            .flat_map(|case| case_figures(run, case, samples))
+            .collect(),
+        findings: Vec::new(),
+        tables: Vec::new(),
+        cases: run
+            .plan
+            .cases
+            .iter()
+            .map(|case| case_report(run, case, samples))
+            .collect(),
+        troubles: samples.iter().filter_map(trouble).collect(),
+        samples: samples.to_vec(),
+        warnings: strays(run, samples),
+    };
+    report.tables = run
+        .plan
+        .tables
+        .iter()
+        .map(|table| fill(table, &report, samples))
+        .collect();
+    report.findings = without_result(&report);
+    let linted = lint(&figures_of(&report, samples));
+    report.findings.extend(linted);
+    report
+}
+
+/// As [`build`], with the warnings that reading the record gave.
+pub fn build_stored(stored: &StoredRun) -> Report {
+    let mut report = build(&stored.run, &stored.samples);
+    let told = stored.warnings.iter().map(ToString::to_string);
+    report.warnings.extend(told);
+    report
+}
+
+/// A figure that is missing cannot be linted, so its absence is a finding of its own.
+fn without_result(report: &Report) -> Vec<Finding> {
+    let places = report.cases.iter().flat_map(|case| {
+        let plan = &case.plan;
+        plan.systems.iter().map(move |system| (plan, system))
+    });
+    places
+        .filter(|(plan, system)| report.figure(&plan.name, system, &plan.metric).is_none())
+        .filter_map(|(plan, system)| {
+            let times = report.trouble_count(&plan.name, system);
+            (times > 0).then(|| Finding {
+                rule: "no-result",
+                severity: Severity::Error,
+                subject: format!("{}/{system}", plan.name),
+                seen: format!("all {times} invocations failed or hung"),
+                why: "Nothing is known about it; it is not slow, and not fast.".to_owned(),
+                advice: "Read the reasons below, mend the cause, and run again.".to_owned(),
+            })
+        })
+        .collect()
+}
+
+fn case_figures(run: &Run, case: &CasePlan, samples: &[Sample]) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = case
+        .systems
+        .iter()
+        .flat_map(|system| figures_of_system(run, case, system, samples))
+        .collect();
+    for figure in figures.iter_mut().filter(|f| f.system == OURS) {
+        let peers = case.systems.iter().filter(|name| *name != OURS);
+        figure.ratio_to = peers
+            .filter_map(|peer| {
+                let ratio = ratio_to(run, case, samples, &figure.metric, peer)?;
+                Some((peer.clone(), ratio))
+            })
+            .collect();
+    }
+    figures
+}
+
+fn case_report(run: &Run, case: &CasePlan, samples: &[Sample]) -> CaseReport {
+    let band = band_of(run, case, samples, &case.metric);
+    CaseReport {
+        plan: case.clone(),
+        limit: stored_limit(run, case).cloned(),
+        band: (band.high - 1.0, band.n),
+        series: series_of(run, case, samples),
+    }
+}
+
+fn trouble(sample: &Sample) -> Option<Trouble> {
+    let (kind, reason) = match &sample.outcome {
+        Outcome::Done => return None,
+        Outcome::Failed(reason) => ("failed", reason),
+        Outcome::Hung(reason) => ("hung", reason),
+    };
+    Some(Trouble {
+        case: sample.case.clone(),
+        system: sample.system.clone(),
+        block: sample.block,
+        kind,
+        reason: reason.clone(),
+    })
+}
+
+/// Samples that the plan does not know are in no figure, so they are named.
+fn strays(run: &Run, samples: &[Sample]) -> Vec<String> {
+    let planned = |s: &&Sample| {
+        let mut cases = run.plan.cases.iter();
+        cases.any(|case| case.name == s.case && case.systems.contains(&s.system))
+    };
+    let stray = samples.iter().filter(|s| !planned(s));
+    let mut names: Vec<String> = stray
+        .map(|s| {
+            format!(
+                "samples of {} on {}: not in the plan, so in no figure",
+                s.case, s.system
+            )
+        })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}

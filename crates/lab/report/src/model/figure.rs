@@ -1,0 +1,206 @@
+//! One figure: a number with its unit, its spread and its count.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_record::{Arm, Better, CasePlan, Limit, Outcome, Run, Sample};
+use dyno_stats::{median, median_interval};
+use serde::Serialize;
+
+use crate::units::unit_of;
+
+/// From here on the spread is the 95% interval of the median; below, the range of the samples.
+const INTERVAL_FROM: usize = 5;
+
+/// A figure in the form of `report.json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// The suite.
+    pub suite: String,
+    /// The case.
+    pub case: String,
+    /// `dyno` or a peer's name.
+    pub system: String,
+    /// Metric name.
+    pub metric: String,
+    /// Unit of median, low, high and limit.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// Invocations that ended well; the failed are listed, never averaged in.
+    pub n: usize,
+    /// Their median.
+    pub median: f64,
+    /// Lower end of the 95% bootstrap interval of the median; with two to four samples the lowest
+    /// of them; absent with one.
+    pub low: Option<f64>,
+    /// Upper end, likewise.
+    pub high: Option<f64>,
+    /// What the machine can do, in this unit.
+    pub limit: Option<f64>,
+    /// How much of that was reached: 0.5 is half.
+    pub share_of_limit: Option<f64>,
+    /// On our figures: how we compare with each peer in the same run.
+    pub ratio_to: BTreeMap<String, Ratio>,
+    /// What the seed document printed, on its own machine.
+    pub seed_figure: Option<f64>,
+}
+
+/// Ours against a peer's, paired by block; above 1 means that ours is better.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ratio {
+    /// Ratio of the medians.
+    pub ratio: f64,
+    /// Lower end of its 95% interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// `faster`, `slower`, `no difference shown` or `unstable`.
+    pub verdict: &'static str,
+    /// Why the verdict is what it is.
+    #[serde(skip)]
+    pub reason: String,
+    /// Blocks in which both ended well.
+    #[serde(skip)]
+    pub blocks: usize,
+    /// The noise band used, as a share: 0.02 is 2%.
+    #[serde(skip)]
+    pub band: f64,
+    /// Blocks of identical programs behind the band; zero when it is only the floor.
+    #[serde(skip)]
+    pub band_blocks: usize,
+}
+
+/// The value of a metric in one sample that ended well. `cpu`, `peak-rss` and `time` fall back on
+/// what the runner saw from outside.
+pub(crate) fn value_of(sample: &Sample, metric: &str) -> Option<f64> {
+    let usage = &sample.usage;
+    sample.metrics.get(metric).copied().or(match metric {
+        "cpu" => usage.user_s.zip(usage.system_s).map(|(u, s)| u + s),
+        "peak-rss" => usage.peak_rss_bytes.map(|bytes| bytes as f64),
+        "time" => Some(sample.wall_s),
+        _ => None,
+    })
+}
+
+/// The samples of one case, system and arm.
+pub(crate) fn group<'a>(
+    samples: &'a [Sample],
+    case: &str,
+    system: &str,
+    arm: Arm,
+) -> Vec<&'a Sample> {
+    let belongs = |s: &&Sample| s.case == case && s.system == system && s.arm == arm;
+    samples.iter().filter(belongs).collect()
+}
+
+/// Metric names of a case, the ranking one first.
+pub(crate) fn metrics_of(case: &CasePlan, samples: &[Sample]) -> Vec<String> {
+    let mut names: BTreeSet<&str> = samples
+        .iter()
+        .filter(|s| s.case == case.name)
+        .flat_map(|s| s.metrics.keys().map(String::as_str))
+        .collect();
+    names.extend(["time", "cpu", "peak-rss"]);
+    names.remove(case.metric.as_str());
+    std::iter::once(case.metric.clone())
+        .chain(names.into_iter().map(str::to_owned))
+        .collect()
+}
+
+/// The figures of one case on one system, without ratios.
+pub(crate) fn figures_of_system(
+    run: &Run,
+    case: &CasePlan,
+    system: &str,
+    samples: &[Sample],
+) -> Vec<Figure> {
+    let done: Vec<&Sample> = group(samples, &case.name, system, Arm::Main)
+        .into_iter()
+        .filter(|s| s.outcome == Outcome::Done)
+        .collect();
+    metrics_of(case, samples)
+        .iter()
+        .filter_map(|metric| {
+            let values: Vec<f64> = done.iter().filter_map(|s| value_of(s, metric)).collect();
+            figure(run, case, system, metric, &values)
+        })
+        .collect()
+}
+
+fn figure(
+    run: &Run,
+    case: &CasePlan,
+    system: &str,
+    metric: &str,
+    values: &[f64],
+) -> Option<Figure> {
+    let middle = median(values).ok()?;
+    let (unit, better) = unit_of(case, metric);
+    let ranking = metric == case.metric;
+    let limit = ranking.then(|| limit_of(run, case)).flatten();
+    let spread = spread_of(values, run.plan.order_seed);
+    Some(Figure {
+        suite: run.plan.suite.clone(),
+        case: case.name.clone(),
+        system: system.to_owned(),
+        metric: metric.to_owned(),
+        unit,
+        better,
+        n: values.len(),
+        median: middle,
+        low: spread.map(|s| s.0),
+        high: spread.map(|s| s.1),
+        limit,
+        share_of_limit: limit.and_then(|limit| share(middle, limit, better)),
+        ratio_to: BTreeMap::new(),
+        seed_figure: case
+            .seed_figure
+            .as_ref()
+            .filter(|_| ranking)
+            .map(|seed| seed.value),
+    })
+}
+
+fn spread_of(values: &[f64], seed: u64) -> Option<(f64, f64)> {
+    if values.len() >= INTERVAL_FROM {
+        let interval = median_interval(values, seed).ok()?;
+        return Some((interval.low, interval.high));
+    }
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (values.len() > 1).then_some((low, high))
+}
+
+/// The limit of a case as the record has it.
+pub(crate) fn stored_limit<'a>(run: &'a Run, case: &CasePlan) -> Option<&'a Limit> {
+    let name = case.limit.as_ref()?;
+    run.limits.iter().find(|limit| &limit.name == name)
+}
+
+/// The better of our code's value and the independent tool's: a slow part must not flatter us.
+pub(crate) fn best_known(limit: &Limit) -> f64 {
+    match (&limit.independent, limit.better) {
+        (Some((_, other)), Better::Higher) => limit.value.max(*other),
+        (Some((_, other)), Better::Lower) => limit.value.min(*other),
+        (None, _) => limit.value,
+    }
+}
+
+fn limit_of(run: &Run, case: &CasePlan) -> Option<f64> {
+    stored_limit(run, case).map(|limit| best_known(limit) * case.limit_per_unit.unwrap_or(1.0))
+}
+
+fn share(value: f64, limit: f64, better: Better) -> Option<f64> {
+    let share = match better {
+        Better::Higher => value / limit,
+        // Of a least possible time, the share is how much of ours it is.
+        Better::Lower => limit / value,
+    };
+    share.is_finite().then_some(share)
+}
+
+/// The value that all agree on, or every one of them with a stroke between.
+pub(crate) fn one_value<'a>(values: impl Iterator<Item = &'a str>) -> Option<String> {
+    let distinct: BTreeSet<&str> = values.collect();
+    (!distinct.is_empty()).then(|| distinct.into_iter().collect::<Vec<_>>().join(" / "))
+}

@@ -1,0 +1,23 @@
+//! What a report says, computed once, before anything is printed.
+
+mod build;
+mod chart;
+mod figure;
+mod figures;
+mod pairing;
+mod report;
+mod table;
+
+pub use build::{build, build_stored};
+pub use chart::{Dot, Series};
+pub use figure::{Figure, Ratio};
+pub(crate) use figure::{best_known, group, value_of};
+pub use figures::figures_of;
+pub(crate) use figures::percentiles;
+pub(crate) use pairing::{band_of, better_of};
+pub use report::{CaseReport, Report, Trouble};
+pub use table::{Cell, FilledTable};
+pub(crate) use table::{deciding_ratio, spread_text};
+
+/// The name under which our own programs run.
+pub const OURS: &str = "dyno";

@@ -1,0 +1,80 @@
+//! Ours against a peer's, block by block.
+
+use std::collections::BTreeMap;
+
+use dyno_record::{Arm, Better, CasePlan, Outcome, Run, Sample};
+use dyno_stats::{Block, CompareOptions, NoiseBand, compare, noise_band};
+
+use super::OURS;
+use super::figure::{Ratio, group, value_of};
+use crate::units::unit_of;
+
+/// The least band: two programs within 1% are not told apart, however quiet the machine.
+pub(crate) const BAND_FLOOR: f64 = 0.01;
+
+pub(crate) fn better_of(better: Better) -> dyno_stats::Better {
+    match better {
+        Better::Higher => dyno_stats::Better::Higher,
+        Better::Lower => dyno_stats::Better::Lower,
+    }
+}
+
+/// Value by block of the invocations that ended well and have one above zero: a ratio needs that.
+fn by_block(
+    samples: &[Sample],
+    case: &str,
+    system: &str,
+    arm: Arm,
+    metric: &str,
+) -> BTreeMap<u32, f64> {
+    group(samples, case, system, arm)
+        .into_iter()
+        .filter(|s| s.outcome == Outcome::Done)
+        .filter_map(|s| Some((s.block, value_of(s, metric).filter(|v| *v > 0.0)?)))
+        .collect()
+}
+
+/// The invocation is the unit: each arm of a block counts with one number, so that the ratio can
+/// be checked by hand from the medians. Windows inside an invocation are shown, not counted.
+fn paired(ours: &BTreeMap<u32, f64>, theirs: &BTreeMap<u32, f64>) -> Vec<Block> {
+    ours.iter()
+        .filter_map(|(block, a)| Some(Block::single(*a, *theirs.get(block)?)))
+        .collect()
+}
+
+/// What this machine calls a difference in `metric` of `case`, from the control arm.
+pub(crate) fn band_of(run: &Run, case: &CasePlan, samples: &[Sample], metric: &str) -> NoiseBand {
+    let main = by_block(samples, &case.name, OURS, Arm::Main, metric);
+    let control = by_block(samples, &case.name, OURS, Arm::Control, metric);
+    noise_band(&paired(&main, &control), BAND_FLOOR, run.plan.order_seed)
+        .unwrap_or_else(|_| NoiseBand::floor(BAND_FLOOR))
+}
+
+/// The ratio of ours to `peer` in `metric`; absent when no block has both.
+pub(crate) fn ratio_to(
+    run: &Run,
+    case: &CasePlan,
+    samples: &[Sample],
+    metric: &str,
+    peer: &str,
+) -> Option<Ratio> {
+    let ours = by_block(samples, &case.name, OURS, Arm::Main, metric);
+    let theirs = by_block(samples, &case.name, peer, Arm::Main, metric);
+    let band = band_of(run, case, samples, metric);
+    let options = CompareOptions {
+        better: better_of(unit_of(case, metric).1),
+        seed: run.plan.order_seed,
+        ..CompareOptions::default()
+    };
+    let seen = compare(&paired(&ours, &theirs), &band, &options).ok()?;
+    Some(Ratio {
+        ratio: seen.ratio,
+        low: seen.interval.low,
+        high: seen.interval.high,
+        verdict: seen.verdict.as_str(),
+        reason: seen.reason,
+        blocks: seen.n,
+        band: band.high - 1.0,
+        band_blocks: band.n,
+    })
+}

@@ -1,0 +1,104 @@
+//! The whole of a report.
+
+use dyno_record::{CasePlan, Limit, Run, Sample};
+use serde::Serialize;
+
+use super::chart::Series;
+use super::figure::Figure;
+use super::table::FilledTable;
+use crate::lint::Finding;
+
+/// Everything that a report prints, in every form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The run it was made from.
+    pub run: Run,
+    /// One entry per case, system and metric.
+    pub figures: Vec<Figure>,
+    /// What the linter says of them.
+    pub findings: Vec<Finding>,
+    /// The plan's tables, filled.
+    pub tables: Vec<FilledTable>,
+    /// One entry per case.
+    pub cases: Vec<CaseReport>,
+    /// Invocations that did not end well, in the order of the run.
+    pub troubles: Vec<Trouble>,
+    /// Every sample of the run.
+    pub samples: Vec<Sample>,
+    /// What was wrong with the record itself.
+    pub warnings: Vec<String>,
+}
+
+/// One case with every sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseReport {
+    /// What was planned.
+    pub plan: CasePlan,
+    /// The machine's limit for it.
+    pub limit: Option<Limit>,
+    /// The noise band of the ranking metric as a share (0.02 is 2%), and the blocks behind it.
+    pub band: (f64, usize),
+    /// Samples of the ranking metric by system, the control arm as a series of its own.
+    pub series: Vec<Series>,
+}
+
+/// An invocation that failed or hung.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Trouble {
+    /// The case.
+    pub case: String,
+    /// The system.
+    pub system: String,
+    /// The block it belonged to.
+    pub block: u32,
+    /// `failed` or `hung`.
+    pub kind: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+impl Report {
+    /// The figure of a case, system and metric.
+    pub fn figure(&self, case: &str, system: &str, metric: &str) -> Option<&Figure> {
+        let same = |f: &&Figure| f.case == case && f.system == system && f.metric == metric;
+        self.figures.iter().find(same)
+    }
+
+    /// How many invocations of a case on a system failed or hung.
+    pub fn trouble_count(&self, case: &str, system: &str) -> usize {
+        let same = |t: &&Trouble| t.case == case && t.system == system;
+        self.troubles.iter().filter(same).count()
+    }
+
+    /// The commands that repeat the run, then print it.
+    pub fn commands(&self) -> Vec<String> {
+        let plan = &self.run.plan;
+        let size = match plan.size {
+            dyno_record::Size::Tiny => " --tiny",
+            dyno_record::Size::Quick => " --quick",
+            dyno_record::Size::Full => " --full",
+        };
+        let with_peers = plan
+            .cases
+            .iter()
+            .any(|case| case.systems.iter().any(|name| name != super::OURS));
+        let peers = if with_peers { " --peers" } else { "" };
+        let beside = match &self.run.beside {
+            Some(command) => format!(" --beside {}", quoted(command)),
+            None => String::new(),
+        };
+        vec![format!(
+            "dyno run {}{size}{peers}{beside}",
+            quoted(&plan.suite)
+        )]
+    }
+}
+
+/// A word for the shell; quoted only where it needs to be.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

@@ -1,0 +1,288 @@
+//! The tables that a plan asks for.
+
+use dyno_record::{Arm, Better, Outcome, Sample, Table, TableRow};
+use serde::Serialize;
+
+use super::OURS;
+use super::figure::{Figure, Ratio, group, one_value};
+use super::report::Report;
+use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
+
+/// A table with its cells as text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FilledTable {
+    /// Heading.
+    pub title: String,
+    /// Column heads; the first is the label's and is empty.
+    pub columns: Vec<String>,
+    /// Rows in printing order.
+    pub rows: Vec<Vec<Cell>>,
+    /// What a reader must know, below the table.
+    pub notes: Vec<String>,
+}
+
+/// One cell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Cell {
+    /// What it shows.
+    pub text: String,
+    /// More, for whoever points at it.
+    pub title: String,
+    /// Set to the right.
+    pub number: bool,
+    /// Shown loudly: a single sample, a failure, a missing value.
+    pub loud: bool,
+}
+
+impl Cell {
+    fn text(text: impl Into<String>) -> Cell {
+        Cell {
+            text: text.into(),
+            ..Cell::default()
+        }
+    }
+
+    fn number(text: impl Into<String>, title: impl Into<String>) -> Cell {
+        Cell {
+            text: text.into(),
+            title: title.into(),
+            number: true,
+            loud: false,
+        }
+    }
+
+    fn none(reason: &str) -> Cell {
+        Cell {
+            text: "–".to_owned(),
+            title: format!("not available: {reason}"),
+            number: true,
+            loud: false,
+        }
+    }
+}
+
+/// Fills a table of the plan from the figures.
+pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
+    let mut places: Vec<(&TableRow, String)> = Vec::new();
+    let mut notes = Vec::new();
+    for row in &table.rows {
+        let Some(case) = report.cases.iter().find(|c| c.plan.name == row.case) else {
+            notes.push(format!("{}: case {} was not run", row.label, row.case));
+            continue;
+        };
+        match &row.system {
+            Some(system) => places.push((row, system.clone())),
+            None => places.extend(case.plan.systems.iter().map(|s| (row, s.clone()))),
+        }
+    }
+    if table.ranked {
+        places.sort_by(|a, b| rank(report, a).total_cmp(&rank(report, b)));
+    }
+    let rows = places
+        .iter()
+        .map(|(row, system)| filled_row(table, report, samples, row, system))
+        .collect();
+    notes.extend(seed_notes(table, report));
+    FilledTable {
+        title: table.title.clone(),
+        columns: std::iter::once(String::new())
+            .chain(table.columns.iter().map(|name| head(name)))
+            .collect(),
+        rows,
+        notes,
+    }
+}
+
+/// The lower, the better; what has no figure comes last.
+fn rank(report: &Report, place: &(&TableRow, String)) -> f64 {
+    match ranking_figure(report, &place.0.case, &place.1) {
+        Some(figure) if figure.better == Better::Higher => -figure.median,
+        Some(figure) => figure.median,
+        None => f64::INFINITY,
+    }
+}
+
+fn ranking_figure<'a>(report: &'a Report, case: &str, system: &str) -> Option<&'a Figure> {
+    let plan = &report.cases.iter().find(|c| c.plan.name == case)?.plan;
+    report.figure(case, system, &plan.metric)
+}
+
+fn head(column: &str) -> String {
+    match column {
+        "ratio" => "dyno ÷ peer".to_owned(),
+        "share-of-limit" => "of limit".to_owned(),
+        "seed" => "seed document".to_owned(),
+        "peak-rss" => "peak memory".to_owned(),
+        other => other.replace('-', " "),
+    }
+}
+
+fn filled_row(
+    table: &Table,
+    report: &Report,
+    samples: &[Sample],
+    row: &TableRow,
+    system: &str,
+) -> Vec<Cell> {
+    let mut cells = vec![Cell::text(&row.label)];
+    let columns = table.columns.iter();
+    cells.extend(columns.map(|column| cell(column, report, samples, &row.case, system)));
+    cells
+}
+
+fn cell(column: &str, report: &Report, samples: &[Sample], case: &str, system: &str) -> Cell {
+    let ranking = ranking_figure(report, case, system);
+    match column {
+        "system" => system_cell(report, system),
+        "spread" => spread_cell(ranking, report.trouble_count(case, system)),
+        "share-of-limit" => match ranking.and_then(|f| f.share_of_limit.zip(f.limit)) {
+            Some((share, limit)) => {
+                let unit = ranking.map_or("", |f| f.unit.as_str());
+                let title = format!("the limit is {}", quantity(limit, unit));
+                Cell::number(share_text(share), title)
+            }
+            None => Cell::none("the case names no limit that was measured"),
+        },
+        "ratio" => match deciding_ratio(report, case, system) {
+            Some((peer, ratio)) => ratio_cell(peer, ratio, system),
+            None => Cell::none("no peer ran in the same block"),
+        },
+        "verdict" => match deciding_ratio(report, case, system) {
+            Some((_, ratio)) => Cell {
+                title: ratio.reason.clone(),
+                ..Cell::text(verdict_text(ratio.verdict, system))
+            },
+            None => Cell::none("no peer ran in the same block"),
+        },
+        "seed" => seed_cell(report, case),
+        name => match report.figure(case, system, name) {
+            Some(figure) => figure_cell(figure),
+            None => fact_cell(name, samples, case, system),
+        },
+    }
+}
+
+fn system_cell(report: &Report, system: &str) -> Cell {
+    let known = report.run.systems.iter().find(|s| s.name == system);
+    Cell {
+        title: known.map_or(String::new(), |s| format!("version {}", s.version)),
+        ..Cell::text(system)
+    }
+}
+
+fn figure_cell(figure: &Figure) -> Cell {
+    let text = quantity(figure.median, &figure.unit);
+    let title = match figure.low.zip(figure.high) {
+        Some((low, high)) => {
+            format!("{}, n = {}", range_text(low, high, &figure.unit), figure.n)
+        }
+        None => "one sample: no spread is known".to_owned(),
+    };
+    match figure.n {
+        1 => Cell {
+            loud: true,
+            ..Cell::number(format!("{text} (n = 1)"), title)
+        },
+        _ => Cell::number(text, title),
+    }
+}
+
+fn spread_cell(figure: Option<&Figure>, troubles: usize) -> Cell {
+    let mut cell = match figure {
+        None => Cell::none("no invocation ended well"),
+        Some(figure) => Cell::number(spread_text(figure), ""),
+    };
+    cell.loud = troubles > 0 || figure.is_none_or(|f| f.n == 1);
+    if troubles > 0 {
+        cell.text = format!("{}, {troubles} failed", cell.text);
+    }
+    cell
+}
+
+/// The farther end of the spread as a share of the median, with n: `±1.2%, n = 10`.
+pub(crate) fn spread_text(figure: &Figure) -> String {
+    let n = figure.n;
+    match figure.low.zip(figure.high) {
+        Some((low, high)) if figure.median != 0.0 => {
+            let farther = (figure.median - low).max(high - figure.median);
+            let percent = (farther / figure.median).abs() * 100.0;
+            match percent < 9.95 {
+                true => format!("±{percent:.1}%, n = {n}"),
+                false => format!("±{percent:.0}%, n = {n}"),
+            }
+        }
+        _ => format!("no spread, n = {n}"),
+    }
+}
+
+/// A peer's row shows ours against it; our own row, ours against the best of the peers.
+pub(crate) fn deciding_ratio<'a>(
+    report: &'a Report,
+    case: &str,
+    system: &str,
+) -> Option<(&'a str, &'a Ratio)> {
+    let ratios = &ranking_figure(report, case, OURS)?.ratio_to;
+    let found = match system {
+        OURS => ratios.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio)),
+        peer => ratios.get_key_value(peer),
+    };
+    found.map(|(peer, ratio)| (peer.as_str(), ratio))
+}
+
+/// On a peer's row the verdict is still on ours, so it says whose it is.
+fn verdict_text(verdict: &str, system: &str) -> String {
+    match verdict {
+        "faster" | "slower" if system != OURS => format!("{OURS} {verdict}"),
+        _ => verdict.to_owned(),
+    }
+}
+
+fn ratio_cell(peer: &str, ratio: &Ratio, system: &str) -> Cell {
+    let text = match system {
+        OURS => format!("{} {peer}", ratio_text(ratio.ratio)),
+        _ => ratio_text(ratio.ratio),
+    };
+    let title = format!(
+        "dyno against {peer}: {} over {} blocks; above 1, dyno is better",
+        ratio_range(ratio.low, ratio.high),
+        ratio.blocks
+    );
+    Cell::number(text, title)
+}
+
+fn seed_cell(report: &Report, case: &str) -> Cell {
+    let plan = report.cases.iter().find(|c| c.plan.name == case);
+    match plan.and_then(|c| Some((c.plan.seed_figure.as_ref()?, &c.plan.unit))) {
+        Some((seed, unit)) => Cell::number(quantity(seed.value, unit), seed.note.clone()),
+        None => Cell::none("the seed document has no such figure"),
+    }
+}
+
+fn fact_cell(name: &str, samples: &[Sample], case: &str, system: &str) -> Cell {
+    let done = group(samples, case, system, Arm::Main);
+    let facts = done
+        .iter()
+        .filter(|s| s.outcome == Outcome::Done)
+        .filter_map(|s| s.facts.get(name).map(String::as_str));
+    match one_value(facts) {
+        Some(text) => Cell::text(text),
+        None => Cell::none("no sample states it"),
+    }
+}
+
+/// A seed's figure comes from another machine, so its note stands below the table.
+fn seed_notes(table: &Table, report: &Report) -> Vec<String> {
+    if !table.columns.iter().any(|name| name == "seed") {
+        return Vec::new();
+    }
+    let mut notes: Vec<String> = table
+        .rows
+        .iter()
+        .filter_map(|row| report.cases.iter().find(|c| c.plan.name == row.case))
+        .filter_map(|case| case.plan.seed_figure.as_ref())
+        .map(|seed| format!("Seed document: {}", seed.note))
+        .collect();
+    notes.sort();
+    notes.dedup();
+    notes
+}

@@ -1,0 +1,50 @@
+//! Printing a report. Every form says the same; all text of a record is hostile until escaped.
+
+mod html;
+mod json;
+mod markdown;
+mod plots;
+mod rich_text;
+mod view;
+
+pub(crate) use markdown::markdown_cell;
+
+use minijinja::syntax::SyntaxConfig;
+
+use crate::error::ReportError;
+use crate::model::Report;
+
+/// A line that holds a block tag alone leaves nothing behind.
+fn template_syntax() -> Result<SyntaxConfig, minijinja::Error> {
+    SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .keep_trailing_newline(true)
+        .build()
+}
+
+impl Report {
+    /// The report as Markdown.
+    ///
+    /// # Errors
+    /// Only when a template is at fault.
+    pub fn to_markdown(&self) -> Result<String, ReportError> {
+        markdown::print(self)
+    }
+
+    /// The report as one HTML file that needs nothing else: no network, no server.
+    ///
+    /// # Errors
+    /// Only when a template is at fault.
+    pub fn to_html(&self) -> Result<String, ReportError> {
+        html::print(self)
+    }
+
+    /// The report as `report.json` holds it, and as `--json` prints it.
+    ///
+    /// # Errors
+    /// When a number is not one that JSON has.
+    pub fn to_json(&self) -> Result<String, ReportError> {
+        json::print(self)
+    }
+}

@@ -1,0 +1,187 @@
+//! What the plots of the HTML report draw.
+
+use std::collections::BTreeMap;
+
+use dyno_record::Better;
+use serde::Serialize;
+
+use crate::model::{CaseReport, Report, Series, percentiles};
+
+/// Beyond this many dots a strip is a smear and the file grows without telling more.
+const DOTS_MAX: usize = 100;
+
+/// The inline data of the page.
+#[derive(Serialize)]
+pub(super) struct Plots {
+    strips: Vec<Strip>,
+    pub(super) sweeps: Vec<Sweep>,
+    latencies: Vec<Latency>,
+}
+
+#[derive(Serialize)]
+struct Strip {
+    case: String,
+    metric: String,
+    unit: String,
+    better: Better,
+    limit: Option<f64>,
+    series: Vec<Series>,
+}
+
+/// Cases that differ in one parameter only.
+#[derive(Serialize)]
+pub(super) struct Sweep {
+    pub(super) title: String,
+    axis: String,
+    metric: String,
+    unit: String,
+    series: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    system: String,
+    points: Vec<Point>,
+}
+
+#[derive(Serialize)]
+struct Point {
+    x: f64,
+    y: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    n: usize,
+    case: String,
+}
+
+#[derive(Serialize)]
+struct Latency {
+    case: String,
+    series: Vec<LatencyLine>,
+}
+
+#[derive(Serialize)]
+struct LatencyLine {
+    system: String,
+    points: Vec<(f64, f64)>,
+}
+
+impl Plots {
+    pub(super) fn of(report: &Report) -> Plots {
+        Plots {
+            strips: report
+                .cases
+                .iter()
+                .map(|case| strip(report, case))
+                .collect(),
+            sweeps: sweeps(report),
+            latencies: report
+                .cases
+                .iter()
+                .map(|case| latency(report, case))
+                .collect(),
+        }
+    }
+}
+
+fn strip(report: &Report, case: &CaseReport) -> Strip {
+    let plan = &case.plan;
+    let limit = report
+        .figures
+        .iter()
+        .find(|f| f.case == plan.name && f.metric == plan.metric)
+        .and_then(|f| f.limit);
+    let mut series = case.series.clone();
+    for one in &mut series {
+        one.dots.truncate(DOTS_MAX);
+    }
+    Strip {
+        case: plan.name.clone(),
+        metric: plan.metric.clone(),
+        unit: plan.unit.clone(),
+        better: plan.better,
+        limit,
+        series,
+    }
+}
+
+/// Cases belong to one sweep when all but the axis parameter agree.
+fn sweeps(report: &Report) -> Vec<Sweep> {
+    let mut groups: BTreeMap<String, Vec<&CaseReport>> = BTreeMap::new();
+    for case in &report.cases {
+        let Some((axis, _)) = &case.plan.axis else {
+            continue;
+        };
+        let mut params = case.plan.params.clone();
+        params.remove(axis);
+        let key = format!(
+            "{} {axis} {} {} {params:?}",
+            case.plan.workload, case.plan.metric, case.plan.unit
+        );
+        groups.entry(key).or_default().push(case);
+    }
+    let mut sweeps: Vec<Sweep> = groups
+        .into_values()
+        .filter(|cases| cases.len() > 1)
+        .map(|cases| sweep(report, &cases))
+        .collect();
+    sweeps.sort_by(|a, b| a.title.cmp(&b.title));
+    sweeps
+}
+
+fn sweep(report: &Report, cases: &[&CaseReport]) -> Sweep {
+    let plan = &cases[0].plan;
+    let axis = plan.axis.as_ref().map_or("", |(name, _)| name.as_str());
+    let mut systems: Vec<&String> = Vec::new();
+    for case in cases {
+        for system in &case.plan.systems {
+            if !systems.contains(&system) {
+                systems.push(system);
+            }
+        }
+    }
+    Sweep {
+        title: format!("{} of {} over {axis}", plan.metric, plan.workload),
+        axis: axis.to_owned(),
+        metric: plan.metric.clone(),
+        unit: plan.unit.clone(),
+        series: systems
+            .into_iter()
+            .map(|system| Line {
+                system: system.clone(),
+                points: points(report, cases, system),
+            })
+            .collect(),
+    }
+}
+
+fn points(report: &Report, cases: &[&CaseReport], system: &str) -> Vec<Point> {
+    let mut points: Vec<Point> = cases
+        .iter()
+        .filter_map(|case| {
+            let (_, x) = case.plan.axis.as_ref()?;
+            let figure = report.figure(&case.plan.name, system, &case.plan.metric)?;
+            Some(Point {
+                x: *x,
+                y: figure.median,
+                low: figure.low,
+                high: figure.high,
+                n: figure.n,
+                case: case.plan.name.clone(),
+            })
+        })
+        .collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
+}
+
+fn latency(report: &Report, case: &CaseReport) -> Latency {
+    let line = |system: &String| LatencyLine {
+        system: system.clone(),
+        points: percentiles(report, &case.plan.name, system),
+    };
+    Latency {
+        case: case.plan.name.clone(),
+        series: case.plan.systems.iter().map(line).collect(),
+    }
+}

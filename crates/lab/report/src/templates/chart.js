@@ -1,0 +1,110 @@
+// The frame that all plots share: an SVG with axes, marks that can be pointed at or walked
+// through with the arrow keys, and one tip for the page.
+
+const WIDTH = 960;
+
+function node(name, attributes, text) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  // Text goes in as text: nothing of a record is ever parsed as markup.
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// One colour for a system on the whole page; dyno has the first.
+const colours = new Map([["dyno", "var(--s0)"]]);
+function colour(system) {
+  const name = system.replace(/ again$/, "");
+  if (!colours.has(name)) colours.set(name, `var(--s${1 + ((colours.size - 1) % 5)})`);
+  return colours.get(name);
+}
+
+function frame(holder, height, label) {
+  const svg = node("svg", {
+    viewBox: `0 0 ${WIDTH} ${height}`,
+    role: "group",
+    tabindex: "0",
+    "aria-label": `${label}. Arrow keys walk through the values.`,
+  });
+  holder.append(svg);
+  return { svg, marks: [] };
+}
+
+function axisBelow(chart, scale, top, bottom, unit) {
+  for (const tick of scale.ticks) {
+    const x = scale.at(tick);
+    chart.svg.append(node("line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom }));
+    const text = words(tick, unit);
+    chart.svg.append(node("text", { x, y: bottom + 16, "text-anchor": "middle" }, text));
+  }
+}
+
+function axisLeft(chart, scale, left, right, unit) {
+  for (const tick of scale.ticks) {
+    const y = scale.at(tick);
+    chart.svg.append(node("line", { class: "grid", x1: left, x2: right, y1: y, y2: y }));
+    const text = words(tick, unit);
+    chart.svg.append(node("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, text));
+  }
+}
+
+function mark(chart, x, y, system, said, hollow) {
+  const made = node("circle", {
+    class: "mark", cx: x, cy: y, r: 4,
+    style: hollow
+      ? `fill: var(--ground); stroke: ${colour(system)}; stroke-width: 1.5`
+      : `fill: ${colour(system)}`,
+  });
+  chart.svg.append(made);
+  chart.marks.push({ made, x, y, said });
+}
+
+function legend(chart, systems, left) {
+  let x = left;
+  for (const system of systems) {
+    chart.svg.append(node("circle", { cx: x + 5, cy: 10, r: 5, style: `fill: ${colour(system)}` }));
+    chart.svg.append(node("text", { class: "name", x: x + 15, y: 14 }, system));
+    x += 40 + system.length * 8;
+  }
+}
+
+// Pointing and walking; call when all marks are there.
+function listen(chart) {
+  const tip = document.getElementById("tip");
+  let current = -1;
+  const show = (index) => {
+    chart.marks[current]?.made.classList.remove("on");
+    current = index;
+    const one = chart.marks[index];
+    tip.hidden = !one;
+    if (!one) return;
+    one.made.classList.add("on");
+    tip.textContent = one.said;
+    const box = one.made.getBoundingClientRect();
+    const left = Math.min(box.right + 8, document.documentElement.clientWidth - tip.offsetWidth - 8);
+    tip.style.left = `${Math.max(8, left) + window.scrollX}px`;
+    tip.style.top = `${box.top + window.scrollY - tip.offsetHeight - 6}px`;
+  };
+  chart.svg.addEventListener("pointermove", (event) => {
+    const box = chart.svg.getBoundingClientRect();
+    const factor = WIDTH / box.width;
+    const [x, y] = [(event.clientX - box.left) * factor, (event.clientY - box.top) * factor];
+    let best = -1;
+    let least = 20 * 20;
+    chart.marks.forEach((one, index) => {
+      const distance = (one.x - x) ** 2 + (one.y - y) ** 2;
+      if (distance < least) [best, least] = [index, distance];
+    });
+    if (best !== current) show(best);
+  });
+  chart.svg.addEventListener("pointerleave", () => show(-1));
+  chart.svg.addEventListener("blur", () => show(-1));
+  chart.svg.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") show(-1);
+    if (!step || !chart.marks.length) return;
+    event.preventDefault();
+    const from = current < 0 && step < 0 ? 0 : current;
+    show((from + step + chart.marks.length) % chart.marks.length);
+  });
+}

@@ -1,0 +1,358 @@
+//! A suite as it is written: `suites/NAME.toml`, read and checked.
+//!
+//! Unknown keys are refused, and every error names the file and the line. Values that a size or a
+//! sweep fills in are kept as they stand ([`toml::Value`]) until a plan is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use dyno_record::{Better, SeedFigure, Size, Table};
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use crate::Error;
+
+/// The parameters of one size: `rows`, `repeats` and whatever the suite's cases refer to.
+pub type SizeParams = BTreeMap<String, Value>;
+
+/// A suite, checked as far as can be without choosing a size.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The file's name without `.toml`.
+    pub name: String,
+    /// The file, for messages.
+    pub file: String,
+    /// What it says.
+    pub(crate) body: Body,
+    /// Its text, to turn an offset into a line.
+    text: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Body {
+    pub(crate) title: String,
+    pub(crate) purpose: String,
+    pub(crate) seed_document: Option<String>,
+    pub(crate) order_seed: u64,
+    pub(crate) sizes: Sizes,
+    #[serde(default)]
+    pub(crate) data: Vec<DataDef>,
+    pub(crate) case: Vec<CaseDef>,
+    #[serde(default)]
+    pub(crate) table: Vec<Table>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Sizes {
+    pub(crate) tiny: SizeParams,
+    pub(crate) quick: SizeParams,
+    pub(crate) full: SizeParams,
+}
+
+/// Something made once before timing, that cases refer to as `${data.NAME}`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DataDef {
+    pub(crate) name: Spanned<String>,
+    pub(crate) workload: String,
+    /// `dyno`, a peer's name, or `each` for one per system of the cases that use it.
+    #[serde(default = "dyno")]
+    pub(crate) by: String,
+    #[serde(default)]
+    pub(crate) params: BTreeMap<String, Value>,
+    pub(crate) time_limit_s: f64,
+    pub(crate) sweep: Option<SweepDef>,
+    pub(crate) estimate: EstimateDef,
+}
+
+fn dyno() -> String {
+    crate::DYNO.to_string()
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CaseDef {
+    pub(crate) name: Spanned<String>,
+    pub(crate) title: String,
+    pub(crate) workload: String,
+    #[serde(default)]
+    pub(crate) params: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(crate) peers: Vec<String>,
+    pub(crate) metric: String,
+    pub(crate) unit: String,
+    pub(crate) better: Better,
+    pub(crate) repeats: Value,
+    #[serde(default)]
+    pub(crate) control: bool,
+    pub(crate) time_limit_s: f64,
+    /// The stated expectation; a case that has none says why in `no_expected_count`.
+    pub(crate) expected_count: Option<Value>,
+    pub(crate) no_expected_count: Option<String>,
+    pub(crate) limit: Option<String>,
+    pub(crate) limit_per_unit: Option<f64>,
+    pub(crate) seed_figure: Option<SeedFigure>,
+    pub(crate) analysis: String,
+    pub(crate) in_flight: Option<f64>,
+    pub(crate) offered_rate: Option<f64>,
+    pub(crate) sweep: Option<SweepDef>,
+    pub(crate) estimate: EstimateDef,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SweepDef {
+    pub(crate) axis: String,
+    pub(crate) values: Value,
+}
+
+/// What a case or data section needs, for the plan; the verify pass replaces the time by what it
+/// sees.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EstimateDef {
+    /// Units of work of one invocation; the expected count when absent.
+    pub(crate) units: Option<Value>,
+    /// Units per second: of each system, with `other` for those not named.
+    pub(crate) units_per_s: BTreeMap<String, f64>,
+    #[serde(default)]
+    pub(crate) startup_s: f64,
+    #[serde(default)]
+    pub(crate) disk_bytes_per_unit: f64,
+    pub(crate) memory_bytes: Option<Value>,
+}
+
+impl Definition {
+    /// Reads and checks `suites/NAME.toml`.
+    pub fn read(path: &Path) -> Result<Definition, Error> {
+        let text = fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Definition::parse(&name, &path.display().to_string(), &text)
+    }
+
+    /// Reads and checks the text of a suite; `file` is what messages call it.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<Definition, Error> {
+        let body: Body = toml::from_str(text).map_err(|e| Error::Definition {
+            file: file.to_string(),
+            line: line_at(text, e.span().map_or(0, |span| span.start)),
+            reason: e.message().to_string(),
+        })?;
+        let definition = Definition {
+            name: name.to_string(),
+            file: file.to_string(),
+            body,
+            text: text.to_string(),
+        };
+        definition.check()?;
+        Ok(definition)
+    }
+
+    /// The suite's heading.
+    pub fn title(&self) -> &str {
+        &self.body.title
+    }
+
+    /// The seed document whose tables it makes again.
+    pub fn seed_document(&self) -> Option<&str> {
+        self.body.seed_document.as_deref()
+    }
+
+    /// The peers that some case names, in order of first mention.
+    pub fn peers(&self) -> Vec<String> {
+        let mut peers: Vec<String> = Vec::new();
+        for peer in self.body.case.iter().flat_map(|case| &case.peers) {
+            if !peers.contains(peer) {
+                peers.push(peer.clone());
+            }
+        }
+        peers
+    }
+
+    pub(crate) fn size(&self, size: Size) -> &SizeParams {
+        match size {
+            Size::Tiny => &self.body.sizes.tiny,
+            Size::Quick => &self.body.sizes.quick,
+            Size::Full => &self.body.sizes.full,
+        }
+    }
+
+    /// An error at the line where a name stands.
+    pub(crate) fn error_at(&self, at: &Spanned<String>, reason: impl Into<String>) -> Error {
+        Error::Definition {
+            file: self.file.clone(),
+            line: line_at(&self.text, at.span().start),
+            reason: reason.into(),
+        }
+    }
+
+    /// An error about the file as a whole.
+    pub(crate) fn error(&self, reason: impl Into<String>) -> Error {
+        Error::Definition {
+            file: self.file.clone(),
+            line: 1,
+            reason: reason.into(),
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let mut names = BTreeSet::new();
+        for data in &self.body.data {
+            self.check_name("data", &data.name, &mut names)?;
+        }
+        let mut names = BTreeSet::new();
+        for case in &self.body.case {
+            self.check_name("case", &case.name, &mut names)?;
+            self.check_case(case)?;
+        }
+        for (size, params) in [
+            ("tiny", &self.body.sizes.tiny),
+            ("quick", &self.body.sizes.quick),
+            ("full", &self.body.sizes.full),
+        ] {
+            if !params.contains_key("budget_s") {
+                return Err(self.error(format!(
+                    "size `{size}` states no budget_s, the seconds a run may take"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_name(
+        &self,
+        kind: &str,
+        name: &Spanned<String>,
+        seen: &mut BTreeSet<String>,
+    ) -> Result<(), Error> {
+        let text = name.get_ref();
+        // The part that a sweep fills in is checked when it is known.
+        if !is_kebab(&text.replace("${axis.label}", "x")) {
+            return Err(self.error_at(name, format!("{kind} `{text}` is not in kebab-case")));
+        }
+        if !seen.insert(text.clone()) {
+            return Err(self.error_at(name, format!("{kind} `{text}` stands here a second time")));
+        }
+        Ok(())
+    }
+
+    fn check_case(&self, case: &CaseDef) -> Result<(), Error> {
+        let name = case.name.get_ref();
+        let fail = |reason: String| Err(self.error_at(&case.name, reason));
+        if case.analysis.trim().is_empty() {
+            return fail(format!(
+                "case `{name}` has no analysis of what its figure means"
+            ));
+        }
+        match (&case.expected_count, &case.no_expected_count) {
+            (None, None) => fail(format!(
+                "case `{name}` states no expected_count; say in no_expected_count why it cannot"
+            )),
+            (Some(_), Some(_)) => fail(format!(
+                "case `{name}` states both expected_count and no_expected_count"
+            )),
+            _ if case.time_limit_s <= 0.0 => fail(format!(
+                "case `{name}` has a time_limit_s of {}, which nothing can meet",
+                case.time_limit_s
+            )),
+            _ if case.sweep.is_some() != name.contains("${axis.label}") => fail(format!(
+                "case `{name}`: a sweep and `${{axis.label}}` in the name go together"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Lower-case words and digits joined by single hyphens.
+pub(crate) fn is_kebab(name: &str) -> bool {
+    !name.is_empty()
+        && name.split('-').all(|word| {
+            !word.is_empty()
+                && word
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        })
+}
+
+/// The line, from 1, that holds a byte offset.
+pub(crate) fn line_at(text: &str, offset: usize) -> usize {
+    1 + text
+        .bytes()
+        .take(offset)
+        .filter(|&byte| byte == b'\n')
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+title = "T"
+purpose = "P"
+order_seed = 7
+[sizes.tiny]
+budget_s = 10
+[sizes.quick]
+budget_s = 10
+[sizes.full]
+budget_s = 10
+[[case]]
+name = "load-gz-1"
+title = "Load"
+workload = "fake"
+metric = "throughput"
+unit = "rows/s"
+better = "higher"
+repeats = 3
+time_limit_s = 5
+expected_count = 10
+analysis = "A"
+estimate = { units_per_s = { other = 1e6 } }
+"#;
+
+    fn check(from: &str, to: &str, line: usize, reason: &str) {
+        let text = GOOD.replace(from, to);
+        let e = Definition::parse("x", "suites/x.toml", &text)
+            .expect_err("must be refused")
+            .to_string();
+        assert!(e.starts_with(&format!("suites/x.toml:{line}: ")), "{e}");
+        assert!(e.contains(reason), "{e}");
+    }
+
+    #[test]
+    fn a_good_suite_is_read() {
+        let suite = Definition::parse("x", "suites/x.toml", GOOD).expect("good");
+        assert_eq!(suite.title(), "T");
+        assert!(suite.peers().is_empty());
+    }
+
+    #[test]
+    fn mistakes_name_file_and_line() {
+        check("repeats = 3", "repeat = 3", 18, "unknown field `repeat`");
+        check(
+            "better = \"higher\"",
+            "better = \"more\"",
+            17,
+            "unknown variant",
+        );
+        check("\"load-gz-1\"", "\"Load_gz\"", 12, "kebab-case");
+        check("analysis = \"A\"", "analysis = \" \"", 12, "no analysis");
+        check("expected_count = 10", "", 12, "no_expected_count");
+        check(
+            "time_limit_s = 5",
+            "time_limit_s = 0",
+            12,
+            "nothing can meet",
+        );
+        check(
+            "[sizes.full]\nbudget_s = 10",
+            "[sizes.full]",
+            1,
+            "size `full` states no budget_s",
+        );
+        check("title = \"T\"", "title = T", 2, "");
+    }
+}

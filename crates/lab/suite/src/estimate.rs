@@ -1,0 +1,206 @@
+//! About how long a plan takes and what it needs, and whether this machine can hold it.
+
+use std::collections::BTreeMap;
+
+use dyno_record::CasePlan;
+
+use crate::Error;
+use crate::plan::{Planned, samples_of};
+
+/// What the suite's file says about one case or data section, with its numbers filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Estimate {
+    /// Units of work of one invocation.
+    pub(crate) units: f64,
+    /// By system; `other` for those not named.
+    pub(crate) units_per_s: BTreeMap<String, f64>,
+    pub(crate) startup_s: f64,
+    pub(crate) disk_bytes: f64,
+    pub(crate) memory_bytes: f64,
+}
+
+impl Estimate {
+    /// Seconds that one invocation of a system takes.
+    pub(crate) fn invocation_s(&self, system: &str) -> f64 {
+        // A suite that names no rate for a system gets the slowest that it does name.
+        let slowest = self.units_per_s.values().copied().reduce(f64::min);
+        let rate = self
+            .units_per_s
+            .get(system)
+            .or_else(|| self.units_per_s.get("other"))
+            .copied()
+            .or(slowest);
+        self.startup_s + rate.map_or(0.0, |rate| self.units / rate)
+    }
+}
+
+/// What one case takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseEstimate {
+    /// Seconds of one invocation, by system, in the case's order.
+    pub invocation_s: Vec<f64>,
+    /// Seconds of all its timed invocations and of the verify pass.
+    pub total_s: f64,
+    /// Bytes of scratch that one invocation needs; they are freed before the next.
+    pub disk_bytes: f64,
+    /// Bytes of memory that one invocation needs.
+    pub memory_bytes: f64,
+}
+
+impl CaseEstimate {
+    pub(crate) fn new(case: &CasePlan, estimate: &Estimate) -> CaseEstimate {
+        let invocation_s: Vec<f64> = case
+            .systems
+            .iter()
+            .map(|system| estimate.invocation_s(system))
+            .collect();
+        CaseEstimate {
+            total_s: total_s(case, &invocation_s),
+            invocation_s,
+            disk_bytes: estimate.disk_bytes,
+            memory_bytes: estimate.memory_bytes,
+        }
+    }
+
+    /// Replaces a system's time by one that was seen.
+    pub(crate) fn learn(&mut self, case: &CasePlan, system: usize, wall_s: f64) {
+        self.invocation_s[system] = wall_s;
+        self.total_s = total_s(case, &self.invocation_s);
+    }
+
+    /// Mean seconds of one timed invocation.
+    pub(crate) fn mean_s(&self, case: &CasePlan) -> f64 {
+        let timed = self.total_s - self.invocation_s.iter().sum::<f64>();
+        timed / f64::from(samples_of(case).max(1))
+    }
+}
+
+fn total_s(case: &CasePlan, invocation_s: &[f64]) -> f64 {
+    let block: f64 = invocation_s.iter().sum();
+    let control = if case.control { invocation_s[0] } else { 0.0 };
+    block + f64::from(case.repeats) * (block + control)
+}
+
+/// What a whole plan needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Needs {
+    /// Seconds to make data that is not there yet.
+    pub prepare_s: f64,
+    /// Seconds to verify and time all cases.
+    pub run_s: f64,
+    /// Bytes of data to make, and the largest scratch directory.
+    pub disk_bytes: f64,
+    /// Bytes of memory of the hungriest invocation.
+    pub memory_bytes: f64,
+}
+
+/// What the machine has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Room {
+    /// Bytes free where data and scratch directories go; `None` when that cannot be read.
+    pub disk_bytes: Option<u64>,
+    /// Bytes of memory that programs may still take; `None` when that cannot be read.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Planned {
+    /// What the plan needs, given the (data, system) pairs that lie ready.
+    pub fn needs(&self, ready: &dyn Fn(&str, &str) -> bool) -> Needs {
+        let (mut prepare_s, mut disk_bytes, mut memory_bytes) = (0.0, 0.0, 0.0f64);
+        for data in &self.data {
+            for system in data.systems.iter().filter(|s| !ready(&data.name, s)) {
+                prepare_s += data.estimate.invocation_s(system);
+                disk_bytes += data.estimate.disk_bytes;
+                memory_bytes = memory_bytes.max(data.estimate.memory_bytes);
+            }
+        }
+        let scratch = self.estimates.iter().map(|e| e.disk_bytes);
+        let memory = self.estimates.iter().map(|e| e.memory_bytes);
+        Needs {
+            prepare_s,
+            run_s: self.estimates.iter().map(|e| e.total_s).sum(),
+            disk_bytes: disk_bytes + scratch.fold(0.0, f64::max),
+            memory_bytes: memory.fold(memory_bytes, f64::max),
+        }
+    }
+}
+
+impl Needs {
+    /// Refuses a plan that the machine cannot hold. What cannot be read does not refuse.
+    ///
+    /// # Errors
+    /// [`Error::TooBig`] with the numbers.
+    pub fn check(&self, room: &Room) -> Result<(), Error> {
+        // A disk that is filled to the brim spoils the figures long before it refuses a write.
+        const DISK_MARGIN: f64 = 1.1;
+        if let Some(free) = room.disk_bytes
+            && self.disk_bytes * DISK_MARGIN > free as f64
+        {
+            return Err(Error::TooBig(format!(
+                "it needs {:.1} GB of disk and {:.1} GB are free",
+                self.disk_bytes * DISK_MARGIN / 1e9,
+                free as f64 / 1e9
+            )));
+        }
+        if let Some(free) = room.memory_bytes
+            && self.memory_bytes > free as f64
+        {
+            return Err(Error::TooBig(format!(
+                "it needs {:.1} GB of memory and {:.1} GB are available",
+                self.memory_bytes / 1e9,
+                free as f64 / 1e9
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_machine_is_refused_in_numbers() {
+        let needs = Needs {
+            prepare_s: 0.0,
+            run_s: 1.0,
+            disk_bytes: 10e9,
+            memory_bytes: 2e9,
+        };
+        let room = |disk, memory| Room {
+            disk_bytes: disk,
+            memory_bytes: memory,
+        };
+        assert!(
+            needs
+                .check(&room(Some(12_000_000_000), Some(3_000_000_000)))
+                .is_ok()
+        );
+        assert!(needs.check(&room(None, None)).is_ok());
+        let e = needs
+            .check(&room(Some(5_000_000_000), None))
+            .expect_err("disk");
+        assert!(
+            e.to_string()
+                .contains("11.0 GB of disk and 5.0 GB are free"),
+            "{e}"
+        );
+        let e = needs
+            .check(&room(None, Some(1_000_000_000)))
+            .expect_err("memory");
+        assert!(e.to_string().contains("2.0 GB of memory and 1.0 GB"), "{e}");
+    }
+
+    #[test]
+    fn time_is_units_over_rate() {
+        let estimate = Estimate {
+            units: 1e6,
+            units_per_s: [("dyno".to_string(), 4e6), ("other".to_string(), 1e6)].into(),
+            startup_s: 0.5,
+            disk_bytes: 0.0,
+            memory_bytes: 0.0,
+        };
+        assert_eq!(estimate.invocation_s("dyno"), 0.75);
+        assert_eq!(estimate.invocation_s("duckdb"), 1.5);
+    }
+}

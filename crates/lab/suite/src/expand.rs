@@ -1,0 +1,245 @@
+//! From what a suite's file says to cells: sizes and sweeps filled in, references checked.
+
+use std::collections::BTreeMap;
+
+use dyno_record::CasePlan;
+use toml::{Spanned, Value};
+
+use crate::data::DataPlan;
+use crate::definition::{
+    CaseDef, DataDef, Definition, EstimateDef, SizeParams, SweepDef, is_kebab,
+};
+use crate::estimate::{CaseEstimate, Estimate};
+use crate::substitute::Scope;
+use crate::sweep::AxisPoint;
+use crate::{DYNO, Error};
+
+/// Expands the sections of one suite at one size.
+pub(crate) struct Expander<'a> {
+    suite: &'a Definition,
+    scope: Scope<'a>,
+    peers: &'a [String],
+}
+
+impl<'a> Expander<'a> {
+    /// For these peers; cases that name none of them run on `dyno` alone.
+    pub(crate) fn new(
+        suite: &'a Definition,
+        size: &'a SizeParams,
+        peers: &'a [String],
+    ) -> Expander<'a> {
+        Expander {
+            suite,
+            scope: Scope { size, axis: None },
+            peers,
+        }
+    }
+
+    /// Adds a data section, or one for each point of its sweep.
+    pub(crate) fn data(&self, def: &DataDef, out: &mut Vec<DataPlan>) -> Result<(), Error> {
+        for point in self.points(&def.name, def.sweep.as_ref())? {
+            let scope = Scope {
+                axis: point.as_ref(),
+                ..self.scope
+            };
+            let fail = |reason: String| self.suite.error_at(&def.name, reason);
+            let name = scope.text(def.name.get_ref()).map_err(fail)?;
+            let params = self.params(&scope, &def.params).map_err(fail)?;
+            let estimate = estimate(&scope, &def.estimate, None).map_err(fail)?;
+            check_references(&params, out).map_err(fail)?;
+            out.push(DataPlan {
+                name,
+                workload: def.workload.clone(),
+                by: def.by.clone(),
+                params,
+                time_limit_s: def.time_limit_s,
+                systems: Vec::new(),
+                estimate,
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds a case, or one for each point of its sweep.
+    pub(crate) fn case(
+        &self,
+        def: &CaseDef,
+        data: &[DataPlan],
+        cases: &mut Vec<CasePlan>,
+        estimates: &mut Vec<CaseEstimate>,
+    ) -> Result<(), Error> {
+        for point in self.points(&def.name, def.sweep.as_ref())? {
+            let scope = Scope {
+                axis: point.as_ref(),
+                ..self.scope
+            };
+            let fail = |reason: String| self.suite.error_at(&def.name, reason);
+            let case = self.case_plan(def, &scope, point.as_ref()).map_err(fail)?;
+            check_references(&case.params, data).map_err(fail)?;
+            if !is_kebab(&case.name) {
+                return Err(fail(format!("case `{}` is not in kebab-case", case.name)));
+            }
+            let estimate = estimate(&scope, &def.estimate, case.expected_count).map_err(fail)?;
+            estimates.push(CaseEstimate::new(&case, &estimate));
+            cases.push(case);
+        }
+        Ok(())
+    }
+
+    fn case_plan(
+        &self,
+        def: &CaseDef,
+        scope: &Scope<'_>,
+        point: Option<&AxisPoint>,
+    ) -> Result<CasePlan, String> {
+        let mut systems = vec![DYNO.to_string()];
+        systems.extend(def.peers.iter().filter(|p| self.peers.contains(p)).cloned());
+        let expected_count = match &def.expected_count {
+            None => None,
+            Some(value) => Some(count("expected_count", &scope.apply(value)?)?),
+        };
+        let repeats = count("repeats", &scope.apply(&def.repeats)?)?;
+        if repeats == 0 || repeats > 1_000 {
+            return Err(format!(
+                "repeats is {repeats}, which is not between 1 and 1000"
+            ));
+        }
+        Ok(CasePlan {
+            name: scope.text(def.name.get_ref())?,
+            title: scope.text(&def.title)?,
+            workload: def.workload.clone(),
+            params: self.params(scope, &def.params)?,
+            systems,
+            metric: def.metric.clone(),
+            unit: def.unit.clone(),
+            better: def.better,
+            repeats: repeats as u32,
+            control: def.control,
+            time_limit_s: def.time_limit_s,
+            expected_count,
+            limit: def.limit.clone(),
+            limit_per_unit: def.limit_per_unit,
+            seed_figure: def.seed_figure.clone(),
+            analysis: match &def.no_expected_count {
+                None => def.analysis.trim().to_string(),
+                Some(reason) => {
+                    format!("{}\n\nNo count is expected: {reason}", def.analysis.trim())
+                }
+            },
+            axis: point.map(|p| (p.name.clone(), p.value)),
+            in_flight: def.in_flight,
+            offered_rate: def.offered_rate,
+        })
+    }
+
+    fn params(
+        &self,
+        scope: &Scope<'_>,
+        params: &BTreeMap<String, Value>,
+    ) -> Result<BTreeMap<String, serde_json::Value>, String> {
+        params
+            .iter()
+            .map(|(key, value)| {
+                let value = scope
+                    .apply(value)
+                    .map_err(|e| format!("param {key}: {e}"))?;
+                let json = serde_json::to_value(&value)
+                    .map_err(|e| format!("param {key} is no JSON value: {e}"))?;
+                Ok((key.clone(), json))
+            })
+            .collect()
+    }
+
+    fn points(
+        &self,
+        name: &Spanned<String>,
+        sweep: Option<&SweepDef>,
+    ) -> Result<Vec<Option<AxisPoint>>, Error> {
+        let Some(sweep) = sweep else {
+            return Ok(vec![None]);
+        };
+        let fail = |reason: String| self.suite.error_at(name, reason);
+        let values = self.scope.apply(&sweep.values).map_err(fail)?;
+        let Value::Array(values) = &values else {
+            return Err(fail(format!("sweep values are no list: {values}")));
+        };
+        if values.is_empty() || values.len() > 100 {
+            return Err(fail(format!(
+                "a sweep has {} values, not between 1 and 100",
+                values.len()
+            )));
+        }
+        values
+            .iter()
+            .map(|value| {
+                let number = number("sweep value", value).map_err(fail)?;
+                Ok(Some(AxisPoint::new(&sweep.axis, number)))
+            })
+            .collect()
+    }
+}
+
+fn estimate(
+    scope: &Scope<'_>,
+    def: &EstimateDef,
+    expected_count: Option<u64>,
+) -> Result<Estimate, String> {
+    let units = match (&def.units, expected_count) {
+        (Some(units), _) => number("estimate.units", &scope.apply(units)?)?,
+        (None, Some(count)) => count as f64,
+        (None, None) => return Err("estimate.units is missing".to_string()),
+    };
+    if let Some((system, rate)) = def.units_per_s.iter().find(|(_, rate)| **rate <= 0.0) {
+        return Err(format!("estimate.units_per_s of {system} is {rate}"));
+    }
+    let memory_bytes = match &def.memory_bytes {
+        Some(bytes) => number("estimate.memory_bytes", &scope.apply(bytes)?)?,
+        None => 0.0,
+    };
+    Ok(Estimate {
+        units,
+        units_per_s: def.units_per_s.clone(),
+        startup_s: def.startup_s,
+        disk_bytes: units * def.disk_bytes_per_unit,
+        memory_bytes,
+    })
+}
+
+/// Every `${data.NAME}` must stand earlier in the file.
+fn check_references(
+    params: &BTreeMap<String, serde_json::Value>,
+    data: &[DataPlan],
+) -> Result<(), String> {
+    for (key, value) in params {
+        let text = value.to_string();
+        for (at, _) in text.match_indices("${data.") {
+            let rest = &text[at + "${data.".len()..];
+            let name = rest.split('}').next().unwrap_or_default();
+            if !data.iter().any(|d| d.name == name) {
+                let known: Vec<&str> = data.iter().map(|d| d.name.as_str()).collect();
+                return Err(format!(
+                    "param {key} refers to data `{name}`, which is not made before it; there are: {}",
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A finite number, whole or not.
+pub(crate) fn number(what: &str, value: &Value) -> Result<f64, String> {
+    match value {
+        Value::Integer(n) => Ok(*n as f64),
+        Value::Float(x) if x.is_finite() => Ok(*x),
+        other => Err(format!("{what} is no number: {other}")),
+    }
+}
+
+fn count(what: &str, value: &Value) -> Result<u64, String> {
+    let number = number(what, value)?;
+    if number < 0.0 || number.fract() != 0.0 || number > 9e15 {
+        return Err(format!("{what} is no count: {number}"));
+    }
+    Ok(number as u64)
+}

@@ -1,0 +1,318 @@
+//! A suite at one size: every cell, fixed before the first sample.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_record::{CasePlan, Plan, Size};
+
+use crate::data::DataPlan;
+use crate::definition::Definition;
+use crate::estimate::CaseEstimate;
+use crate::expand::{Expander, number};
+use crate::{DYNO, Error};
+
+/// What will be run, and what it takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The part that the record keeps.
+    pub plan: Plan,
+    /// Data to have before anything runs, in the order of making.
+    pub data: Vec<DataPlan>,
+    /// In the order of `plan.cases`.
+    pub estimates: Vec<CaseEstimate>,
+    /// No block is started after this many seconds.
+    pub budget_s: f64,
+}
+
+impl Planned {
+    /// Expands a suite for `dyno` and the peers given; a case runs on those of them it names.
+    ///
+    /// # Errors
+    /// [`Error::Definition`] when a reference, a number or a table row means nothing.
+    pub fn new(suite: &Definition, size: Size, peers: &[String]) -> Result<Planned, Error> {
+        let params = suite.size(size);
+        let expander = Expander::new(suite, params, peers);
+        let mut data: Vec<DataPlan> = Vec::new();
+        for def in &suite.body.data {
+            expander.data(def, &mut data)?;
+        }
+        let (mut cases, mut estimates) = (Vec::new(), Vec::new());
+        for def in &suite.body.case {
+            expander.case(def, &data, &mut cases, &mut estimates)?;
+        }
+        let budget_s =
+            number("budget_s", &params["budget_s"]).map_err(|reason| suite.error(reason))?;
+        let mut planned = Planned {
+            plan: Plan {
+                suite: suite.name.clone(),
+                title: suite.body.title.clone(),
+                purpose: suite.body.purpose.trim().to_string(),
+                seed_document: suite.body.seed_document.clone(),
+                size,
+                order_seed: suite.body.order_seed,
+                cases,
+                tables: suite.body.table.clone(),
+            },
+            data,
+            estimates,
+            budget_s,
+        };
+        planned.check_tables(suite)?;
+        planned.settle_data();
+        Ok(planned)
+    }
+
+    /// The systems of the plan, `dyno` first.
+    pub fn systems(&self) -> Vec<String> {
+        let mut systems = vec![DYNO.to_string()];
+        for system in self.plan.cases.iter().flat_map(|case| &case.systems) {
+            if !systems.contains(system) {
+                systems.push(system.clone());
+            }
+        }
+        systems
+    }
+
+    /// Invocations that will be timed.
+    pub fn samples(&self) -> u32 {
+        self.plan.cases.iter().map(samples_of).sum()
+    }
+
+    fn check_tables(&mut self, suite: &Definition) -> Result<(), Error> {
+        let known: BTreeSet<&str> = self.plan.cases.iter().map(|c| c.name.as_str()).collect();
+        let stated: BTreeSet<&str> = suite
+            .body
+            .case
+            .iter()
+            .map(|case| case.name.get_ref().as_str())
+            .collect();
+        for row in self.plan.tables.iter().flat_map(|table| &table.rows) {
+            if !known.contains(row.case.as_str()) && !stated.contains(row.case.as_str()) {
+                return Err(suite.error(format!(
+                    "table row `{}` shows case `{}`, which does not exist",
+                    row.label, row.case
+                )));
+            }
+        }
+        // A row about a system that takes no part would be an empty line.
+        for table in &mut self.plan.tables {
+            table.rows.retain(|row| {
+                self.plan.cases.iter().any(|case| {
+                    case.name == row.case
+                        && row.system.as_ref().is_none_or(|s| case.systems.contains(s))
+                })
+            });
+        }
+        Ok(())
+    }
+
+    /// Decides for which systems each data section is made, and drops what nothing uses.
+    fn settle_data(&mut self) {
+        for index in (0..self.data.len()).rev() {
+            let name = self.data[index].name.clone();
+            let mut users: Vec<String> = Vec::new();
+            for case in self.plan.cases.iter().filter(|c| refers(&c.params, &name)) {
+                users.extend(case.systems.iter().cloned());
+            }
+            for later in self.data.iter().filter(|d| refers(&d.params, &name)) {
+                users.extend(later.systems.iter().cloned());
+            }
+            let systems: Vec<String> = match self.data[index].by.as_str() {
+                "each" => {
+                    let mut seen = BTreeSet::new();
+                    users
+                        .into_iter()
+                        .filter(|s| seen.insert(s.clone()))
+                        .collect()
+                }
+                _ if users.is_empty() => Vec::new(),
+                one => vec![one.to_string()],
+            };
+            self.data[index].systems = systems;
+        }
+        self.data.retain(|data| !data.systems.is_empty());
+    }
+}
+
+/// Invocations of a case that will be timed.
+pub(crate) fn samples_of(case: &CasePlan) -> u32 {
+    case.repeats * (case.systems.len() as u32 + u32::from(case.control))
+}
+
+/// Whether some parameter refers to the data section.
+fn refers(params: &BTreeMap<String, serde_json::Value>, data: &str) -> bool {
+    let reference = format!("${{data.{data}}}");
+    params
+        .values()
+        .any(|value| value.to_string().contains(&reference))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) const SUITE: &str = r#"
+title = "Loads"
+purpose = "Shows the runner."
+order_seed = 7
+[sizes.tiny]
+rows = 100
+points = [1000, 25000]
+budget_s = 60
+[sizes.quick]
+rows = 1000
+points = [1e6]
+budget_s = 60
+[sizes.full]
+rows = 10000
+points = [1e6]
+budget_s = 60
+[[data]]
+name = "archive"
+workload = "gen"
+params = { rows = "${size.rows}" }
+time_limit_s = 60
+estimate = { units = "${size.rows}", units_per_s = { other = 50 }, disk_bytes_per_unit = 20 }
+[[data]]
+name = "rows-${axis.label}"
+sweep = { axis = "rows", values = "${size.points}" }
+workload = "gen"
+params = { rows = "${axis}" }
+time_limit_s = 60
+estimate = { units = "${axis}", units_per_s = { other = 1e6 } }
+[[data]]
+name = "db"
+by = "each"
+workload = "prepare"
+params = { files = "${data.archive}/*.gz" }
+time_limit_s = 60
+estimate = { units = "${size.rows}", units_per_s = { other = 50 } }
+[[data]]
+name = "unused"
+workload = "gen"
+time_limit_s = 60
+estimate = { units = 1, units_per_s = { other = 50 } }
+[[case]]
+name = "load"
+title = "Load"
+workload = "load"
+params = { files = "${data.archive}/*.gz", workers = 2 }
+peers = ["other", "third"]
+metric = "throughput"
+unit = "rows/s"
+better = "higher"
+repeats = 4
+control = true
+time_limit_s = 5
+expected_count = "${size.rows}"
+analysis = "A"
+estimate = { units_per_s = { other = 100, dyno = 200 }, startup_s = 1 }
+[[case]]
+name = "top"
+title = "Top"
+workload = "top"
+params = { db = "${data.db}" }
+peers = ["other"]
+metric = "throughput"
+unit = "rows/s"
+better = "higher"
+repeats = 2
+time_limit_s = 5
+expected_count = "${size.rows}"
+analysis = "A"
+estimate = { units_per_s = { other = 100 } }
+[[case]]
+name = "sweep-${axis.label}"
+title = "${axis} rows"
+sweep = { axis = "rows", values = "${size.points}" }
+workload = "load"
+params = { files = "${data.rows-${axis.label}}/*.gz" }
+metric = "throughput"
+unit = "rows/s"
+better = "higher"
+repeats = 1
+time_limit_s = 5
+expected_count = "${axis}"
+analysis = "A"
+estimate = { units_per_s = { other = 1e6 } }
+[[table]]
+title = "T"
+columns = ["system", "throughput"]
+rows = [{ label = "a", case = "load", system = "dyno" }, { label = "b", case = "load", system = "third" }]
+ranked = false
+"#;
+
+    fn planned(text: &str, peers: &[&str]) -> Result<Planned, Error> {
+        let suite = Definition::parse("x", "x.toml", text)?;
+        let peers: Vec<String> = peers.iter().map(|p| p.to_string()).collect();
+        Planned::new(&suite, Size::Tiny, &peers)
+    }
+
+    #[test]
+    fn a_suite_expands() {
+        let planned = planned(SUITE, &["other"]).expect("good");
+        let names: Vec<&str> = planned.plan.cases.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["load", "top", "sweep-1e3", "sweep-25e3"]);
+        assert_eq!(planned.systems(), ["dyno", "other"]);
+        // 4 x (2 systems + control) + 2 x 2 + 1 + 1
+        assert_eq!(planned.samples(), 18);
+        let data: Vec<(&str, Vec<&str>)> = planned
+            .data
+            .iter()
+            .map(|d| {
+                (
+                    d.name.as_str(),
+                    d.systems.iter().map(String::as_str).collect(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            data,
+            [
+                ("archive", vec!["dyno"]),
+                ("rows-1e3", vec!["dyno"]),
+                ("rows-25e3", vec!["dyno"]),
+                ("db", vec!["dyno", "other"]),
+            ]
+        );
+        assert_eq!(
+            planned.plan.cases[2].params["files"],
+            "${data.rows-1e3}/*.gz"
+        );
+        assert_eq!(planned.plan.cases[3].axis, Some(("rows".into(), 25_000.0)));
+        assert_eq!(
+            planned.plan.tables[0].rows.len(),
+            1,
+            "the absent peer's row goes"
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let check = |from: &str, to: &str, reason: &str| {
+            assert!(SUITE.contains(from), "{from}");
+            let e = planned(&SUITE.replace(from, to), &[]).expect_err("must be refused");
+            assert!(e.to_string().contains(reason), "{e}");
+        };
+        check(
+            "${data.archive}/*.gz\", w",
+            "${data.arhive}/*.gz\", w",
+            "`arhive`",
+        );
+        check("repeats = 4", "repeats = 0", "not between 1 and 1000");
+        check(
+            "expected_count = \"${axis}\"",
+            "expected_count = \"${size.row}\"",
+            "no `row`",
+        );
+        check(
+            "case = \"load\", system = \"dyno\"",
+            "case = \"laod\", system = \"dyno\"",
+            "`laod`",
+        );
+        check(
+            "units_per_s = { other = 100 }",
+            "units_per_s = { other = 0 }",
+            "of other is 0",
+        );
+    }
+}

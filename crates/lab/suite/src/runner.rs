@@ -1,0 +1,284 @@
+//! Drives a plan: prepare, verify, then time, with every sample on disk before the next begins.
+
+use std::path::PathBuf;
+
+use dyno_record::{Answer, Arm, CasePlan, Outcome, RunDir, Sample};
+
+use crate::Error;
+use crate::beside::Beside;
+use crate::clock::Clock;
+use crate::data::Preparer;
+use crate::estimate::CaseEstimate;
+use crate::executor::Executor;
+use crate::order::{self, Slot};
+use crate::plan::{Planned, samples_of};
+use crate::progress::{Event, Observer};
+use crate::stop::Stop;
+use crate::system::System;
+
+/// After this many failed or hung invocations of a case, a system is not started in it again: ten
+/// hangs at a limit of two minutes would cost more than they tell.
+const FAILURES_MAX: u32 = 2;
+
+/// Everything a run is handed.
+pub struct Setup<'a> {
+    /// What to run.
+    pub planned: Planned,
+    /// Every system of the plan; those missing say why.
+    pub systems: Vec<System>,
+    /// Starts children.
+    pub executor: &'a mut dyn Executor,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Is told what happens.
+    pub observer: &'a mut dyn Observer,
+    /// Set when the user wants the run to end.
+    pub stop: Stop,
+    /// Data directories go here and stay.
+    pub data_root: PathBuf,
+    /// Scratch directories go here and are removed.
+    pub scratch_root: PathBuf,
+    /// The record, made already; this finishes it.
+    pub record: RunDir,
+    /// A command to keep running beside every sample.
+    pub beside: Option<String>,
+}
+
+/// How a run went; the figures are in the record.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Samples that ended well.
+    pub done: u32,
+    /// What failed: case and reason.
+    pub failures: Vec<(String, String)>,
+    /// Invocations that the budget left no time for.
+    pub cut: u32,
+    /// Whether the user stopped the run.
+    pub stopped: bool,
+}
+
+/// Runs a plan to its end, its budget or the user's wish.
+///
+/// # Errors
+/// When data cannot be made, a child cannot even be started, or the record cannot be written. A
+/// child that fails, hangs or answers wrongly is part of the [`Summary`].
+pub fn run(setup: Setup<'_>) -> Result<Summary, Error> {
+    let Setup {
+        planned,
+        systems,
+        executor,
+        clock,
+        observer,
+        stop,
+        data_root,
+        scratch_root,
+        record,
+        beside,
+    } = setup;
+    for system in &systems {
+        if let Some(reason) = &system.missing {
+            observer.event(&Event::Missing {
+                system: &system.name,
+                reason,
+            });
+        }
+    }
+    let preparer = Preparer::new(&data_root, &planned, &systems);
+    let total = planned.samples();
+    let mut runner = Runner {
+        systems,
+        executor,
+        clock,
+        observer,
+        stop,
+        scratch_root,
+        record,
+        beside_command: beside,
+        preparer,
+        order_seed: planned.plan.order_seed,
+        estimates: planned.estimates,
+        cases: planned.plan.cases,
+        budget_s: planned.budget_s,
+        started: 0,
+        total,
+        summary: Summary::default(),
+    };
+    runner.all()?;
+    let Runner {
+        record,
+        clock,
+        observer,
+        summary,
+        ..
+    } = runner;
+    if summary.stopped {
+        // The record keeps what was measured and stays marked as unfinished.
+        observer.event(&Event::Stopped);
+    } else {
+        record.finish(&clock.utc())?;
+    }
+    Ok(summary)
+}
+
+/// A run in progress.
+pub(crate) struct Runner<'a> {
+    pub(crate) systems: Vec<System>,
+    pub(crate) executor: &'a mut dyn Executor,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) stop: Stop,
+    pub(crate) scratch_root: PathBuf,
+    pub(crate) record: RunDir,
+    pub(crate) beside_command: Option<String>,
+    pub(crate) preparer: Preparer,
+    pub(crate) order_seed: u64,
+    pub(crate) estimates: Vec<CaseEstimate>,
+    pub(crate) cases: Vec<CasePlan>,
+    pub(crate) budget_s: f64,
+    /// Timed invocations begun, or given up.
+    pub(crate) started: u32,
+    /// Timed invocations planned.
+    pub(crate) total: u32,
+    pub(crate) summary: Summary,
+}
+
+impl Runner<'_> {
+    fn all(&mut self) -> Result<(), Error> {
+        self.preparer.prepare(
+            &self.systems,
+            self.executor,
+            self.clock,
+            self.observer,
+            &self.stop,
+        )?;
+        // Making data is no part of the budget: it happens once, the budget bounds every run.
+        let begun_s = self.clock.elapsed_s();
+        for index in 0..self.cases.len() {
+            let case = self.cases[index].clone();
+            let verified = self.verify(index, &case)?;
+            if self.summary.stopped {
+                break;
+            }
+            let Some((agreed, able)) = verified else {
+                self.started += samples_of(&case);
+                continue;
+            };
+            self.time(index, &case, &agreed, able, begun_s)?;
+            if self.summary.stopped {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Times a case, block by block.
+    fn time(
+        &mut self,
+        index: usize,
+        case: &CasePlan,
+        agreed: &Answer,
+        able: Vec<bool>,
+        begun_s: f64,
+    ) -> Result<(), Error> {
+        let mut beside = self.beside_command.as_deref().map(Beside::start);
+        let mut failures: Vec<u32> = able
+            .iter()
+            .map(|able| if *able { 0 } else { FAILURES_MAX })
+            .collect();
+        let blocks = order::blocks(
+            self.order_seed,
+            &case.name,
+            case.systems.len(),
+            case.control,
+            case.repeats,
+        );
+        for (block, slots) in blocks.iter().enumerate() {
+            if self.clock.elapsed_s() - begun_s > self.budget_s {
+                let left = (blocks.len() - block) as u32 * slots.len() as u32;
+                self.cut(left);
+                return Ok(());
+            }
+            for (position, slot) in slots.iter().enumerate() {
+                self.started += 1;
+                if failures[slot.system] >= FAILURES_MAX {
+                    continue;
+                }
+                let place = self.place(block as u32, position, slot.arm);
+                self.announce(index, case, slot);
+                let Some(mut sample) = self.sample(case, slot, place, agreed)? else {
+                    self.summary.stopped = true;
+                    return Ok(());
+                };
+                if let Some(told) = beside
+                    .as_mut()
+                    .map(Beside::keep_alive)
+                    .transpose()?
+                    .flatten()
+                {
+                    sample.facts.insert("beside".to_string(), told);
+                }
+                self.keep(case, &sample)?;
+                if sample.outcome != Outcome::Done {
+                    failures[slot.system] += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn announce(&mut self, index: usize, case: &CasePlan, slot: &Slot) {
+        let mean_s = self.estimates[index].mean_s(case);
+        let after: f64 = self.estimates[index + 1..].iter().map(|e| e.total_s).sum();
+        let before: u32 = self.cases[..=index].iter().map(samples_of).sum();
+        let in_case = f64::from((before + 1).saturating_sub(self.started));
+        let name = match slot.arm {
+            Arm::Main => case.systems[slot.system].clone(),
+            Arm::Control => format!("{} (control)", case.systems[slot.system]),
+        };
+        self.observer.event(&Event::Sampling {
+            case: &case.name,
+            system: &name,
+            done: self.started - 1,
+            planned: self.total,
+            remaining_s: in_case * mean_s + after,
+        });
+    }
+
+    fn keep(&mut self, case: &CasePlan, sample: &Sample) -> Result<(), Error> {
+        self.record.append(sample)?;
+        match &sample.outcome {
+            Outcome::Done => self.summary.done += 1,
+            Outcome::Failed(why) => {
+                let reason = format!("{}: {why}", sample.system);
+                self.summary.failures.push((case.name.clone(), reason));
+            }
+            Outcome::Hung(why) => {
+                let reason = format!("{} hung: {why}", sample.system);
+                self.summary.failures.push((case.name.clone(), reason));
+            }
+        }
+        self.observer.event(&Event::Sampled {
+            sample,
+            metric: &case.metric,
+            unit: &case.unit,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn fail(&mut self, case: &CasePlan, reason: String) {
+        self.observer.event(&Event::CaseFailed {
+            case: &case.name,
+            reason: &reason,
+        });
+        self.summary.failures.push((case.name.clone(), reason));
+    }
+
+    fn cut(&mut self, left: u32) {
+        self.started += left;
+        self.summary.cut += left;
+        self.observer.event(&Event::BudgetSpent {
+            budget_s: self.budget_s,
+            left,
+        });
+    }
+}

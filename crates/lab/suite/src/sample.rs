@@ -1,0 +1,189 @@
+//! One invocation of one system, from a fresh scratch directory to a sample.
+
+use dyno_record::{Answer, Arm, CasePlan, Outcome, Sample, Usage};
+
+use crate::Error;
+use crate::executor::{Ended, Exit};
+use crate::invoke::{self, DataDirs};
+use crate::order::Slot;
+use crate::protocol::{Phase, Reply};
+use crate::runner::Runner;
+use crate::scratch::Scratch;
+
+/// A place in the order of a run, for the sample.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) block: u32,
+    pub(crate) position: u32,
+    pub(crate) arm: Arm,
+    pub(crate) at_s: f64,
+}
+
+impl Runner<'_> {
+    /// One timed invocation; nothing when the user stopped it.
+    pub(crate) fn sample(
+        &mut self,
+        case: &CasePlan,
+        slot: &Slot,
+        place: Place,
+        agreed: &Answer,
+    ) -> Result<Option<Sample>, Error> {
+        let name = case.systems[slot.system].clone();
+        let system = name.as_str();
+        let scratch = self.scratch(case, system, Phase::Measure)?;
+        let ended = match self.invoke_in(case, system, Phase::Measure, &scratch)? {
+            Ok(ended) => ended,
+            Err(reason) => {
+                scratch.remove()?;
+                return Ok(Some(failed_sample(
+                    case,
+                    system,
+                    place,
+                    Outcome::Failed(reason),
+                )));
+            }
+        };
+        if ended.exit == Exit::Stopped {
+            scratch.remove()?;
+            return Ok(None);
+        }
+        let (reply, outcome) = invoke::judge(&ended, case.time_limit_s);
+        let mut sample = failed_sample(case, system, place, outcome);
+        sample.wall_s = ended.wall_s;
+        sample.usage = ended.usage;
+        if let Some(reply) = reply {
+            let wrong = missing_part(case, &reply)
+                .or_else(|| invoke::wrong_answer(case, reply.answer.as_ref(), Some(agreed)));
+            if let Some(reason) = wrong {
+                sample.outcome = Outcome::Failed(reason);
+            }
+            if let Some(log) = &reply.histogram {
+                let name = format!("{}-{system}-{}-{}", case.name, place.block, place.position);
+                let file = invoke::keep_histogram(log, self.record.path(), &name)?;
+                sample.histogram = Some(file);
+            }
+            sample.answer = reply.answer;
+            sample.metrics = reply.metrics;
+            sample.facts = reply.facts;
+            sample.windows = reply.windows;
+        }
+        scratch.remove()?;
+        Ok(Some(sample))
+    }
+
+    /// Runs a child in a scratch directory of its own. The inner error is a reason why this
+    /// system cannot run this case.
+    pub(crate) fn invoke(
+        &mut self,
+        case: &CasePlan,
+        system: &str,
+        phase: Phase,
+    ) -> Result<Result<Ended, String>, Error> {
+        let scratch = self.scratch(case, system, phase)?;
+        let ended = self.invoke_in(case, system, phase, &scratch)?;
+        scratch.remove()?;
+        Ok(ended)
+    }
+
+    fn invoke_in(
+        &mut self,
+        case: &CasePlan,
+        name: &str,
+        phase: Phase,
+        scratch: &Scratch,
+    ) -> Result<Result<Ended, String>, Error> {
+        let Some(system) = self.systems.iter().find(|s| s.name == name) else {
+            return Ok(Err(format!("{name} is not among the systems of this run")));
+        };
+        let preparer = &self.preparer;
+        let dirs: &DataDirs<'_> = &|data| preparer.dir(data, name).map(|dir| dir.to_path_buf());
+        let params = match invoke::resolve(&case.params, dirs) {
+            Ok(params) => params,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let invocation = invoke::invocation(
+            system,
+            &case.workload,
+            params,
+            phase,
+            scratch.path(),
+            case.time_limit_s,
+        );
+        self.executor.execute(&invocation, &self.stop).map(Ok)
+    }
+
+    fn scratch(&self, case: &CasePlan, system: &str, phase: Phase) -> Result<Scratch, Error> {
+        let phase = if phase == Phase::Verify {
+            "verify"
+        } else {
+            "measure"
+        };
+        Scratch::fresh(
+            &self.scratch_root,
+            &format!("{}-{system}-{phase}", case.name),
+        )
+    }
+
+    pub(crate) fn place(&self, block: u32, position: usize, arm: Arm) -> Place {
+        Place {
+            block,
+            position: position as u32,
+            arm,
+            at_s: self.clock.elapsed_s(),
+        }
+    }
+
+    pub(crate) fn keep_failure(
+        &mut self,
+        case: &CasePlan,
+        system: &str,
+        place: Place,
+        ended: Option<&Ended>,
+        outcome: Outcome,
+    ) -> Result<(), Error> {
+        let mut sample = failed_sample(case, system, place, outcome);
+        if let Some(ended) = ended {
+            sample.wall_s = ended.wall_s;
+            sample.usage = ended.usage.clone();
+        }
+        Ok(self.record.append(&sample)?)
+    }
+}
+
+/// What a reply lacks that the case needs, if something.
+pub(crate) fn missing_part(case: &CasePlan, reply: &Reply) -> Option<String> {
+    // These two come from outside the child, out of its usage.
+    let watched = ["cpu", "peak-rss"].contains(&case.metric.as_str());
+    if reply.answer.is_none() {
+        Some("it gave no answer".to_string())
+    } else if !watched && !reply.metrics.contains_key(&case.metric) {
+        Some(format!("it reports no `{}`", case.metric))
+    } else {
+        None
+    }
+}
+
+/// A sample with nothing in it yet but its place and what became of it.
+pub(crate) fn failed_sample(
+    case: &CasePlan,
+    system: &str,
+    place: Place,
+    outcome: Outcome,
+) -> Sample {
+    Sample {
+        case: case.name.clone(),
+        system: system.to_string(),
+        arm: place.arm,
+        block: place.block,
+        position: place.position,
+        at_s: place.at_s,
+        outcome,
+        wall_s: 0.0,
+        answer: None,
+        metrics: Default::default(),
+        facts: Default::default(),
+        windows: Vec::new(),
+        usage: Usage::default(),
+        histogram: None,
+    }
+}

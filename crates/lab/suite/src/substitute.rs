@@ -1,0 +1,166 @@
+//! `${size.rows}`, `${axis}`, `${axis.label}` and `${data.NAME}` in a suite's values.
+//!
+//! That is the whole language: no arithmetic, no conditions. A string that is one reference and
+//! nothing else takes the type of what it refers to. References nest (`${data.rows-${axis.label}}`),
+//! and `${data...}` stays as it is until an invocation knows where the data lies, so that a record
+//! holds no path of one machine.
+
+use toml::Value;
+
+use crate::definition::SizeParams;
+use crate::sweep::AxisPoint;
+
+/// What references may refer to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    /// The parameters of the chosen size.
+    pub(crate) size: &'a SizeParams,
+    /// The point of a sweep, inside one.
+    pub(crate) axis: Option<&'a AxisPoint>,
+}
+
+// Stand in for the braces of a reference that is kept, so that the search does not find it again.
+const KEPT_OPEN: char = '\u{1}';
+const KEPT_CLOSE: char = '\u{2}';
+
+impl Scope<'_> {
+    /// Replaces every reference in a value and all below it. The reason names the reference.
+    pub(crate) fn apply(&self, value: &Value) -> Result<Value, String> {
+        Ok(match value {
+            Value::String(text) => self.apply_text(text)?,
+            Value::Array(items) => Value::Array(
+                items
+                    .iter()
+                    .map(|item| self.apply(item))
+                    .collect::<Result<_, _>>()?,
+            ),
+            Value::Table(table) => Value::Table(
+                table
+                    .iter()
+                    .map(|(key, item)| Ok((key.clone(), self.apply(item)?)))
+                    .collect::<Result<_, String>>()?,
+            ),
+            other => other.clone(),
+        })
+    }
+
+    /// Replaces references in a text and keeps it a text.
+    pub(crate) fn text(&self, text: &str) -> Result<String, String> {
+        Ok(match self.apply_text(text)? {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
+    }
+
+    fn apply_text(&self, text: &str) -> Result<Value, String> {
+        if let Some(key) = whole_reference(text)
+            && !key.starts_with("data.")
+        {
+            return self.resolve(key);
+        }
+        let mut text = text.to_string();
+        while let Some(close) = text.find('}') {
+            let Some(open) = text[..close].rfind("${") else {
+                return Err(format!("`{}` closes nothing", &text[..=close]));
+            };
+            let key = &text[open + 2..close];
+            let replacement = if key.starts_with("data.") {
+                format!("{KEPT_OPEN}{key}{KEPT_CLOSE}")
+            } else {
+                match self.resolve(key)? {
+                    Value::String(s) => s,
+                    Value::Integer(n) => n.to_string(),
+                    Value::Float(x) => x.to_string(),
+                    other => return Err(format!("`${{{key}}}` is no text or number: {other}")),
+                }
+            };
+            text.replace_range(open..=close, &replacement);
+        }
+        if let Some(open) = text.find("${") {
+            return Err(format!("`{}` is never closed", &text[open..]));
+        }
+        Ok(Value::String(
+            text.replace(KEPT_OPEN, "${").replace(KEPT_CLOSE, "}"),
+        ))
+    }
+
+    fn resolve(&self, key: &str) -> Result<Value, String> {
+        if let Some(name) = key.strip_prefix("size.") {
+            return self.size.get(name).cloned().ok_or_else(|| {
+                let known: Vec<&str> = self.size.keys().map(String::as_str).collect();
+                format!(
+                    "`${{{key}}}`: the size has no `{name}`, only {}",
+                    known.join(", ")
+                )
+            });
+        }
+        match (key, self.axis) {
+            ("axis", Some(point)) => Ok(number(point.value)),
+            ("axis.label", Some(point)) => Ok(Value::String(point.label.clone())),
+            ("axis" | "axis.label", None) => Err(format!("`${{{key}}}` stands outside a sweep")),
+            _ => Err(format!(
+                "`${{{key}}}` refers to nothing; there are size.NAME, axis, axis.label and data.NAME"
+            )),
+        }
+    }
+}
+
+/// The key of a text that is one reference and nothing else.
+fn whole_reference(text: &str) -> Option<&str> {
+    let key = text.strip_prefix("${")?.strip_suffix('}')?;
+    (!key.contains(['$', '{', '}'])).then_some(key)
+}
+
+/// Whole numbers stay integers, so that a child can read them as counts.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        Value::Integer(value as i64)
+    } else {
+        Value::Float(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<Value, &str>) {
+        let size: SizeParams = [
+            ("rows".to_string(), Value::Integer(20_000)),
+            ("kind".to_string(), Value::String("gz".into())),
+        ]
+        .into();
+        let point = AxisPoint {
+            name: "rows".into(),
+            value: 1e6,
+            label: "1e6".into(),
+        };
+        let scope = Scope {
+            size: &size,
+            axis: Some(&point),
+        };
+        match (scope.apply(&Value::String(text.into())), expected) {
+            (Ok(got), Ok(want)) => assert_eq!(got, want, "{text}"),
+            (Err(got), Err(want)) => assert!(got.contains(want), "{text}: {got}"),
+            (got, want) => panic!("{text}: {got:?} against {want:?}"),
+        }
+    }
+
+    #[test]
+    fn references() {
+        check("${size.rows}", Ok(Value::Integer(20_000)));
+        check("${axis}", Ok(Value::Integer(1_000_000)));
+        check("a-${size.kind}-${size.rows}", Ok("a-gz-20000".into()));
+        check("${data.x}/*.gz", Ok("${data.x}/*.gz".into()));
+        check("${data.x}", Ok("${data.x}".into()));
+        check(
+            "${data.rows-${axis.label}}/*",
+            Ok("${data.rows-1e6}/*".into()),
+        );
+        check("plain", Ok("plain".into()));
+        check("${size.nothing}", Err("only kind, rows"));
+        check("${sise.rows}", Err("refers to nothing"));
+        check("x ${size.rows", Err("never closed"));
+        check("x }", Err("closes nothing"));
+    }
+}

@@ -1,0 +1,83 @@
+//! The columns of a file: names and types.
+
+use super::thrift::Struct;
+
+/// A column: its name and what its values are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Name.
+    pub name: &'static str,
+    /// What the values are.
+    pub logical: Logical,
+}
+
+/// What a column's values are; the physical type follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Logical {
+    /// Integer of this many bits (8, 16, 32 or 64), signed or not.
+    Integer {
+        /// 8, 16, 32 or 64.
+        bits: u8,
+        /// Whether values may be negative.
+        signed: bool,
+    },
+    /// Milliseconds since 1970-01-01 00:00 UTC.
+    TimestampMillis,
+    /// UTF-8 text.
+    Text,
+}
+
+/// How values are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Physical {
+    Int32 = 1,
+    Int64 = 2,
+    ByteArray = 6,
+}
+
+impl Logical {
+    pub(super) fn physical(self) -> Physical {
+        match self {
+            Logical::Integer { bits: 64, .. } | Logical::TimestampMillis => Physical::Int64,
+            Logical::Integer { .. } => Physical::Int32,
+            Logical::Text => Physical::ByteArray,
+        }
+    }
+
+    /// The older annotation, for readers that do not know the newer one.
+    fn converted(self) -> i32 {
+        match self {
+            Logical::Text => 0,
+            Logical::TimestampMillis => 9,
+            Logical::Integer { bits, signed } => {
+                let size = bits.trailing_zeros() as i32 - 3;
+                if signed { 15 + size } else { 11 + size }
+            }
+        }
+    }
+
+    fn write(self, union: &mut Struct<'_>) {
+        match self {
+            Logical::Text => union.structure(1, |_| {}),
+            Logical::TimestampMillis => union.structure(8, |timestamp| {
+                timestamp.bool(1, true);
+                timestamp.structure(2, |unit| unit.structure(1, |_| {}));
+            }),
+            Logical::Integer { bits, signed } => union.structure(10, |integer| {
+                integer.i8(1, bits as i8);
+                integer.bool(2, signed);
+            }),
+        }
+    }
+}
+
+impl Field {
+    pub(super) fn write(&self, element: &mut Struct<'_>) {
+        const REQUIRED: i32 = 0;
+        element.i32(1, self.logical.physical() as i32);
+        element.i32(3, REQUIRED);
+        element.binary(4, self.name.as_bytes());
+        element.i32(6, self.logical.converted());
+        element.structure(10, |union| self.logical.write(union));
+    }
+}

@@ -1,0 +1,188 @@
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Int8Type, Int64Type, TimestampMillisecondType, UInt64Type};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use proptest::prelude::*;
+
+use super::*;
+
+fn fields() -> Vec<Field> {
+    vec![
+        Field {
+            name: "id",
+            logical: Logical::Integer {
+                bits: 64,
+                signed: false,
+            },
+        },
+        Field {
+            name: "at",
+            logical: Logical::TimestampMillis,
+        },
+        Field {
+            name: "call",
+            logical: Logical::Text,
+        },
+        Field {
+            name: "snr",
+            logical: Logical::Integer {
+                bits: 8,
+                signed: true,
+            },
+        },
+        Field {
+            name: "plain",
+            logical: Logical::Integer {
+                bits: 64,
+                signed: true,
+            },
+        },
+    ]
+}
+
+/// One row group: `words` is the dictionary of `call`, `calls` its codes.
+struct Group {
+    ids: Vec<i64>,
+    calls: Vec<u32>,
+    snr: Vec<u32>,
+}
+
+fn write(words: &[String], groups: &[Group]) -> Bytes {
+    let mut writer =
+        FileWriter::new(Vec::new(), fields(), vec![("key".into(), "value".into())]).unwrap();
+    let mut plain = Vec::new();
+    for word in words {
+        plain.extend((word.len() as u32).to_le_bytes());
+        plain.extend(word.as_bytes());
+    }
+    let snr_values: Vec<u8> = (-3i32..5).flat_map(i32::to_le_bytes).collect();
+    for group in groups {
+        let mut columns: Vec<Column> = fields().iter().map(|_| Column::default()).collect();
+        let times: Vec<i64> = group.ids.iter().map(|id| id / 3).collect();
+        columns[0].delta(&group.ids, None);
+        columns[1].delta(&times, None);
+        let dictionary = Dictionary {
+            plain: &plain,
+            values: words.len(),
+        };
+        columns[2].dictionary(dictionary, &group.calls, None);
+        columns[3].dictionary(
+            Dictionary {
+                plain: &snr_values,
+                values: 8,
+            },
+            &group.snr,
+            None,
+        );
+        columns[4].plain_i64(&group.ids, None);
+        writer.row_group(&columns).unwrap();
+    }
+    let (bytes, summary) = writer.finish().unwrap();
+    assert_eq!(summary.bytes, bytes.len() as u64);
+    bytes.into()
+}
+
+fn check(words: &[String], groups: &[Group]) {
+    let file = write(words, groups);
+    let reader = SerializedFileReader::new(file.clone()).unwrap();
+    let meta = reader.metadata().file_metadata();
+    assert_eq!(
+        meta.num_rows(),
+        groups.iter().map(|g| g.ids.len() as i64).sum::<i64>()
+    );
+    assert_eq!(meta.key_value_metadata().unwrap()[0].key, "key");
+
+    let batches: Vec<RecordBatch> = ParquetRecordBatchReaderBuilder::try_new(file)
+        .unwrap()
+        .with_batch_size(1 << 30)
+        .build()
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let mut expected = groups
+        .iter()
+        .flat_map(|g| (0..g.ids.len()).map(move |i| (g, i)));
+    for batch in &batches {
+        let id = batch.column(0).as_primitive::<UInt64Type>();
+        let at = batch.column(1).as_primitive::<TimestampMillisecondType>();
+        let call = batch.column(2).as_string::<i32>();
+        let snr = batch.column(3).as_primitive::<Int8Type>();
+        let plain = batch.column(4).as_primitive::<Int64Type>();
+        for row in 0..batch.num_rows() {
+            let (group, i) = expected.next().unwrap();
+            assert_eq!(id.value(row), group.ids[i] as u64);
+            assert_eq!(at.value(row), group.ids[i] / 3);
+            assert_eq!(call.value(row), words[group.calls[i] as usize]);
+            assert_eq!(i32::from(snr.value(row)), group.snr[i] as i32 - 3);
+            assert_eq!(plain.value(row), group.ids[i]);
+        }
+    }
+    assert!(expected.next().is_none(), "rows are missing");
+}
+
+fn group(rows: usize, codes: u32, step: impl Fn(usize) -> i64) -> Group {
+    let mut id = 7_000_000_000i64;
+    Group {
+        ids: (0..rows)
+            .map(|i| {
+                id = id.wrapping_add(step(i));
+                id
+            })
+            .collect(),
+        calls: (0..rows as u32)
+            .map(|i| i.wrapping_mul(2_654_435_761) % codes)
+            .collect(),
+        snr: (0..rows as u32)
+            .map(|i| if i % 700 < 500 { 3 } else { i % 8 })
+            .collect(),
+    }
+}
+
+#[test]
+fn arrow_reads_what_was_written_for_every_code_width() {
+    for bits in 0..=18 {
+        let codes = (1usize << bits).max(1);
+        let words: Vec<String> = (0..codes).map(|i| format!("K{i}")).collect();
+        check(
+            &words,
+            &[
+                group(1500, codes as u32, |i| (i % 5) as i64),
+                group(33, codes as u32, |_| 1),
+            ],
+        );
+    }
+}
+
+#[test]
+fn pages_row_groups_and_extreme_differences_survive() {
+    let words: Vec<String> = ["", "K1ABC", "a long one with <brackets> and more than 16"]
+        .map(String::from)
+        .into();
+    check(
+        &words,
+        &[group(PAGE_ROWS + 17, 3, |i| i as i64), group(1, 3, |_| 0)],
+    );
+    check(
+        &words,
+        &[group(1000, 3, |i| {
+            if i % 2 == 0 {
+                i64::MAX / 2
+            } else {
+                -i64::MAX / 2 + i as i64
+            }
+        })],
+    );
+    check(&words, &[group(300, 3, |i| 1 << (i % 40))]);
+    check(&words, &[]);
+}
+
+proptest! {
+    #[test]
+    fn runs_of_any_length_survive(runs in proptest::collection::vec((0u32..4, 1usize..200), 0..40)) {
+        let calls: Vec<u32> = runs.iter().flat_map(|&(code, n)| vec![code; n]).collect();
+        let words: Vec<String> = ["a", "b", "c", "d"].map(String::from).into();
+        let rows = calls.len();
+        check(&words, &[Group { calls, ..group(rows, 4, |i| i as i64) }]);
+    }
+}

@@ -1,0 +1,112 @@
+//! The part of Thrift's compact protocol that Parquet's metadata needs.
+
+use super::varint;
+
+const BOOL_TRUE: u8 = 1;
+const BOOL_FALSE: u8 = 2;
+const I8: u8 = 3;
+const I16: u8 = 4;
+const I32: u8 = 5;
+const I64: u8 = 6;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const STRUCT: u8 = 12;
+
+/// Writes one struct; fields must come in ascending order of their ids.
+pub(super) struct Struct<'a> {
+    out: &'a mut Vec<u8>,
+    last_id: i16,
+}
+
+impl<'a> Struct<'a> {
+    /// Writes a struct that is not itself a field: a header, a list element.
+    pub(super) fn write(out: &'a mut Vec<u8>, fill: impl FnOnce(&mut Struct<'_>)) {
+        let mut inner = Struct { out, last_id: 0 };
+        fill(&mut inner);
+        inner.out.push(0);
+    }
+
+    fn field(&mut self, id: i16, kind: u8) {
+        let step = id - self.last_id;
+        debug_assert!(step > 0, "fields come in ascending order");
+        if step <= 15 {
+            self.out.push((step as u8) << 4 | kind);
+        } else {
+            self.out.push(kind);
+            varint::zigzag(self.out, i64::from(id));
+        }
+        self.last_id = id;
+    }
+
+    pub(super) fn bool(&mut self, id: i16, value: bool) {
+        self.field(id, if value { BOOL_TRUE } else { BOOL_FALSE });
+    }
+
+    pub(super) fn i8(&mut self, id: i16, value: i8) {
+        self.field(id, I8);
+        self.out.push(value as u8);
+    }
+
+    pub(super) fn i16(&mut self, id: i16, value: i16) {
+        self.field(id, I16);
+        varint::zigzag(self.out, i64::from(value));
+    }
+
+    pub(super) fn i32(&mut self, id: i16, value: i32) {
+        self.field(id, I32);
+        varint::zigzag(self.out, i64::from(value));
+    }
+
+    pub(super) fn i64(&mut self, id: i16, value: i64) {
+        self.field(id, I64);
+        varint::zigzag(self.out, value);
+    }
+
+    pub(super) fn binary(&mut self, id: i16, value: &[u8]) {
+        self.field(id, BINARY);
+        varint::unsigned(self.out, value.len() as u64);
+        self.out.extend_from_slice(value);
+    }
+
+    pub(super) fn structure(&mut self, id: i16, fill: impl FnOnce(&mut Struct<'_>)) {
+        self.field(id, STRUCT);
+        Struct::write(self.out, fill);
+    }
+
+    pub(super) fn i32_list(&mut self, id: i16, values: &[i32]) {
+        self.list_header(id, I32, values.len());
+        for &value in values {
+            varint::zigzag(self.out, i64::from(value));
+        }
+    }
+
+    pub(super) fn binary_list(&mut self, id: i16, values: &[&[u8]]) {
+        self.list_header(id, BINARY, values.len());
+        for value in values {
+            varint::unsigned(self.out, value.len() as u64);
+            self.out.extend_from_slice(value);
+        }
+    }
+
+    pub(super) fn struct_list<T>(
+        &mut self,
+        id: i16,
+        items: impl ExactSizeIterator<Item = T>,
+        mut fill: impl FnMut(&mut Struct<'_>, T),
+    ) {
+        self.list_header(id, STRUCT, items.len());
+        for item in items {
+            Struct::write(self.out, |inner| fill(inner, item));
+        }
+    }
+
+    fn list_header(&mut self, id: i16, kind: u8, len: usize) {
+        self.field(id, LIST);
+        if len < 15 {
+            self.out.push((len as u8) << 4 | kind);
+        } else {
+            self.out.push(0xf0 | kind);
+            varint::unsigned(self.out, len as u64);
+        }
+    }
+}

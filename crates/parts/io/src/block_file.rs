@@ -1,0 +1,168 @@
+//! A file that is read and written in whole blocks at given positions.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::aligned::ALIGNMENT_BYTES;
+use crate::error::IoError;
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading a file that exists.
+    Read,
+    /// Reading and writing a file that exists.
+    Update,
+    /// Reading and writing a file made anew; an old one is emptied.
+    Create,
+}
+
+/// Whether the page cache takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caching {
+    /// Through the page cache.
+    Cached,
+    /// Past it, with O_DIRECT.
+    Direct,
+}
+
+/// A file read and written at given positions. A direct one takes aligned memory (see
+/// [`crate::AlignedBuffer`]), positions and lengths alone.
+#[derive(Debug)]
+pub struct BlockFile {
+    file: File,
+    path: PathBuf,
+    caching: Caching,
+}
+
+impl BlockFile {
+    /// Opens `path`.
+    ///
+    /// # Errors
+    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
+    /// reason.
+    pub fn open(path: &Path, access: Access, caching: Caching) -> Result<Self, IoError> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match access {
+            Access::Read => {}
+            Access::Update => {
+                options.write(true);
+            }
+            Access::Create => {
+                options.write(true).create(true).truncate(true);
+            }
+        }
+        if caching == Caching::Direct {
+            options.custom_flags(libc::O_DIRECT);
+        }
+        let file = options.open(path).map_err(|error| {
+            if caching == Caching::Direct && error.raw_os_error() == Some(libc::EINVAL) {
+                IoError::DirectRefused {
+                    path: path.to_path_buf(),
+                }
+            } else {
+                IoError::system("open", path, error)
+            }
+        })?;
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+            caching,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the page cache takes part.
+    pub fn caching(&self) -> Caching {
+        self.caching
+    }
+
+    /// Its length.
+    ///
+    /// # Errors
+    /// When the system cannot tell.
+    pub fn len_bytes(&self) -> Result<u64, IoError> {
+        let metadata = self.file.metadata();
+        Ok(metadata
+            .map_err(|e| IoError::system("look at", &self.path, e))?
+            .len())
+    }
+
+    /// Writes all of `block` at `offset_bytes`.
+    ///
+    /// # Errors
+    /// [`IoError::Unaligned`] for a direct file, else the system's reason.
+    pub fn write_at(&self, offset_bytes: u64, block: &[u8]) -> Result<(), IoError> {
+        self.check(offset_bytes, block.len())?;
+        self.file
+            .write_all_at(block, offset_bytes)
+            .map_err(|e| IoError::system("write to", &self.path, e))
+    }
+
+    /// Fills `block` from `offset_bytes` on; less than its length only at the end of the file.
+    ///
+    /// # Errors
+    /// [`IoError::Unaligned`] for a direct file, else the system's reason.
+    pub fn read_at(&self, offset_bytes: u64, block: &mut [u8]) -> Result<usize, IoError> {
+        self.check(offset_bytes, block.len())?;
+        let mut filled = 0;
+        while filled < block.len() {
+            match self
+                .file
+                .read_at(&mut block[filled..], offset_bytes + filled as u64)
+            {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(IoError::system("read", &self.path, e)),
+            }
+            // A direct read that stops short of a block has met the end, and going on from there
+            // would be unaligned.
+            if self.caching == Caching::Direct && filled % ALIGNMENT_BYTES != 0 {
+                break;
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Cuts or extends the file.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn set_len(&self, len_bytes: u64) -> Result<(), IoError> {
+        self.file
+            .set_len(len_bytes)
+            .map_err(|e| IoError::system("cut", &self.path, e))
+    }
+
+    /// Returns when the content is on stable storage (fdatasync).
+    ///
+    /// # Errors
+    /// The system's reason; what was written before is then of unknown durability.
+    pub fn sync(&self) -> Result<(), IoError> {
+        self.file
+            .sync_data()
+            .map_err(|e| IoError::system("sync", &self.path, e))
+    }
+
+    fn check(&self, offset_bytes: u64, len_bytes: usize) -> Result<(), IoError> {
+        let aligned = offset_bytes.is_multiple_of(ALIGNMENT_BYTES as u64)
+            && len_bytes.is_multiple_of(ALIGNMENT_BYTES);
+        if self.caching == Caching::Cached || aligned {
+            return Ok(());
+        }
+        Err(IoError::Unaligned {
+            path: self.path.clone(),
+            offset_bytes,
+            len_bytes,
+            alignment_bytes: ALIGNMENT_BYTES,
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! Past the page cache: whole blocks from one aligned buffer.
+
+use std::path::Path;
+
+use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
+use crate::block_file::{Access, BlockFile, Caching};
+use crate::error::IoError;
+use crate::{Durability, Sink, Source};
+
+/// Collects bytes into one block and writes it with O_DIRECT when it is full. The tail is padded to
+/// the alignment, and the file cut to its true length, at the end.
+#[derive(Debug)]
+pub struct DirectSink {
+    file: BlockFile,
+    block: AlignedBuffer,
+    filled: usize,
+    flushed_bytes: u64,
+}
+
+impl DirectSink {
+    /// Creates `path`, emptying an old file; `block_bytes` is rounded up to the alignment.
+    ///
+    /// # Errors
+    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
+    /// reason.
+    pub fn create(path: &Path, block_bytes: usize) -> Result<Self, IoError> {
+        let file = BlockFile::open(path, Access::Create, Caching::Direct)?;
+        let block = AlignedBuffer::zeroed(block_bytes.max(1));
+        Ok(Self {
+            file,
+            block,
+            filled: 0,
+            flushed_bytes: 0,
+        })
+    }
+}
+
+impl Sink for DirectSink {
+    fn write(&mut self, mut bytes: &[u8]) -> Result<(), IoError> {
+        while !bytes.is_empty() {
+            let take = bytes.len().min(self.block.len() - self.filled);
+            self.block[self.filled..self.filled + take].copy_from_slice(&bytes[..take]);
+            self.filled += take;
+            bytes = &bytes[take..];
+            if self.filled == self.block.len() {
+                self.file.write_at(self.flushed_bytes, &self.block)?;
+                self.flushed_bytes += self.filled as u64;
+                self.filled = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.flushed_bytes + self.filled as u64
+    }
+
+    fn finish(&mut self, durability: Durability) -> Result<u64, IoError> {
+        let written_bytes = self.written_bytes();
+        if self.filled > 0 {
+            // The tail stays in the buffer: a later write fills the same block again.
+            let padded = self.filled.next_multiple_of(ALIGNMENT_BYTES);
+            self.block[self.filled..padded].fill(0);
+            self.file
+                .write_at(self.flushed_bytes, &self.block[..padded])?;
+            self.file.set_len(written_bytes)?;
+        }
+        if durability == Durability::Stable {
+            self.file.sync()?;
+        }
+        Ok(written_bytes)
+    }
+}
+
+/// Reads whole blocks with O_DIRECT and copies out what was asked for. One block is kept, so short
+/// reads in order do not read it again.
+#[derive(Debug)]
+pub struct DirectSource {
+    file: BlockFile,
+    len_bytes: u64,
+    block: AlignedBuffer,
+    /// Position and valid length of `block`.
+    held: Option<(u64, usize)>,
+}
+
+impl DirectSource {
+    /// Opens `path`; `block_bytes` is rounded up to the alignment.
+    ///
+    /// # Errors
+    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
+    /// reason.
+    pub fn open(path: &Path, block_bytes: usize) -> Result<Self, IoError> {
+        let file = BlockFile::open(path, Access::Read, Caching::Direct)?;
+        let len_bytes = file.len_bytes()?;
+        Ok(Self {
+            file,
+            len_bytes,
+            block: AlignedBuffer::zeroed(block_bytes.max(1)),
+            held: None,
+        })
+    }
+
+    /// Makes the block that holds `offset` current and returns its position and valid length.
+    fn hold(&mut self, offset: u64) -> Result<(u64, usize), IoError> {
+        let start = offset - offset % self.block.len() as u64;
+        if let Some(held) = self.held.filter(|held| held.0 == start) {
+            return Ok(held);
+        }
+        self.held = None;
+        let held = (start, self.file.read_at(start, &mut self.block)?);
+        self.held = Some(held);
+        Ok(held)
+    }
+}
+
+impl Source for DirectSource {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<usize, IoError> {
+        let mut filled = 0;
+        while filled < into.len() && offset + (filled as u64) < self.len_bytes {
+            let at = offset + filled as u64;
+            let (start, valid) = self.hold(at)?;
+            let skip = (at - start) as usize;
+            if skip >= valid {
+                break;
+            }
+            let take = (valid - skip).min(into.len() - filled);
+            into[filled..filled + take].copy_from_slice(&self.block[skip..skip + take]);
+            filled += take;
+        }
+        Ok(filled)
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+}

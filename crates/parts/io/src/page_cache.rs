@@ -1,0 +1,96 @@
+//! Through the page cache: ordinary files.
+
+use std::path::Path;
+
+use crate::block_file::{Access, BlockFile, Caching};
+use crate::error::IoError;
+use crate::{Durability, Sink, Source};
+
+/// Appends to a file through a buffer of its own.
+#[derive(Debug)]
+pub struct FileSink {
+    file: BlockFile,
+    buffer: Vec<u8>,
+    buffer_bytes: usize,
+    flushed_bytes: u64,
+}
+
+impl FileSink {
+    /// Creates `path`, emptying an old file. Writes of `buffer_bytes` and more pass the buffer by.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn create(path: &Path, buffer_bytes: usize) -> Result<Self, IoError> {
+        let file = BlockFile::open(path, Access::Create, Caching::Cached)?;
+        let buffer = Vec::with_capacity(buffer_bytes);
+        Ok(Self {
+            file,
+            buffer,
+            buffer_bytes,
+            flushed_bytes: 0,
+        })
+    }
+
+    fn flush(&mut self) -> Result<(), IoError> {
+        self.file.write_at(self.flushed_bytes, &self.buffer)?;
+        self.flushed_bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+impl Sink for FileSink {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
+        if self.buffer.len() + bytes.len() > self.buffer_bytes {
+            self.flush()?;
+        }
+        if bytes.len() >= self.buffer_bytes {
+            self.file.write_at(self.flushed_bytes, bytes)?;
+            self.flushed_bytes += bytes.len() as u64;
+        } else {
+            self.buffer.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.flushed_bytes + self.buffer.len() as u64
+    }
+
+    fn finish(&mut self, durability: Durability) -> Result<u64, IoError> {
+        self.flush()?;
+        if durability == Durability::Stable {
+            self.file.sync()?;
+        }
+        Ok(self.flushed_bytes)
+    }
+}
+
+/// Reads a file.
+#[derive(Debug)]
+pub struct FileSource {
+    file: BlockFile,
+    len_bytes: u64,
+}
+
+impl FileSource {
+    /// Opens `path`; its length is taken now.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn open(path: &Path) -> Result<Self, IoError> {
+        let file = BlockFile::open(path, Access::Read, Caching::Cached)?;
+        let len_bytes = file.len_bytes()?;
+        Ok(Self { file, len_bytes })
+    }
+}
+
+impl Source for FileSource {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> Result<usize, IoError> {
+        self.file.read_at(offset, into)
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+}

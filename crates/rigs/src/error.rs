@@ -1,0 +1,64 @@
+//! Why a rig could not do what a suite asked for.
+
+use std::path::PathBuf;
+
+/// Why a workload could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RigError {
+    /// The suite names a workload that no rig has.
+    #[error(
+        "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
+         query-prepare, query-top-ten"
+    )]
+    Unknown(String),
+    /// The suite hands a parameter that the workload cannot use.
+    #[error("parameter `{name}`: {reason}")]
+    Param {
+        /// The parameter.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The ingest engine failed.
+    #[error(transparent)]
+    Ingest(#[from] dyno_ingest::Error),
+    /// An archive is not in the table as it should be.
+    #[error("{}: {reason}", path.display())]
+    NotLoaded {
+        /// The archive.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A table's file could not be read back.
+    #[error("{}: {reason}", path.display())]
+    ReadBack {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The SQL engine is not there or failed.
+    #[error("{0}")]
+    Sql(String),
+    /// A file of the scratch directory could not be moved or looked at.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A reply holds what JSON cannot, or is none.
+    #[error("a reply is no JSON: {0}")]
+    Reply(#[from] serde_json::Error),
+}
+
+impl RigError {
+    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> RigError {
+        RigError::Io {
+            path: path.into(),
+            source,
+        }
+    }
+}

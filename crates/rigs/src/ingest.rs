@@ -1,0 +1,153 @@
+//! The ingest engine's workloads: archives made, archives loaded.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use dyno_ingest::generate::{Form, Generator};
+use dyno_ingest::load::{self, Input, LoadReport, Options, Outcome, Progress};
+use dyno_ingest::table::Snapshot;
+use dyno_record::Answer;
+use dyno_suite::protocol::Reply;
+
+use crate::{Params, RigError, table_checksum};
+
+/// Where the table goes in a scratch directory.
+pub(crate) const TABLE: &str = "spots";
+
+/// `ingest-gen`: archives of `rows` rows in `months` months, from `seed`, `gzip` or `plain`.
+pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
+    let form = match params.text("form")? {
+        "gzip" => Form::Gzip,
+        "plain" => Form::Plain,
+        other => return Err(params.wrong("form", format!("`{other}` is neither gzip nor plain"))),
+    };
+    let months = params.count("months")?;
+    let generator = Generator {
+        rows: params.count("rows")?,
+        months: u32::try_from(months).unwrap_or(u32::MAX),
+        seed: params.count("seed")?,
+        form,
+        ..Generator::default()
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let made = generator.write(scratch, workers, &|_| ControlFlow::Continue(()))?;
+    Ok(Reply {
+        answer: Some(Answer {
+            count: made.rows,
+            checksum: "-".to_string(),
+        }),
+        metrics: BTreeMap::from([
+            (
+                "bytes-per-row".to_string(),
+                made.bytes as f64 / made.rows as f64,
+            ),
+            (
+                "compression".to_string(),
+                made.bytes as f64 / made.file_bytes as f64,
+            ),
+        ]),
+        ..Reply::default()
+    })
+}
+
+/// `ingest-parquet`: the archives' rows as Parquet files with the table's columns, one for each
+/// month, which is what a table is made of.
+pub(crate) fn parquet(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
+    let files = params.paths("files")?;
+    let table = scratch.join(TABLE);
+    let report = load_into(&files, params.count("workers")?, &table)?;
+    let snapshot = Snapshot::open(&table)?;
+    for (number, (path, _)) in snapshot.files().enumerate() {
+        let name = scratch.join(format!("spots-{number:03}.parquet"));
+        fs::rename(&path, &name).map_err(|e| RigError::io(&path, e))?;
+    }
+    drop(snapshot);
+    fs::remove_dir_all(&table).map_err(|e| RigError::io(&table, e))?;
+    Ok(Reply {
+        answer: Some(Answer {
+            count: report.rows(),
+            checksum: "-".to_string(),
+        }),
+        ..Reply::default()
+    })
+}
+
+/// `ingest-load`: loads `files` with `workers` into a fresh table. The clock runs from opening the
+/// table to its last commit; the checksum is computed afterwards, by the reader of `parquet`.
+pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
+    // The engine sees by itself what a file is; the peers must be told.
+    params.text("source")?;
+    let files = params.paths("files")?;
+    let workers = params.count("workers")?;
+    let mut inputs_bytes = 0;
+    for file in &files {
+        inputs_bytes += file.metadata().map_err(|e| RigError::io(file, e))?.len();
+    }
+    let table = scratch.join(TABLE);
+    let report = load_into(&files, workers, &table)?;
+    let table_bytes = Snapshot::open(&table)?.manifest().bytes();
+    let sum = table_checksum(&table)?;
+    let rows = report.rows() as f64;
+    let (stage, stage_s) = report.stages().longest();
+    let per_second = |amount: f64| amount / report.seconds;
+    Ok(Reply {
+        answer: Some(Answer {
+            count: sum.rows,
+            checksum: sum.checksum,
+        }),
+        metrics: BTreeMap::from([
+            ("throughput".to_string(), per_second(rows)),
+            ("time".to_string(), report.seconds),
+            ("io-rate".to_string(), per_second(inputs_bytes as f64)),
+            ("table-bytes".to_string(), table_bytes as f64),
+        ]),
+        facts: BTreeMap::from([
+            ("bottleneck".to_string(), stage.to_string()),
+            ("detail".to_string(), detail(&report, stage_s)),
+        ]),
+        ..Reply::default()
+    })
+}
+
+/// Loads every file or fails: a suite's archives are good.
+pub(crate) fn load_into(
+    files: &[PathBuf],
+    workers: u64,
+    table: &Path,
+) -> Result<LoadReport, RigError> {
+    let options = Options {
+        workers: usize::try_from(workers).unwrap_or(usize::MAX),
+        ..Options::default()
+    };
+    let inputs = files.iter().cloned().map(Input::File).collect();
+    let report = load::load(inputs, table, &options, &Progress::default())?;
+    for archive in &report.archives {
+        let reason = match &archive.outcome {
+            Outcome::Loaded { bad_rows: 0, .. } => continue,
+            Outcome::Loaded { bad_rows, .. } => format!("{bad_rows} rows are bad"),
+            Outcome::AlreadyThere { .. } => "the table had it already".to_string(),
+            Outcome::Failed(error) => error.to_string(),
+        };
+        return Err(RigError::NotLoaded {
+            path: archive.path.clone(),
+            reason,
+        });
+    }
+    Ok(report)
+}
+
+/// Busy seconds of the stages, for people.
+fn detail(report: &LoadReport, longest_s: f64) -> String {
+    let stages = report.stages();
+    format!(
+        "busy seconds: inflate {:.2}, parse {:.2}, encode {:.2}, write {:.2}; the longest is {:.0}% of {:.2} s",
+        stages.inflate,
+        stages.parse,
+        stages.encode,
+        stages.write,
+        100.0 * longest_s / report.seconds,
+        report.seconds,
+    )
+}

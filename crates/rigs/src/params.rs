@@ -1,0 +1,120 @@
+//! A case's parameters, read with their types.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::RigError;
+
+/// The parameters of a request. Every one must be taken, so that a suite with a misspelt name is
+/// told instead of measured with a default.
+#[derive(Debug)]
+pub struct Params<'a> {
+    values: &'a BTreeMap<String, Value>,
+    taken: Vec<&'static str>,
+}
+
+impl<'a> Params<'a> {
+    /// Around what the request holds.
+    pub fn new(values: &'a BTreeMap<String, Value>) -> Params<'a> {
+        Params {
+            values,
+            taken: Vec::new(),
+        }
+    }
+
+    /// A count that must be there.
+    ///
+    /// # Errors
+    /// When it is missing or no count.
+    pub fn count(&mut self, name: &'static str) -> Result<u64, RigError> {
+        self.take(name)?
+            .as_u64()
+            .ok_or_else(|| wrong(name, "is no count"))
+    }
+
+    /// A text that must be there.
+    ///
+    /// # Errors
+    /// When it is missing or no text.
+    pub fn text(&mut self, name: &'static str) -> Result<&'a str, RigError> {
+        self.take(name)?
+            .as_str()
+            .ok_or_else(|| wrong(name, "is no text"))
+    }
+
+    /// A list of paths that must be there.
+    ///
+    /// # Errors
+    /// When it is missing or no list of texts.
+    pub fn paths(&mut self, name: &'static str) -> Result<Vec<PathBuf>, RigError> {
+        let list = self.take(name)?.as_array();
+        list.and_then(|items| {
+            items
+                .iter()
+                .map(|item| item.as_str().map(PathBuf::from))
+                .collect()
+        })
+        .ok_or_else(|| wrong(name, "is no list of paths"))
+    }
+
+    /// An error about a parameter whose value makes no sense.
+    pub fn wrong(&self, name: &str, reason: String) -> RigError {
+        wrong(name, &reason)
+    }
+
+    /// Checks that nothing is left over.
+    ///
+    /// # Errors
+    /// Naming the first parameter that the workload does not know.
+    pub fn finish(self) -> Result<(), RigError> {
+        match self
+            .values
+            .keys()
+            .find(|key| !self.taken.contains(&key.as_str()))
+        {
+            None => Ok(()),
+            Some(name) => Err(wrong(
+                name,
+                &format!("is not known; there are: {}", self.taken.join(", ")),
+            )),
+        }
+    }
+
+    fn take(&mut self, name: &'static str) -> Result<&'a Value, RigError> {
+        self.taken.push(name);
+        self.values
+            .get(name)
+            .ok_or_else(|| wrong(name, "is missing"))
+    }
+}
+
+fn wrong(name: &str, reason: &str) -> RigError {
+    RigError::Param {
+        name: name.to_string(),
+        reason: reason.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_typed_and_none_is_left_over() {
+        let values: BTreeMap<String, Value> = [
+            ("rows".to_string(), Value::from(5)),
+            ("files".to_string(), serde_json::json!(["a", "b"])),
+            ("sorce".to_string(), Value::from("gz")),
+        ]
+        .into();
+        let mut params = Params::new(&values);
+        assert_eq!(params.count("rows").expect("there"), 5);
+        assert_eq!(params.paths("files").expect("there").len(), 2);
+        let e = params.text("source").expect_err("misspelt").to_string();
+        assert_eq!(e, "parameter `source`: is missing");
+        let e = params.finish().expect_err("left over").to_string();
+        assert!(e.starts_with("parameter `sorce`: is not known"), "{e}");
+    }
+}

@@ -1,0 +1,206 @@
+//! The order-independent checksum of a spots table (FORMAT.md), read by a Parquet reader that is
+//! not ours, so that a load is checked by something that shares no code with it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+
+use dyno_ingest::contract::COLUMNS;
+use dyno_ingest::table::Snapshot;
+use md5::{Digest, Md5};
+use parquet::basic::{LogicalType, TimeUnit};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+
+use crate::RigError;
+
+/// Values read in one call.
+const BATCH: usize = 8192;
+
+/// What a table adds up to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSum {
+    /// Rows.
+    pub rows: u64,
+    /// One sum for each column of the contract, in hex, joined by hyphens.
+    pub checksum: String,
+}
+
+/// Reads every row of the newest committed state of a table.
+///
+/// # Errors
+/// When a file cannot be read or lacks a column.
+pub fn table_checksum(table: &Path) -> Result<TableSum, RigError> {
+    let snapshot = Snapshot::open(table)?;
+    let mut sums = Sums::default();
+    for (path, _) in snapshot.files() {
+        sums.add_file(&path).map_err(|e| RigError::ReadBack {
+            path: path.clone(),
+            reason: e.to_string(),
+        })?;
+    }
+    let parts: Vec<String> = sums
+        .columns
+        .iter()
+        .map(|sum| format!("{sum:016x}"))
+        .collect();
+    Ok(TableSum {
+        rows: sums.rows,
+        checksum: parts.join("-"),
+    })
+}
+
+#[derive(Default)]
+struct Sums {
+    rows: u64,
+    columns: [u64; COLUMNS.len()],
+}
+
+impl Sums {
+    fn add_file(&mut self, path: &Path) -> Result<(), ParquetError> {
+        let reader = SerializedFileReader::new(File::open(path)?)?;
+        for index in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(index)?;
+            let weights = weights(group.as_ref())?;
+            self.rows += weights.len() as u64;
+            for (column, name) in COLUMNS.iter().enumerate() {
+                let sum = column_sum(group.as_ref(), name, &weights)?;
+                self.columns[column] = self.columns[column].wrapping_add(sum);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// 1 + id mod 65521, for each row.
+fn weights(group: &dyn RowGroupReader) -> Result<Vec<u64>, ParquetError> {
+    let mut weights = Vec::with_capacity(group.metadata().num_rows().max(0) as usize);
+    let reader = group.get_column_reader(position(group, "id")?)?;
+    each::<Int64Type>(get_typed_column_reader(reader), |ids| {
+        weights.extend(ids.iter().map(|&id| 1 + id as u64 % 65_521));
+    })?;
+    Ok(weights)
+}
+
+fn position(group: &dyn RowGroupReader, name: &str) -> Result<usize, ParquetError> {
+    let schema = group.metadata().schema_descr();
+    (0..schema.num_columns())
+        .find(|&i| schema.column(i).name() == name)
+        .ok_or_else(|| ParquetError::General(format!("there is no column {name}")))
+}
+
+/// Sum of value times weight over the rows of a group, modulo 2^64.
+fn column_sum(
+    group: &dyn RowGroupReader,
+    name: &str,
+    weights: &[u64],
+) -> Result<u64, ParquetError> {
+    let column = position(group, name)?;
+    let kind = group.metadata().schema_descr().column(column);
+    let per_second = match kind.logical_type_ref() {
+        Some(LogicalType::Timestamp(stamp)) => match stamp.unit {
+            TimeUnit::MILLIS => 1_000,
+            TimeUnit::MICROS => 1_000_000,
+            TimeUnit::NANOS => 1_000_000_000,
+        },
+        _ => 1,
+    };
+    let signed = match kind.logical_type_ref() {
+        Some(LogicalType::Integer(integer)) => integer.is_signed,
+        _ => true,
+    };
+    let mut sum = 0u64;
+    let mut rest = weights.iter();
+    let mut add = |value: u64| {
+        if let Some(weight) = rest.next() {
+            sum = sum.wrapping_add(value.wrapping_mul(*weight));
+        }
+    };
+    match group.get_column_reader(column)? {
+        ColumnReader::Int32ColumnReader(reader) => each::<Int32Type>(reader, |values| {
+            for &value in values {
+                add(if signed {
+                    value as u64
+                } else {
+                    u64::from(value as u32)
+                });
+            }
+        })?,
+        ColumnReader::Int64ColumnReader(reader) => each::<Int64Type>(reader, |values| {
+            for &value in values {
+                add(if per_second == 1 {
+                    value
+                } else {
+                    value.div_euclid(per_second)
+                } as u64);
+            }
+        })?,
+        ColumnReader::ByteArrayColumnReader(reader) => {
+            let mut known = Known::default();
+            each::<ByteArrayType>(reader, |values| {
+                for value in values {
+                    add(known.value(value));
+                }
+            })?;
+        }
+        _ => {
+            return Err(ParquetError::General(format!(
+                "column {name} has a strange type"
+            )));
+        }
+    }
+    Ok(sum)
+}
+
+/// Values of strings seen, found by where they lie: all rows with one dictionary code share the
+/// bytes of the dictionary page. The map keeps them, so that the place is not given away.
+#[derive(Default)]
+struct Known(HashMap<(usize, usize), (u64, ByteArray)>);
+
+impl Known {
+    fn value(&mut self, text: &ByteArray) -> u64 {
+        let bytes = text.data();
+        let place = (bytes.as_ptr() as usize, bytes.len());
+        self.0
+            .entry(place)
+            .or_insert_with(|| (string_value(bytes), text.clone()))
+            .0
+    }
+}
+
+/// The first eight hex digits of the MD5, as a number.
+fn string_value(bytes: &[u8]) -> u64 {
+    let digest = Md5::digest(bytes);
+    u64::from(u32::from_be_bytes([
+        digest[0], digest[1], digest[2], digest[3],
+    ]))
+}
+
+/// Lower-case hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn each<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    mut take: impl FnMut(&[T::T]),
+) -> Result<(), ParquetError> {
+    let (mut values, mut definitions) = (Vec::new(), Vec::new());
+    loop {
+        values.clear();
+        definitions.clear();
+        let (rows, read, _) =
+            reader.read_records(BATCH, Some(&mut definitions), None, &mut values)?;
+        if rows == 0 {
+            return Ok(());
+        }
+        if read != rows {
+            return Err(ParquetError::General(
+                "it holds NULL, which the contract forbids".into(),
+            ));
+        }
+        take(&values);
+    }
+}

@@ -1,0 +1,92 @@
+"""The spots table as every system must make it, and its checksum. FORMAT.md defines both."""
+
+import hashlib
+
+# Fields of a row of a WSPR archive, in order.
+FIELDS = [
+    "id", "timestamp", "reporter", "reporter_grid", "snr", "frequency", "callsign", "grid",
+    "power", "drift", "distance", "azimuth", "band", "version", "code",
+]
+
+# Columns of the table, in order.
+COLUMNS = [
+    "id", "timestamp", "reporter", "reporter_grid", "snr", "frequency", "callsign", "grid",
+    "power", "drift", "distance", "azimuth", "band", "mode", "version", "code", "column_count",
+]
+
+STRINGS = ["reporter", "reporter_grid", "callsign", "grid", "mode", "version"]
+
+# Lowest and highest Hz, code. No two overlap, so the order is free: the busiest bands stand
+# first, which is cheapest for an engine that tries one after the other.
+BANDS = [
+    (14_000_000, 14_350_000, 107), (7_000_000, 7_300_000, 105), (10_100_000, 10_150_000, 106),
+    (3_500_000, 4_000_000, 103), (28_000_000, 29_700_000, 111), (21_000_000, 21_450_000, 109),
+    (18_068_000, 18_168_000, 108), (24_890_000, 24_990_000, 110), (5_060_000, 5_450_000, 104),
+    (1_800_000, 2_000_000, 102), (472_000, 479_000, 101), (135_700, 137_800, 100),
+    (50_000_000, 54_000_000, 200), (70_000_000, 71_000_000, 201),
+    (144_000_000, 148_000_000, 202), (219_000_000, 225_000_000, 203),
+    (420_000_000, 450_000_000, 300), (902_000_000, 928_000_000, 301),
+    (1_240_000_000, 1_300_000_000, 302), (2_300_000_000, 2_450_000_000, 303),
+    (3_300_000_000, 3_500_000_000, 400), (5_650_000_000, 5_925_000_000, 401),
+    (10_000_000_000, 10_500_000_000, 402),
+]
+
+TOP_TEN = """
+SELECT callsign, avg(snr) AS avg_snr, count(*) AS count
+FROM spots GROUP BY callsign ORDER BY count DESC, callsign LIMIT 10
+"""
+
+
+def band_case(hz):
+    """The band code of an SQL expression in Hz."""
+    tries = " ".join(f"WHEN {hz} BETWEEN {low} AND {high} THEN {code}" for low, high, code in BANDS)
+    return f"CASE {tries} ELSE 0 END"
+
+
+def checksum(sums, weights):
+    """Joins the 17 sums. `sums` maps each number column to its sum of value * weight; `weights`
+    maps each string column to (string, sum of weights) pairs, one for each distinct string, which
+    gives the same sum as going through the rows."""
+    parts = []
+    for column in COLUMNS:
+        if column in weights:
+            total = sum(string_value(text) * weight for text, weight in weights[column])
+        else:
+            total = sums[column]
+        parts.append(f"{int(total) % 2**64:016x}")
+    return "-".join(parts)
+
+
+def string_value(text):
+    data = text if isinstance(text, bytes) else text.encode()
+    return int(hashlib.md5(data).hexdigest()[:8], 16)
+
+
+def rows_checksum(rows):
+    """MD5 of the ten rows (callsign, average, count) of the query."""
+    text = ";".join(f"{call}|{count}|{average:.6f}" for call, average, count in rows)
+    return hashlib.md5(text.encode()).hexdigest()
+
+
+def load_reply(count, sums, watch, threads, inputs_bytes, table_bytes):
+    """The reply of `ingest-load`, the same for every peer."""
+    return {
+        "answer": {"count": count, "checksum": sums},
+        "metrics": {
+            "throughput": count / watch.wall_s,
+            "time": watch.wall_s,
+            "io-rate": inputs_bytes / watch.wall_s,
+            "table-bytes": table_bytes,
+        },
+        "facts": {"bottleneck": watch.bottleneck(threads)},
+    }
+
+
+def query_reply(count, rows, times_s):
+    """The reply of `query-top-ten`: each repetition is a window, their median the figure."""
+    median_s = sorted(times_s)[len(times_s) // 2]
+    return {
+        "answer": {"count": count, "checksum": rows_checksum(rows)},
+        "metrics": {"throughput": count / median_s, "time": median_s},
+        "windows": [count / seconds for seconds in times_s],
+    }

@@ -1,0 +1,167 @@
+//! Which crate may see which. DESIGN of the layers: dyno -> rigs -> {engines, workloads, lab}; engines ->
+//! parts; the lab never sees an engine, nor (but for `machine`) a part; no engine sees another.
+
+use std::collections::BTreeMap;
+
+use super::Finding;
+use super::tree::{File, Tree};
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let manifests: Vec<&File> = tree
+        .files
+        .iter()
+        .filter(|f| f.name() == "Cargo.toml")
+        .collect();
+    let mut folders = BTreeMap::new();
+    for manifest in &manifests {
+        if let Some(name) = package_name(&manifest.text) {
+            folders.insert(name.to_owned(), folder(&manifest.path).to_owned());
+        }
+    }
+    let mut findings = Vec::new();
+    for manifest in manifests {
+        let from = folder(&manifest.path);
+        if let Some(name) = package_name(&manifest.text)
+            && let Some(expected) = expected_name(from)
+            && name != expected
+        {
+            findings.push(Finding::breach(
+                &manifest.path,
+                0,
+                format!("package {name}: call it {expected}"),
+            ));
+        }
+        for (line, name) in dependencies(&manifest.text) {
+            if let Some(to) = folders.get(name)
+                && !allowed(from, to)
+            {
+                let text =
+                    format!("{from} may not depend on {to} (see the arrows in ARCHITECTURE.md)");
+                findings.push(Finding::breach(&manifest.path, line, text));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether the crate in folder `from` may name the one in folder `to`.
+fn allowed(from: &str, to: &str) -> bool {
+    let under = |group: &str| to.starts_with(group);
+    let parts = || under("crates/parts/");
+    let lab = |names: &[&str]| {
+        to.strip_prefix("crates/lab/")
+            .is_some_and(|name| names.contains(&name))
+    };
+    let job = || under("crates/engines/") || under("crates/workloads/");
+    match from {
+        "crates/dyno" => to == "crates/rigs" || job() || under("crates/lab/"),
+        "crates/dyno-sql" => under("crates/engines/") || parts(),
+        "crates/rigs" => job() || under("crates/lab/"),
+        "crates/lab/measure" => lab(&["stats"]),
+        "crates/lab/machine" => lab(&["record"]) || parts(),
+        "crates/lab/suite" => lab(&["record", "machine", "stats", "measure"]),
+        "crates/lab/report" => lab(&["record", "stats"]),
+        "fuzz" => under("crates/engines/") || parts(),
+        _ if from.starts_with("crates/engines/") => parts() || same_engine(from, to),
+        _ if from.starts_with("crates/workloads/") => to == "crates/engines/txn/api",
+        _ if from.starts_with("crates/parts/") => parts(),
+        _ => false,
+    }
+}
+
+/// Crates of one engine, as `engines/txn/core` and `engines/txn/api`, may see each other.
+fn same_engine(from: &str, to: &str) -> bool {
+    let engine = |path: &str| path.split('/').take(3).collect::<Vec<_>>().join("/");
+    from.split('/').count() > 3 && engine(from) == engine(to)
+}
+
+/// `dyno-<folder>`, for the crates that live in a group.
+fn expected_name(folder: &str) -> Option<String> {
+    match folder.split('/').collect::<Vec<_>>()[..] {
+        ["crates", "lab" | "engines" | "parts" | "workloads", name] => Some(format!("dyno-{name}")),
+        ["crates", "engines", engine, name] => Some(format!("dyno-{engine}-{name}")),
+        _ => None,
+    }
+}
+
+fn folder(manifest: &str) -> &str {
+    manifest.strip_suffix("/Cargo.toml").unwrap_or("")
+}
+
+fn package_name(text: &str) -> Option<&str> {
+    let package = &text[text.find("[package]")?..];
+    let line = package.lines().find(|line| line.starts_with("name"))?;
+    line.split('"').nth(1)
+}
+
+/// (line, package) of every dependency table, those of tests and of targets included. The workspace's
+/// own table names crates without using them.
+fn dependencies(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut in_table = false;
+    for (at, line) in text.lines().enumerate() {
+        if let Some(header) = line.trim().strip_prefix('[') {
+            let header = header.trim_end_matches(']');
+            in_table = header.ends_with("dependencies") && !header.starts_with("workspace");
+            if let Some((table, name)) = header.rsplit_once('.')
+                && table.ends_with("dependencies")
+                && !table.starts_with("workspace")
+            {
+                found.push((at + 1, name));
+            }
+        } else if in_table {
+            let name = line.split(['.', '=', ' ']).next().unwrap_or("");
+            if !name.is_empty() && !name.starts_with('#') {
+                found.push((at + 1, name));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(name: &str, table: &str) -> String {
+        format!("[package]\nname = \"{name}\"\n{table}\n")
+    }
+
+    #[test]
+    fn a_forbidden_arrow_is_named_with_its_line() {
+        let engine = manifest(
+            "dyno-ingest",
+            "[dev-dependencies]\nserde = \"1\"\ndyno-record.workspace = true",
+        );
+        let record = manifest("dyno-record", "");
+        let tree = Tree::of(&[
+            ("crates/engines/ingest/Cargo.toml", &engine),
+            ("crates/lab/record/Cargo.toml", &record),
+        ]);
+        let findings = check(&tree);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(
+            (&*findings[0].path, findings[0].line),
+            ("crates/engines/ingest/Cargo.toml", 5)
+        );
+    }
+
+    #[test]
+    fn layers() {
+        assert!(allowed("crates/dyno", "crates/rigs"));
+        assert!(allowed("crates/lab/machine", "crates/parts/io"));
+        assert!(!allowed("crates/lab/suite", "crates/parts/io"));
+        assert!(!allowed("crates/lab/stats", "crates/lab/record"));
+        assert!(!allowed("crates/engines/ingest", "crates/engines/pages"));
+        assert!(allowed("crates/engines/txn/core", "crates/engines/txn/api"));
+        assert!(!allowed("crates/parts/io", "crates/engines/ingest"));
+        assert!(!allowed("crates/rigs", "crates/dyno"));
+    }
+
+    #[test]
+    fn package_names_follow_folders() {
+        let odd = manifest("dyno-io-parts", "");
+        let findings = check(&Tree::of(&[("crates/parts/io/Cargo.toml", &odd)]));
+        assert_eq!(findings[0].text, "package dyno-io-parts: call it dyno-io");
+    }
+}

@@ -1,0 +1,80 @@
+//! Documents that point at files which are not there.
+
+use super::Finding;
+use super::tree::Tree;
+
+/// A path in backquotes is checked when it begins with one of these.
+const FOLDERS: [&str; 8] = [
+    "crates/", "scripts/", "suites/", "peers/", "fuzz/", "xtask/", "docs/", ".ci/",
+];
+
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files.iter().filter(|file| file.path.ends_with(".md")) {
+        let folder = file
+            .path
+            .rsplit_once('/')
+            .map_or(String::new(), |(f, _)| format!("{f}/"));
+        let mut in_block = false;
+        for (at, line) in file.text.lines().enumerate() {
+            if line.trim_start().starts_with("```") {
+                in_block = !in_block;
+                continue;
+            }
+            if in_block {
+                continue;
+            }
+            for target in links(line).chain(quoted(line)) {
+                if !tree.has(&target) && !tree.has(&format!("{folder}{target}")) {
+                    let text = format!("mentions {target}, which does not exist");
+                    findings.push(Finding::breach(&file.path, at + 1, text));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Relative targets of `[text](target)`.
+fn links(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.split("](").skip(1).filter_map(|rest| {
+        let target = rest.split([')', ' ', '#']).next()?;
+        let outside = target.contains("://") || target.starts_with("mailto:");
+        (!outside && !target.is_empty()).then(|| target.trim_start_matches("./").to_owned())
+    })
+}
+
+/// Paths in backquotes: those below a folder of the tree, and documents in capitals.
+fn quoted(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.split('`').skip(1).step_by(2).filter_map(|word| {
+        let path = word.split([':', '#']).next()?;
+        if path.contains(['*', '{', '<', '$', ' ', '|']) {
+            return None;
+        }
+        let document = path
+            .strip_suffix(".md")
+            .is_some_and(|stem| !stem.is_empty() && stem.chars().all(|c| c.is_ascii_uppercase()));
+        let in_tree = FOLDERS.iter().any(|folder| path.starts_with(folder));
+        (document || in_tree).then(|| path.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_targets_are_named() {
+        let text = "See `crates/a/src/lib.rs:3`, `GONE.md`, [x](docs/x.md), [y](https://a.b/c), \
+                    `crates/*/x` and\n```\n`crates/none`\n```\n";
+        let tree = Tree::of(&[("README.md", text), ("crates/a/src/lib.rs", "")]);
+        let found: Vec<_> = check(&tree).into_iter().map(|f| f.text).collect();
+        assert_eq!(
+            found,
+            [
+                "mentions docs/x.md, which does not exist",
+                "mentions GONE.md, which does not exist"
+            ]
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! The rules of the tree, one file a rule. CONTRIBUTING.md says what each is for.
+
+mod arrows;
+mod code;
+mod docs;
+mod length;
+mod markers;
+mod modules;
+mod names;
+mod paths;
+mod tree;
+mod unsafety;
+
+use std::fmt;
+
+use tree::Tree;
+
+/// One thing that a rule found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Relative to the workspace.
+    pub path: String,
+    /// From 1; 0 when the whole file is meant.
+    pub line: usize,
+    /// What is wrong and what to do.
+    pub text: String,
+    /// Whether it fails the build; a warning otherwise.
+    pub breach: bool,
+}
+
+impl Finding {
+    fn breach(path: &str, line: usize, text: impl Into<String>) -> Finding {
+        Finding {
+            path: path.to_owned(),
+            line,
+            text: text.into(),
+            breach: true,
+        }
+    }
+
+    fn warning(path: &str, line: usize, text: impl Into<String>) -> Finding {
+        Finding {
+            path: path.to_owned(),
+            line,
+            text: text.into(),
+            breach: false,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weight = if self.breach { "" } else { "warning: " };
+        match self.line {
+            0 => write!(f, "{}: {weight}{}", self.path, self.text),
+            line => write!(f, "{}:{line}: {weight}{}", self.path, self.text),
+        }
+    }
+}
+
+/// Runs every rule over the workspace that holds the current folder. The error says what could not
+/// be read.
+pub fn check_workspace() -> Result<Vec<Finding>, String> {
+    Ok(check(&Tree::read()?))
+}
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let rules: [fn(&Tree) -> Vec<Finding>; 8] = [
+        arrows::check,
+        length::check,
+        names::check,
+        modules::check,
+        markers::check,
+        unsafety::check,
+        paths::check,
+        docs::check,
+    ];
+    let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
+    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_tree_is_tidy() {
+        let findings = super::check_workspace().unwrap();
+        let breaches: Vec<String> = findings
+            .iter()
+            .filter(|f| f.breach)
+            .map(ToString::to_string)
+            .collect();
+        assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+    }
+}
