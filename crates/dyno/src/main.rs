@@ -51,6 +51,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Peers(args) => cmd::peers::run(&args, &stop),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),
+        Command::Ingest(args) => cmd::ingest::run(&args, &stop),
         Command::Rig => cmd::rig::run(),
     }
 }
