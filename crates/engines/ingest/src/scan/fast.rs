@@ -2,6 +2,9 @@
 //!
 //! A column at a time keeps the loops short and free of unpredictable branches. What a loop does
 //! not recognise it marks as failed and leaves to [`super::careful`].
+//!
+//! This module uses `unsafe` to call the same loops, compiled for newer processors, after the
+//! processor was asked.
 
 use super::columns::Columns;
 use super::dictionary::{Strings, key};

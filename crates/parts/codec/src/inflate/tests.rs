@@ -114,7 +114,7 @@ fn a_cut_stream_is_an_error_wherever_it_is_cut() {
 fn a_match_before_the_beginning_is_refused() {
     // Fixed block: a match of 3 at distance 1 as the first symbol. Bits, lowest first:
     // 1 (last), 01 (fixed), 0000001 (length 3), 00000 (distance 1), 0000000 (end).
-    let raw = [0x03 | 0x00, 0x02, 0x00, 0x00];
+    let raw = [0x03, 0x02, 0x00, 0x00];
     let mut stream = DeflateStream::new(&raw[..], Engine::Native);
     let mut out = vec![7u8; 4096];
     let error = stream.inflate_into(&mut out, 64).unwrap_err();
