@@ -2,7 +2,7 @@
 
 use dyno_formats::parquet_write::{Bounds, Column, Dictionary, Field, Logical};
 
-use crate::contract::{FIELDS, MODE, band_of};
+use crate::contract::{COLUMNS, FIELDS, MODE, band_of};
 use crate::scan::{Columns, Strings};
 
 /// The fields of the table's Parquet files, in the order of the contract.
@@ -51,122 +51,108 @@ pub(super) struct Encoder {
 impl Encoder {
     /// Encodes the rows of `rows` as the next row group.
     pub(super) fn encode(&mut self, rows: &Columns) -> &[Column] {
-        self.columns.resize_with(fields().len(), Column::default);
-        let Encoder {
-            columns,
-            wide,
-            codes,
-            small,
-        } = self;
-        let [
-            id,
-            timestamp,
-            reporter,
-            reporter_grid,
-            snr,
-            frequency,
-            callsign,
-            grid,
-            power,
-            drift,
-            distance,
-            azimuth,
-            band,
-            mode,
-            version,
-            code,
-            column_count,
-        ] = columns.as_mut_slice()
-        else {
-            unreachable!("the contract has 17 columns");
-        };
-        let dictionaries = &rows.dictionaries;
+        self.columns.resize_with(COLUMNS.len(), Column::default);
+        self.ids_and_times(rows);
+        self.texts(rows);
+        self.small_integers(rows);
+        self.frequency_and_band(rows);
+        self.constants(rows.len());
+        &self.columns
+    }
 
+    fn ids_and_times(&mut self, rows: &Columns) {
+        let wide = &mut self.wide;
         wide.clear();
         wide.extend(rows.id.iter().map(|&id| id as i64));
-        id.delta(wide, wide_bounds(rows.id.iter().copied()));
+        self.columns[at("id")].delta(wide, wide_bounds(rows.id.iter().copied()));
         wide.clear();
         wide.extend(
             rows.timestamp
                 .iter()
                 .map(|&seconds| i64::from(seconds) * 1000),
         );
-        timestamp.delta(
-            wide,
-            wide_bounds(rows.timestamp.iter().map(|&s| u64::from(s) * 1000)),
-        );
+        let millis = rows.timestamp.iter().map(|&s| u64::from(s) * 1000);
+        self.columns[at("timestamp")].delta(wide, wide_bounds(millis));
+    }
 
-        strings(reporter, &dictionaries.reporter, &rows.reporter);
-        strings(
-            reporter_grid,
-            &dictionaries.reporter_grid,
-            &rows.reporter_grid,
-        );
-        strings(callsign, &dictionaries.callsign, &rows.callsign);
-        strings(grid, &dictionaries.grid, &rows.grid);
-        strings(version, &dictionaries.version, &rows.version);
+    fn texts(&mut self, rows: &Columns) {
+        let known = &rows.dictionaries;
+        for (name, dictionary, codes) in [
+            ("reporter", &known.reporter, &rows.reporter),
+            ("reporter_grid", &known.reporter_grid, &rows.reporter_grid),
+            ("callsign", &known.callsign, &rows.callsign),
+            ("grid", &known.grid, &rows.grid),
+            ("version", &known.version, &rows.version),
+        ] {
+            strings(&mut self.columns[at(name)], dictionary, codes);
+        }
+    }
 
-        small.encode(snr, rows.snr.iter().map(|&v| i32::from(v)));
-        small.encode(power, rows.power.iter().map(|&v| i32::from(v)));
-        small.encode(drift, rows.drift.iter().map(|&v| i32::from(v)));
-        small.encode(distance, rows.distance.iter().map(|&v| v as i32));
-        small.encode(azimuth, rows.azimuth.iter().map(|&v| i32::from(v)));
-        small.encode(code, rows.code.iter().map(|&v| i32::from(v)));
+    fn small_integers(&mut self, rows: &Columns) {
+        let Encoder { columns, small, .. } = self;
+        for (name, values) in [
+            ("snr", &rows.snr),
+            ("power", &rows.power),
+            ("drift", &rows.drift),
+        ] {
+            let values = values.iter().map(|&v| i32::from(v));
+            small.encode(&mut columns[at(name)], values, Sign::Signed);
+        }
+        let distance = rows.distance.iter().map(|&v| v as i32);
+        small.encode(&mut columns[at("distance")], distance, Sign::Unsigned);
+        let azimuth = rows.azimuth.iter().map(|&v| i32::from(v));
+        small.encode(&mut columns[at("azimuth")], azimuth, Sign::Unsigned);
+        let code = rows.code.iter().map(|&v| i32::from(v));
+        small.encode(&mut columns[at("code")], code, Sign::Unsigned);
+    }
 
-        let hertz = dictionaries.frequency.values();
+    fn frequency_and_band(&mut self, rows: &Columns) {
+        let hertz = rows.dictionaries.frequency.values();
         let plain: Vec<u8> = hertz.iter().flat_map(|hz| hz.to_le_bytes()).collect();
         let bounds = wide_bounds(hertz.iter().copied()).map(|bounds| Bounds {
             exact: false,
             ..bounds
         });
-        frequency.dictionary(
-            Dictionary {
-                plain: &plain,
-                values: hertz.len(),
-            },
-            &rows.frequency,
-            bounds,
-        );
+        let dictionary = Dictionary {
+            plain: &plain,
+            values: hertz.len(),
+        };
+        self.columns[at("frequency")].dictionary(dictionary, &rows.frequency, bounds);
         // The band follows from the frequency, so each distinct frequency is looked up once.
         let bands: Vec<i32> = hertz.iter().map(|&hz| band_of(hz)).collect();
-        small.encode(
-            band,
-            rows.frequency.iter().map(|&code| bands[code as usize]),
-        );
-
-        codes.clear();
-        codes.resize(rows.len(), 0);
-        let mut only = (MODE.len() as u32).to_le_bytes().to_vec();
-        only.extend_from_slice(MODE.as_bytes());
-        let bounds = Bounds {
-            min: MODE.into(),
-            max: MODE.into(),
-            exact: true,
-        };
-        mode.dictionary(
-            Dictionary {
-                plain: &only,
-                values: 1,
-            },
-            codes,
-            Some(bounds),
-        );
-        let only = (FIELDS as i32).to_le_bytes();
-        let bounds = Bounds {
-            min: only.to_vec(),
-            max: only.to_vec(),
-            exact: true,
-        };
-        column_count.dictionary(
-            Dictionary {
-                plain: &only,
-                values: 1,
-            },
-            codes,
-            Some(bounds),
-        );
-        columns
+        let of_rows = rows.frequency.iter().map(|&code| bands[code as usize]);
+        let band = &mut self.columns[at("band")];
+        self.small.encode(band, of_rows, Sign::Signed);
     }
+
+    /// The columns that have one value in all rows.
+    fn constants(&mut self, rows: usize) {
+        self.codes.clear();
+        self.codes.resize(rows, 0);
+        let fields = (FIELDS as i32).to_le_bytes();
+        let mut mode = (MODE.len() as u32).to_le_bytes().to_vec();
+        mode.extend_from_slice(MODE.as_bytes());
+        for (name, plain, value) in [
+            ("mode", &mode[..], MODE.as_bytes()),
+            ("column_count", &fields[..], &fields[..]),
+        ] {
+            let bounds = Bounds {
+                min: value.to_vec(),
+                max: value.to_vec(),
+                exact: true,
+            };
+            let dictionary = Dictionary { plain, values: 1 };
+            self.columns[at(name)].dictionary(dictionary, &self.codes, Some(bounds));
+        }
+    }
+}
+
+/// Where the contract has the column `name`.
+fn at(name: &str) -> usize {
+    COLUMNS
+        .iter()
+        .position(|column| *column == name)
+        .expect("only names of the contract are asked for")
 }
 
 fn wide_bounds(values: impl Iterator<Item = u64>) -> Option<Bounds> {
@@ -199,6 +185,13 @@ fn strings(column: &mut Column, strings: &Strings, codes: &[u32]) {
     column.dictionary(dictionary, codes, (!strings.is_empty()).then_some(bounds));
 }
 
+/// How a reader orders the values of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Signed,
+    Unsigned,
+}
+
 /// Integers of a small range: codes by a look-up table, in the order of the values.
 #[derive(Default)]
 struct SmallIntegers {
@@ -211,7 +204,12 @@ impl SmallIntegers {
     /// Beyond this range the values are stored as they are.
     const RANGE: i64 = 1 << 16;
 
-    fn encode(&mut self, column: &mut Column, values: impl Iterator<Item = i32> + Clone) {
+    fn encode(
+        &mut self,
+        column: &mut Column,
+        values: impl Iterator<Item = i32> + Clone,
+        sign: Sign,
+    ) {
         const ABSENT: u32 = 0;
         const PRESENT: u32 = 1;
         let (min, max) = values
@@ -219,7 +217,9 @@ impl SmallIntegers {
             .fold((i32::MAX, i32::MIN), |(min, max), value| {
                 (min.min(value), max.max(value))
             });
-        let bounds = (min <= max).then(|| Bounds {
+        // An unsigned value so large that it looks negative here is not in order: no bounds then.
+        let ordered = min <= max && (sign == Sign::Signed || min >= 0);
+        let bounds = ordered.then(|| Bounds {
             min: min.to_le_bytes().into(),
             max: max.to_le_bytes().into(),
             exact: true,
@@ -227,7 +227,7 @@ impl SmallIntegers {
         let range = i64::from(max) - i64::from(min) + 1;
         if range > Self::RANGE {
             let values: Vec<i32> = values.collect();
-            column.plain_i32(&values, ordered_bounds(bounds, min));
+            column.plain_i32(&values, bounds);
             return;
         }
         self.table.clear();
@@ -252,11 +252,6 @@ impl SmallIntegers {
             plain: &self.plain,
             values: distinct as usize,
         };
-        column.dictionary(dictionary, &self.codes, ordered_bounds(bounds, min));
+        column.dictionary(dictionary, &self.codes, bounds);
     }
-}
-
-/// No bounds where an unsigned value was so large that it looks negative here.
-fn ordered_bounds(bounds: Option<Bounds>, min: i32) -> Option<Bounds> {
-    bounds.filter(|_| min >= -128)
 }

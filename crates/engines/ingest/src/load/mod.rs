@@ -29,6 +29,9 @@ const BYTES_PER_ROW: usize = 200;
 /// Blocks in flight, dictionaries and their tables, for each lane.
 const BYTES_PER_LANE: usize = 96 << 20;
 
+/// The share of a lane's memory that its dictionaries may hold is one in this many.
+const DICTIONARIES_SHARE: usize = 8;
+
 /// How to load.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -110,7 +113,7 @@ pub fn load(
     let started = std::time::Instant::now();
     let identities = identities(&inputs, options)?;
     let lanes = options.workers.min(inputs.len()).max(1);
-    let row_group_rows = row_group_rows(options, lanes)?;
+    let room = Room::of_lane(options, lanes)?;
     let writer = Mutex::new(TableWriter::open(table)?);
     let count = inputs.len();
     let queue = Mutex::new(identities.into_iter().zip(inputs).enumerate());
@@ -130,7 +133,7 @@ pub fn load(
                         writer,
                         options,
                         progress,
-                        row_group_rows,
+                        room,
                         spread,
                     };
                     let report = job.run(input);
@@ -188,19 +191,34 @@ fn identities(inputs: &[Input], options: &Options) -> Result<Vec<String>> {
     Ok(identities)
 }
 
-/// Rows of a row group that let all lanes stay within the memory asked for.
-fn row_group_rows(options: &Options, lanes: usize) -> Result<usize> {
-    const LEAST_ROWS: usize = 16 * 1024;
-    let least = lanes * (BYTES_PER_LANE + LEAST_ROWS * BYTES_PER_ROW);
-    if options.memory < least {
-        return Err(Error::Refused {
-            path: PathBuf::from("--memory"),
-            reason: format!(
-                "{} bytes are not enough for {lanes} files at a time; give at least {least}, or \
-                 fewer workers",
-                options.memory
-            ),
-        });
+/// Memory of one lane, divided.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    /// Rows of a row group.
+    row_group_rows: usize,
+    /// Bytes that its dictionaries may hold.
+    dictionary_bytes: usize,
+}
+
+impl Room {
+    /// What lets all lanes stay within the memory asked for.
+    fn of_lane(options: &Options, lanes: usize) -> Result<Room> {
+        const LEAST_ROWS: usize = 16 * 1024;
+        let least = lanes * (BYTES_PER_LANE + LEAST_ROWS * BYTES_PER_ROW);
+        if options.memory < least {
+            return Err(Error::Refused {
+                path: PathBuf::from("--memory"),
+                reason: format!(
+                    "{} bytes are not enough for {lanes} files at a time; give at least {least}, \
+                     or fewer workers",
+                    options.memory
+                ),
+            });
+        }
+        let bytes = options.memory / lanes;
+        Ok(Room {
+            row_group_rows: ((bytes - BYTES_PER_LANE) / BYTES_PER_ROW).min(ROW_GROUP_ROWS),
+            dictionary_bytes: bytes / DICTIONARIES_SHARE,
+        })
     }
-    Ok(((options.memory / lanes - BYTES_PER_LANE) / BYTES_PER_ROW).min(ROW_GROUP_ROWS))
 }

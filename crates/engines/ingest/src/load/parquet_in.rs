@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
-use parquet::basic::{LogicalType, TimeUnit};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -36,6 +36,8 @@ const BATCH: usize = 8192;
 /// One column's values of a batch; `None` where the file has NULL.
 enum Reader {
     Int32(ColumnReaderImpl<Int32Type>),
+    /// Its upper half looks negative in the file.
+    Unsigned32(ColumnReaderImpl<Int32Type>),
     Int64(ColumnReaderImpl<Int64Type>),
     Bytes(ColumnReaderImpl<parquet::data_type::ByteArrayType>),
 }
@@ -53,18 +55,24 @@ pub(super) fn read(
     };
     let reader = SerializedFileReader::new(file).map_err(|e| refused(e.to_string()))?;
     let schema = reader.metadata().file_metadata().schema_descr();
-    let position = |name: &str| {
-        (0..schema.num_columns())
+    let position = |name: &str, stored: &[Type], what| {
+        let at = (0..schema.num_columns())
             .find(|&i| schema.column(i).path().string() == name)
-            .ok_or_else(|| refused(format!("it has no column {name}, which the table needs")))
+            .ok_or_else(|| refused(format!("it has no column {name}, which the table needs")))?;
+        let column = schema.column(at);
+        let plain = column.max_rep_level() == 0 && column.max_def_level() <= 1;
+        if plain && stored.contains(&column.physical_type()) && !is_decimal(&column) {
+            return Ok(at);
+        }
+        Err(refused(format!("column {name} is not stored as {what}")))
     };
     let numbers: Vec<usize> = NUMBERS
         .iter()
-        .map(|name| position(name))
+        .map(|name| position(name, &[Type::INT32, Type::INT64], "integers"))
         .collect::<Result<_>>()?;
     let strings: Vec<usize> = STRINGS
         .iter()
-        .map(|name| position(name))
+        .map(|name| position(name, &[Type::BYTE_ARRAY], "strings"))
         .collect::<Result<_>>()?;
     let per_second = ticks_per_second(&schema.column(numbers[1])).map_err(refused)?;
     let mut row = 0;
@@ -90,8 +98,26 @@ fn ticks_per_second(column: &ColumnDescriptor) -> std::result::Result<i64, Strin
             TimeUnit::MICROS => 1_000_000,
             TimeUnit::NANOS => 1_000_000_000,
         }),
+        // Files of older writers have only the older annotation.
+        None if column.converted_type() == ConvertedType::TIMESTAMP_MILLIS => Ok(1_000),
+        None if column.converted_type() == ConvertedType::TIMESTAMP_MICROS => Ok(1_000_000),
         Some(LogicalType::Integer(_)) | None => Ok(1),
         Some(other) => Err(format!("column timestamp is {other:?}, not a time")),
+    }
+}
+
+fn is_decimal(column: &ColumnDescriptor) -> bool {
+    matches!(column.logical_type_ref(), Some(LogicalType::Decimal(_)))
+        || column.converted_type() == ConvertedType::DECIMAL
+}
+
+fn is_unsigned(column: &ColumnDescriptor) -> bool {
+    match column.logical_type_ref() {
+        Some(LogicalType::Integer(integer)) => !integer.is_signed,
+        _ => matches!(
+            column.converted_type(),
+            ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32
+        ),
     }
 }
 
@@ -239,6 +265,11 @@ fn append_row(
 impl Reader {
     fn open(group: &dyn RowGroupReader, column: usize) -> std::result::Result<Reader, String> {
         match group.get_column_reader(column).map_err(|e| e.to_string())? {
+            ColumnReader::Int32ColumnReader(reader)
+                if is_unsigned(group.metadata().column(column).column_descr()) =>
+            {
+                Ok(Reader::Unsigned32(reader))
+            }
             ColumnReader::Int32ColumnReader(reader) => Ok(Reader::Int32(reader)),
             ColumnReader::Int64ColumnReader(reader) => Ok(Reader::Int64(reader)),
             ColumnReader::ByteArrayColumnReader(reader) => Ok(Reader::Bytes(reader)),
@@ -259,6 +290,9 @@ impl Reader {
         out.clear();
         match self {
             Reader::Int32(reader) => values(reader, rows, |value| out.push(value.map(i64::from))),
+            Reader::Unsigned32(reader) => values(reader, rows, |value| {
+                out.push(value.map(|value| i64::from(value as u32)));
+            }),
             Reader::Int64(reader) => values(reader, rows, |value| out.push(value)),
             Reader::Bytes(_) => Err("a column of numbers is stored as strings".to_owned()),
         }

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::scan::BadRow;
+use crate::scan::{BadRow, MAX_LINE};
+use crate::table::sync_directory;
 use crate::{Error, Result};
 
 /// Writes one JSON object a line: `source`, `line`, `reason` and the raw bytes as `raw`, or as
-/// `raw_hex` where they are not UTF-8. The file is made with its first row.
+/// `raw_hex` where they are not UTF-8. Of a line that is too long to be a row only the first
+/// [`MAX_LINE`] bytes are kept, and `cut` says so. The file is made with its first row.
 pub(super) struct Quarantine {
     path: PathBuf,
     source: String,
@@ -51,11 +53,17 @@ impl Quarantine {
             none => none.insert(BufWriter::new(File::create(&self.path)?)),
         };
         let mut object = json!({ "source": self.source, "line": row.line, "reason": row.reason });
-        match std::str::from_utf8(row.raw) {
+        let line = row.raw.strip_suffix(b"\r").unwrap_or(row.raw);
+        let raw = if line.len() > MAX_LINE {
+            object["cut"] = true.into();
+            &row.raw[..MAX_LINE]
+        } else {
+            row.raw
+        };
+        match std::str::from_utf8(raw) {
             Ok(text) => object["raw"] = text.into(),
             Err(_) => {
-                object["raw_hex"] = row
-                    .raw
+                object["raw_hex"] = raw
                     .iter()
                     .map(|byte| format!("{byte:02x}"))
                     .collect::<String>()
@@ -83,6 +91,7 @@ impl Quarantine {
 
     /// Gives the file a name that outlives the failed load.
     pub(super) fn keep_as(&self, path: &Path) -> Result<()> {
-        fs::rename(&self.path, path).map_err(|e| Error::io("rename", &self.path, e))
+        fs::rename(&self.path, path).map_err(|e| Error::io("rename", &self.path, e))?;
+        path.parent().map_or(Ok(()), sync_directory)
     }
 }

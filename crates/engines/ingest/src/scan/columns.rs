@@ -57,37 +57,26 @@ pub struct Dictionaries {
 }
 
 impl Dictionaries {
-    /// Bytes of all strings, and the numbers.
+    /// Bytes of all strings, and the numbers: what their dictionary pages have.
     pub fn bytes(&self) -> usize {
-        let strings = [
-            &self.reporter,
-            &self.reporter_grid,
-            &self.callsign,
-            &self.grid,
-            &self.version,
-        ];
-        strings
-            .iter()
-            .map(|strings| strings.plain().len())
-            .sum::<usize>()
-            + self.frequency.values().len() * 8
+        let strings = self.strings().map(|strings| strings.plain().len());
+        strings.iter().sum::<usize>() + self.frequency.values().len() * 8
     }
 
-    /// Number of entries of the largest one.
-    pub fn largest(&self) -> usize {
-        let strings = [
+    /// Memory that they hold, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let strings = self.strings().map(Strings::heap_bytes);
+        strings.iter().sum::<usize>() + self.frequency.heap_bytes()
+    }
+
+    fn strings(&self) -> [&Strings; 5] {
+        [
             &self.reporter,
             &self.reporter_grid,
             &self.callsign,
             &self.grid,
             &self.version,
-        ];
-        strings
-            .iter()
-            .map(|strings| strings.len())
-            .chain([self.frequency.values().len()])
-            .max()
-            .unwrap_or(0)
+        ]
     }
 }
 

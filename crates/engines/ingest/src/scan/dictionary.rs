@@ -9,6 +9,16 @@ const SHORT: usize = 16;
 
 const FREE: u32 = u32::MAX;
 
+/// Bytes of an entry of the map of long strings beside the string itself, with its free share.
+const LONG_ENTRY: usize = 64;
+
+/// Bytes of an open table with this many slots. One that is nearly as full as it may get counts
+/// with the one four times as large that it is about to be moved to.
+fn table_bytes<T>(slots: usize, values: usize) -> usize {
+    let nearly_full = values * 16 > slots * 7;
+    size_of::<T>() * slots * if nearly_full { 5 } else { 1 }
+}
+
 #[derive(Clone, Copy)]
 struct Slot {
     low: u64,
@@ -20,6 +30,8 @@ struct Slot {
 pub struct Strings {
     slots: Vec<Slot>,
     long: HashMap<Box<[u8]>, u32>,
+    /// Memory of `long`, in bytes.
+    long_bytes: usize,
     /// The strings as a Parquet dictionary page holds them: length (4 bytes), bytes.
     plain: Vec<u8>,
     values: u32,
@@ -39,6 +51,7 @@ impl Default for Strings {
                 1024
             ],
             long: HashMap::new(),
+            long_bytes: 0,
             plain: Vec::new(),
             values: 0,
             least: Vec::new(),
@@ -150,6 +163,7 @@ impl Strings {
         }
         let code = self.append(string);
         self.long.insert(string.into(), code);
+        self.long_bytes += string.len() + LONG_ENTRY;
         code
     }
 
@@ -204,6 +218,11 @@ impl Strings {
     /// Number of strings.
     pub fn len(&self) -> usize {
         self.values as usize
+    }
+
+    /// Memory it holds, in bytes, or will hold while its table grows when that is near.
+    pub fn heap_bytes(&self) -> usize {
+        table_bytes::<Slot>(self.slots.len(), self.len()) + self.plain.capacity() + self.long_bytes
     }
 
     /// Whether it holds none.
@@ -294,6 +313,11 @@ impl Numbers {
             }
         }
         code
+    }
+
+    /// Memory it holds, in bytes, or will hold while its table grows when that is near.
+    pub fn heap_bytes(&self) -> usize {
+        table_bytes::<(u64, u32)>(self.slots.len(), self.values.len()) + self.values.capacity() * 8
     }
 
     /// The numbers in the order of their codes.

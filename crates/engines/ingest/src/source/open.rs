@@ -27,12 +27,19 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn of(start: &[u8]) -> Kind {
+    /// An empty input is refused: it is what a failed download leaves, and no row begins with the
+    /// first byte of gzip's magic.
+    fn of(path: &Path, start: &[u8]) -> Result<Kind> {
         match start {
-            [0x1f, 0x8b, ..] => Kind::Gzip,
-            [b'P', b'K', 3 | 5, 4 | 6] => Kind::Zip,
-            b"PAR1" => Kind::Parquet,
-            _ => Kind::Text,
+            [] => Err(Error::Input {
+                path: path.to_owned(),
+                offset: 0,
+                reason: "it is empty".to_owned(),
+            }),
+            [0x1f] | [0x1f, 0x8b, ..] => Ok(Kind::Gzip),
+            [b'P', b'K', 3 | 5, 4 | 6] => Ok(Kind::Zip),
+            b"PAR1" => Ok(Kind::Parquet),
+            _ => Ok(Kind::Text),
         }
     }
 }
@@ -48,14 +55,15 @@ pub enum Source {
 /// Opens the file at `path`. Bytes read are added to `total`.
 ///
 /// # Errors
-/// [`Error::Io`], or [`Error::Refused`] for a ZIP archive that cannot be taken.
+/// [`Error::Io`], [`Error::Input`] for an empty file, [`Error::Refused`] for a ZIP archive that
+/// cannot be taken.
 pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> Result<Source> {
     let mut file = File::open(path).map_err(|e| Error::io("open", path, e))?;
     let (start, n) = first_bytes(&mut file).map_err(|e| Error::io("read", path, e))?;
     file.seek(SeekFrom::Start(0))
         .map_err(|e| Error::io("seek in", path, e))?;
     let passed = Passed::default();
-    let source = match Kind::of(&start[..n]) {
+    let source = match Kind::of(path, &start[..n])? {
         Kind::Parquet => return Ok(Source::Parquet(file)),
         Kind::Zip => TextSource::zip(zip_entries::list(path, &file)?, file, engine, total)?,
         Kind::Gzip => {
@@ -73,7 +81,8 @@ pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> 
 /// Opens text or gzip that comes from `reader`, called `name` in messages.
 ///
 /// # Errors
-/// [`Error::Io`], or [`Error::Refused`] for a format that needs a file to seek in.
+/// [`Error::Io`], [`Error::Input`] for an empty stream, [`Error::Refused`] for a format that needs
+/// a file to seek in.
 pub fn open_stream(
     name: &str,
     mut reader: Box<dyn Read + Send>,
@@ -85,7 +94,7 @@ pub fn open_stream(
     let passed = Passed::default();
     let whole = Cursor::new(start).take(n as u64).chain(reader);
     let reader = Box::new(HashingReader::new(whole, passed.clone(), total));
-    match Kind::of(&start[..n]) {
+    match Kind::of(&path, &start[..n])? {
         Kind::Gzip => Ok(TextSource::gzip(path, reader, engine, passed)),
         Kind::Text => Ok(TextSource::plain(path, reader, passed)),
         kind @ (Kind::Zip | Kind::Parquet) => Err(Error::Refused {

@@ -18,6 +18,8 @@ use crate::{Error, Result};
 /// Text of one block at most: with its index and its columns it fits a second-level cache.
 const BLOCK: usize = 256 * 1024;
 const _: () = assert!(BLOCK > 2 * MAX_LINE);
+/// What is kept of a line that does not end: still too long when it ends in a carriage return.
+const CUT: usize = MAX_LINE + 2;
 
 type Reader = Box<dyn Read + Send>;
 
@@ -144,7 +146,7 @@ impl TextSource {
             }
             let lines_end = last_line_end(&block.bytes[start..at]).map_or(start, |n| start + n);
             self.keep_tail(&block.bytes, lines_end, at);
-            if at - lines_end > MAX_LINE && !self.ended {
+            if at - lines_end >= CUT && !self.ended {
                 return Ok(self.cut_long_line(block, start, lines_end));
             }
             if lines_end > start {
@@ -162,7 +164,7 @@ impl TextSource {
             (block.start, block.end) = (start, line);
             return true;
         }
-        let end = line + MAX_LINE + 1;
+        let end = line + CUT;
         block.bytes[end] = b'\n';
         (block.start, block.end) = (line, end + 1);
         self.skipping = true;
@@ -271,11 +273,11 @@ impl ZipText {
                 EntryReader::Deflated(stream) => stream
                     .inflate_into(bytes, at)
                     .map_err(|e| input_error(&entry.name, entry.start, e))?,
-                EntryReader::Stored(reader) => {
-                    at + reader
-                        .read(&mut bytes[at..end])
-                        .map_err(|e| Error::io("read", &entry.name, e))?
-                }
+                EntryReader::Stored(reader) => match reader.read(&mut bytes[at..end]) {
+                    Ok(n) => at + n,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(e) => return Err(Error::io("read", &entry.name, e)),
+                },
             };
             self.crc.update(&bytes[at..now]);
             if now > at {

@@ -1,6 +1,7 @@
 //! Advisory locks on the table's directory, and its durability.
 
 use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::{Error, Result};
@@ -28,15 +29,14 @@ impl Lock {
     /// What every reader holds while it may open files of its snapshot.
     pub(super) fn reader(table: &Path) -> Result<Lock> {
         let path = table.join("readers.lock");
-        // A table on a read-only mount cannot be written by anybody, so it needs no lock.
-        let file = match open(&path) {
+        // Reading is enough for a shared lock, so whoever may read the table can.
+        let file = match File::open(&path).or_else(|_| writable(&path)) {
             Ok(file) => file,
-            Err(Error::Io { source, .. })
-                if source.kind() == std::io::ErrorKind::ReadOnlyFilesystem =>
-            {
+            // A table on a read-only mount cannot be written by anybody, so it needs no lock.
+            Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => {
                 File::open(table).map_err(|e| Error::io("open", table, e))?
             }
-            Err(e) => return Err(e),
+            Err(e) => return Err(Error::io("open", &path, e)),
         };
         file.lock_shared()
             .map_err(|e| Error::io("lock", &path, e))?;
@@ -56,13 +56,16 @@ impl Lock {
 }
 
 fn open(path: &Path) -> Result<File> {
+    writable(path).map_err(|e| Error::io("open", path, e))
+}
+
+fn writable(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
         .truncate(false)
         .read(true)
         .write(true)
         .open(path)
-        .map_err(|e| Error::io("open", path, e))
 }
 
 /// Makes renames and new names in `directory` survive a power cut.

@@ -13,6 +13,8 @@ use crate::{Error, Result};
 pub struct TableWriter {
     table: PathBuf,
     manifest: Manifest,
+    /// A commit failed, and which manifest stands on disk could not be read: nothing is removed.
+    in_doubt: bool,
     _lock: Lock,
 }
 
@@ -53,6 +55,7 @@ impl TableWriter {
         let writer = TableWriter {
             table: table.to_owned(),
             manifest,
+            in_doubt: false,
             _lock: lock,
         };
         writer.remove_unnamed()?;
@@ -93,7 +96,8 @@ impl TableWriter {
     /// Puts the staged files into the table in place of what it held of the same archive.
     ///
     /// # Errors
-    /// [`Error::Io`]; the table is then as it was.
+    /// [`Error::Io`]; the table is then as it was, or, when only the sync of its directory failed,
+    /// as it was to be: what the disk has decides.
     pub fn commit(&mut self, staged: Staged) -> Result<()> {
         for folder in ["data", "quarantine"] {
             sync_directory(&self.table.join(folder))?;
@@ -114,7 +118,14 @@ impl TableWriter {
                     .map_or(0, |since| since.as_secs()),
             },
         );
-        next.commit(&self.table)?;
+        if let Err(e) = next.commit(&self.table) {
+            // The rename may have happened; files that the manifest on disk names must stay.
+            match Manifest::read(&self.table) {
+                Ok(on_disk) => self.manifest = on_disk.unwrap_or_default(),
+                Err(_) => self.in_doubt = true,
+            }
+            return Err(e);
+        }
         self.manifest = next;
         Ok(())
     }
@@ -125,6 +136,9 @@ impl TableWriter {
     /// # Errors
     /// [`Error::Io`].
     pub fn remove_unnamed(&self) -> Result<()> {
+        if self.in_doubt {
+            return Ok(());
+        }
         let Some(_no_readers) = Lock::no_readers(&self.table)? else {
             return Ok(());
         };
@@ -134,8 +148,8 @@ impl TableWriter {
             for entry in entries {
                 let entry = entry.map_err(|e| Error::io("list", &directory, e))?;
                 let relative = format!("{folder}/{}", entry.file_name().to_string_lossy());
-                if !self.manifest.names(&relative) && is_ours(&relative) {
-                    let path = entry.path();
+                let path = entry.path();
+                if !self.manifest.names(&relative) && is_ours(&relative) && path.is_file() {
                     fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))?;
                 }
             }
@@ -144,12 +158,17 @@ impl TableWriter {
     }
 }
 
-/// Only files with a name that this program gives are ever removed.
+/// Whether [`TableWriter::staging_name`] gives such a name; no other file is ever removed.
 fn is_ours(relative: &str) -> bool {
-    let mut parts = relative.rsplit('.');
+    let mut parts = relative.rsplitn(3, '.');
     let extension = parts.next();
-    let generation = parts
-        .next()
-        .is_some_and(|g| !g.is_empty() && g.bytes().all(|b| b.is_ascii_digit()));
-    generation && matches!(extension, Some("parquet" | "ndjson"))
+    let generation = parts.next().unwrap_or_default();
+    let tag = parts.next().and_then(|name| name.rsplit_once('-'));
+    let is_tag =
+        |tag: &str| tag.len() == 8 && tag.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    matches!(extension, Some("parquet" | "ndjson"))
+        && !generation.is_empty()
+        && generation.bytes().all(|b| b.is_ascii_digit())
+        && tag.is_some_and(|(_, tag)| is_tag(tag))
+        && relative.is_ascii()
 }
