@@ -44,7 +44,11 @@ impl CodedFile {
             }
             *slot = index;
         }
-        Some(CodedFile { file, numbers, strings })
+        Some(CodedFile {
+            file,
+            numbers,
+            strings,
+        })
     }
 
     /// Reads every row into `sink`; timestamps have `per_second` units in a second.
@@ -71,7 +75,8 @@ impl CodedFile {
                 let before = sink.columns().len();
                 reader.append(n, sink);
                 stages.parse += begun.elapsed().as_secs_f64();
-                sink.added(sink.rows_now() - before)?;
+                let added = sink.columns().len() - before;
+                sink.added(added)?;
                 if sink.flush_when_full(stages)? {
                     // New dictionaries give new codes.
                     reader.forget_codes();
@@ -96,7 +101,13 @@ fn number_column(file: &ParquetFile, name: &str) -> Option<(usize, ColumnKind)> 
             let time = stored.max_def_level() == 0
                 && stored.max_rep_level() == 0
                 && stored.physical_type() == parquet::basic::Type::INT64;
-            time.then_some((column, ColumnKind::Int { bits: 64, signed: true }))?
+            time.then_some((
+                column,
+                ColumnKind::Int {
+                    bits: 64,
+                    signed: true,
+                },
+            ))?
         }
     };
     (kind != ColumnKind::String && file.is_readable(index)).then_some((index, kind))
@@ -152,7 +163,17 @@ impl GroupReader {
     /// Appends the block: by columns when every value fits its type, row by row otherwise.
     fn append(&mut self, n: usize, sink: &mut Sink<'_>) {
         let columns = sink.columns();
-        let [id, time, snr, frequency, power, drift, distance, azimuth, code] = &*self.values;
+        let [
+            id,
+            time,
+            snr,
+            frequency,
+            power,
+            drift,
+            distance,
+            azimuth,
+            code,
+        ] = &*self.values;
         let fits = all_fit::<u32>(&time[..n])
             & all_fit::<i8>(&snr[..n])
             & all_fit::<i8>(&power[..n])
@@ -166,17 +187,33 @@ impl GroupReader {
             return self.append_by_row(n, sink);
         }
         columns.id.extend(id[..n].iter().map(|&v| v as u64));
-        columns.timestamp.extend(time[..n].iter().map(|&v| v as u32));
+        columns
+            .timestamp
+            .extend(time[..n].iter().map(|&v| v as u32));
         columns.snr.extend(snr[..n].iter().map(|&v| v as i8));
         columns.power.extend(power[..n].iter().map(|&v| v as i8));
         columns.drift.extend(drift[..n].iter().map(|&v| v as i8));
-        columns.distance.extend(distance[..n].iter().map(|&v| v as u32));
-        columns.azimuth.extend(azimuth[..n].iter().map(|&v| v as u16));
-        columns.code.extend(code[..n].iter().map(|&v| v as u8));
-        let Columns { reporter, reporter_grid, callsign, grid, version, dictionaries, .. } = columns;
         columns
-            .frequency
-            .extend(frequency[..n].iter().map(|&hz| dictionaries.frequency.code_of(hz as u64)));
+            .distance
+            .extend(distance[..n].iter().map(|&v| v as u32));
+        columns
+            .azimuth
+            .extend(azimuth[..n].iter().map(|&v| v as u16));
+        columns.code.extend(code[..n].iter().map(|&v| v as u8));
+        let Columns {
+            reporter,
+            reporter_grid,
+            callsign,
+            grid,
+            version,
+            dictionaries,
+            ..
+        } = columns;
+        columns.frequency.extend(
+            frequency[..n]
+                .iter()
+                .map(|&hz| dictionaries.frequency.code_of(hz as u64)),
+        );
         let into = [reporter, reporter_grid, callsign, grid, version];
         let meanings = [
             &mut dictionaries.reporter,
@@ -196,8 +233,7 @@ impl GroupReader {
         for i in 0..n {
             self.row += 1;
             let values: [i64; NUMBERS.len()] = std::array::from_fn(|at| self.values[at][i]);
-            let texts: [&[u8]; STRINGS.len()] =
-                std::array::from_fn(|at| self.strings[at].text(i));
+            let texts: [&[u8]; STRINGS.len()] = std::array::from_fn(|at| self.strings[at].text(i));
             if let Err(reason) = append_row(sink.columns(), &values, &texts) {
                 bad_row(sink, self.row, reason, &values, &texts);
             }
@@ -233,8 +269,11 @@ impl StringColumn {
     fn new(reader: CodeReader) -> std::result::Result<StringColumn, ReadError> {
         let (page, len) = reader.dictionary();
         let words = StringDictionary::new(page.clone(), len)?;
-        let all_text =
-            (0..len).all(|i| words.get(i).is_some_and(|word| std::str::from_utf8(word).is_ok()));
+        let all_text = (0..len).all(|i| {
+            words
+                .get(i)
+                .is_some_and(|word| std::str::from_utf8(word).is_ok())
+        });
         Ok(StringColumn {
             ours: vec![UNSEEN; len],
             words,
@@ -261,7 +300,9 @@ impl StringColumn {
                     }
                     CodeBlock::End => {
                         let reason = "a column of strings has fewer rows than the one beside it";
-                        return Err(ReadError::Damaged { reason: reason.to_owned() });
+                        return Err(ReadError::Damaged {
+                            reason: reason.to_owned(),
+                        });
                     }
                 };
             }
