@@ -12,14 +12,17 @@ use std::path::Path;
 
 use dyno_ingest::Error;
 use dyno_ingest::generate::{ExpectedRow, Generator, Outcome as Expected, Planted};
-use dyno_ingest::load::{Options, Outcome};
+use dyno_ingest::load::{ArchiveReport, Options, Outcome};
 use dyno_ingest::table::Snapshot;
-use oracle::{LINE_BYTES_MAX, Row, parse_lines};
+use oracle::{LINE_BYTES_MAX, Parsed, Row, parse_lines};
 use serde_json::Value;
 use table_of::{file, files_in, generate, gunzip, lenient, load_file, loaded_rows, rows};
 
-/// Line to (class of the reason, raw bytes) of a quarantine file.
-fn quarantined(path: &Path, source: &Path) -> BTreeMap<u64, (&'static str, Vec<u8>)> {
+/// Line to class of the reason and raw bytes.
+type Quarantined = BTreeMap<u64, (&'static str, Vec<u8>)>;
+
+/// What a quarantine file has.
+fn quarantined(path: &Path, source: &Path) -> Quarantined {
     let text = fs::read_to_string(path).unwrap();
     let mut found = BTreeMap::new();
     for line in text.lines() {
@@ -106,67 +109,16 @@ fn every_planted_row_is_kept_as_expected_or_in_quarantine() {
             ..lenient()
         };
         let report = load_file(&archive, &table, &options);
-
         let list = planted_beside(&archive);
-        let Some(Expected::Garbage { offset, bytes }) = list.last().map(|p| p.outcome.clone())
-        else {
-            panic!("the garbage is listed last");
-        };
-        assert_eq!(report.warnings.len(), 1);
-        for word in [
-            archive.to_str().unwrap(),
-            &offset.to_string(),
-            &bytes.to_string(),
-        ] {
-            assert!(report.warnings[0].contains(word), "{:?}", report.warnings);
-        }
-
-        let parsed = parse_lines(&gunzip(&archive, bytes));
-        let Outcome::Loaded {
-            rows: good,
-            bad_rows,
-            blank_lines,
-            source_bytes,
-            ..
-        } = report.outcome
-        else {
-            panic!("{:?}", report.outcome);
-        };
-        assert_eq!(good + bad_rows, 9_000);
-        assert_eq!(bad_rows, parsed.bad.len() as u64);
-        assert_eq!(blank_lines, parsed.blank.len() as u64);
-        assert_eq!(source_bytes, offset + bytes);
-
-        let in_table = rows(&table);
-        let of_line: HashMap<u64, &Row> = parsed
-            .rows
-            .iter()
-            .zip(&in_table)
-            .map(|((line, expected), row)| {
-                assert_eq!(row, expected, "line {line}");
-                (*line, row)
-            })
-            .collect();
-        assert_eq!(of_line.len() as u64, good);
-        assert_eq!(in_table.len() as u64, good);
-
-        let snapshot = Snapshot::open(&table).unwrap();
-        let kept_aside = &snapshot.manifest().archives["wspr/2023-01"];
-        assert_eq!(kept_aside.bad_rows, bad_rows);
-        let quarantine = table.join(kept_aside.quarantine.as_ref().unwrap());
-        let aside = quarantined(&quarantine, &archive);
-        assert_eq!(aside.len(), parsed.bad.len());
-        for bad in &parsed.bad {
-            let (class, raw) = &aside[&bad.line];
-            assert_eq!(*class, bad.reason.name(), "line {}", bad.line);
-            let kept = bad.raw.len().min(LINE_BYTES_MAX);
-            let raw = raw.strip_suffix(b"\r").unwrap_or(raw);
-            assert!(raw == &bad.raw[..kept], "line {}", bad.line);
-        }
+        let garbage = check_garbage(&list, &archive, &report);
+        let parsed = parse_lines(&gunzip(&archive, garbage));
+        check_counts(&parsed, &report);
+        let kept = check_rows(&parsed, rows(&table));
+        let aside = check_quarantine(&parsed, &table, &archive);
         for planted in &list {
             match &planted.outcome {
                 Expected::Kept { row } => {
-                    assert_eq!(&as_expected(of_line[&planted.line]), row, "{planted:?}");
+                    assert_eq!(&as_expected(&kept[&planted.line]), row, "{planted:?}");
                 }
                 Expected::Bad { reason } => {
                     assert_eq!(aside[&planted.line].0, reason, "{planted:?}");
@@ -175,6 +127,68 @@ fn every_planted_row_is_kept_as_expected_or_in_quarantine() {
             }
         }
     }
+}
+
+/// The warning names the file, the place and the length of what follows the last member.
+fn check_garbage(list: &[Planted], archive: &Path, report: &ArchiveReport) -> u64 {
+    let Some(Expected::Garbage { offset, bytes }) = list.last().map(|p| p.outcome.clone()) else {
+        panic!("the garbage is listed last");
+    };
+    let [warning] = &report.warnings[..] else {
+        panic!("{:?}", report.warnings);
+    };
+    let (offset, length) = (offset.to_string(), bytes.to_string());
+    for word in [archive.to_str().unwrap(), &offset, &length] {
+        assert!(warning.contains(word), "{warning}");
+    }
+    bytes
+}
+
+fn check_counts(parsed: &Parsed, report: &ArchiveReport) {
+    let Outcome::Loaded {
+        rows,
+        bad_rows,
+        blank_lines,
+        source_bytes,
+        ..
+    } = report.outcome
+    else {
+        panic!("{:?}", report.outcome);
+    };
+    assert_eq!(rows + bad_rows, 9_000);
+    assert_eq!(rows, parsed.rows.len() as u64);
+    assert_eq!(bad_rows, parsed.bad.len() as u64);
+    assert_eq!(blank_lines, parsed.blank.len() as u64);
+    assert_eq!(source_bytes, fs::metadata(&report.path).unwrap().len());
+}
+
+/// The table's rows, which are the parser's in their order, by the line that each came from.
+fn check_rows(parsed: &Parsed, in_table: Vec<Row>) -> HashMap<u64, Row> {
+    assert_eq!(in_table.len(), parsed.rows.len());
+    let pairs = parsed.rows.iter().zip(in_table);
+    pairs
+        .map(|((line, expected), row)| {
+            assert_eq!(row, *expected, "line {line}");
+            (*line, row)
+        })
+        .collect()
+}
+
+fn check_quarantine(parsed: &Parsed, table: &Path, archive: &Path) -> Quarantined {
+    let snapshot = Snapshot::open(table).unwrap();
+    let of_archive = &snapshot.manifest().archives["wspr/2023-01"];
+    assert_eq!(of_archive.bad_rows, parsed.bad.len() as u64);
+    let path = table.join(of_archive.quarantine.as_ref().unwrap());
+    let aside = quarantined(&path, archive);
+    assert_eq!(aside.len(), parsed.bad.len());
+    for bad in &parsed.bad {
+        let (class, raw) = &aside[&bad.line];
+        assert_eq!(*class, bad.reason.name(), "line {}", bad.line);
+        let kept = bad.raw.len().min(LINE_BYTES_MAX);
+        let raw = raw.strip_suffix(b"\r").unwrap_or(raw);
+        assert!(raw == &bad.raw[..kept], "line {}", bad.line);
+    }
+    aside
 }
 
 #[test]

@@ -323,14 +323,15 @@ fn values<T: DataType>(
     let mut left = rows;
     while left > 0 {
         let (mut present, mut levels) = (Vec::with_capacity(left), Vec::with_capacity(left));
-        let (records, _, level_count) = reader
+        let (records, _, _) = reader
             .read_records(left, Some(&mut levels), None, &mut present)
             .map_err(|e| e.to_string())?;
         if records == 0 {
             return Err(format!("a column ends {left} values too early"));
         }
         let mut present = present.into_iter();
-        if level_count == 0 {
+        // A REQUIRED column has no levels.
+        if levels.is_empty() {
             present.by_ref().for_each(|value| take(Some(value)));
         } else {
             for &level in &levels {
