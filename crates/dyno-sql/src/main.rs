@@ -1,2 +1,63 @@
-//! Entry point.
-fn main() {}
+//! `dyno-sql`: answers SQL on the table of `dyno ingest`. `dyno` starts it as a child.
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use dyno_sql::args::{Cli, Command};
+use dyno_sql::cmd;
+
+/// Exit code of misuse and failure.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Who pipes into `head` has seen enough; that is no failure.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("dyno-sql: {error:#}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    match cli.command {
+        Command::Query(args) => {
+            let runtime = runtime(args.limits.limits().threads)?;
+            let result = runtime.block_on(cmd::query::run(args, io::stdout()));
+            runtime.shutdown_background();
+            result
+        }
+        Command::Bench(args) => {
+            let runtime = runtime(args.limits.limits().threads)?;
+            runtime.block_on(cmd::bench::run(args, io::stdout()))
+        }
+        Command::Version => {
+            println!(
+                "dyno-sql {} (DataFusion {})",
+                env!("CARGO_PKG_VERSION"),
+                datafusion::DATAFUSION_VERSION
+            );
+            Ok(())
+        }
+    }
+}
+
+fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .context("cannot start the query's threads")
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

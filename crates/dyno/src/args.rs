@@ -1,5 +1,7 @@
 //! The command line as it is written; commands turn it into checked values once.
 
+mod ingest;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,6 +9,11 @@ use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dyno_record::Size;
 
 use crate::units::{bytes, duration, share};
+
+pub use ingest::{
+    BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource, QueryArgs,
+    StatusArgs,
+};
 
 /// Data engines close to the limit of the machine, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -16,7 +23,8 @@ use crate::units::{bytes, duration, share};
     after_help = "Examples:\n  \
         dyno doctor                     what will spoil a measurement here\n  \
         dyno run wspr --quick --peers   measure, beside DuckDB and chDB\n  \
-        dyno report                     print the latest run\n\n\
+        dyno report                     print the latest run\n  \
+        dyno ingest --help              the first engine\n\n\
         Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence."
 )]
 pub struct Args {
@@ -46,6 +54,8 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory
     Man(ManArgs),
+    /// Load archives of radio spots into a table and ask it questions
+    Ingest(IngestArgs),
     /// Run one workload as a child of the lab
     #[command(hide = true)]
     Rig,

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         // The reader of a pipe has seen enough; that is no failure of ours.
         Err(error) if terminal::is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            eprintln!("dyno: {error:#}");
+            eprintln!("dyno: {}", terminal::explain(&error));
             Exit::Failure.into()
         }
     }
@@ -51,6 +51,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Peers(args) => cmd::peers::run(&args, &stop),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),
+        Command::Ingest(args) => cmd::ingest::run(&args, &stop),
         Command::Rig => cmd::rig::run(),
     }
 }

@@ -49,6 +49,49 @@ impl Spinner {
     }
 }
 
+/// For work whose length is known: bytes or rows.
+pub struct WorkBar {
+    bar: ProgressBar,
+}
+
+impl WorkBar {
+    /// An empty bar over `length` of `unit`.
+    pub fn new(length: u64, unit: &str) -> WorkBar {
+        let template = match unit {
+            "bytes" => "[{bar:30}] {bytes}/{total_bytes} {msg} {elapsed}, {eta} left",
+            _ => "[{bar:30}] {human_pos}/{human_len} {msg} {elapsed}, {eta} left",
+        };
+        let bar = bar(length, template);
+        bar.set_message(if unit == "bytes" {
+            String::new()
+        } else {
+            unit.to_string()
+        });
+        WorkBar { bar }
+    }
+
+    /// So much more is done.
+    pub fn add(&self, more: u64) {
+        self.bar.inc(more);
+    }
+
+    /// So much is done.
+    pub fn at(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+
+    /// A word beside it.
+    pub fn say(&self, text: &str) {
+        self.bar.set_message(text.to_string());
+    }
+}
+
+impl Drop for WorkBar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// For the limits.
 pub struct LimitsBar {
     bar: ProgressBar,
@@ -154,10 +197,9 @@ impl Observer for RunProgress {
                 count,
                 systems,
             } => {
-                let who = if *systems == 1 {
-                    "1 system answers"
-                } else {
-                    "all systems agree on"
+                let who = match systems {
+                    1 => "1 system answers".to_string(),
+                    n => format!("{n} systems agree on"),
                 };
                 self.line(&format!("{case}: {who} {count}; timing"));
             }

@@ -21,6 +21,20 @@ pub fn print(text: &str) -> anyhow::Result<()> {
         .context("cannot write to stdout")
 }
 
+/// An error and its causes in one line. A library's message mostly ends with its cause already;
+/// what was said is not said twice.
+pub fn explain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
 /// Whether an error comes from a reader that closed its end.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error

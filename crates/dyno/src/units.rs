@@ -28,6 +28,23 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
+/// A number of things: `6000000`, `6_000_000`, `6M`.
+pub fn count(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text)?;
+    let factor = match unit {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return Err(format!("`{unit}` is no factor; use k, M or G")),
+    };
+    let count = number * factor;
+    if count.fract() != 0.0 || count > 9e15 {
+        return Err(format!("`{text}` is no whole number below 9e15"));
+    }
+    Ok(count as u64)
+}
+
 /// A time: `30s`, `5m`, `250ms`, `1.5h`. A unit must be given, since seconds and milliseconds are
 /// both what people mean.
 pub fn duration(text: &str) -> Result<Duration, String> {

@@ -1,7 +1,10 @@
-//! Documents that point at files which are not there.
+//! Documents that point at files which are not there, and crates that the map leaves out.
 
 use super::Finding;
 use super::tree::Tree;
+
+/// Where every crate has its line.
+const MAP: &str = "ARCHITECTURE.md";
 
 /// A path in backquotes is checked when it begins with one of these.
 const FOLDERS: [&str; 8] = [
@@ -9,6 +12,28 @@ const FOLDERS: [&str; 8] = [
 ];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = missing_targets(tree);
+    findings.extend(unmapped_crates(tree));
+    findings
+}
+
+/// Crates below `crates/` that the map does not name.
+fn unmapped_crates(tree: &Tree) -> Vec<Finding> {
+    let Some(map) = tree.files.iter().find(|file| file.path == MAP) else {
+        return Vec::new();
+    };
+    let crates = tree
+        .files
+        .iter()
+        .filter_map(|file| file.path.strip_suffix("/Cargo.toml"))
+        .filter(|folder| folder.starts_with("crates/"));
+    crates
+        .filter(|folder| !map.text.contains(&format!("`{folder}`")))
+        .map(|folder| Finding::breach(MAP, 0, format!("does not name the crate {folder}")))
+        .collect()
+}
+
+fn missing_targets(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| file.path.ends_with(".md")) {
         let folder = file
@@ -76,5 +101,17 @@ mod tests {
                 "mentions GONE.md, which does not exist"
             ]
         );
+    }
+
+    #[test]
+    fn every_crate_is_on_the_map() {
+        let tree = Tree::of(&[
+            ("ARCHITECTURE.md", "| `crates/lab/stats` | medians |"),
+            ("crates/lab/stats/Cargo.toml", ""),
+            ("crates/parts/io/Cargo.toml", ""),
+            ("xtask/Cargo.toml", ""),
+        ]);
+        let found: Vec<_> = check(&tree).into_iter().map(|f| f.text).collect();
+        assert_eq!(found, ["does not name the crate crates/parts/io"]);
     }
 }

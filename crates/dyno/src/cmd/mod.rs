@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod ingest;
 pub mod limits;
 pub mod lint;
 pub mod man;

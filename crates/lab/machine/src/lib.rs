@@ -13,7 +13,7 @@ mod usage;
 
 pub use doctor::doctor;
 pub use error::MachineError;
-pub use facts::machine;
-pub use limits::{Inflate, LimitOptions, LimitProgress, Limits, limits};
+pub use facts::{available_memory_bytes, free_disk_bytes, machine};
+pub use limits::{Inflate, LimitOptions, LimitProgress, Limits, limits, own_inflaters};
 pub use root::Root;
 pub use usage::{Captured, ChildLimits, ChildRun, CpuTicks, Exit, load_average, run_child};

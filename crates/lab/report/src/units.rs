@@ -11,6 +11,7 @@ pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
     let (unit, better) = match metric {
         "throughput" => ("1/s", Better::Higher),
         "compression" => ("x", Better::Higher),
+        "io-rate" => ("B/s", Better::Higher),
         "peak-rss" | "bytes" => ("B", Better::Lower),
         "time" | "cpu" => ("s", Better::Lower),
         "latency-count" => ("requests", Better::Higher),

@@ -41,7 +41,7 @@ impl Clock for SystemClock {
 ///
 /// Days to a civil date by counting 400-year eras from March, so that leap days come last
 /// (H. Hinnant, "chrono-compatible low-level date algorithms").
-fn rfc3339(since_epoch_s: u64) -> String {
+pub fn rfc3339(since_epoch_s: u64) -> String {
     let (days, second_of_day) = (since_epoch_s / 86_400, since_epoch_s % 86_400);
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);

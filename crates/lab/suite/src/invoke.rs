@@ -143,10 +143,16 @@ pub(crate) fn judge(ended: &Ended, time_limit_s: f64) -> (Option<Reply>, Outcome
     }
 }
 
-/// The end of what a child complained about, for a message.
+/// The end of what a child complained about, for a message; of a panic, its reason and not the
+/// trace that follows.
 fn said(stderr: &str) -> String {
     const SHOWN_BYTES: usize = 600;
     let text = stderr.trim();
+    let panic = text.find(" panicked at ").map(|at| &text[at + 1..]);
+    if let Some(panic) = panic {
+        let lines: Vec<&str> = panic.lines().take(2).collect();
+        return format!(": {}", lines.join(" "));
+    }
     if text.is_empty() {
         return String::new();
     }
@@ -194,6 +200,18 @@ pub(crate) fn keep_histogram(from: &Path, run: &Path, name: &str) -> Result<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_panic_is_told_by_its_reason() {
+        let text =
+            "loading\nthread 'main' panicked at src/x.rs:1:2:\nindex out of bounds\nstack:\n";
+        assert_eq!(
+            said(text),
+            ": panicked at src/x.rs:1:2: index out of bounds"
+        );
+        assert_eq!(said("it broke\n"), ": it broke");
+        assert_eq!(said(" "), "");
+    }
 
     #[test]
     fn patterns_become_files() {

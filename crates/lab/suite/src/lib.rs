@@ -38,7 +38,7 @@ mod scheduler_test;
 
 pub use beside::Beside;
 pub use child::ChildExecutor;
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, SystemClock, rfc3339};
 pub use data::{DataPlan, Preparer};
 pub use definition::{Definition, SizeParams};
 pub use error::Error;

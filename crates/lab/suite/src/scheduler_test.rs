@@ -344,6 +344,11 @@ fn the_budget_ends_a_run_between_blocks() {
     // 2 verifications and 2 blocks of 3 at 2 s each are 16 s.
     assert_eq!(ran.summary.done, 6);
     assert_eq!(ran.summary.cut, 8);
+    assert!(
+        !ran.log.iter().any(|line| line.contains("verify top")),
+        "{:?}",
+        ran.log
+    );
     assert!(ran.stored.run.finished_at.is_some());
 }
 

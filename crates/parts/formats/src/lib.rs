@@ -1,3 +1,4 @@
-//! File formats: columns of values or codes into pages.
+//! File formats: columns of values or codes into pages, and out of them.
 
+pub mod parquet_read;
 pub mod parquet_write;

@@ -247,7 +247,8 @@ impl<'a> Sink<'a> {
             .rows
             .fetch_add(added as u64, Ordering::Relaxed);
         stages.parse += begun.elapsed().as_secs_f64();
-        self.flush_when_full(stages)
+        self.flush_when_full(stages)?;
+        Ok(())
     }
 
     /// For readers that fill the columns themselves.
@@ -267,7 +268,8 @@ impl<'a> Sink<'a> {
         self.job.progress.check()
     }
 
-    pub(super) fn flush_when_full(&mut self, stages: &mut StageSeconds) -> Result<()> {
+    /// Writes a row group when it is time to; tells whether codes begin anew behind it.
+    pub(super) fn flush_when_full(&mut self, stages: &mut StageSeconds) -> Result<bool> {
         let columns = &self.scanner.columns;
         let room = &self.job.room;
         if columns.len() >= room.row_group_rows
@@ -275,14 +277,14 @@ impl<'a> Sink<'a> {
         {
             return self.flush(stages);
         }
-        Ok(())
+        Ok(false)
     }
 
-    /// Writes the rows so far as one row group.
-    fn flush(&mut self, stages: &mut StageSeconds) -> Result<()> {
+    /// Writes the rows so far as one row group; tells whether codes begin anew behind it.
+    fn flush(&mut self, stages: &mut StageSeconds) -> Result<bool> {
         let columns = &mut self.scanner.columns;
         if columns.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let begun = Instant::now();
         let (mut earliest, mut latest) = self.times.unwrap_or((u32::MAX, 0));
@@ -316,8 +318,9 @@ impl<'a> Sink<'a> {
             || dictionaries.heap_bytes() > room.dictionary_bytes / 2
         {
             *dictionaries = Default::default();
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Ends the file, judges the bad rows and commits.

@@ -6,6 +6,7 @@
 mod encode;
 mod identity;
 mod lane;
+mod parquet_codes;
 mod parquet_in;
 mod quarantine;
 mod report;

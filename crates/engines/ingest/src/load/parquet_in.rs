@@ -13,11 +13,12 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::lane::Sink;
+use super::parquet_codes::CodedFile;
 use super::report::StageSeconds;
 use crate::scan::{BadRow, Columns};
 use crate::{Error, Result};
 
-const NUMBERS: [&str; 9] = [
+pub(super) const NUMBERS: [&str; 9] = [
     "id",
     "timestamp",
     "snr",
@@ -28,7 +29,7 @@ const NUMBERS: [&str; 9] = [
     "azimuth",
     "code",
 ];
-const STRINGS: [&str; 5] = ["reporter", "reporter_grid", "callsign", "grid", "version"];
+pub(super) const STRINGS: [&str; 5] = ["reporter", "reporter_grid", "callsign", "grid", "version"];
 
 /// Rows read at a time.
 const BATCH: usize = 8192;
@@ -75,6 +76,9 @@ pub(super) fn read(
         .map(|name| position(name, &[Type::BYTE_ARRAY], "strings"))
         .collect::<Result<_>>()?;
     let per_second = ticks_per_second(&schema.column(numbers[1])).map_err(refused)?;
+    if let Some(coded) = CodedFile::open(path) {
+        return coded.read(per_second, sink, stages);
+    }
     let mut row = 0;
     for group in 0..reader.num_row_groups() {
         let group = reader
@@ -191,13 +195,7 @@ impl Batches<'_> {
                 None => append_row(sink.columns(), &values, &texts),
             };
             if let Err(reason) = appended {
-                let texts = texts.map(String::from_utf8_lossy);
-                let raw = format!("{NUMBERS:?}={values:?},{STRINGS:?}={texts:?}");
-                sink.quarantine().add(&BadRow {
-                    line: self.row,
-                    reason,
-                    raw: raw.as_bytes(),
-                });
+                bad_row(sink, self.row, reason, &values, &texts);
             }
         }
     }
@@ -210,8 +208,26 @@ impl Batches<'_> {
     }
 }
 
+/// Puts a row aside in a readable form, since it has no line of its own.
+pub(super) fn bad_row(
+    sink: &mut Sink<'_>,
+    row: u64,
+    reason: String,
+    values: &[i64; NUMBERS.len()],
+    texts: &[&[u8]; STRINGS.len()],
+) {
+    let texts = texts.map(String::from_utf8_lossy);
+    let raw = format!("{NUMBERS:?}={values:?},{STRINGS:?}={texts:?}");
+    let raw = raw.as_bytes();
+    sink.quarantine().add(&BadRow {
+        line: row,
+        reason,
+        raw,
+    });
+}
+
 /// Appends one row, or tells which value is out of its range.
-fn append_row(
+pub(super) fn append_row(
     columns: &mut Columns,
     values: &[i64; NUMBERS.len()],
     texts: &[&[u8]; STRINGS.len()],
@@ -330,7 +346,7 @@ fn values<T: DataType>(
             return Err(format!("a column ends {left} values too early"));
         }
         let mut present = present.into_iter();
-        // A REQUIRED column has no levels.
+        // A column that cannot hold NULL has no levels.
         if levels.is_empty() {
             present.by_ref().for_each(|value| take(Some(value)));
         } else {

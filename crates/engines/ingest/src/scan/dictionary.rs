@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::fast::{BATCH, Failed};
+
 /// Longest string that the table itself holds.
 const SHORT: usize = 16;
 
@@ -58,34 +60,83 @@ impl Default for Strings {
     }
 }
 
-/// The first 16 bytes of `bytes[start..]` with those from `len` on cleared: strings of up to 16
-/// bytes without a NUL as keys.
-#[inline(always)]
-pub(super) fn key(bytes: &[u8], start: usize, len: usize) -> (u64, u64) {
-    let loaded: [u8; SHORT] = bytes[start..start + SHORT]
-        .try_into()
-        .expect("sixteen bytes");
-    let word = u128::from_le_bytes(loaded);
-    let unused = 8 * (SHORT - len.min(SHORT)) as u32;
-    // Two half shifts, because a shift by 128 is undefined.
-    let kept =
-        word << (unused / 2) << (unused - unused / 2) >> (unused / 2) >> (unused - unused / 2);
-    (kept as u64, (kept >> 64) as u64)
+/// The strings of one batch as keys: 16 bytes, those behind a string's end cleared, so that strings
+/// of up to 16 bytes without a NUL differ in their keys.
+pub(super) struct Keys {
+    low: [u64; BATCH],
+    high: [u64; BATCH],
+    len: [u64; BATCH],
+    hash: [u64; BATCH],
 }
 
+impl Keys {
+    pub(super) fn new() -> Self {
+        Keys {
+            low: [0; BATCH],
+            high: [0; BATCH],
+            len: [0; BATCH],
+            hash: [0; BATCH],
+        }
+    }
+
+    /// String number `i` begins with `bytes` and has `len` of them.
+    #[inline(always)]
+    pub(super) fn set(&mut self, i: usize, bytes: [u8; SHORT], len: usize) {
+        let word = u128::from_le_bytes(bytes);
+        (self.low[i], self.high[i], self.len[i]) = (word as u64, (word >> 64) as u64, len as u64);
+    }
+
+    /// Clears what does not belong to the strings, and marks those that are too long for a key.
+    #[inline(always)]
+    pub(super) fn finish(&mut self, failed: &mut Failed) {
+        let words = self.low.iter_mut().zip(&mut self.high).zip(&mut self.hash);
+        for (((low, high), hash), (&len, failed)) in words.zip(self.len.iter().zip(failed)) {
+            *low &= first_bytes(len.min(8));
+            *high &= first_bytes(len.saturating_sub(8).min(8));
+            *hash = mix(*low, *high);
+            *failed |= u64::from(len > SHORT as u64);
+        }
+    }
+}
+
+/// Mask of the first `n` bytes of a word, 0 to 8.
 #[inline(always)]
-fn hash(low: u64, high: u64) -> usize {
-    let product =
-        u128::from(low ^ 0x9e37_79b9_7f4a_7c15) * u128::from(high ^ 0xe703_7ed1_a0b4_28db);
-    ((product >> 64) as u64 ^ product as u64) as usize
+fn first_bytes(n: u64) -> u64 {
+    // Two half shifts, because one by 64 is undefined.
+    !((!0u64 << (4 * n)) << (4 * n))
+}
+
+/// Mixes a key by multiplications of 64 bits, of which vector units do eight at a time.
+#[inline(always)]
+fn mix(low: u64, high: u64) -> u64 {
+    let mixed = low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ high.wrapping_mul(0xe703_7ed1_a0b4_28db);
+    (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 20
 }
 
 impl Strings {
-    /// Code of the string with this key (see [`key`]).
+    /// Appends the codes of the first `n` of `keys` to `codes`; a row that failed gets 0 and leaves
+    /// nothing in the dictionary.
     #[inline(always)]
-    pub(super) fn code_of_key(&mut self, low: u64, high: u64) -> u32 {
+    pub(super) fn codes_of(
+        &mut self,
+        keys: &Keys,
+        n: usize,
+        failed: &Failed,
+        codes: &mut Vec<u32>,
+    ) {
+        let mut found = [0; BATCH];
+        for i in 0..n {
+            if failed[i] == 0 {
+                found[i] = self.code_of_key(keys.low[i], keys.high[i], keys.hash[i]);
+            }
+        }
+        codes.extend_from_slice(&found[..n]);
+    }
+
+    #[inline(always)]
+    fn code_of_key(&mut self, low: u64, high: u64, hash: u64) -> u32 {
         let mask = self.slots.len() - 1;
-        let mut at = hash(low, high) & mask;
+        let mut at = hash as usize & mask;
         loop {
             let slot = &self.slots[at];
             if slot.low == low && slot.high == high && slot.code != FREE {
@@ -103,8 +154,9 @@ impl Strings {
         if string.len() <= SHORT && !string.contains(&0) {
             let mut padded = [0; SHORT];
             padded[..string.len()].copy_from_slice(string);
-            let (low, high) = key(&padded, 0, string.len());
-            return self.code_of_key(low, high);
+            let word = u128::from_le_bytes(padded);
+            let (low, high) = (word as u64, (word >> 64) as u64);
+            return self.code_of_key(low, high, mix(low, high));
         }
         if let Some(&code) = self.long.get(string) {
             return code;
@@ -140,7 +192,7 @@ impl Strings {
         let old = std::mem::replace(&mut self.slots, bigger);
         let mask = self.slots.len() - 1;
         for slot in old.into_iter().filter(|slot| slot.code != FREE) {
-            let mut at = hash(slot.low, slot.high) & mask;
+            let mut at = mix(slot.low, slot.high) as usize & mask;
             while self.slots[at].code != FREE {
                 at = (at + 1) & mask;
             }
@@ -216,11 +268,20 @@ impl Default for Numbers {
 }
 
 impl Numbers {
+    /// Appends the codes of `numbers` to `codes`; a row that failed gets 0 and leaves nothing in
+    /// the dictionary.
+    #[inline(always)]
+    pub(super) fn codes_of(&mut self, numbers: &[u64], failed: &Failed, codes: &mut Vec<u32>) {
+        for (&number, &failed) in numbers.iter().zip(failed) {
+            codes.push(if failed == 0 { self.code_of(number) } else { 0 });
+        }
+    }
+
     /// Code of `number`.
     #[inline(always)]
     pub fn code_of(&mut self, number: u64) -> u32 {
         let mask = self.slots.len() - 1;
-        let mut at = hash(number, 0) & mask;
+        let mut at = mix(number, 0) as usize & mask;
         loop {
             let (known, code) = self.slots[at];
             if known == number && code != FREE {
@@ -244,7 +305,7 @@ impl Numbers {
             let old = std::mem::replace(&mut self.slots, bigger);
             let mask = self.slots.len() - 1;
             for slot in old.into_iter().filter(|slot| slot.1 != FREE) {
-                let mut at = hash(slot.0, 0) & mask;
+                let mut at = mix(slot.0, 0) as usize & mask;
                 while self.slots[at].1 != FREE {
                     at = (at + 1) & mask;
                 }

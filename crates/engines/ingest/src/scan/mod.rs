@@ -17,7 +17,7 @@ pub use careful::{Row, parse_line};
 pub use columns::Columns;
 pub use dictionary::{Numbers, Strings};
 
-use fast::{BATCH, Batch, RowAt};
+use fast::{BATCH, Batch, Failed, RowAt, Scratch};
 use index::Index;
 
 use crate::contract::FIELDS;
@@ -40,6 +40,7 @@ pub struct Scanner {
     pub columns: Columns,
     index: Index,
     rows: Vec<RowAt>,
+    scratch: Box<Scratch>,
     lines: u64,
     blank_lines: u64,
 }
@@ -89,15 +90,15 @@ impl Scanner {
 
     fn regular_rows(&mut self, block: &Block, index: &Index, bad: &mut dyn FnMut(BadRow<'_>)) {
         let base = self.columns.len();
-        let mut failed = [false; BATCH];
+        let mut failed: Failed = [0; BATCH];
         let batch = Batch {
             bytes: &block.bytes,
             delimiters: &index.delimiters,
             rows: &self.rows,
         };
         batch.mark_odd(&index.odd, &mut failed);
-        fast::convert(&batch, &mut self.columns, &mut failed);
-        if failed[..self.rows.len()].contains(&true) {
+        fast::convert(&batch, &mut self.columns, &mut self.scratch, &mut failed);
+        if failed[..self.rows.len()].iter().any(|&mark| mark != 0) {
             self.convert_failed(block, index, base, &failed, bad);
         }
         self.rows.clear();
@@ -110,12 +111,12 @@ impl Scanner {
         block: &Block,
         index: &Index,
         base: usize,
-        failed: &[bool; BATCH],
+        failed: &Failed,
         bad: &mut dyn FnMut(BadRow<'_>),
     ) {
         let mut keep = base;
         for (i, row) in self.rows.iter().enumerate() {
-            if failed[i] {
+            if failed[i] != 0 {
                 let end = index.delimiters[row.first as usize + FIELDS - 1] as usize;
                 let raw = &block.bytes[row.start as usize..end];
                 match parse_line(raw) {

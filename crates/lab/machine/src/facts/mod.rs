@@ -20,6 +20,19 @@ struct Fact {
     binding: bool,
 }
 
+/// Bytes of memory that programs may still take; `None` when the kernel does not say.
+pub fn available_memory_bytes(root: &Root) -> Option<u64> {
+    memory::available_bytes(root)
+}
+
+/// Bytes that an ordinary user may still write to the file system of `path`, which must exist.
+///
+/// # Errors
+/// What statvfs says.
+pub fn free_disk_bytes(path: &Path) -> std::io::Result<u64> {
+    storage::free_bytes(path)
+}
+
 /// Reads what the machine is and what may spoil a measurement on it. `path` is where the data will
 /// live: its disk and file system are part of the machine. `pause` is called once between the two
 /// readings of the processor counters and should take about half a second.

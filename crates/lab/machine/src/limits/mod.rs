@@ -12,6 +12,7 @@ mod inflate;
 mod loopback;
 mod measured;
 mod memory;
+mod own_inflate;
 mod random_read;
 mod team;
 mod tool;
@@ -28,6 +29,7 @@ use crate::error::MachineError;
 use crate::facts::{cpu, memory as facts_memory};
 use crate::root::Root;
 use measured::Measured;
+pub use own_inflate::own_inflaters;
 
 /// An inflater under test: takes a whole gzip file and returns how many bytes came out.
 pub type Inflate = Box<dyn Fn(&[u8]) -> u64 + Send + Sync>;

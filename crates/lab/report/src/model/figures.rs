@@ -12,7 +12,7 @@ use super::report::{CaseReport, Report};
 use crate::units::in_seconds;
 
 /// The name of the limit that says what reading the clock costs.
-const TIMER_LIMIT: &str = "timer";
+const TIMER_LIMIT: &str = "timer-cost";
 
 /// The figures of `report` as the linter wants them; `samples` add durations, facts and answers.
 pub fn figures_of(report: &Report, samples: &[Sample]) -> Figures {

@@ -57,7 +57,7 @@ fn run() -> Run {
                 Better::Higher,
                 Some(("igzip", 431e6)),
             ),
-            limit("timer", 24.0, "ns", Better::Lower, None),
+            limit("timer-cost", 24.0, "ns", Better::Lower, None),
         ],
         program: Program {
             version: "0.1.0".into(),

@@ -93,17 +93,18 @@ impl Bits<'_> {
         self.count -= entry & 63;
     }
 
+    /// Takes the bits of a length or distance entry; gives its base plus extra bits.
+    #[inline(always)]
+    fn take_value(&mut self, entry: u32) -> usize {
+        let with_extra = self.bits & ((1u64 << (entry & 63)) - 1);
+        self.drop_entry(entry);
+        (entry >> 16) as usize + (with_extra >> (entry >> 8 & 15)) as usize
+    }
+
     #[inline(always)]
     fn low(&self, n: u32) -> usize {
         (self.bits & ((1 << n) - 1)) as usize
     }
-}
-
-/// Base plus extra bits of a length or distance entry, from the bits as they were before it.
-#[inline(always)]
-fn value(entry: u32, before: u64) -> usize {
-    let with_extra = before & ((1u64 << (entry & 63)) - 1);
-    (entry >> 16) as usize + (with_extra >> (entry >> 8 & 15)) as usize
 }
 
 #[inline(always)]
@@ -145,20 +146,19 @@ fn decode(
     reach: u64,
 ) -> (Exit, usize) {
     assert!(literals.len() >= 1 << LITERAL_BITS && distances.len() >= 1 << DISTANCE_BITS);
-    if bits.bytes.len() < INPUT_MARGIN || out.len() < TURN_OUTPUT {
+    let input_last = bits.bytes.len().checked_sub(INPUT_MARGIN);
+    let output_last = out.len().checked_sub(TURN_OUTPUT);
+    let (Some(input_last), Some(output_last)) = (input_last, output_last) else {
         return (Exit::Margin, start);
-    }
-    let input_last = bits.bytes.len() - INPUT_MARGIN;
-    let output_last = out.len() - TURN_OUTPUT;
+    };
     // A match may reach back over everything of this stream that the buffer still holds.
     let floor = start - usize::try_from(reach).map_or(start, |reach| reach.min(start));
     let mut at = start;
     while bits.at <= input_last && at <= output_last {
-        // SAFETY (all blocks of this loop): `at <= output_last` leaves TURN_OUTPUT bytes behind
-        // `at`, of which a turn writes at most three literals, a match and its overshoot;
-        // `bits.at <= input_last` leaves 32 bytes, of which a turn's three refills look at no more
-        // than 7 + 7 + 8. Main indexes are below `1 << *_BITS`, which the assertion covers, and
-        // sub-tables are whole by construction of `tables::build`.
+        // SAFETY (all blocks of this loop): TURN_OUTPUT bytes are free behind `at`, of which a turn
+        // writes at most three literals, a match and its overshoot. INPUT_MARGIN bytes wait, of
+        // which its two refills look at no more than 7 + 8. Main indexes are below `1 << *_BITS`,
+        // which the assertion covers.
         // SAFETY: see above.
         unsafe { bits.refill() };
         // SAFETY: see above.
@@ -166,8 +166,7 @@ fn decode(
         let mut taken = 0;
         while entry & LITERAL != 0 && taken < 3 {
             // SAFETY: see above.
-            unsafe { *out.get_unchecked_mut(at) = (entry >> 16) as u8 };
-            at += 1;
+            unsafe { put_literal(out, &mut at, entry) };
             taken += 1;
             bits.drop_entry(entry);
             // SAFETY: see above.
@@ -176,48 +175,26 @@ fn decode(
         if taken == 3 {
             continue;
         }
-        if entry & EXCEPTION != 0 {
-            if entry & SUBTABLE != 0 {
-                let sub = (entry >> 16) as usize;
-                let index_bits = entry >> 8 & 15;
-                bits.drop_entry(entry);
-                entry = literals[sub + bits.low(index_bits)];
+        let entry = through_subtable(bits, literals, entry);
+        if entry & (LITERAL | EXCEPTION) != 0 {
+            bits.drop_entry(entry);
+            if entry & LITERAL == 0 {
+                return (ending(entry), at);
             }
-            if entry & LITERAL != 0 {
-                // SAFETY: at most the third literal of this turn.
-                unsafe { *out.get_unchecked_mut(at) = (entry >> 16) as u8 };
-                at += 1;
-                bits.drop_entry(entry);
-                continue;
-            }
-            if entry & EXCEPTION != 0 {
-                if entry & END != 0 {
-                    bits.drop_entry(entry);
-                    return (Exit::EndOfBlock, at);
-                }
-                return (Exit::Corrupt("a code that no length or literal has"), at);
-            }
+            // SAFETY: at most the third literal of this turn.
+            unsafe { put_literal(out, &mut at, entry) };
+            continue;
         }
-        let length = value(entry, bits.bits);
-        bits.drop_entry(entry);
+        let length = bits.take_value(entry);
         // SAFETY: see above.
         unsafe { bits.refill() };
         // SAFETY: see above.
-        let mut entry = unsafe { *distances.get_unchecked(bits.low(DISTANCE_BITS)) };
+        let entry = unsafe { *distances.get_unchecked(bits.low(DISTANCE_BITS)) };
+        let entry = through_subtable(bits, distances, entry);
         if entry & EXCEPTION != 0 {
-            if entry & SUBTABLE == 0 {
-                return (Exit::Corrupt("a code that no distance has"), at);
-            }
-            let sub = (entry >> 16) as usize;
-            let index_bits = entry >> 8 & 15;
-            bits.drop_entry(entry);
-            entry = distances[sub + bits.low(index_bits)];
-            if entry & EXCEPTION != 0 {
-                return (Exit::Corrupt("a code that no distance has"), at);
-            }
+            return (Exit::Corrupt("a code that no distance has"), at);
         }
-        let distance = value(entry, bits.bits);
-        bits.drop_entry(entry);
+        let distance = bits.take_value(entry);
         if distance > at - floor {
             return (
                 Exit::Corrupt("a match reaches back before the beginning"),
@@ -231,6 +208,36 @@ fn decode(
     (Exit::Margin, at)
 }
 
+/// Writes the byte of a literal's entry.
+///
+/// # Safety
+/// `at` must be inside `out`.
+#[inline(always)]
+unsafe fn put_literal(out: &mut [u8], at: &mut usize, entry: u32) {
+    // SAFETY: the caller's bound.
+    unsafe { *out.get_unchecked_mut(*at) = (entry >> 16) as u8 };
+    *at += 1;
+}
+
+/// The entry itself, or the one in the sub-table that it leads to.
+#[inline(always)]
+fn through_subtable(bits: &mut Bits<'_>, table: &[u32], entry: u32) -> u32 {
+    if entry & EXCEPTION == 0 || entry & SUBTABLE == 0 {
+        return entry;
+    }
+    bits.drop_entry(entry);
+    table[(entry >> 16) as usize + bits.low(entry >> 8 & 15)]
+}
+
+/// What an exceptional entry of the literal table means.
+fn ending(entry: u32) -> Exit {
+    if entry & END != 0 {
+        Exit::EndOfBlock
+    } else {
+        Exit::Corrupt("a code that no length or literal has")
+    }
+}
+
 /// Copies `length` bytes from `distance` bytes before `to`, writing up to 31 bytes more.
 ///
 /// # Safety
@@ -240,7 +247,18 @@ unsafe fn copy_match(to: *mut u8, distance: usize, length: usize) {
     // SAFETY: the caller's bounds; every step stays below `to + length + 31`.
     unsafe {
         let from = to.sub(distance);
-        if distance >= 16 {
+        if distance >= 32 {
+            // Most matches of text are shorter than this, so that the loop ends as predicted.
+            let mut done = 0;
+            loop {
+                let chunk = from.add(done).cast::<[u8; 32]>().read_unaligned();
+                to.add(done).cast::<[u8; 32]>().write_unaligned(chunk);
+                done += 32;
+                if done >= length {
+                    return;
+                }
+            }
+        } else if distance >= 16 {
             let mut done = 0;
             loop {
                 let chunk = from.add(done).cast::<[u8; 16]>().read_unaligned();

@@ -90,46 +90,49 @@ pub(super) fn pack(values: &[u32], width: u32, out: &mut Vec<u8>) {
             &chunk
         }
     };
-    let mut words = [0u32; CHUNK];
-    pack_words(whole, width, &mut words);
-    let bytes = values.len().div_ceil(8) * width as usize;
+    let mut packed = [0u8; CHUNK * 4];
+    pack_chunk(whole, width, &mut packed);
+    // All bytes are copied, then cut: a fixed size makes the copy a few vector moves.
     let start = out.len();
-    // The words are copied whole, then cut: a fixed size makes the copy a few vector moves.
-    let packed: [u8; CHUNK * 4] = std::array::from_fn(|i| words[i / 4].to_le_bytes()[i % 4]);
     out.extend_from_slice(&packed);
-    out.truncate(start + bytes);
+    out.truncate(start + values.len().div_ceil(8) * width as usize);
 }
 
-/// One unrolled body per width: shifts and word numbers become constants.
+/// One body per width: shifts and word numbers become constants.
 macro_rules! pack_by_width {
-    ($values:ident, $width:ident, $words:ident, $($w:literal)*) => {
+    ($values:ident, $width:ident, $packed:ident, $($w:literal)*) => {
         match $width {
-            $($w => pack_const::<$w>($values, $words),)*
+            $($w => pack_const::<$w>($values, $packed),)*
             _ => unreachable!("codes have at most 32 bits"),
         }
     };
 }
 
-fn pack_words(values: &[u32; CHUNK], width: u32, words: &mut [u32; CHUNK]) {
-    pack_by_width!(values, width, words,
+fn pack_chunk(values: &[u32; CHUNK], width: u32, packed: &mut [u8; CHUNK * 4]) {
+    pack_by_width!(values, width, packed,
         0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 }
 
-fn pack_const<const W: usize>(values: &[u32; CHUNK], words: &mut [u32; CHUNK]) {
-    if W == 0 {
-        return;
-    }
-    let mut pending = 0u64;
-    let mut pending_bits = 0;
-    let mut word = 0;
-    for &value in values {
-        pending |= u64::from(value) << pending_bits;
-        pending_bits += W;
-        if pending_bits >= 32 {
-            words[word] = pending as u32;
-            word += 1;
-            pending >>= 32;
-            pending_bits -= 32;
-        }
+/// Adds value number `$i` to the words that it falls into; written out 32 times, so that every
+/// index and shift is a constant and no branch is left.
+macro_rules! put_each {
+    ($values:ident, $words:ident, $($i:literal)*) => {
+        $(
+            let bit = $i * W;
+            $words[bit / 32] |= $values[$i] << (bit % 32);
+            if bit % 32 + W > 32 {
+                $words[bit / 32 + 1] |= $values[$i] >> (32 - bit % 32);
+            }
+        )*
+    };
+}
+
+fn pack_const<const W: usize>(values: &[u32; CHUNK], packed: &mut [u8; CHUNK * 4]) {
+    // One word more than 32 values can fill, for the index that the last one never uses.
+    let mut words = [0u32; CHUNK + 1];
+    put_each!(values, words,
+        0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+    for (bytes, word) in packed.chunks_exact_mut(4).zip(&words[..W]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
     }
 }

@@ -1,0 +1,132 @@
+//! `dyno-sql bench`: runs one query again and again inside one process and prints the times.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use datafusion::arrow::json::{WriterBuilder, writer::JsonArray};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::prelude::SessionContext;
+use serde::Serialize;
+
+use crate::args::BenchArgs;
+use crate::{session, statement};
+
+/// Rows of an answer that the output repeats, so that a mistaken `SELECT *` stays readable.
+const ROWS_MAX: usize = 1000;
+
+#[derive(Serialize)]
+struct Answer {
+    /// Rows that the scans handed on or aggregated in one run.
+    rows_scanned: u64,
+    /// Seconds of each run, from the text of the query to the last row of its answer.
+    windows: Vec<f64>,
+    threads: usize,
+    /// Rows of the answer.
+    row_count: usize,
+    /// The answer itself, at most its first thousand rows.
+    rows: serde_json::Value,
+    /// The operator that read the table.
+    operator: String,
+}
+
+/// Runs the query `repeats` times and prints one JSON object.
+///
+/// # Errors
+/// The table cannot be opened, the query fails, or two runs answer with another number of rows.
+pub async fn run(args: BenchArgs, mut out: impl Write) -> Result<()> {
+    let limits = args.limits.limits();
+    let context = session::open(&args.table, limits)?;
+    let mut windows = Vec::with_capacity(args.repeats);
+    let mut last: Option<(Arc<dyn ExecutionPlan>, Vec<RecordBatch>)> = None;
+    for _ in 0..args.repeats {
+        let start = Instant::now();
+        let ran = run_once(&context, &args.sql).await?;
+        windows.push(start.elapsed().as_secs_f64());
+        if let Some((_, before)) = &last {
+            ensure!(
+                row_count(before) == row_count(&ran.1),
+                "one run answered with {} rows, the next with {}",
+                row_count(before),
+                row_count(&ran.1)
+            );
+        }
+        last = Some(ran);
+    }
+    let (plan, batches) = last.unzip();
+    let (rows_scanned, operator) = plan.map(|plan| scanned(&plan)).unwrap_or_default();
+    let batches = batches.unwrap_or_default();
+    let answer = Answer {
+        rows_scanned,
+        windows,
+        threads: limits.threads,
+        row_count: row_count(&batches),
+        rows: rows(&batches)?,
+        operator,
+    };
+    writeln!(out, "{}", serde_json::to_string(&answer)?)?;
+    Ok(())
+}
+
+async fn run_once(
+    context: &SessionContext,
+    sql: &str,
+) -> Result<(Arc<dyn ExecutionPlan>, Vec<RecordBatch>)> {
+    let mut last = None;
+    for parsed in statement::parse(sql)? {
+        let frame = statement::plan(context, parsed, sql).await?;
+        let task = Arc::new(frame.task_ctx());
+        let explained = |error| statement::explain(&error, sql);
+        let plan = frame.create_physical_plan().await.map_err(explained)?;
+        let batches = collect(Arc::clone(&plan), task).await.map_err(explained)?;
+        last = Some((plan, batches));
+    }
+    last.ok_or_else(|| anyhow::anyhow!("there is no statement in the query"))
+}
+
+/// Rows that came out of the leaves of a plan that has run, and the name of the first leaf.
+fn scanned(plan: &Arc<dyn ExecutionPlan>) -> (u64, String) {
+    let children = plan.children();
+    if children.is_empty() {
+        let metrics = plan.metrics().unwrap_or_default();
+        let rows = metrics
+            .sum_by_name("rows_scanned")
+            .map(|rows| rows.as_usize())
+            .or_else(|| metrics.output_rows());
+        return (rows.unwrap_or(0) as u64, plan.name().to_owned());
+    }
+    let mut sum = (0, String::new());
+    for child in children {
+        let (rows, name) = scanned(child);
+        sum.0 += rows;
+        if sum.1.is_empty() {
+            sum.1 = name;
+        }
+    }
+    sum
+}
+
+fn row_count(batches: &[RecordBatch]) -> usize {
+    batches.iter().map(RecordBatch::num_rows).sum()
+}
+
+fn rows(batches: &[RecordBatch]) -> Result<serde_json::Value> {
+    let mut writer = WriterBuilder::new()
+        .with_explicit_nulls(true)
+        .build::<_, JsonArray>(Vec::new());
+    let mut left = ROWS_MAX;
+    for batch in batches {
+        let batch = batch.slice(0, batch.num_rows().min(left));
+        left -= batch.num_rows();
+        writer.write(&batch)?;
+    }
+    writer.finish()?;
+    let text = writer.into_inner();
+    Ok(if text.is_empty() {
+        serde_json::json!([])
+    } else {
+        serde_json::from_slice(&text)?
+    })
+}

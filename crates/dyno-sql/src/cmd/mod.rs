@@ -1,0 +1,4 @@
+//! One file for each command.
+
+pub mod bench;
+pub mod query;

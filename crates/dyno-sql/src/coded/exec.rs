@@ -1,0 +1,176 @@
+//! The operator in the plan.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::batch::batch;
+use super::spec::{Measure, Spec};
+use super::workers::{Scan, Source};
+
+/// Name of the metric that counts the rows read.
+const ROWS_SCANNED: &str = "rows_scanned";
+
+/// Scans the files of a table and groups by one string column, on its dictionary codes.
+#[derive(Debug)]
+pub struct CodedAggregateExec {
+    spec: Arc<Spec>,
+    sources: Arc<[Source]>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl CodedAggregateExec {
+    pub(super) fn new(spec: Spec, sources: Vec<Source>) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&spec.schema)),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        Self {
+            spec: Arc::new(spec),
+            sources: sources.into(),
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl DisplayAs for CodedAggregateExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row_groups: usize = self
+            .sources
+            .iter()
+            .map(|source| source.file.row_groups())
+            .sum();
+        write!(f, "CodedAggregateExec: gby=[{}], aggr=[", self.spec.key)?;
+        for (i, measure) in self.spec.measures.iter().enumerate() {
+            let name = |index: &usize| {
+                self.spec
+                    .values
+                    .get(*index)
+                    .map_or("?", |value| value.name.as_str())
+            };
+            let comma = if i == 0 { "" } else { ", " };
+            match measure {
+                Measure::Count => write!(f, "{comma}count(*)")?,
+                Measure::Sum(index) => write!(f, "{comma}sum({})", name(index))?,
+                Measure::Avg(index) => write!(f, "{comma}avg({})", name(index))?,
+                Measure::Min(index) => write!(f, "{comma}min({})", name(index))?,
+                Measure::Max(index) => write!(f, "{comma}max({})", name(index))?,
+            }
+        }
+        write!(
+            f,
+            "], files={}, row_groups={row_groups}",
+            self.sources.len()
+        )
+    }
+}
+
+impl ExecutionPlan for CodedAggregateExec {
+    fn name(&self) -> &'static str {
+        "CodedAggregateExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let spec = Arc::clone(&self.spec);
+        let sources = Arc::clone(&self.sources);
+        let rows_scanned = MetricBuilder::new(&self.metrics).counter(ROWS_SCANNED, partition);
+        let output_rows = MetricBuilder::new(&self.metrics).output_rows(partition);
+        let config = context.session_config();
+        let (threads, batch_rows) = (config.target_partitions(), config.batch_size());
+        let answer = async move {
+            let stop = Arc::new(AtomicBool::new(false));
+            let _stop_when_dropped = StopWhenDropped(Arc::clone(&stop));
+            let scan = move || -> Result<RecordBatch> {
+                let pool = Arc::clone(context.memory_pool());
+                let scan = Scan {
+                    spec: &spec,
+                    sources: &sources,
+                    threads,
+                    pool: &pool,
+                    stop: &stop,
+                    rows_scanned,
+                };
+                batch(&spec, &scan.run()?)
+            };
+            let batch = SpawnedTask::spawn_blocking(scan)
+                .join()
+                .await
+                .map_err(|error| DataFusionError::External(Box::new(error)))??;
+            output_rows.add(batch.num_rows());
+            let starts = (0..batch.num_rows()).step_by(batch_rows.max(1));
+            let slices: Vec<Result<RecordBatch>> = starts
+                .map(|start| Ok(batch.slice(start, batch_rows.min(batch.num_rows() - start))))
+                .collect();
+            Ok::<_, DataFusionError>(stream::iter(slices))
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.spec.schema),
+            stream::once(answer).try_flatten().boxed(),
+        )))
+    }
+}
+
+/// Ends the scan when the stream of its answer is dropped, by a limit or by Ctrl-C.
+struct StopWhenDropped(Arc<AtomicBool>);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,14 @@
+//! SQL over a spots table, on DataFusion.
+//!
+//! What it is: the engine behind `dyno ingest query`, in an executable of its own, because it takes
+//! several times as long to build as all the rest. It opens one committed snapshot of a table and
+//! answers statements that read. What it is not: a server, or a way to change a table.
+
+pub mod args;
+pub mod cmd;
+pub mod coded;
+pub mod options;
+pub mod output;
+pub mod session;
+pub mod spots;
+pub mod statement;

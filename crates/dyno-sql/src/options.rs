@@ -1,0 +1,19 @@
+//! Session options of our own, set by `SET dyno.NAME = VALUE`.
+
+// The macro's own accessors come without docs and with a pattern that clippy would write shorter.
+#![allow(missing_docs)]
+
+use datafusion::common::config::ConfigExtension;
+use datafusion::common::extensions_options;
+
+extensions_options! {
+    /// Options under the prefix `dyno`.
+    pub struct DynoOptions {
+        /// Whether a GROUP BY over one dictionary-coded column runs on its codes.
+        pub coded_aggregate: bool, default = true
+    }
+}
+
+impl ConfigExtension for DynoOptions {
+    const PREFIX: &'static str = "dyno";
+}

@@ -1,0 +1,144 @@
+//! The spots table as SQL sees it: one committed snapshot and its open files.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::object_store::path::Path as StorePath;
+use datafusion::parquet::arrow::parquet_to_arrow_schema;
+use dyno_formats::parquet_read::ParquetFile;
+use dyno_ingest::contract::COLUMNS;
+use dyno_ingest::table::Snapshot;
+
+/// An open table. While it lives, no load removes its files.
+#[derive(Debug)]
+pub struct SpotsTable {
+    snapshot: Snapshot,
+    files: Vec<Arc<ParquetFile>>,
+    by_path: HashMap<StorePath, usize>,
+    schema: SchemaRef,
+}
+
+impl SpotsTable {
+    /// Opens the newest committed state of the table in `directory`.
+    ///
+    /// # Errors
+    /// There is no table, its manifest is newer than this program, or a file that it names is
+    /// missing, damaged, or has other columns or another row count than the manifest says.
+    pub fn open(directory: &Path) -> Result<Self> {
+        // The scan of the general plan asks for absolute paths.
+        let absolute = directory
+            .canonicalize()
+            .with_context(|| format!("cannot open table {}", directory.display()))?;
+        let snapshot = Snapshot::open(&absolute)?;
+        let mut files = Vec::new();
+        let mut by_path = HashMap::new();
+        let mut schema: Option<SchemaRef> = None;
+        for (path, committed) in snapshot.files() {
+            let file = ParquetFile::open(&path)?;
+            if file.rows() != committed.rows {
+                bail!(
+                    "{} has {} rows, the manifest says {}",
+                    path.display(),
+                    file.rows(),
+                    committed.rows
+                );
+            }
+            let found = schema_of(&file)?;
+            match &schema {
+                None => schema = Some(found),
+                Some(first) if *first == found => {}
+                Some(first) => bail!("{}: {}", path.display(), difference(first, &found)),
+            }
+            by_path.insert(StorePath::from_absolute_path(&path)?, files.len());
+            files.push(Arc::new(file));
+        }
+        let schema = schema.unwrap_or_else(|| Arc::new(contract()));
+        Ok(Self {
+            snapshot,
+            files,
+            by_path,
+            schema,
+        })
+    }
+
+    /// Its files, archive by archive.
+    pub fn files(&self) -> &[Arc<ParquetFile>] {
+        &self.files
+    }
+
+    /// The file at an object-store path.
+    pub fn file(&self, path: &StorePath) -> Option<&Arc<ParquetFile>> {
+        self.by_path
+            .get(path)
+            .and_then(|index| self.files.get(*index))
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Where the table is.
+    pub fn directory(&self) -> &Path {
+        self.snapshot.table()
+    }
+}
+
+/// The arrow schema of a file. Strings are views, which filter and group without copies.
+fn schema_of(file: &ParquetFile) -> Result<SchemaRef> {
+    let footer = file.metadata().file_metadata();
+    let stored = parquet_to_arrow_schema(footer.schema_descr(), footer.key_value_metadata())
+        .with_context(|| format!("cannot read the columns of {}", file.path().display()))?;
+    let fields: Vec<Field> = stored
+        .fields()
+        .iter()
+        .map(|field| match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => {
+                Field::new(field.name(), DataType::Utf8View, field.is_nullable())
+            }
+            other => Field::new(field.name(), other.clone(), field.is_nullable()),
+        })
+        .collect();
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// The columns of a table that has no file yet.
+fn contract() -> Schema {
+    let kind = |name: &str| match name {
+        "id" | "frequency" => DataType::UInt64,
+        "timestamp" => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+        "snr" | "power" | "drift" => DataType::Int8,
+        "distance" => DataType::UInt32,
+        "azimuth" => DataType::UInt16,
+        "band" => DataType::Int32,
+        "code" | "column_count" => DataType::UInt8,
+        _ => DataType::Utf8View,
+    };
+    Schema::new(
+        COLUMNS
+            .map(|name| Field::new(name, kind(name), false))
+            .to_vec(),
+    )
+}
+
+/// The first thing in which two schemas are not the same.
+fn difference(first: &Schema, other: &Schema) -> String {
+    for field in other.fields() {
+        match first.field_with_name(field.name()) {
+            Err(_) => return format!("column {} is in no file before it", field.name()),
+            Ok(before) if before != field.as_ref() => {
+                return format!(
+                    "column {} is {}, in the files before it {}",
+                    field.name(),
+                    field.data_type(),
+                    before.data_type()
+                );
+            }
+            Ok(_) => {}
+        }
+    }
+    "its columns are not those of the files before it".to_owned()
+}

@@ -1,0 +1,249 @@
+//! Grouping by codes gives what the general plan gives, on small tables made at random.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test may stop at what it did not expect"
+)]
+
+mod tables;
+
+use std::path::Path;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::prelude::SessionContext;
+use dyno_sql::session::{self, Limits};
+use dyno_sql::statement;
+use tables::{Form, Spot, spot};
+
+/// Queries that the operator takes.
+const CODED: [&str; 9] = [
+    "SELECT callsign, avg(snr) AS a, count(*) AS n FROM wspr.bronze GROUP BY callsign",
+    "SELECT callsign, count(*) AS n FROM spots GROUP BY callsign",
+    "SELECT DISTINCT callsign FROM spots",
+    "SELECT count(*) AS n, callsign AS c, sum(snr) AS s FROM spots GROUP BY c",
+    "SELECT callsign, min(snr) AS l, max(snr) AS h, avg(snr) AS a FROM spots GROUP BY callsign",
+    "SELECT callsign, sum(distance) AS s, max(power) AS p, count(id) AS n FROM spots GROUP BY callsign",
+    "SELECT callsign, min(id) AS l, max(id) AS h, max(frequency) AS f FROM spots GROUP BY callsign",
+    "SELECT callsign, avg(distance) AS a, sum(power) AS p FROM spots GROUP BY callsign HAVING count(*) > 2",
+    "SELECT mode, sum(frequency) AS f, avg(azimuth) AS z FROM spots GROUP BY mode",
+];
+
+/// Queries that it leaves to the general plan.
+const GENERAL: [&str; 6] = [
+    "SELECT callsign, count(*) AS n FROM spots WHERE snr > 0 GROUP BY callsign",
+    "SELECT callsign, band, count(*) AS n FROM spots GROUP BY callsign, band",
+    "SELECT band, count(*) AS n FROM spots GROUP BY band",
+    "SELECT callsign, count(DISTINCT snr) AS n FROM spots GROUP BY callsign",
+    "SELECT callsign, count(*) FILTER (WHERE snr > 0) AS n FROM spots GROUP BY callsign",
+    "SELECT callsign, avg(snr + 1) AS a FROM spots GROUP BY callsign",
+];
+
+fn run(context: &SessionContext, sql: &str) -> Vec<RecordBatch> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut last = Vec::new();
+        for parsed in statement::parse(sql).unwrap() {
+            let frame = statement::plan(context, parsed, sql).await.unwrap();
+            last = frame.collect().await.unwrap();
+        }
+        last
+    })
+}
+
+fn text(context: &SessionContext, sql: &str) -> String {
+    pretty_format_batches(&run(context, sql))
+        .unwrap()
+        .to_string()
+}
+
+fn open(directory: &Path, threads: usize) -> SessionContext {
+    session::open(
+        directory,
+        Limits {
+            threads,
+            memory_bytes: 1 << 28,
+        },
+    )
+    .unwrap()
+}
+
+fn is_coded(context: &SessionContext, sql: &str) -> bool {
+    text(context, &format!("EXPLAIN {sql}")).contains("CodedAggregateExec")
+}
+
+/// Both ways over one table; a join and a subquery put the operator below other plans.
+fn compare(directory: &Path, threads: usize) {
+    let coded = open(directory, threads);
+    let general = open(directory, threads);
+    run(&general, "SET dyno.coded_aggregate = false");
+    let inner = CODED[0];
+    let nested = [
+        format!("SELECT count(*), sum(n), max(a) FROM ({inner}) q"),
+        format!(
+            "SELECT l.callsign, l.n, r.n AS m FROM ({inner}) l JOIN ({}) r ON l.callsign = r.callsign",
+            CODED[1]
+        ),
+        format!(
+            "SELECT l.callsign, l.n, r.id FROM ({inner}) l JOIN spots r ON l.callsign = r.callsign"
+        ),
+        format!("{inner} UNION ALL {inner}"),
+    ];
+    let all = CODED
+        .into_iter()
+        .chain(nested.iter().map(String::as_str))
+        .chain(GENERAL);
+    for sql in all {
+        assert!(!is_coded(&general, sql), "{sql}");
+        assert_eq!(
+            sorted(&coded, sql),
+            sorted(&general, sql),
+            "{sql}, {threads} threads"
+        );
+    }
+}
+
+/// The lines of a result in an order of their own, since the query asks for none.
+fn sorted(context: &SessionContext, sql: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text(context, sql).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// A small generator of our own: a property-test crate would change the features of half of
+/// DataFusion's dependencies, and with them a build of many minutes.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % end
+    }
+
+    /// Rows in runs: calls repeat, at times for longer than a block of the reader.
+    fn rows(&mut self, calls: u64) -> Vec<Spot> {
+        let mut rows = Vec::new();
+        for _ in 0..self.below(30) + 1 {
+            let count = if self.below(8) == 0 {
+                self.below(3000)
+            } else {
+                self.below(4)
+            } + 1;
+            let callsign = match self.below(10) {
+                0 => String::new(),
+                1 => format!("<{}>/{}", "LONGCALL".repeat(3), self.below(calls)),
+                _ => format!("K{}ABC", self.below(calls)),
+            };
+            let snr = self.below(256) as u8 as i8;
+            for _ in 0..count {
+                rows.push(Spot {
+                    id: u64::MAX - self.below(1 << 40),
+                    callsign: callsign.clone(),
+                    snr: if count > 100 {
+                        snr
+                    } else {
+                        self.below(60) as i8 - 40
+                    },
+                    distance: u32::MAX - self.below(20_000) as u32,
+                    frequency: self.below(1 << 34),
+                    power: self.below(61) as i8 - 1,
+                });
+            }
+        }
+        rows
+    }
+
+    fn files(&mut self) -> Vec<Vec<Vec<Spot>>> {
+        let calls = [1, 5, 300][self.below(3) as usize];
+        (0..self.below(4) + 1)
+            .map(|_| (0..self.below(5) + 1).map(|_| self.rows(calls)).collect())
+            .collect()
+    }
+}
+
+#[test]
+fn both_plans_agree_on_random_tables() {
+    for seed in 0..12 {
+        let mut random = Random(seed);
+        let folder = tempfile::tempdir().unwrap();
+        let form = Form {
+            choice: random.below(12) as usize,
+            page_rows: random.below(3) as usize * 700,
+        };
+        tables::write(folder.path(), &random.files(), form);
+        compare(folder.path(), 1 + random.below(3) as usize);
+    }
+}
+
+#[test]
+fn a_table_without_rows_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    tables::write(folder.path(), &[], Form::default());
+    let context = open(folder.path(), 2);
+    assert_eq!(
+        run(&context, CODED[0])
+            .iter()
+            .map(RecordBatch::num_rows)
+            .sum::<usize>(),
+        0
+    );
+    assert!(text(&context, "SELECT count(*) AS n FROM spots").contains("| 0 |"));
+    let folder = tempfile::tempdir().unwrap();
+    tables::write(folder.path(), &[vec![], vec![]], Form::default());
+    compare(folder.path(), 2);
+}
+
+#[test]
+fn the_plan_shows_which_way_it_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = vec![spot(1, "K1ABC", -3), spot(2, "G8JNJ", 4)];
+    tables::write(folder.path(), &[vec![rows]], Form::default());
+    let context = open(folder.path(), 2);
+    for sql in CODED {
+        assert!(is_coded(&context, sql), "{sql}");
+        assert!(
+            is_coded(&context, &format!("{sql} ORDER BY 1 LIMIT 10")),
+            "{sql}"
+        );
+    }
+    for sql in GENERAL {
+        assert!(!is_coded(&context, sql), "{sql}");
+    }
+    run(&context, "SET dyno.coded_aggregate = false");
+    assert!(!is_coded(&context, CODED[0]));
+}
+
+#[test]
+fn memory_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = (0..5000).map(|i| spot(i, &format!("K{i}"), 0)).collect();
+    tables::write(folder.path(), &[vec![rows]], Form::default());
+    let context = session::open(
+        folder.path(),
+        Limits {
+            threads: 1,
+            memory_bytes: 10_000,
+        },
+    )
+    .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let error = runtime
+        .block_on(async {
+            let parsed = statement::parse(CODED[0]).unwrap().remove(0);
+            statement::plan(&context, parsed, CODED[0])
+                .await
+                .unwrap()
+                .collect()
+                .await
+        })
+        .unwrap_err();
+    assert!(error.to_string().contains("CodedAggregateExec"), "{error}");
+}

@@ -1,0 +1,203 @@
+//! Makes tables in the form of `dyno ingest load`, with the Parquet writer of arrow-rs.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray,
+    UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::basic::{Compression, Encoding};
+use datafusion::parquet::file::properties::WriterProperties;
+use dyno_ingest::table::{DataFile, SourceIdentity, Staged, TableWriter};
+
+/// The columns of a spot that tests vary; the others follow from these.
+#[derive(Debug, Clone)]
+pub struct Spot {
+    pub id: u64,
+    pub callsign: String,
+    pub snr: i8,
+    pub distance: u32,
+    pub frequency: u64,
+    pub power: i8,
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Form {
+    /// Picks compression and the encoding of integer columns.
+    pub choice: usize,
+    /// Rows of a data page, 0 for the writer's default.
+    pub page_rows: usize,
+}
+
+/// Commits a table in `directory`: a list of files, each a list of row groups.
+pub fn write(directory: &Path, files: &[Vec<Vec<Spot>>], form: Form) {
+    let mut writer = TableWriter::open(directory).unwrap();
+    for (index, row_groups) in files.iter().enumerate() {
+        let archive = format!("wspr/{index}");
+        let path = writer.staging_name("data", &archive, "parquet");
+        write_file(&directory.join(&path), row_groups, form);
+        let rows = row_groups.iter().map(|rows| rows.len() as u64).sum();
+        let bytes = directory.join(&path).metadata().unwrap().len();
+        let file = DataFile {
+            path,
+            rows,
+            bytes,
+            time_min_s: 0,
+            time_max_s: 0,
+        };
+        writer.commit(staged(archive, vec![file], rows)).unwrap();
+    }
+    if files.is_empty() {
+        writer
+            .commit(staged("wspr/none".to_owned(), Vec::new(), 0))
+            .unwrap();
+    }
+}
+
+fn staged(archive: String, files: Vec<DataFile>, rows: u64) -> Staged {
+    let source = SourceIdentity {
+        path: archive.clone(),
+        bytes: 0,
+        hash: String::new(),
+    };
+    Staged {
+        archive,
+        source,
+        files,
+        rows,
+        bad_rows: 0,
+        quarantine: None,
+    }
+}
+
+fn write_file(path: &Path, row_groups: &[Vec<Spot>], form: Form) {
+    let codecs = [
+        Compression::UNCOMPRESSED,
+        Compression::LZ4_RAW,
+        Compression::SNAPPY,
+    ];
+    let mut properties = WriterProperties::builder()
+        .set_compression(codecs[form.choice % 3])
+        .set_write_batch_size(32);
+    if form.page_rows > 0 {
+        properties = properties.set_data_page_row_count_limit(form.page_rows);
+    }
+    let coded = (form.choice / 3).is_multiple_of(2);
+    let plain = [Encoding::PLAIN, Encoding::DELTA_BINARY_PACKED][form.choice / 6 % 2];
+    for name in ["id", "snr", "distance", "frequency", "power"] {
+        properties = properties
+            .set_column_dictionary_enabled(name.into(), coded)
+            .set_column_encoding(name.into(), plain);
+    }
+    let empty = batch(&[]);
+    let file = File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, empty.schema(), Some(properties.build())).unwrap();
+    for rows in row_groups {
+        writer.write(&batch(rows)).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn batch(spots: &[Spot]) -> RecordBatch {
+    let time = |spot: &Spot| 1_700_000_000_000 + spot.id as i64 % 1000 * 120_000;
+    let text =
+        |value: &'static str| -> ArrayRef { Arc::new(StringArray::from(vec![value; spots.len()])) };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        (
+            "id",
+            Arc::new(spots.iter().map(|s| Some(s.id)).collect::<UInt64Array>()),
+        ),
+        (
+            "timestamp",
+            Arc::new(
+                spots
+                    .iter()
+                    .map(|s| Some(time(s)))
+                    .collect::<TimestampMillisecondArray>()
+                    .with_timezone("UTC"),
+            ),
+        ),
+        ("reporter", text("DK6UG")),
+        ("reporter_grid", text("JN49cm")),
+        (
+            "snr",
+            Arc::new(spots.iter().map(|s| Some(s.snr)).collect::<Int8Array>()),
+        ),
+        (
+            "frequency",
+            Arc::new(
+                spots
+                    .iter()
+                    .map(|s| Some(s.frequency))
+                    .collect::<UInt64Array>(),
+            ),
+        ),
+        (
+            "callsign",
+            Arc::new(
+                spots
+                    .iter()
+                    .map(|s| Some(s.callsign.as_str()))
+                    .collect::<StringArray>(),
+            ),
+        ),
+        ("grid", text("")),
+        (
+            "power",
+            Arc::new(spots.iter().map(|s| Some(s.power)).collect::<Int8Array>()),
+        ),
+        ("drift", Arc::new(Int8Array::from(vec![0; spots.len()]))),
+        (
+            "distance",
+            Arc::new(
+                spots
+                    .iter()
+                    .map(|s| Some(s.distance))
+                    .collect::<UInt32Array>(),
+            ),
+        ),
+        (
+            "azimuth",
+            Arc::new(UInt16Array::from(vec![300; spots.len()])),
+        ),
+        (
+            "band",
+            Arc::new(spots.iter().map(|s| Some(band(s))).collect::<Int32Array>()),
+        ),
+        ("mode", text("WSPR")),
+        ("version", text("2.6.1")),
+        ("code", Arc::new(UInt8Array::from(vec![0; spots.len()]))),
+        (
+            "column_count",
+            Arc::new(UInt8Array::from(vec![15; spots.len()])),
+        ),
+    ];
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), false))
+        .collect();
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
+}
+
+fn band(spot: &Spot) -> i32 {
+    if spot.id.is_multiple_of(2) { 107 } else { 106 }
+}
+
+/// A spot with little in it.
+pub fn spot(id: u64, callsign: &str, snr: i8) -> Spot {
+    Spot {
+        id,
+        callsign: callsign.to_owned(),
+        snr,
+        distance: 100 * id as u32,
+        frequency: 14_097_037,
+        power: 23,
+    }
+}

@@ -1,0 +1,108 @@
+//! `dyno ingest bench`: one load, through the same suite, record and report as everything else.
+
+use std::fs;
+
+use anyhow::Context;
+use dyno_suite::Stop;
+
+use crate::args::{BenchArgs, LoadSource, RunArgs, SelectArgs, SizeArgs};
+use crate::cmd;
+use crate::exit::Exit;
+use crate::places;
+
+pub fn run(args: &BenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let folder = places::cache(None)?.join("bench");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let file = folder.join("ingest-bench.toml");
+    fs::write(&file, suite(args)).with_context(|| format!("cannot write {}", file.display()))?;
+    let run = RunArgs {
+        select: SelectArgs {
+            suites: vec![file.display().to_string()],
+            size: SizeArgs {
+                quick: true,
+                full: false,
+                tiny: false,
+            },
+            peers: args.peers,
+            suites_dir: None,
+            peers_from: args.peers_from.clone(),
+            data_dir: None,
+            max_disk: None,
+        },
+        beside: None,
+        report_every: std::time::Duration::from_secs(30),
+        budget: None,
+        limits: false,
+        out: args.report.clone(),
+        json: args.json,
+    };
+    cmd::run::run(&run, stop)
+}
+
+/// The suite of one case; the record keeps it, so the run can be repeated.
+fn suite(args: &BenchArgs) -> String {
+    let BenchArgs {
+        rows,
+        months,
+        workers,
+        repeats,
+        ..
+    } = *args;
+    let source = args.source.name();
+    let form = if args.source == LoadSource::Csv {
+        "plain"
+    } else {
+        "gzip"
+    };
+    let (extra, files) = match args.source {
+        LoadSource::Gz => ("", "${data.archive}/*.csv.gz"),
+        LoadSource::Csv => ("", "${data.archive}/*.csv"),
+        LoadSource::Parquet => (
+            r#"
+[[data]]
+name = "parquet"
+workload = "ingest-parquet"
+params = { files = "${data.archive}/*.csv.gz", workers = 2 }
+time_limit_s = 1800
+estimate = { units = "${size.rows}", units_per_s = { other = 1e6 }, disk_bytes_per_unit = 20 }
+"#,
+            "${data.parquet}/*.parquet",
+        ),
+    };
+    let size = format!("rows = {rows}\nbudget_s = 3600\n");
+    format!(
+        r#"title = "Load {rows} spots from {source}"
+purpose = "One load, as `dyno ingest bench` was asked for."
+order_seed = 1
+
+[sizes.tiny]
+{size}
+[sizes.quick]
+{size}
+[sizes.full]
+{size}
+[[data]]
+name = "archive"
+workload = "ingest-gen"
+params = {{ rows = "${{size.rows}}", months = {months}, seed = 1, form = "{form}" }}
+time_limit_s = 1800
+estimate = {{ units = "${{size.rows}}", units_per_s = {{ other = 5e5 }}, disk_bytes_per_unit = 84 }}
+{extra}
+[[case]]
+name = "load-{source}-{workers}"
+title = "Load from {source}, {workers} workers"
+workload = "ingest-load"
+params = {{ source = "{source}", files = "{files}", workers = {workers} }}
+peers = ["duckdb", "chdb"]
+metric = "throughput"
+unit = "rows/s"
+better = "higher"
+repeats = {repeats}
+control = true
+time_limit_s = 900
+expected_count = "${{size.rows}}"
+estimate = {{ units_per_s = {{ dyno = 3e6, other = 7e5 }}, startup_s = 1.5, disk_bytes_per_unit = 40, memory_bytes = 2e9 }}
+analysis = "Wall time from opening the inputs to the committed table, inputs in the page cache."
+"#
+    )
+}

@@ -1,0 +1,190 @@
+//! `dyno ingest load`: archives into a table.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use dyno_ingest::load::{
+    self, ArchiveReport, Engine, Input, LoadReport, Options, Outcome, Progress,
+};
+use dyno_report::quantity;
+use dyno_suite::Stop;
+use serde_json::{Value, json};
+
+use super::all_threads;
+use crate::args::{Inflate, LoadArgs};
+use crate::exit::Exit;
+use crate::progress::WorkBar;
+use crate::terminal;
+
+/// Between two looks at the counters.
+const TICK: Duration = Duration::from_millis(100);
+
+pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let options = Options {
+        workers: args.workers.unwrap_or_else(all_threads),
+        max_bad: args.max_bad,
+        memory: usize::try_from(args.memory).context("--memory")?,
+        engine: match args.inflate {
+            Inflate::Native => Engine::Native,
+            Inflate::Portable => Engine::Portable,
+        },
+        identity: args.identity.clone(),
+    };
+    let (inputs, bytes) = inputs(&args.files)?;
+    let report = watched(inputs, bytes, args, &options, stop)?;
+    for archive in &report.archives {
+        for warning in &archive.warnings {
+            eprintln!("warning: {warning}");
+        }
+    }
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&as_json(&report))?)?;
+    } else {
+        terminal::print(&as_text(&report, args))?;
+    }
+    let mut exit = Exit::Done;
+    for (_, error) in report.failures() {
+        eprintln!("dyno: {error}");
+        exit = Exit::Failure;
+    }
+    Ok(exit)
+}
+
+/// The inputs, and how many bytes they have as far as is known.
+fn inputs(files: &[PathBuf]) -> anyhow::Result<(Vec<Input>, u64)> {
+    let mut bytes = 0;
+    let mut inputs = Vec::new();
+    for file in files {
+        if file.as_os_str() == "-" {
+            inputs.push(Input::Stream("stdin".to_string(), Box::new(io::stdin())));
+            continue;
+        }
+        bytes += file
+            .metadata()
+            .with_context(|| format!("cannot open {}", file.display()))?
+            .len();
+        inputs.push(Input::File(file.clone()));
+    }
+    Ok((inputs, bytes))
+}
+
+/// Loads with a bar over the compressed bytes, the only measure that is right for every input.
+fn watched(
+    inputs: Vec<Input>,
+    bytes: u64,
+    args: &LoadArgs,
+    options: &Options,
+    stop: &Stop,
+) -> anyhow::Result<LoadReport> {
+    let progress = Progress::default();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let bar = WorkBar::new(bytes, "bytes");
+            while !done.load(Ordering::Relaxed) {
+                bar.at(progress.bytes.load(Ordering::Relaxed));
+                bar.say(&quantity(
+                    progress.rows.load(Ordering::Relaxed) as f64,
+                    "rows",
+                ));
+                if stop.asked() {
+                    progress.stop.store(true, Ordering::Relaxed);
+                }
+                thread::park_timeout(TICK);
+            }
+        });
+        let report = load::load(inputs, &args.into, options, &progress);
+        done.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        Ok(report?)
+    })
+}
+
+fn as_text(report: &LoadReport, args: &LoadArgs) -> String {
+    let mut table = terminal::table(&["archive", "rows", "bad rows", "seconds", "what happened"]);
+    for archive in &report.archives {
+        let (rows, bad) = counts(archive);
+        table.add_row([
+            archive.identity.clone(),
+            rows.to_string(),
+            bad.to_string(),
+            format!("{:.2}", archive.seconds),
+            outcome(archive),
+        ]);
+    }
+    let rows = report.rows();
+    format!(
+        "{table}\n{rows} rows loaded into {} in {:.2} s: {}",
+        args.into.display(),
+        report.seconds,
+        quantity(rows as f64 / report.seconds, "rows/s"),
+    )
+}
+
+fn counts(archive: &ArchiveReport) -> (u64, u64) {
+    match archive.outcome {
+        Outcome::Loaded { rows, bad_rows, .. } => (rows, bad_rows),
+        Outcome::AlreadyThere { rows } => (rows, 0),
+        Outcome::Failed(_) => (0, 0),
+    }
+}
+
+fn outcome(archive: &ArchiveReport) -> String {
+    match &archive.outcome {
+        Outcome::Loaded { replaced: true, .. } => "replaced what was there".to_string(),
+        Outcome::Loaded { .. } => "loaded".to_string(),
+        Outcome::AlreadyThere { .. } => "there already, same bytes".to_string(),
+        Outcome::Failed(_) => "failed, see below".to_string(),
+    }
+}
+
+fn as_json(report: &LoadReport) -> Value {
+    let archives: Vec<Value> = report
+        .archives
+        .iter()
+        .map(|archive| {
+            let (rows, bad_rows) = counts(archive);
+            let mut object = json!({
+                "archive": archive.identity,
+                "path": archive.path,
+                "rows": rows,
+                "bad_rows": bad_rows,
+                "seconds": archive.seconds,
+                "outcome": outcome(archive),
+                "warnings": archive.warnings,
+            });
+            match &archive.outcome {
+                Outcome::Failed(error) => object["error"] = error.to_string().into(),
+                Outcome::Loaded {
+                    blank_lines,
+                    source_bytes,
+                    table_bytes,
+                    ..
+                } => {
+                    object["blank_lines"] = (*blank_lines).into();
+                    object["source_bytes"] = (*source_bytes).into();
+                    object["table_bytes"] = (*table_bytes).into();
+                }
+                Outcome::AlreadyThere { .. } => {}
+            }
+            object
+        })
+        .collect();
+    let stages = report.stages();
+    json!({
+        "rows": report.rows(),
+        "seconds": report.seconds,
+        "rows_per_s": report.rows() as f64 / report.seconds,
+        "busy_s": {
+            "inflate": stages.inflate,
+            "parse": stages.parse,
+            "encode": stages.encode,
+            "write": stages.write,
+        },
+        "archives": archives,
+    })
+}

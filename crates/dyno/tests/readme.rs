@@ -1,0 +1,166 @@
+//! The README's commands do what it says, run as they stand there.
+//!
+//! Every block of shell is run line by line in a fresh directory, where `suites` leads to the tree's
+//! and `dyno` is on the PATH. A comment `# exits N` or `# may exit N` states another code than 0. What
+//! `scripts/demo` runs is not run twice; the scripts themselves are only parsed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Commands that start the SQL engine, which may not be built. A report needs the run before it.
+const NEED_SQL: [&str; 2] = ["dyno ingest query", "dyno run "];
+
+#[test]
+fn every_command_of_the_readme_works() {
+    let readme = fs::read_to_string(tree().join("README.md")).unwrap();
+    let demo = joined_lines(&fs::read_to_string(tree().join("scripts/demo")).unwrap());
+    let blocks = blocks(&readme);
+    assert!(blocks.len() >= 5, "the README lost its examples");
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(tree().join("suites"), dir.path().join("suites")).unwrap();
+    for block in blocks {
+        let lines: Vec<Line> = block.lines().filter_map(Line::of).collect();
+        if lines.iter().all(|line| line.is_of_demo(&demo)) {
+            continue;
+        }
+        let needs_sql = |line: &&Line| NEED_SQL.iter().any(|start| line.command.starts_with(start));
+        if let Some(line) = lines.iter().find(needs_sql)
+            && !sql_program().is_file()
+        {
+            println!(
+                "skipped: README: {}: {} is not built",
+                line.command,
+                sql_program().display()
+            );
+            continue;
+        }
+        for line in &lines {
+            line.check(dir.path());
+        }
+    }
+}
+
+#[test]
+fn the_scripts_of_the_readme_exist_and_parse() {
+    let readme = fs::read_to_string(tree().join("README.md")).unwrap();
+    for name in ["scripts/demo", "scripts/test"] {
+        assert!(
+            blocks(&readme).iter().any(|block| block.contains(name)),
+            "the README does not show {name}"
+        );
+        let parsed = Command::new("bash")
+            .arg("-n")
+            .arg(tree().join(name))
+            .output()
+            .unwrap();
+        assert!(parsed.status.success(), "{name}: {}", said(&parsed));
+    }
+}
+
+/// A command, and the exit codes that are good.
+struct Line {
+    command: String,
+    codes: Vec<i32>,
+}
+
+impl Line {
+    fn of(text: &str) -> Option<Line> {
+        let (command, comment) = text.split_once(" #").unwrap_or((text, ""));
+        if command.trim().is_empty() {
+            return None;
+        }
+        let code = |words: &str| {
+            let digits = comment.split_once(words)?.1.trim_start();
+            let end = digits.find(|c: char| !c.is_ascii_digit());
+            digits[..end.unwrap_or(digits.len())].parse().ok()
+        };
+        let codes = match (code("may exit"), code("exits")) {
+            (Some(also), _) => vec![0, also],
+            (None, Some(only)) => vec![only],
+            (None, None) => vec![0],
+        };
+        Some(Line {
+            command: command.trim().to_owned(),
+            codes,
+        })
+    }
+
+    /// Whether the demo runs it, or it is the demo or the tests.
+    fn is_of_demo(&self, demo: &str) -> bool {
+        let arguments = self.command.strip_prefix("dyno ");
+        self.command.starts_with("scripts/")
+            || arguments.is_some_and(|words| demo.contains(&format!("run \"$dyno\" {words}\n")))
+    }
+
+    fn check(&self, folder: &Path) {
+        let output = Command::new("bash")
+            .args(["-euo", "pipefail", "-c", &self.command])
+            .current_dir(folder)
+            .env("PATH", path())
+            // Peers stay where they are installed; everything else is made anew.
+            .env("XDG_CACHE_HOME", folder.join("cache"))
+            .output()
+            .unwrap();
+        let code = output.status.code();
+        assert!(
+            code.is_some_and(|code| self.codes.contains(&code)),
+            "`{}` ended with {code:?}, not {:?}\n{}",
+            self.command,
+            self.codes,
+            said(&output)
+        );
+    }
+}
+
+/// The texts between fences marked `sh`, with continued lines joined.
+fn blocks(readme: &str) -> Vec<String> {
+    let starts = readme.split("\n```sh\n").skip(1);
+    starts
+        .map(|rest| joined_lines(rest.split("\n```").next().unwrap()))
+        .collect()
+}
+
+fn joined_lines(text: &str) -> String {
+    text.replace("\\\n", " ")
+}
+
+fn tree() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+fn program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_dyno"))
+}
+
+fn sql_program() -> PathBuf {
+    program().with_file_name("dyno-sql")
+}
+
+/// The programs under test before everything else.
+fn path() -> std::ffi::OsString {
+    let own = program().parent().unwrap().to_owned();
+    let inherited = env::var_os("PATH").unwrap_or_default();
+    env::join_paths([own].into_iter().chain(env::split_paths(&inherited))).unwrap()
+}
+
+fn said(output: &Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .concat()
+}
+
+#[test]
+fn comments_state_exit_codes() {
+    let codes = |text: &str| Line::of(text).map(|line| line.codes);
+    assert_eq!(codes("dyno lint x   # exits 1: wrong"), Some(vec![1]));
+    assert_eq!(codes("dyno doctor # may exit 1"), Some(vec![0, 1]));
+    assert_eq!(codes("dyno plan wspr # fine"), Some(vec![0]));
+    assert_eq!(codes("  "), None);
+}

@@ -1,0 +1,200 @@
+//! Every built-in suite runs with tiny inputs, so that none of them rots; and a run can be reported,
+//! checked and compared.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use assert_cmd::Command;
+use dyno_record::{Outcome, RunDir};
+
+/// `dyno` with its caches in a directory of the test.
+fn dyno(home: &Path) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dyno"));
+    command.env("HOME", home).current_dir(home);
+    command
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("XDG_DATA_HOME");
+    command
+}
+
+fn only_run(home: &Path) -> PathBuf {
+    let mut runs: Vec<PathBuf> = fs::read_dir(home.join("runs"))
+        .expect("there are runs")
+        .map(|entry| entry.expect("readable").path())
+        .collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.remove(0)
+}
+
+#[test]
+fn the_seeds_run_tiny_and_can_be_read_again() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path();
+    dyno(home)
+        .args(["plan", "seeds", "--tiny"])
+        .assert()
+        .success();
+    let ran = dyno(home).args(["run", "seeds", "--tiny"]).assert();
+    let output = ran.get_output();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // The query needs the other program; without it the suite says so and the rest runs.
+    let sql = assert_cmd::cargo::cargo_bin!("dyno")
+        .with_file_name("dyno-sql")
+        .is_file();
+    let expected = if sql { 0 } else { 1 };
+    assert_eq!(output.status.code(), Some(expected), "{said}");
+    assert!(
+        sql || said.contains("cargo build --release -p dyno-sql"),
+        "{said}"
+    );
+
+    let run = only_run(home);
+    let stored = RunDir::open(&run).expect("a record");
+    for case in &stored.run.plan.cases {
+        let done = |s: &&dyno_record::Sample| s.case == case.name && s.outcome == Outcome::Done;
+        let count = stored.samples.iter().filter(done).count();
+        assert!(
+            count > 0 || (!sql && case.workload == "query-top-ten"),
+            "{}: {said}",
+            case.name
+        );
+    }
+    for name in ["report.md", "report.html", "report.json"] {
+        assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
+    }
+    let cache = home.join(".cache/dynolab");
+    let scratch = fs::read_dir(cache).expect("the cache").filter(|entry| {
+        let name = entry.as_ref().expect("readable").file_name();
+        let left = |dir: &Path| fs::read_dir(dir).expect("readable").count() > 0;
+        name.to_string_lossy().starts_with("scratch-")
+            && left(&home.join(".cache/dynolab").join(&name))
+    });
+    assert_eq!(scratch.count(), 0, "scratch directories are emptied");
+
+    for format in ["md", "html", "json"] {
+        dyno(home)
+            .args(["report", "--format", format])
+            .assert()
+            .success();
+    }
+    // One repeat proves nothing, and the linter must say so without failing to run.
+    let lint = dyno(home).args(["lint", "--json"]).assert();
+    assert!(matches!(lint.get_output().status.code(), Some(0 | 1)));
+    let same = dyno(home).args(["compare", "runs", "runs"]).assert();
+    assert!(matches!(same.get_output().status.code(), Some(0 | 3)));
+}
+
+#[test]
+fn a_missing_peer_is_named_with_how_to_install_it() {
+    let home = tempfile::tempdir().expect("a directory");
+    let plan = dyno(home.path())
+        .args(["plan", "wspr", "--tiny", "--peers"])
+        .assert()
+        .success();
+    let said = String::from_utf8_lossy(&plan.get_output().stderr).into_owned();
+    for peer in ["duckdb", "chdb"] {
+        assert!(
+            said.contains(&format!("dyno peers install {peer}")),
+            "{said}"
+        );
+    }
+    dyno(home.path())
+        .args(["peers", "verify", "chdb"])
+        .assert()
+        .code(1);
+}
+
+#[test]
+fn a_plan_that_does_not_fit_is_refused() {
+    let home = tempfile::tempdir().expect("a directory");
+    let args = ["wspr", "--full", "--max-disk", "1MB"];
+    dyno(home.path()).arg("plan").args(args).assert().code(1);
+    let ran = dyno(home.path()).arg("run").args(args).assert().code(2);
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert!(
+        said.contains("this machine cannot hold the run: it needs"),
+        "{said}"
+    );
+    assert!(!home.path().join("runs").exists(), "nothing was run");
+}
+
+#[test]
+fn a_rig_refuses_what_it_does_not_know() {
+    let home = tempfile::tempdir().expect("a directory");
+    let rig = dyno(home.path())
+        .arg("rig")
+        .write_stdin("{\"workload\":\"nothing\"}")
+        .assert()
+        .code(2);
+    let said = String::from_utf8_lossy(&rig.get_output().stderr).into_owned();
+    assert!(said.contains("no workload is called `nothing`"), "{said}");
+    let version = dyno(home.path())
+        .arg("rig")
+        .write_stdin("{\"workload\":\"version\"}")
+        .assert()
+        .success();
+    assert!(version.get_output().stdout.starts_with(b"{\"version\":\""));
+    dyno(home.path())
+        .arg("rig")
+        .write_stdin("nonsense")
+        .assert()
+        .code(2);
+}
+
+#[test]
+fn completions_and_manual_pages_come_out_of_the_same_definitions() {
+    let home = tempfile::tempdir().expect("a directory");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = dyno(home.path())
+            .args(["completions", shell])
+            .assert()
+            .success();
+        assert!(script.get_output().stdout.len() > 1_000, "{shell}");
+    }
+    dyno(home.path()).args(["man", "pages"]).assert().success();
+    let pages = home.path().join("pages");
+    assert!(pages.join("dyno.1").is_file() && pages.join("dyno-run.1").is_file());
+    assert!(
+        !pages.join("dyno-rig.1").exists(),
+        "hidden commands have no page"
+    );
+}
+
+#[test]
+fn ctrl_c_ends_a_run_and_keeps_what_was_measured() {
+    let home = tempfile::tempdir().expect("a directory");
+    let mut run = std::process::Command::new(assert_cmd::cargo::cargo_bin!("dyno"))
+        .env("HOME", home.path())
+        .env_remove("XDG_CACHE_HOME")
+        .current_dir(home.path())
+        .args(["run", "wspr", "--tiny"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(run.stderr.take().expect("piped")).lines();
+    let timing = lines.any(|line| line.expect("text").contains("load-csv-1: 1 system answers"));
+    assert!(timing, "the run ended before it could be stopped");
+    let pid = run.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(sent.expect("kill is there").success());
+    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(run.wait().expect("it ends").code(), Some(2), "{rest:?}");
+    assert!(
+        rest.iter()
+            .any(|line| line.contains("what was measured is kept")),
+        "{rest:?}"
+    );
+    let stored = RunDir::open(&only_run(home.path())).expect("a record");
+    assert!(stored.run.finished_at.is_none());
+    assert!(
+        stored
+            .samples
+            .iter()
+            .any(|sample| sample.outcome == Outcome::Done)
+    );
+}

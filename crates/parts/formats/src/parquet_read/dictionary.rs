@@ -1,0 +1,158 @@
+//! Dictionary pages: PLAIN strings, and PLAIN integers.
+
+use bytes::Bytes;
+
+use super::ReadError;
+
+/// The strings of a dictionary page; a code is an index into it.
+#[derive(Debug, Clone)]
+pub struct StringDictionary {
+    /// The page as stored: each string behind its length.
+    page: Bytes,
+    /// Where each string lies in the page, without its length: start and end.
+    spans: Vec<(u32, u32)>,
+}
+
+impl StringDictionary {
+    /// Finds the strings of a PLAIN page of `len` byte arrays.
+    ///
+    /// # Errors
+    /// Lengths that leave the page, bytes behind the last string.
+    pub fn new(page: Bytes, len: usize) -> Result<Self, ReadError> {
+        let mut dictionary = Self {
+            page: page.clone(),
+            spans: Vec::new(),
+        };
+        dictionary.extend(page, len)?;
+        Ok(dictionary)
+    }
+
+    /// Takes over a dictionary that begins with this one, so that codes of both mean the same;
+    /// or one that this one begins with, and then nothing changes.
+    ///
+    /// Returns false, and changes nothing, when neither begins with the other.
+    ///
+    /// # Errors
+    /// As [`StringDictionary::new`].
+    pub fn grow(&mut self, page: &Bytes, len: usize) -> Result<bool, ReadError> {
+        let shared = self.page.len().min(page.len());
+        if self.page[..shared] != page[..shared] {
+            return Ok(false);
+        }
+        if page.len() > self.page.len() {
+            self.extend(page.clone(), len)?;
+        } else if !self.ends_at(shared, len) {
+            return Err(ReadError::damaged(format!(
+                "dictionary of {len} strings in {shared} bytes"
+            )));
+        }
+        Ok(true)
+    }
+
+    /// Whether the first `len` strings take exactly the first `size` bytes.
+    fn ends_at(&self, size: usize, len: usize) -> bool {
+        match len.checked_sub(1) {
+            None => size == 0,
+            Some(last) => self
+                .spans
+                .get(last)
+                .is_some_and(|&(_, end)| end as usize == size),
+        }
+    }
+
+    fn extend(&mut self, page: Bytes, len: usize) -> Result<(), ReadError> {
+        let mut spans = self.spans.clone();
+        let mut at = spans.last().map_or(0, |&(_, end)| end as usize);
+        spans.reserve(len.saturating_sub(spans.len()).min(page.len() / 4));
+        while spans.len() < len {
+            let start = at + 4;
+            let size = page
+                .get(at..start)
+                .and_then(|size| size.try_into().ok())
+                .map(|size| u32::from_le_bytes(size) as usize);
+            let end = size.and_then(|size| start.checked_add(size));
+            match end.filter(|end| *end <= page.len()) {
+                Some(end) => spans.push((to_u32(start)?, to_u32(end)?)),
+                None => {
+                    return Err(ReadError::damaged(format!(
+                        "dictionary string {} leaves the page of {} bytes",
+                        spans.len(),
+                        page.len()
+                    )));
+                }
+            }
+            at = end.unwrap_or(at);
+        }
+        if at != page.len() || spans.len() != len {
+            return Err(ReadError::damaged(format!(
+                "dictionary of {len} strings takes {at} of {} bytes",
+                page.len()
+            )));
+        }
+        self.page = page;
+        self.spans = spans;
+        Ok(())
+    }
+
+    /// How many strings there are.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The bytes of the string with `code`; none for a code that the dictionary lacks.
+    pub fn get(&self, code: usize) -> Option<&[u8]> {
+        let &(start, end) = self.spans.get(code)?;
+        self.page.get(start as usize..end as usize)
+    }
+}
+
+fn to_u32(offset: usize) -> Result<u32, ReadError> {
+    u32::try_from(offset)
+        .map_err(|_| ReadError::damaged(format!("dictionary offset {offset} is above 4 GiB")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(strings: &[&str]) -> Bytes {
+        let mut page = Vec::new();
+        for string in strings {
+            page.extend((string.len() as u32).to_le_bytes());
+            page.extend(string.as_bytes());
+        }
+        Bytes::from(page)
+    }
+
+    #[test]
+    fn grows_only_by_dictionaries_that_begin_alike() {
+        let mut dictionary = StringDictionary::new(page(&["K1ABC", ""]), 2).unwrap();
+        assert_eq!(dictionary.get(1), Some(&b""[..]));
+        assert!(dictionary.grow(&page(&["K1ABC", "", "G8JNJ"]), 3).unwrap());
+        assert_eq!(dictionary.get(2), Some(&b"G8JNJ"[..]));
+        assert!(dictionary.grow(&page(&["K1ABC"]), 1).unwrap());
+        assert_eq!(dictionary.len(), 3);
+        assert!(!dictionary.grow(&page(&["K1ABD"]), 1).unwrap());
+        assert!(dictionary.grow(&page(&["K1ABC"]), 2).is_err());
+        assert_eq!(dictionary.get(3), None);
+    }
+
+    #[test]
+    fn damage_is_named() {
+        let mut cut = page(&["K1ABC"]).to_vec();
+        cut.pop();
+        let error = StringDictionary::new(Bytes::from(cut), 1).unwrap_err();
+        assert!(
+            error.to_string().contains("string 0 leaves the page"),
+            "{error}"
+        );
+        let error = StringDictionary::new(page(&["A", "B"]), 1).unwrap_err();
+        assert!(error.to_string().contains("takes 5 of 10 bytes"), "{error}");
+        assert!(StringDictionary::new(page(&[]), 1 << 40).is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! Values of an integer column, block by block, whatever its pages are coded in.
+
+use bytes::Bytes;
+use parquet::basic::Encoding;
+
+use super::bits::highest;
+use super::delta::DeltaDecoder;
+use super::file::ColumnKind;
+use super::hybrid::HybridDecoder;
+use super::pages::{Pages, PlainPage, code_width};
+use super::{BLOCK_ROWS, ReadError};
+
+/// Reads the integers of one column chunk as `i64`; an unsigned 64-bit column as the same bits.
+pub struct IntReader {
+    pages: Pages,
+    kind: ColumnKind,
+    page: PageValues,
+    rows_left: usize,
+    dictionary: Vec<i64>,
+    codes: Box<[u32; BLOCK_ROWS]>,
+}
+
+/// What [`IntReader::read_codes`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CodedInts {
+    /// All the values asked for are this one.
+    Same(i64),
+    /// The buffer holds codes of [`IntReader::dictionary`], all checked to be in it.
+    Codes,
+    /// The next values lie in more than one page, or are no codes. Nothing was read.
+    Other,
+}
+
+enum PageValues {
+    None,
+    Codes(HybridDecoder),
+    Plain(Bytes, usize),
+    Delta(DeltaDecoder),
+}
+
+impl IntReader {
+    pub(super) fn new(pages: Pages, kind: ColumnKind) -> Self {
+        Self {
+            pages,
+            kind,
+            page: PageValues::None,
+            rows_left: 0,
+            dictionary: Vec::new(),
+            codes: Box::new([0; BLOCK_ROWS]),
+        }
+    }
+
+    /// Fills `out` with the next values.
+    ///
+    /// # Errors
+    /// A damaged page, an encoding that is not read here, a value outside of the column's
+    /// declared type, fewer values than asked for.
+    pub fn read(&mut self, out: &mut [i64]) -> Result<(), ReadError> {
+        let mut done = 0;
+        while done < out.len() {
+            if self.rows_left == 0 {
+                self.enter_page()?;
+                continue;
+            }
+            let rows = (out.len() - done).min(self.rows_left).min(BLOCK_ROWS);
+            self.read_rows(&mut out[done..done + rows])?;
+            self.rows_left -= rows;
+            done += rows;
+        }
+        Ok(())
+    }
+
+    /// The integers that codes of this column chunk stand for; empty before the first page.
+    pub fn dictionary(&self) -> &[i64] {
+        &self.dictionary
+    }
+
+    /// Reads as many codes as `codes` has room for, when they lie in one page of codes.
+    ///
+    /// # Errors
+    /// As [`IntReader::read`].
+    pub fn read_codes(&mut self, codes: &mut [u32]) -> Result<CodedInts, ReadError> {
+        while self.rows_left == 0 && !codes.is_empty() {
+            self.enter_page()?;
+        }
+        let PageValues::Codes(decoder) = &mut self.page else {
+            return Ok(CodedInts::Other);
+        };
+        if self.rows_left < codes.len() {
+            return Ok(CodedInts::Other);
+        }
+        self.rows_left -= codes.len();
+        if let Some(code) = decoder.take_same(codes.len())? {
+            return look_up(&self.dictionary, code).map(CodedInts::Same);
+        }
+        decoder.read(codes)?;
+        check(&self.dictionary, codes)?;
+        Ok(CodedInts::Codes)
+    }
+
+    fn enter_page(&mut self) -> Result<(), ReadError> {
+        match self.pages.next()? {
+            None => Err(ReadError::damaged(
+                "a column has fewer rows than the one beside it",
+            )),
+            Some(PlainPage::Dictionary { bytes, len }) => {
+                let size = self.kind.stored_bytes();
+                if len.checked_mul(size) != Some(bytes.len()) {
+                    return Err(ReadError::damaged(format!(
+                        "dictionary of {len} integers in {} bytes",
+                        bytes.len()
+                    )));
+                }
+                self.dictionary = vec![0; len];
+                self.kind.widen(&bytes, &mut self.dictionary)
+            }
+            Some(PlainPage::Data {
+                bytes,
+                rows,
+                encoding,
+            }) => {
+                self.page = match encoding {
+                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                        let (width, runs) = code_width(&bytes)?;
+                        PageValues::Codes(HybridDecoder::new(runs, width)?)
+                    }
+                    Encoding::PLAIN => PageValues::Plain(bytes, 0),
+                    Encoding::DELTA_BINARY_PACKED => PageValues::Delta(DeltaDecoder::new(bytes)?),
+                    other => {
+                        return Err(ReadError::unsupported(format!(
+                            "an integer column in {other}"
+                        )));
+                    }
+                };
+                self.rows_left = rows;
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads at most a block of the current page, which has that many rows.
+    fn read_rows(&mut self, out: &mut [i64]) -> Result<(), ReadError> {
+        match &mut self.page {
+            PageValues::None => Err(ReadError::damaged("values outside of a page")),
+            PageValues::Codes(decoder) => {
+                if let Some(code) = decoder.take_same(out.len())? {
+                    out.fill(look_up(&self.dictionary, code)?);
+                    return Ok(());
+                }
+                let codes = &mut self.codes[..out.len()];
+                decoder.read(codes)?;
+                map_codes(&self.dictionary, codes, out)
+            }
+            PageValues::Plain(bytes, at) => {
+                let end = *at + out.len() * self.kind.stored_bytes();
+                let stored = bytes.get(*at..end).ok_or_else(|| {
+                    ReadError::damaged(format!("plain page needs {end} bytes, has {}", bytes.len()))
+                })?;
+                *at = end;
+                self.kind.widen(stored, out)
+            }
+            PageValues::Delta(decoder) => {
+                decoder.read(out)?;
+                self.kind.narrow(out)
+            }
+        }
+    }
+}
+
+fn map_codes(dictionary: &[i64], codes: &[u32], out: &mut [i64]) -> Result<(), ReadError> {
+    check(dictionary, codes)?;
+    for (value, code) in out.iter_mut().zip(codes) {
+        *value = dictionary[*code as usize];
+    }
+    Ok(())
+}
+
+fn check(dictionary: &[i64], codes: &[u32]) -> Result<(), ReadError> {
+    if codes.is_empty() {
+        return Ok(());
+    }
+    look_up(dictionary, highest(codes)).map(|_| ())
+}
+
+fn look_up(dictionary: &[i64], code: u32) -> Result<i64, ReadError> {
+    dictionary.get(code as usize).copied().ok_or_else(|| {
+        ReadError::damaged(format!(
+            "code {code} in a dictionary of {} values",
+            dictionary.len()
+        ))
+    })
+}

@@ -1,0 +1,114 @@
+//! The data pages of one column chunk, levels and headers taken off.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageReader};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::ReadError;
+
+/// A page of a REQUIRED column.
+pub(super) enum PlainPage {
+    Dictionary {
+        bytes: Bytes,
+        len: usize,
+    },
+    Data {
+        bytes: Bytes,
+        rows: usize,
+        encoding: Encoding,
+    },
+}
+
+/// Reads the pages of one column chunk in order.
+pub(super) struct Pages {
+    reader: SerializedPageReader<Bytes>,
+    path: PathBuf,
+}
+
+impl Pages {
+    pub(super) fn new(
+        file: Arc<Bytes>,
+        chunk: &ColumnChunkMetaData,
+        path: PathBuf,
+    ) -> Result<Self, ReadError> {
+        let rows = usize::try_from(chunk.num_values())
+            .map_err(|_| ReadError::damaged(format!("chunk of {} values", chunk.num_values())))?;
+        match SerializedPageReader::new(file, chunk, rows, None) {
+            Ok(reader) => Ok(Self { reader, path }),
+            Err(source) => Err(ReadError::Parquet { path, source }),
+        }
+    }
+
+    /// The next page, none behind the last one.
+    pub(super) fn next(&mut self) -> Result<Option<PlainPage>, ReadError> {
+        let page = self
+            .reader
+            .get_next_page()
+            .map_err(|source| ReadError::Parquet {
+                path: self.path.clone(),
+                source,
+            })?;
+        let Some(page) = page else { return Ok(None) };
+        Ok(Some(match page {
+            Page::DictionaryPage {
+                buf,
+                num_values,
+                encoding,
+                ..
+            } => {
+                if !matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) {
+                    return Err(ReadError::unsupported(format!("a {encoding} dictionary")));
+                }
+                PlainPage::Dictionary {
+                    bytes: buf,
+                    len: num_values as usize,
+                }
+            }
+            Page::DataPage {
+                buf,
+                num_values,
+                encoding,
+                ..
+            } => PlainPage::Data {
+                bytes: buf,
+                rows: num_values as usize,
+                encoding,
+            },
+            Page::DataPageV2 {
+                buf,
+                num_values,
+                encoding,
+                num_nulls,
+                def_levels_byte_len,
+                rep_levels_byte_len,
+                ..
+            } => {
+                let levels = def_levels_byte_len as usize + rep_levels_byte_len as usize;
+                if num_nulls != 0 || levels > buf.len() {
+                    return Err(ReadError::damaged(format!(
+                        "page of a required column with {num_nulls} nulls, {levels} level bytes"
+                    )));
+                }
+                let bytes = buf.slice(levels..);
+                PlainPage::Data {
+                    bytes,
+                    rows: num_values as usize,
+                    encoding,
+                }
+            }
+        }))
+    }
+}
+
+/// Splits a page of codes into their width and the runs behind it.
+pub(super) fn code_width(bytes: &Bytes) -> Result<(u8, Bytes), ReadError> {
+    match bytes.first() {
+        Some(width) => Ok((*width, bytes.slice(1..))),
+        None => Err(ReadError::damaged("page of codes without their width")),
+    }
+}
