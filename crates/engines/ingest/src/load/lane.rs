@@ -64,7 +64,9 @@ impl Job<'_> {
         warnings: &mut Vec<String>,
     ) -> Result<Outcome> {
         self.progress.check()?;
-        if let (Input::File(path), Some(rows)) = (&input, self.known(path)?) {
+        if let Input::File(path) = &input
+            && let Some(rows) = self.known(path)?
+        {
             let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());
             self.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
             return Ok(Outcome::AlreadyThere { rows });
