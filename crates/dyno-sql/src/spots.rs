@@ -37,7 +37,7 @@ impl SpotsTable {
         let mut by_path = HashMap::new();
         let mut schema: Option<SchemaRef> = None;
         for (path, committed) in snapshot.files() {
-            let file = ParquetFile::open(&path)?;
+            let file = ParquetFile::map(&path)?;
             if file.rows() != committed.rows {
                 bail!(
                     "{} has {} rows, the manifest says {}",

@@ -104,79 +104,43 @@ fn write_file(path: &Path, row_groups: &[Vec<Spot>], form: Form) {
     writer.close().unwrap();
 }
 
+/// A column with what `value` says of each spot.
+fn each<A, T>(spots: &[Spot], value: impl Fn(&Spot) -> T) -> ArrayRef
+where
+    A: Array + FromIterator<Option<T>> + 'static,
+{
+    Arc::new(spots.iter().map(|spot| Some(value(spot))).collect::<A>())
+}
+
 fn batch(spots: &[Spot]) -> RecordBatch {
-    let time = |spot: &Spot| 1_700_000_000_000 + spot.id as i64 % 1000 * 120_000;
-    let text =
-        |value: &'static str| -> ArrayRef { Arc::new(StringArray::from(vec![value; spots.len()])) };
+    let text = |value: &str| each::<StringArray, _>(spots, |_| value.to_owned());
+    let times = spots
+        .iter()
+        .map(|spot| Some(1_700_000_000_000 + spot.id as i64 % 1000 * 120_000));
+    let times = times
+        .collect::<TimestampMillisecondArray>()
+        .with_timezone("UTC");
     let columns: Vec<(&str, ArrayRef)> = vec![
-        (
-            "id",
-            Arc::new(spots.iter().map(|s| Some(s.id)).collect::<UInt64Array>()),
-        ),
-        (
-            "timestamp",
-            Arc::new(
-                spots
-                    .iter()
-                    .map(|s| Some(time(s)))
-                    .collect::<TimestampMillisecondArray>()
-                    .with_timezone("UTC"),
-            ),
-        ),
+        ("id", each::<UInt64Array, _>(spots, |s| s.id)),
+        ("timestamp", Arc::new(times)),
         ("reporter", text("DK6UG")),
         ("reporter_grid", text("JN49cm")),
-        (
-            "snr",
-            Arc::new(spots.iter().map(|s| Some(s.snr)).collect::<Int8Array>()),
-        ),
-        (
-            "frequency",
-            Arc::new(
-                spots
-                    .iter()
-                    .map(|s| Some(s.frequency))
-                    .collect::<UInt64Array>(),
-            ),
-        ),
+        ("snr", each::<Int8Array, _>(spots, |s| s.snr)),
+        ("frequency", each::<UInt64Array, _>(spots, |s| s.frequency)),
         (
             "callsign",
-            Arc::new(
-                spots
-                    .iter()
-                    .map(|s| Some(s.callsign.as_str()))
-                    .collect::<StringArray>(),
-            ),
+            each::<StringArray, _>(spots, |s| s.callsign.clone()),
         ),
         ("grid", text("")),
-        (
-            "power",
-            Arc::new(spots.iter().map(|s| Some(s.power)).collect::<Int8Array>()),
-        ),
-        ("drift", Arc::new(Int8Array::from(vec![0; spots.len()]))),
-        (
-            "distance",
-            Arc::new(
-                spots
-                    .iter()
-                    .map(|s| Some(s.distance))
-                    .collect::<UInt32Array>(),
-            ),
-        ),
-        (
-            "azimuth",
-            Arc::new(UInt16Array::from(vec![300; spots.len()])),
-        ),
-        (
-            "band",
-            Arc::new(spots.iter().map(|s| Some(band(s))).collect::<Int32Array>()),
-        ),
+        ("power", each::<Int8Array, _>(spots, |s| s.power)),
+        ("drift", each::<Int8Array, _>(spots, |_| 0)),
+        ("distance", each::<UInt32Array, _>(spots, |s| s.distance)),
+        ("azimuth", each::<UInt16Array, _>(spots, |_| 300)),
+        ("band", each::<Int32Array, _>(spots, band)),
         ("mode", text("WSPR")),
         ("version", text("2.6.1")),
-        ("code", Arc::new(UInt8Array::from(vec![0; spots.len()]))),
-        (
-            "column_count",
-            Arc::new(UInt8Array::from(vec![15; spots.len()])),
-        ),
+        ("code", each::<UInt8Array, _>(spots, |_| 0)),
+        ("column_count", each::<UInt8Array, _>(spots, |_| 15)),
     ];
     let fields: Vec<Field> = columns
         .iter()

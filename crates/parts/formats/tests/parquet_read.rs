@@ -158,7 +158,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("spots.parquet");
         write(&path, properties(choice, page_rows), &groups);
-        let file = ParquetFile::open(&path).unwrap();
+        let file = ParquetFile::map(&path).unwrap();
         prop_assert_eq!(file.row_groups(), groups.len());
         for (i, rows) in groups.iter().enumerate() {
             let len = rows.id.len();
@@ -219,7 +219,7 @@ fn values_outside_of_the_declared_type_are_damage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wide.parquet");
     write(&path, WriterProperties::builder(), &[one_row(128)]);
-    let file = ParquetFile::open(&path).unwrap();
+    let file = ParquetFile::map(&path).unwrap();
     let (column, kind) = file.column("snr").unwrap();
     let error = file
         .ints(0, column, kind)

@@ -1,10 +1,8 @@
-//! An open Parquet file: its bytes in memory by mapping, its footer, its columns by name.
+//! An open Parquet file: its footer, its columns by name.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use bytes::Bytes;
 use parquet::basic::{ConvertedType, Encoding, LogicalType, PageType, Repetition, Type};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::schema::types::ColumnDescriptor;
@@ -13,6 +11,7 @@ use super::ReadError;
 use super::codes::CodeReader;
 use super::ints::IntReader;
 use super::pages::Pages;
+use super::source::Source;
 
 /// What a column holds, as far as the readers here know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,31 +118,49 @@ impl ColumnKind {
 #[derive(Debug)]
 pub struct ParquetFile {
     path: PathBuf,
-    bytes: Arc<Bytes>,
+    source: Source,
     metadata: ParquetMetaData,
 }
 
 impl ParquetFile {
-    /// Maps the file and reads its footer.
+    /// Maps the file and reads its footer. Only for files that nobody changes or cuts while they
+    /// are open, such as those of a committed table.
+    ///
+    /// # Errors
+    /// The file is missing or not readable; it is not Parquet.
+    pub fn map(path: &Path) -> Result<Self, ReadError> {
+        Self::with(path, |file| super::mapping::map(&file).map(Source::Mapped))
+    }
+
+    /// Opens the file and reads its footer; each column chunk is read when it is asked for. For
+    /// files of somebody else.
     ///
     /// # Errors
     /// The file is missing or not readable; it is not Parquet.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::with(path, |file| Ok(Source::Read(file)))
+    }
+
+    fn with(
+        path: &Path,
+        source: impl FnOnce(File) -> std::io::Result<Source>,
+    ) -> Result<Self, ReadError> {
         let io = |source| ReadError::Io {
             path: path.to_owned(),
             source,
         };
-        let file = File::open(path).map_err(io)?;
-        let bytes = super::mapping::map(&file).map_err(io)?;
-        let metadata = ParquetMetaDataReader::new()
-            .parse_and_finish(&bytes)
-            .map_err(|source| ReadError::Parquet {
-                path: path.to_owned(),
-                source,
-            })?;
+        let source = source(File::open(path).map_err(io)?).map_err(io)?;
+        let metadata = match &source {
+            Source::Mapped(bytes) => ParquetMetaDataReader::new().parse_and_finish(bytes),
+            Source::Read(file) => ParquetMetaDataReader::new().parse_and_finish(file),
+        };
+        let metadata = metadata.map_err(|source| ReadError::Parquet {
+            path: path.to_owned(),
+            source,
+        })?;
         Ok(Self {
             path: path.to_owned(),
-            bytes: Arc::new(bytes),
+            source,
             metadata,
         })
     }
@@ -166,11 +183,6 @@ impl ParquetFile {
     /// Rows of one row group.
     pub fn row_group_rows(&self, row_group: usize) -> u64 {
         u64::try_from(self.metadata.row_group(row_group).num_rows()).unwrap_or(0)
-    }
-
-    /// Bytes of the file.
-    pub fn size_bytes(&self) -> u64 {
-        self.bytes.len() as u64
     }
 
     /// The index and kind of a top-level column; none when it is missing, nested, nullable or of
@@ -265,6 +277,19 @@ impl ParquetFile {
 
     fn pages(&self, row_group: usize, column: usize) -> Result<Pages, ReadError> {
         let chunk = self.metadata.row_group(row_group).column(column);
-        Pages::new(Arc::clone(&self.bytes), chunk, self.path.clone())
+        let io = |source| ReadError::Io {
+            path: self.path.clone(),
+            source,
+        };
+        let start = chunk
+            .dictionary_page_offset()
+            .unwrap_or(chunk.data_page_offset());
+        let range = u64::try_from(start)
+            .ok()
+            .zip(u64::try_from(chunk.compressed_size()).ok());
+        let range =
+            range.ok_or_else(|| ReadError::damaged("a column chunk at a negative place"))?;
+        let part = self.source.part(range).map_err(io)?;
+        Pages::new(part, chunk, self.path.clone())
     }
 }

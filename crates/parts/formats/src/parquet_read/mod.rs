@@ -21,6 +21,7 @@ mod hybrid;
 mod ints;
 mod mapping;
 mod pages;
+mod source;
 
 pub use codes::{CodeBlock, CodeReader};
 pub use delta::DeltaDecoder;

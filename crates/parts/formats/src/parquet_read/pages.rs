@@ -10,6 +10,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::ReadError;
+use super::source::Part;
 
 /// A page of a REQUIRED column.
 pub(super) enum PlainPage {
@@ -26,19 +27,19 @@ pub(super) enum PlainPage {
 
 /// Reads the pages of one column chunk in order.
 pub(super) struct Pages {
-    reader: SerializedPageReader<Bytes>,
+    reader: SerializedPageReader<Part>,
     path: PathBuf,
 }
 
 impl Pages {
     pub(super) fn new(
-        file: Arc<Bytes>,
+        part: Part,
         chunk: &ColumnChunkMetaData,
         path: PathBuf,
     ) -> Result<Self, ReadError> {
         let rows = usize::try_from(chunk.num_values())
             .map_err(|_| ReadError::damaged(format!("chunk of {} values", chunk.num_values())))?;
-        match SerializedPageReader::new(file, chunk, rows, None) {
+        match SerializedPageReader::new(Arc::new(part), chunk, rows, None) {
             Ok(reader) => Ok(Self { reader, path }),
             Err(source) => Err(ReadError::Parquet { path, source }),
         }
