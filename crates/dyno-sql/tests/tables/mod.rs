@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray,
+    Array, ArrayRef, Int8Array, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray,
     UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use datafusion::arrow::datatypes::{Field, Schema};
