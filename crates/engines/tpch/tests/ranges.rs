@@ -26,7 +26,9 @@ fn whole(table: Table) -> &'static Vec<Vec<u8>> {
         let units = 0..generator().scale().units(table);
         generator().fill(&mut batch, units).expect("all units");
         let text = text(&batch);
-        text.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect()
+        text.split_inclusive(|&byte| byte == b'\n')
+            .map(<[u8]>::to_vec)
+            .collect()
     })
 }
 
@@ -94,12 +96,18 @@ fn rows_of_the_specification() {
 fn what_a_table_does_not_have_is_refused() {
     let generator = generator();
     let mut batch = Batch::new(Table::Orders);
-    let error = generator.fill(&mut batch, 19_000..19_501).expect_err("past the end");
+    let error = generator
+        .fill(&mut batch, 19_000..19_501)
+        .expect_err("past the end");
     let text = "units 19000..19501 of orders: it has 19500 units at this scale factor";
     assert_eq!(error.to_string(), text);
     assert!(generator.fill_rows(&mut batch, 0..19_501).is_err());
     assert!(generator.part(Table::Orders, 0, 4).is_err());
     assert!(generator.part(Table::Orders, 5, 4).is_err());
     let error = "lineitems".parse::<Table>().expect_err("no such table");
-    assert!(error.to_string().starts_with("table \"lineitems\": not a table of TPC-H"));
+    assert!(
+        error
+            .to_string()
+            .starts_with("table \"lineitems\": not a table of TPC-H")
+    );
 }
