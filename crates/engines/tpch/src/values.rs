@@ -101,8 +101,7 @@ impl Passages<'_> {
         self.lengths.is_empty()
     }
 
-    /// Appends one of them as text. A writer that is in a hurry copies from [`TextPool::bytes`] itself,
-    /// wider than the passage, and applies the remarks after that.
+    /// Appends one of them as text. [`Passages::copy_to`] is for all at once.
     pub fn append(&self, row: usize, pool: &TextPool, out: &mut Vec<u8>) {
         let offset = self.offsets[row] as usize;
         let start = out.len();

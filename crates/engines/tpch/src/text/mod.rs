@@ -4,8 +4,10 @@
 //! threads can each make a piece. A pool is made by the first who asks for it, once in a process.
 
 mod checkpoints;
+mod gather;
 #[rustfmt::skip]
 mod grammar;
+mod pages;
 mod sentences;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -40,6 +42,7 @@ impl TextPool {
     /// [`TextPool::shared`].
     pub fn build(threads: usize) -> TextPool {
         let mut bytes = vec![0; POOL_BYTES + PADDING_BYTES];
+        pages::prefer_large(&mut bytes);
         let pieces = Mutex::new(pieces(&mut bytes[..POOL_BYTES]).into_iter());
         // The lock is held while a piece is taken, and no longer.
         let take = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
