@@ -1,9 +1,10 @@
-//! Many draws at once: the hot loops, written in lanes, compiled twice (for AVX2 and for any x86-64).
+//! Many draws at once: the hot loops, written in lanes and compiled for AVX-512, for AVX2 and for any
+//! processor.
 //!
-//! Unsafe code: the call into the AVX2 build after asking the processor, and one float conversion whose
-//! range is known.
+//! Unsafe code: calls into the first two after asking the processor, and one float conversion whose range
+//! is known.
 
-use crate::random::{MULTIPLIER, NARROW_LIMIT, Stream, map, power, times};
+use crate::random::{MULTIPLIER, NARROW_LIMIT, Stream, map, power, times, times_wide};
 
 /// States are made and used in blocks of this many, which stay in the first-level cache.
 const BLOCK: usize = 512;
@@ -15,20 +16,20 @@ pub(crate) const LANES: usize = 8;
 /// A number that draws are turned into.
 pub(crate) trait Place: Copy + Default {
     /// The value itself, plus an offset.
-    fn place(value: u32, low: Self) -> Self;
+    fn place(value: u64, low: Self) -> Self;
 }
 
 macro_rules! place {
     ($($type:ty)*) => {$(
         impl Place for $type {
             #[inline(always)]
-            fn place(value: u32, low: $type) -> $type {
+            fn place(value: u64, low: $type) -> $type {
                 (value as $type).wrapping_add(low)
             }
         }
     )*};
 }
-place!(u8 u32 i32 i64);
+place!(u8 u32 u64 i32 i64);
 
 /// One draw of each unit: which, and what it is mapped to.
 #[derive(Clone, Copy)]
@@ -77,52 +78,68 @@ pub(crate) fn truncate(value: f64) -> u32 {
     unsafe { value.to_int_unchecked::<i32>() as u32 }
 }
 
-/// Defines a function that runs its body compiled for AVX2 where the processor has it.
-macro_rules! twice_compiled {
-    ($(#[$doc:meta])* $name:ident, $fast:ident, $body:ident, <$($generic:ident $(: $bound:ident)?),*>,
+/// Defines a function that runs its body compiled for the widest vectors that the processor has.
+macro_rules! compiled_for_each {
+    ($(#[$doc:meta])* $name:ident, $body:ident, <$($generic:ident $(: $bound:ident)?),*>,
      ($($argument:ident: $type:ty),*)) => {
         $(#[$doc])*
         pub(crate) fn $name<$($generic $(: $bound)?),*>($($argument: $type),*) {
             #[cfg(target_arch = "x86_64")]
-            if std::is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has just said that it has AVX2.
-                return unsafe { $fast($($argument),*) };
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+            fn avx512<$($generic $(: $bound)?),*>($($argument: $type),*) {
+                $body($($argument),*);
             }
-            $body($($argument),*);
-        }
 
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2")]
-        fn $fast<$($generic $(: $bound)?),*>($($argument: $type),*) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            fn avx2<$($generic $(: $bound)?),*>($($argument: $type),*) {
+                $body($($argument),*);
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            if has_avx512() {
+                // SAFETY: the processor has just said that it has what is enabled.
+                return unsafe { avx512($($argument),*) };
+            } else if std::is_x86_feature_detected!("avx2") {
+                // SAFETY: the processor has just said that it has AVX2.
+                return unsafe { avx2($($argument),*) };
+            }
             $body($($argument),*);
         }
     };
 }
 
-twice_compiled!(
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn has_avx512() -> bool {
+    use std::is_x86_feature_detected as has;
+    has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl")
+}
+
+compiled_for_each!(
     /// One value for each unit from `first` on: low + the draw.
-    each, each_avx2, each_body, <T: Place>,
+    each, each_body, <T: Place>,
     (draw: &Draw, first: u64, low: T, out: &mut [T])
 );
-twice_compiled!(
+compiled_for_each!(
     /// One value for each line of each order from `first` on, `lines[i]` of them for the i-th order.
     /// Writes up to [`LANES`] values past the last.
-    each_line, each_line_avx2, each_line_body, <T: Place>,
+    each_line, each_line_body, <T: Place>,
     (draw: &Draw, first: u64, lines: &[u8], low: T, out: &mut [T])
 );
-twice_compiled!(
+compiled_for_each!(
     /// Repeats the value of each order for its lines. Writes up to [`LANES`] values past the last.
-    repeat, repeat_avx2, repeat_body, <T: Place>,
+    repeat, repeat_body, <T: Place>,
     (values: &[T], lines: &[u8], out: &mut [T])
 );
-twice_compiled!(
+compiled_for_each!(
     /// States after each of the next draws of a stream whose state is `state`.
-    states, states_avx2, states_body, <>,
+    states, states_body, <>,
     (state: u32, out: &mut [u32])
 );
-twice_compiled!(
+compiled_for_each!(
     /// Runs `work` compiled for what the processor has.
-    vectorised, vectorised_avx2, vectorised_body, <W: Work>,
+    vectorised, vectorised_body, <W: Work>,
     (work: W)
 );
 
@@ -144,23 +161,25 @@ fn states_body(state: u32, out: &mut [u32]) {
 
 /// out[i] = first x stride^i.
 #[inline(always)]
-fn walk(first: u32, stride: u32, out: &mut [u32]) {
+fn walk<T: Place>(first: u32, stride: u32, out: &mut [T]) {
     let mut chains = [0; CHAINS];
     let mut state = first;
     for chain in &mut chains {
-        *chain = state;
+        *chain = u64::from(state);
         state = times(state, stride);
     }
-    let jump = power(stride, CHAINS as u64);
+    let jump = power(stride, CHAINS as u64).into();
+    let low = T::default();
     let mut blocks = out.chunks_exact_mut(CHAINS);
     for block in &mut blocks {
-        block.copy_from_slice(&chains);
-        for chain in &mut chains {
-            *chain = times(*chain, jump);
+        for (state, chain) in block.iter_mut().zip(&mut chains) {
+            *state = T::place(*chain, low);
+            *chain = times_wide(*chain, jump);
         }
     }
-    let rest = blocks.into_remainder();
-    rest.copy_from_slice(&chains[..rest.len()]);
+    for (state, &chain) in blocks.into_remainder().iter_mut().zip(&chains) {
+        *state = T::place(chain, low);
+    }
 }
 
 #[inline(always)]
@@ -169,7 +188,7 @@ fn each_body<T: Place>(draw: &Draw, first: u64, low: T, out: &mut [T]) {
     let jump = power(stride, BLOCK as u64);
     let to_draw = power(MULTIPLIER, draw.nth.into());
     let mut state = times(draw.stream.before(first), to_draw);
-    let mut block = [0; BLOCK];
+    let mut block = [0u64; BLOCK];
     for values in out.chunks_mut(BLOCK) {
         let block = &mut block[..values.len()];
         walk(state, stride, block);
@@ -190,15 +209,13 @@ fn each_body<T: Place>(draw: &Draw, first: u64, low: T, out: &mut [T]) {
 fn each_line_body<T: Place>(draw: &Draw, first: u64, lines: &[u8], low: T, out: &mut [T]) {
     let mut ladder = [0; LANES];
     for (line, step) in ladder.iter_mut().enumerate() {
-        *step = power(
-            MULTIPLIER,
-            u64::from(draw.nth) + u64::from(draw.per_line) * line as u64,
-        );
+        let nth = u64::from(draw.nth) + u64::from(draw.per_line) * line as u64;
+        *step = power(MULTIPLIER, nth);
     }
     let stride = draw.stream.stride();
     let jump = power(stride, BLOCK as u64);
     let mut state = draw.stream.before(first);
-    let mut block = [0; BLOCK];
+    let mut block = [0u64; BLOCK];
     let mut at = 0;
     for lines in lines.chunks(BLOCK) {
         let block = &mut block[..lines.len()];
@@ -216,7 +233,7 @@ fn each_line_body<T: Place>(draw: &Draw, first: u64, lines: &[u8], low: T, out: 
 /// than a loop whose length nobody can predict.
 #[inline(always)]
 fn climb<T: Place, const WIDE: bool>(
-    states: &[u32],
+    states: &[u64],
     lines: &[u8],
     ladder: &[u32; LANES],
     range: u32,
@@ -224,10 +241,11 @@ fn climb<T: Place, const WIDE: bool>(
     out: &mut [T],
     mut at: usize,
 ) -> usize {
+    let ladder = ladder.map(u64::from);
     for (&state, &lines) in states.iter().zip(lines) {
         let mut values = [T::default(); LANES];
-        for (value, &step) in values.iter_mut().zip(ladder) {
-            *value = T::place(map::<WIDE>(times(state, step), range), low);
+        for (value, &step) in values.iter_mut().zip(&ladder) {
+            *value = T::place(map::<WIDE>(times_wide(state, step), range), low);
         }
         out[at..at + LANES].copy_from_slice(&values);
         at += usize::from(lines);

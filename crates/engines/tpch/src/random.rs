@@ -7,14 +7,23 @@ pub(crate) const MODULUS: u32 = 0x7fff_ffff;
 /// Lewis, Goodman and Miller's "minimal standard", which dbgen uses.
 pub(crate) const MULTIPLIER: u32 = 16807;
 
-/// a x b modulo the prime, for a and b below it. Without a branch, so that lanes stay lanes.
+/// a x b modulo the prime, for a and b below it.
+///
+/// In 64 bits from end to end and without a branch, so that a vector of such lanes needs no shuffle. The
+/// masks tell the compiler that multiplying 32 bits by 32 is enough.
+#[inline(always)]
+pub(crate) const fn times_wide(a: u64, b: u64) -> u64 {
+    const MASK: u64 = MODULUS as u64;
+    let product = (a & 0xffff_ffff) * (b & 0xffff_ffff);
+    // 2^31 is 1 modulo 2^31 - 1: the high part counts as it stands, here and in what carries over.
+    let folded = (product & MASK) + (product >> 31);
+    (folded + ((folded + 1) >> 31)) & MASK
+}
+
+/// [`times_wide`] for single numbers.
 #[inline(always)]
 pub(crate) const fn times(a: u32, b: u32) -> u32 {
-    let product = a as u64 * b as u64;
-    // 2^31 is 1 modulo 2^31 - 1: the high part counts as it stands.
-    let folded = (product as u32 & MODULUS) + (product >> 31) as u32;
-    let less = folded.wrapping_sub(MODULUS);
-    if less < folded { less } else { folded }
+    times_wide(a as u64, b as u64) as u32
 }
 
 /// base^exponent modulo the prime.
@@ -67,23 +76,24 @@ pub(crate) const NARROW_LIMIT: u32 = 2_000_000;
 /// roundings err by less than range x 2^-52, which stays below that for ranges up to 2 million: there
 /// the integer quotient is the same and cheaper. Wider ranges need the very roundings of dbgen.
 #[inline(always)]
-pub(crate) fn map<const WIDE: bool>(state: u32, range: u32) -> u32 {
+pub(crate) fn map<const WIDE: bool>(state: u64, range: u32) -> u64 {
     if WIDE {
         let share = f64::from(state as i32) / f64::from(MODULUS as i32);
-        return crate::draws::truncate(share * f64::from(range as i32));
+        return crate::draws::truncate(share * f64::from(range as i32)).into();
     }
-    let product = u64::from(state) * u64::from(range);
+    let product = (state & 0xffff_ffff) * u64::from(range);
     // The quotient by 2^31 - 1, for any product below 2^62.
-    ((product + (product >> 31) + 1) >> 31) as u32
+    (product + (product >> 31) + 1) >> 31
 }
 
 /// [`map`] with the way chosen by the range.
 pub(crate) fn map_any(state: u32, range: u32) -> u32 {
-    if range > NARROW_LIMIT {
-        map::<true>(state, range)
+    let value = if range > NARROW_LIMIT {
+        map::<true>(state.into(), range)
     } else {
-        map::<false>(state, range)
-    }
+        map::<false>(state.into(), range)
+    };
+    value as u32
 }
 
 /// One stream read in order, for columns that are made value by value.
@@ -123,6 +133,19 @@ mod tests {
     }
 
     #[test]
+    fn products_are_reduced() {
+        let modulus = u64::from(MODULUS);
+        let mut reader = Reader::at(1);
+        for _ in 0..100_000 {
+            let (a, b) = (u64::from(reader.draw()), u64::from(reader.draw()));
+            assert_eq!(times_wide(a, b), a * b % modulus);
+        }
+        for (a, b) in [(1, 1), (1, modulus - 1), (modulus - 1, modulus - 1)] {
+            assert_eq!(times_wide(a, b), a * b % modulus);
+        }
+    }
+
+    #[test]
     fn integers_map_as_doubles_do() {
         let mut reader = Reader::at(19_620_718);
         for range in [
@@ -138,10 +161,10 @@ mod tests {
             NARROW_LIMIT,
         ] {
             for _ in 0..20_000 {
-                let state = reader.draw();
+                let state = reader.draw().into();
                 assert_eq!(map::<false>(state, range), map::<true>(state, range));
             }
-            for state in [1, 2, MODULUS - 2, MODULUS - 1] {
+            for state in [1, 2, MODULUS - 2, MODULUS - 1].map(u64::from) {
                 assert_eq!(map::<false>(state, range), map::<true>(state, range));
             }
         }

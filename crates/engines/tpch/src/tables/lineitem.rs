@@ -256,12 +256,12 @@ impl Work for Prices<'_> {
     #[inline(always)]
     fn work(self) {
         let rows = self.quantity.len();
-        let (parts, nths) = (&self.draws.part[..rows], &self.draws.supplier[..rows]);
+        let (parts, places) = (&self.draws.part[..rows], &self.draws.supplier[..rows]);
         for (key, &part) in self.partkey.iter_mut().zip(parts) {
             *key = part.into();
         }
-        for ((key, &part), &nth) in self.suppkey.iter_mut().zip(parts).zip(nths) {
-            *key = self.suppliers.of(part, nth);
+        for ((key, &part), &place) in self.suppkey.iter_mut().zip(parts).zip(places) {
+            *key = self.suppliers.of(part, place);
         }
         let prices = self.extendedprice.iter_mut().zip(parts);
         for ((price, &part), &quantity) in prices.zip(self.quantity) {

@@ -69,7 +69,9 @@ mod tests {
         for table in Table::ALL {
             let mut batch = Batch::new(table);
             let rows = generator.scale().units(table).min(10_000);
-            generator.fill_rows(&mut batch, 3..rows).expect("rows of the table");
+            generator
+                .fill_rows(&mut batch, 3..rows)
+                .expect("rows of the table");
             let Values::Passages(passages) = batch.values(table.columns().len() - 1) else {
                 panic!("{table} ends in a comment");
             };

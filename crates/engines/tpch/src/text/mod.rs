@@ -7,7 +7,6 @@ mod checkpoints;
 mod gather;
 #[rustfmt::skip]
 mod grammar;
-mod pages;
 mod sentences;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -32,17 +31,23 @@ pub struct TextPool {
 impl TextPool {
     /// The pool of this process, made on first use by all cores. Takes 300 MiB of memory.
     pub fn shared() -> &'static TextPool {
+        TextPool::shared_by(thread::available_parallelism().map_or(1, |cores| cores.get()))
+    }
+
+    /// The same, made by so many threads where nobody has made it yet.
+    pub fn shared_by(threads: usize) -> &'static TextPool {
         static POOL: OnceLock<TextPool> = OnceLock::new();
-        POOL.get_or_init(|| {
-            TextPool::build(thread::available_parallelism().map_or(1, |cores| cores.get()))
-        })
+        POOL.get_or_init(|| TextPool::build(threads))
     }
 
     /// A pool of its own, made by so many threads; for measurements. Everybody else wants
     /// [`TextPool::shared`].
+    ///
+    /// Its memory has ordinary pages: large ones did not make copying comments faster
+    /// ([`crate::Passages::copy_to`] has enough reads under way), and where the kernel or a hypervisor
+    /// must look for them first they cost more time than all of the text.
     pub fn build(threads: usize) -> TextPool {
         let mut bytes = vec![0; POOL_BYTES + PADDING_BYTES];
-        pages::prefer_large(&mut bytes);
         let pieces = Mutex::new(pieces(&mut bytes[..POOL_BYTES]).into_iter());
         // The lock is held while a piece is taken, and no longer.
         let take = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();

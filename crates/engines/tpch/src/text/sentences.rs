@@ -180,7 +180,7 @@ impl Draws {
     fn take(&mut self, choice: &Choice) -> u8 {
         let state = self.states[self.next];
         self.next += 1;
-        choice.entries[map::<false>(state, choice.total) as usize % CHOICE_MAX]
+        choice.entries[map::<false>(state.into(), choice.total) as usize % CHOICE_MAX]
     }
 }
 
