@@ -1,0 +1,43 @@
+//! Generates TPC-H: any rows of any table, in any order, as columns.
+//!
+//! A [`Generator`] fills a [`Batch`] with rows of a [`Table`]; each column comes as [`Values`], in the
+//! shortest form that says what it is: integers, hundredths, days, codes into a dictionary, slices of the
+//! text pool. The pool itself ([`TextPool`], 300 MiB) is made when the text of a slice is wanted, never by
+//! filling a batch. What dbgen prints is what [`tbl::append`] makes of a batch, byte for byte.
+//!
+//! ```
+//! use dyno_tpch::{Batch, Generator, Scale, Table, Values};
+//!
+//! let generator = Generator::new(Scale::new(1.0)?);
+//! let mut batch = Batch::new(Table::Orders);
+//! generator.fill(&mut batch, 1_499_998..1_500_000)?;
+//! let Values::Key(keys) = batch.values(0) else { panic!("o_orderkey is a key") };
+//! assert_eq!(keys, [5_999_975, 6_000_000]);
+//! # Ok::<(), dyno_tpch::Error>(())
+//! ```
+//!
+//! It draws the random numbers of dbgen 2.x up to scale factor 10000. It is not a driver of the
+//! benchmark: it runs no query and makes no refresh set.
+
+mod batch;
+pub mod dates;
+mod draws;
+mod error;
+mod generator;
+mod random;
+mod scale;
+mod table;
+mod tables;
+pub mod tbl;
+mod text;
+mod values;
+#[rustfmt::skip]
+mod words;
+
+pub use batch::Batch;
+pub use error::{Error, Result};
+pub use generator::Generator;
+pub use scale::Scale;
+pub use table::{Column, Kind, Table};
+pub use text::{PADDING_BYTES, POOL_BYTES, TextPool};
+pub use values::{Passages, Remark, Values};

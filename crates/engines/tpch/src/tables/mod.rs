@@ -1,0 +1,28 @@
+//! The columns of each table and how they are drawn, one file a table.
+
+pub(crate) mod comments;
+pub(crate) mod customer;
+pub(crate) mod lineitem;
+pub(crate) mod lines;
+pub(crate) mod nation;
+pub(crate) mod orders;
+pub(crate) mod part;
+pub(crate) mod partsupp;
+pub(crate) mod region;
+pub(crate) mod strings;
+pub(crate) mod supplier;
+
+/// Makes room for `len` values; what is in them already stays, and is overwritten by the caller.
+pub(crate) fn room<T: Copy + Default>(values: &mut Vec<T>, len: usize) -> &mut [T] {
+    if values.len() < len {
+        values.resize(len, T::default());
+    }
+    &mut values[..len]
+}
+
+/// Fills keys that count up from 1.
+pub(crate) fn count_up(keys: &mut Vec<i64>, first: u64, len: usize) {
+    for (key, number) in room(keys, len).iter_mut().zip(first + 1..) {
+        *key = number as i64;
+    }
+}

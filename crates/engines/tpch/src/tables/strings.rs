@@ -1,0 +1,92 @@
+//! Strings that are neither coded nor from the pool: addresses, telephone numbers, names of parts.
+
+use crate::random::{Reader, Stream};
+
+/// Text, one value after the other, in the layout of [`crate::Values::Bytes`].
+#[derive(Default)]
+pub(crate) struct Strings {
+    pub(crate) offsets: Vec<u32>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Strings {
+    /// Forgets what is in it.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.offsets.clear();
+        self.offsets.push(0);
+    }
+
+    /// Ends the value that was written last.
+    pub(crate) fn end(&mut self) {
+        self.offsets.push(self.bytes.len() as u32);
+    }
+}
+
+/// The characters of an address, six bits each.
+const ADDRESS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,";
+/// Lengths of an address: four tenths to sixteen tenths of 25.
+const ADDRESS_LENGTHS: (u32, u32) = (10, 40);
+/// One for the length and one for every five characters of the longest.
+const ADDRESS_DRAWS: u32 = 9;
+/// The most bytes that an address has.
+pub(crate) const ADDRESS_LONGEST: u8 = ADDRESS_LENGTHS.1 as u8;
+
+/// Addresses: characters at random, five from each draw.
+pub(crate) fn addresses(seed: u32, first: u64, rows: usize, out: &mut Strings) {
+    out.clear();
+    let stream = Stream::new(seed, ADDRESS_DRAWS);
+    let (shortest, longest) = ADDRESS_LENGTHS;
+    let mut start = stream.before(first);
+    for _ in 0..rows {
+        let mut reader = Reader::at(start);
+        let length = shortest + reader.below(longest - shortest + 1);
+        let mut text = [0; ADDRESS_LENGTHS.1 as usize];
+        for five in text.chunks_exact_mut(5) {
+            let mut bits = address_bits(reader.draw());
+            for character in five {
+                *character = ADDRESS[(bits & 63) as usize];
+                bits >>= 6;
+            }
+        }
+        out.bytes.extend_from_slice(&text[..length as usize]);
+        out.end();
+        start = crate::random::times(start, stream.stride());
+    }
+}
+
+/// dbgen asks for a number of 0..=2^31-1 and counts the width of that range in 32 bits, where it is
+/// -2^31; the draw is therefore negative.
+fn address_bits(state: u32) -> i32 {
+    (f64::from(state) / f64::from(crate::random::MODULUS) * f64::from(i32::MIN)) as i32
+}
+
+/// The bytes of every telephone number.
+pub(crate) const PHONE_BYTES: u8 = 15;
+
+/// Telephone numbers: the country is the nation's key plus 10, the rest is at random.
+pub(crate) fn phones(seed: u32, first: u64, nations: &[i64], out: &mut Strings) {
+    out.clear();
+    let stream = Stream::new(seed, 3);
+    let mut reader = Reader::at(stream.before(first));
+    for &nation in nations {
+        let area = 100 + reader.below(900);
+        let exchange = 100 + reader.below(900);
+        let number = 1000 + reader.below(9000);
+        let mut text = *b"00-000-000-0000";
+        digits(&mut text[0..2], 10 + nation as u32);
+        digits(&mut text[3..6], area);
+        digits(&mut text[7..10], exchange);
+        digits(&mut text[11..15], number);
+        out.bytes.extend_from_slice(&text);
+        out.end();
+    }
+}
+
+/// Writes a number into exactly these places.
+fn digits(places: &mut [u8], mut number: u32) {
+    for place in places.iter_mut().rev() {
+        *place = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}

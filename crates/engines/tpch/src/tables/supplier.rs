@@ -1,0 +1,118 @@
+//! Table `supplier`.
+
+use super::comments::{Comments, Slices};
+use super::strings::{ADDRESS_LONGEST, PHONE_BYTES, Strings, addresses, phones};
+use super::{count_up, room};
+use crate::draws::{Draw, each};
+use crate::random::{Reader, Stream};
+use crate::table::{Column, Kind, column};
+use crate::values::{Passages, Remark, Values};
+
+pub(crate) const COLUMNS: [Column; 7] = [
+    column("s_suppkey", Kind::Key),
+    column("s_name", Kind::Char(25)),
+    column("s_address", Kind::Varchar(ADDRESS_LONGEST)),
+    column("s_nationkey", Kind::Key),
+    column("s_phone", Kind::Char(PHONE_BYTES)),
+    column("s_acctbal", Kind::Decimal),
+    column("s_comment", Kind::Varchar(COMMENTS.longest() + 1)),
+];
+
+const ADDRESS_SEED: u32 = 706_178_559;
+const NATION: Draw = Draw::of(Stream::new(110_356_601, 1), 25);
+const PHONE_SEED: u32 = 884_434_366;
+const BALANCE: Draw = Draw::of(Stream::new(962_338_209, 1), 1_099_999);
+const COMMENTS: Comments = Comments::new(1_341_315_363, 63, 1);
+
+/// Ten suppliers of ten thousand, on average, have a remark.
+const REMARK: Draw = Draw::of(Stream::new(202_794_285, 1), 10_000);
+const REMARKS_OF_TEN_THOUSAND: u32 = 10;
+const REMARK_GAP: Stream = Stream::new(263_032_577, 1);
+const REMARK_PLACE: Stream = Stream::new(715_851_524, 1);
+const REMARK_VERDICT: Stream = Stream::new(753_643_799, 1);
+const COMPLAINTS: &str = "Complaints";
+const RECOMMENDS: &str = "Recommends";
+
+/// Rows of `supplier`.
+#[derive(Default)]
+pub(crate) struct Supplier {
+    rows: usize,
+    suppkey: Vec<i64>,
+    address: Strings,
+    nationkey: Vec<i64>,
+    phone: Strings,
+    acctbal: Vec<i64>,
+    comment: Slices,
+    remark_draw: Vec<u32>,
+    remarks: Vec<Remark>,
+}
+
+impl Supplier {
+    /// Fills in the rows of some units, and says how many there are.
+    pub(crate) fn fill(&mut self, first: u64, rows: usize) -> usize {
+        self.rows = rows;
+        count_up(&mut self.suppkey, first, rows);
+        addresses(ADDRESS_SEED, first, rows, &mut self.address);
+        each(&NATION, first, 0, room(&mut self.nationkey, rows));
+        phones(PHONE_SEED, first, &self.nationkey[..rows], &mut self.phone);
+        each(&BALANCE, first, -99_999, room(&mut self.acctbal, rows));
+        COMMENTS.fill(first, rows, &mut self.comment);
+        each(&REMARK, first, 0, room(&mut self.remark_draw, rows));
+        self.remarks.clear();
+        for (row, &draw) in self.remark_draw[..rows].iter().enumerate() {
+            if draw < REMARKS_OF_TEN_THOUSAND {
+                let length = self.comment.lengths[row];
+                self.remarks.push(remark(first, row as u32, length));
+            }
+        }
+        rows
+    }
+
+    pub(crate) fn values(&self, column: usize) -> Values<'_> {
+        let rows = self.rows;
+        match column {
+            0 => Values::Key(&self.suppkey[..rows]),
+            1 => Values::Numbered {
+                prefix: "Supplier#",
+                numbers: &self.suppkey[..rows],
+            },
+            2 => Values::Bytes {
+                offsets: &self.address.offsets,
+                bytes: &self.address.bytes,
+            },
+            3 => Values::Key(&self.nationkey[..rows]),
+            4 => Values::Bytes {
+                offsets: &self.phone.offsets,
+                bytes: &self.phone.bytes,
+            },
+            5 => Values::Decimal(&self.acctbal[..rows]),
+            _ => Values::Passages(Passages {
+                remarks: &self.remarks,
+                ..self.comment.passages(rows)
+            }),
+        }
+    }
+}
+
+/// The remark in a comment of `length` bytes: how much lies between its two words, then where the first
+/// begins, so that the second still ends inside.
+fn remark(first: u64, row: u32, length: u8) -> Remark {
+    let draw =
+        |stream: Stream, range: u32| Reader::at(stream.before(first + u64::from(row))).below(range);
+    let customer = Remark::CUSTOMER.len() as u32;
+    let free = u32::from(length) - customer - COMPLAINTS.len() as u32;
+    let gap = draw(REMARK_GAP, free + 1);
+    let at = draw(REMARK_PLACE, free - gap + 1);
+    // A number of 0..=100, of which the first 50 complain.
+    let verdict = if draw(REMARK_VERDICT, 101) < 50 {
+        COMPLAINTS
+    } else {
+        RECOMMENDS
+    };
+    Remark {
+        row,
+        customer_at: at as u8,
+        verdict_at: (at + customer + gap) as u8,
+        verdict,
+    }
+}

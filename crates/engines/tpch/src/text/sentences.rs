@@ -1,0 +1,256 @@
+//! Writes sentences: picks a rule, then the words for it, each by one draw.
+//!
+//! Draws are made a few thousand at a time. A word is a fixed 32 bytes with its space behind it, so that
+//! writing one is a wide copy of known size and a step by its true length.
+
+use super::grammar::{
+    ADJECTIVES, ADVERBS, AUXILIARIES, NOUN_PHRASES, NOUNS, PREPOSITIONS, SENTENCES, TERMINATORS,
+    VERB_PHRASES, VERBS,
+};
+use crate::draws::states;
+use crate::random::map;
+
+/// A word, what follows it, and, in the last byte, how long both are.
+type Word = [u8; WORD_BYTES];
+const WORD_BYTES: usize = 32;
+
+/// No sentence is longer than this and a word; dbgen reserves as much.
+const SENTENCE_BYTES: usize = 256 + WORD_BYTES;
+/// No sentence takes more draws: five phrases of at most five, its rule and its end.
+const SENTENCE_DRAWS: usize = 32;
+const BATCH: usize = 4096;
+
+/// A weighted choice: as many equal entries for a word as its weight says.
+struct Choice {
+    entries: [u8; CHOICE_MAX],
+    total: u32,
+}
+const CHOICE_MAX: usize = 512;
+
+/// Adjectives occur twice, the second time with the comma that follows them in some noun phrases.
+const WORD_COUNT: usize = NOUNS.len()
+    + VERBS.len()
+    + ADVERBS.len()
+    + 2 * ADJECTIVES.len()
+    + PREPOSITIONS.len()
+    + AUXILIARIES.len()
+    + TERMINATORS.len();
+const _: () = assert!(WORD_COUNT <= 256);
+
+const VERB_FROM: usize = NOUNS.len();
+const ADVERB_FROM: usize = VERB_FROM + VERBS.len();
+const ADJECTIVE_FROM: usize = ADVERB_FROM + ADVERBS.len();
+const LISTED_FROM: usize = ADJECTIVE_FROM + ADJECTIVES.len();
+const PREPOSITION_FROM: usize = LISTED_FROM + ADJECTIVES.len();
+const AUXILIARY_FROM: usize = PREPOSITION_FROM + PREPOSITIONS.len();
+const TERMINATOR_FROM: usize = AUXILIARY_FROM + AUXILIARIES.len();
+
+static WORDS: [Word; 256] = words();
+
+static NOUN: Choice = choice(&NOUNS, 0);
+static VERB: Choice = choice(&VERBS, VERB_FROM);
+static ADVERB: Choice = choice(&ADVERBS, ADVERB_FROM);
+static ADJECTIVE: Choice = choice(&ADJECTIVES, ADJECTIVE_FROM);
+static LISTED_ADJECTIVE: Choice = choice(&ADJECTIVES, LISTED_FROM);
+static PREPOSITION: Choice = choice(&PREPOSITIONS, PREPOSITION_FROM);
+static AUXILIARY: Choice = choice(&AUXILIARIES, AUXILIARY_FROM);
+static TERMINATOR: Choice = choice(&TERMINATORS, TERMINATOR_FROM);
+static SENTENCE: Choice = choice(&SENTENCES, 0);
+static NOUN_PHRASE: Choice = choice(&NOUN_PHRASES, 0);
+static VERB_PHRASE: Choice = choice(&VERB_PHRASES, 0);
+
+const fn words() -> [Word; 256] {
+    let mut words = [[0; WORD_BYTES]; 256];
+    add(&mut words, 0, &NOUNS, " ");
+    add(&mut words, VERB_FROM, &VERBS, " ");
+    add(&mut words, ADVERB_FROM, &ADVERBS, " ");
+    add(&mut words, ADJECTIVE_FROM, &ADJECTIVES, " ");
+    add(&mut words, LISTED_FROM, &ADJECTIVES, ", ");
+    add(&mut words, PREPOSITION_FROM, &PREPOSITIONS, " the ");
+    add(&mut words, AUXILIARY_FROM, &AUXILIARIES, " ");
+    add(&mut words, TERMINATOR_FROM, &TERMINATORS, " ");
+    words
+}
+
+const fn add(words: &mut [Word; 256], from: usize, list: &[(&str, u32)], tail: &str) {
+    let mut nth = 0;
+    while nth < list.len() {
+        let word = list[nth].0.as_bytes();
+        let entry = &mut words[from + nth];
+        let (head, rest) = entry.split_at_mut(word.len());
+        head.copy_from_slice(word);
+        rest.split_at_mut(tail.len())
+            .0
+            .copy_from_slice(tail.as_bytes());
+        entry[WORD_BYTES - 1] = (word.len() + tail.len()) as u8;
+        nth += 1;
+    }
+}
+
+const fn choice(list: &[(&str, u32)], from: usize) -> Choice {
+    let mut entries = [0; CHOICE_MAX];
+    let (mut total, mut nth) = (0, 0);
+    while nth < list.len() {
+        let mut left = list[nth].1;
+        while left > 0 {
+            entries[total] = (from + nth) as u8;
+            total += 1;
+            left -= 1;
+        }
+        nth += 1;
+    }
+    Choice {
+        entries,
+        total: total as u32,
+    }
+}
+
+/// Where a piece ended.
+pub(super) struct End {
+    /// The state of the stream after the piece's last sentence.
+    pub(super) state: u32,
+    /// How many bytes of that sentence did not fit the piece.
+    pub(super) past_piece: usize,
+}
+
+/// Fills a piece with sentences, from the state that the stream has before the first of them.
+pub(super) fn write(state: u32, piece: &mut [u8]) -> End {
+    let mut draws = Draws::after(state);
+    let mut at = 0;
+    while at + SENTENCE_BYTES <= piece.len() {
+        draws.reserve();
+        let room = &mut piece[at..at + SENTENCE_BYTES];
+        let mut pen = Pen { room, at: 0 };
+        pen.sentence(&mut draws);
+        at += pen.at;
+    }
+    // Wide copies would write into the next piece: the last sentences go through a place of their own.
+    let mut past_piece = 0;
+    while at < piece.len() {
+        draws.reserve();
+        let mut room = [0; SENTENCE_BYTES];
+        let mut pen = Pen {
+            room: &mut room,
+            at: 0,
+        };
+        pen.sentence(&mut draws);
+        let written = pen.at;
+        let fits = written.min(piece.len() - at);
+        piece[at..at + fits].copy_from_slice(&room[..fits]);
+        at += fits;
+        past_piece = written - fits;
+    }
+    End {
+        state: draws.last(),
+        past_piece,
+    }
+}
+
+/// The next draws of the stream, and the one before them in the first place.
+struct Draws {
+    states: [u32; BATCH],
+    next: usize,
+}
+
+impl Draws {
+    fn after(state: u32) -> Draws {
+        let mut draws = Draws {
+            states: [0; BATCH],
+            next: 1,
+        };
+        draws.states[0] = state;
+        states(state, &mut draws.states[1..]);
+        draws
+    }
+
+    /// Makes sure that a sentence finds what it needs.
+    #[inline(always)]
+    fn reserve(&mut self) {
+        if self.next + SENTENCE_DRAWS > BATCH {
+            *self = Draws::after(self.last());
+        }
+    }
+
+    /// The draw that was taken last.
+    fn last(&self) -> u32 {
+        self.states[self.next - 1]
+    }
+
+    #[inline(always)]
+    fn take(&mut self, choice: &Choice) -> u8 {
+        let state = self.states[self.next];
+        self.next += 1;
+        choice.entries[map::<false>(state.into(), choice.total) as usize % CHOICE_MAX]
+    }
+}
+
+struct Pen<'a> {
+    room: &'a mut [u8],
+    at: usize,
+}
+
+impl Pen<'_> {
+    #[inline(always)]
+    fn word(&mut self, draws: &mut Draws, choice: &Choice) {
+        let word = &WORDS[usize::from(draws.take(choice))];
+        self.room[self.at..self.at + WORD_BYTES].copy_from_slice(word);
+        self.at += usize::from(word[WORD_BYTES - 1]);
+    }
+
+    /// In the order of [`SENTENCES`].
+    #[inline(always)]
+    fn sentence(&mut self, draws: &mut Draws) {
+        let rule = draws.take(&SENTENCE);
+        self.noun_phrase(draws);
+        if rule >= 3 {
+            self.preposition(draws);
+        }
+        self.verb_phrase(draws);
+        match rule {
+            0 => {}
+            2 | 3 => self.noun_phrase(draws),
+            _ => self.preposition(draws),
+        }
+        // The end takes the place of the last space.
+        self.at -= 1;
+        self.word(draws, &TERMINATOR);
+    }
+
+    /// A preposition, an article, a noun phrase.
+    #[inline(always)]
+    fn preposition(&mut self, draws: &mut Draws) {
+        self.word(draws, &PREPOSITION);
+        self.noun_phrase(draws);
+    }
+
+    /// In the order of [`NOUN_PHRASES`].
+    #[inline(always)]
+    fn noun_phrase(&mut self, draws: &mut Draws) {
+        match draws.take(&NOUN_PHRASE) {
+            0 => {}
+            1 => self.word(draws, &ADJECTIVE),
+            2 => {
+                self.word(draws, &LISTED_ADJECTIVE);
+                self.word(draws, &ADJECTIVE);
+            }
+            _ => {
+                self.word(draws, &ADVERB);
+                self.word(draws, &ADJECTIVE);
+            }
+        }
+        self.word(draws, &NOUN);
+    }
+
+    /// In the order of [`VERB_PHRASES`]: an odd rule has an auxiliary, the latter two an adverb.
+    #[inline(always)]
+    fn verb_phrase(&mut self, draws: &mut Draws) {
+        let rule = draws.take(&VERB_PHRASE);
+        if rule % 2 == 1 {
+            self.word(draws, &AUXILIARY);
+        }
+        self.word(draws, &VERB);
+        if rule >= 2 {
+            self.word(draws, &ADVERB);
+        }
+    }
+}
