@@ -39,7 +39,7 @@ class Watch:
         """Says whether the processor was what ran out. A peer tells no more about itself."""
         busy = self.cpu_s / self.wall_s
         kind = "processor" if busy > 0.85 * threads else "waiting, or one stage of several"
-        return f"{kind} ({busy:.2f} of {threads} threads busy)"
+        return f"{kind} ({busy:.1f} of {threads} threads busy)"
 
 
 def peak_rss_bytes():
