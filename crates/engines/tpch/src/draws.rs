@@ -261,3 +261,56 @@ fn repeat_body<T: Place>(values: &[T], lines: &[u8], out: &mut [T]) {
         at += usize::from(lines);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Reader, map_any};
+
+    const FIRST: u64 = 123_456_789;
+    const RANGES: [u32; 4] = [2, 200_000, NARROW_LIMIT + 1, 2_000_000_000];
+
+    /// Draw by draw, from the definition.
+    fn slowly(draw: &Draw, unit: u64, line: u32) -> u32 {
+        let mut reader = Reader::at(draw.stream.before(unit));
+        let nth = draw.nth + line * draw.per_line;
+        let state = (0..nth).map(|_| reader.draw()).last();
+        map_any(state.expect("draws count from 1"), draw.range)
+    }
+
+    #[test]
+    fn lanes_of_any_width_draw_what_one_by_one_does() {
+        for range in RANGES {
+            let draw = Draw::nth(Stream::new(709_314_158, 14), 2, 2, range);
+            let units = 2 * BLOCK + 3;
+            let expected: Vec<i64> = (FIRST..)
+                .take(units)
+                .map(|unit| i64::from(slowly(&draw, unit, 0)) - 5)
+                .collect();
+            let (mut wide, mut plain) = (vec![0; units], vec![0; units]);
+            each(&draw, FIRST, -5, &mut wide);
+            each_body(&draw, FIRST, -5, &mut plain);
+            assert!(wide == expected && plain == expected, "{range}");
+        }
+    }
+
+    #[test]
+    fn lines_follow_each_other_without_gaps() {
+        let lines: Vec<u8> = (0..BLOCK + 100)
+            .map(|order| 1 + (order * 5 % 7) as u8)
+            .collect();
+        for range in RANGES {
+            let draw = Draw::nth(Stream::new(1, 14), 1, 2, range);
+            let mut expected = Vec::new();
+            for (order, &lines) in (FIRST..).zip(&lines) {
+                expected.extend((0..lines).map(|line| slowly(&draw, order, line.into())));
+            }
+            let mut wide = vec![0; expected.len() + LANES];
+            let mut plain = wide.clone();
+            each_line(&draw, FIRST, &lines, 0, &mut wide);
+            each_line_body(&draw, FIRST, &lines, 0, &mut plain);
+            assert_eq!(wide[..expected.len()], expected);
+            assert_eq!(plain[..expected.len()], expected);
+        }
+    }
+}
