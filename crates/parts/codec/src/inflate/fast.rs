@@ -244,46 +244,34 @@ fn ending(entry: u32) -> Exit {
 /// `distance` bytes before `to` and `length + 31` bytes from it on must belong to one buffer.
 #[inline(always)]
 unsafe fn copy_match(to: *mut u8, distance: usize, length: usize) {
-    // SAFETY: the caller's bounds; every step stays below `to + length + 31`.
+    // SAFETY: the caller's bounds; a step of N bytes is taken only where the distance is N or more,
+    // and the last one ends below `to + length + 31`.
     unsafe {
         let from = to.sub(distance);
-        if distance >= 32 {
+        match distance {
             // Most matches of text are shorter than this, so that the loop ends as predicted.
-            let mut done = 0;
-            loop {
-                let chunk = from.add(done).cast::<[u8; 32]>().read_unaligned();
-                to.add(done).cast::<[u8; 32]>().write_unaligned(chunk);
-                done += 32;
-                if done >= length {
-                    return;
-                }
-            }
-        } else if distance >= 16 {
-            let mut done = 0;
-            loop {
-                let chunk = from.add(done).cast::<[u8; 16]>().read_unaligned();
-                to.add(done).cast::<[u8; 16]>().write_unaligned(chunk);
-                done += 16;
-                if done >= length {
-                    return;
-                }
-            }
-        } else if distance >= 8 {
-            let mut done = 0;
-            loop {
-                let chunk = from.add(done).cast::<u64>().read_unaligned();
-                to.add(done).cast::<u64>().write_unaligned(chunk);
-                done += 8;
-                if done >= length {
-                    return;
-                }
-            }
-        } else if distance == 1 {
-            to.write_bytes(from.read(), length);
-        } else {
-            for i in 0..length {
-                to.add(i).write(from.add(i).read());
-            }
+            32.. => copy_steps::<32>(to, from, length),
+            16.. => copy_steps::<16>(to, from, length),
+            8.. => copy_steps::<8>(to, from, length),
+            1 => to.write_bytes(from.read(), length),
+            _ => copy_steps::<1>(to, from, length),
         }
+    }
+}
+
+/// Copies `length` bytes, at least one, `N` at a time.
+///
+/// # Safety
+/// As [`copy_match`], and `from` must be `N` bytes or more before `to`.
+#[inline(always)]
+unsafe fn copy_steps<const N: usize>(to: *mut u8, from: *const u8, length: usize) {
+    let mut done = 0;
+    while done < length {
+        // SAFETY: the caller's bounds.
+        unsafe {
+            let chunk = from.add(done).cast::<[u8; N]>().read_unaligned();
+            to.add(done).cast::<[u8; N]>().write_unaligned(chunk);
+        }
+        done += N;
     }
 }
