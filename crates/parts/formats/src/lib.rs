@@ -1,4 +1,5 @@
 //! File formats: columns of values or codes into pages, and out of them.
 
+pub mod columns;
 pub mod parquet_read;
 pub mod parquet_write;
