@@ -45,6 +45,11 @@ impl Scale {
         self.factor
     }
 
+    /// How many clerks there are: `o_clerk` names one of them, by a number from 1.
+    pub fn clerks(&self) -> u32 {
+        self.clerks
+    }
+
     /// Units of a table: orders for `lineitem`, parts for `partsupp`, rows elsewhere.
     pub fn units(&self, table: Table) -> u64 {
         match table {
