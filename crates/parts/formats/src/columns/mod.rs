@@ -98,23 +98,6 @@ pub trait Slices {
     /// # Panics
     /// When `out` is shorter than [`Slices::total_bytes`] and [`Slices::padding_bytes`] together.
     fn copy_to(&self, out: &mut [u8]) -> usize;
-
-    /// Where each of them lies, for writers that put them among other things; nothing when they must
-    /// be copied by [`Slices::copy_to`].
-    fn places(&self) -> Option<Places<'_>> {
-        None
-    }
-}
-
-/// Where pieces of text lie.
-#[derive(Clone, Copy)]
-pub struct Places<'a> {
-    /// What they are slices of. Bytes behind the last piece, 64 or more, let a writer copy in wide moves.
-    pub bytes: &'a [u8],
-    /// Where each begins in `bytes`.
-    pub offsets: &'a [u32],
-    /// The bytes of each.
-    pub lengths: &'a [u8],
 }
 
 impl Codes<'_> {

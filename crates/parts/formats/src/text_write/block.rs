@@ -123,8 +123,8 @@ fn texts<'a>(
 ) -> Vec<Option<Texts<'a>>> {
     let columns = columns.iter().zip(copied).zip(dictionaries);
     let texts = columns.map(|((values, copied), dictionary)| match *values {
-        Values::Slices(_) => Some(Texts::in_place(values).unwrap_or(copied.texts())),
-        Values::Text { .. } => Texts::in_place(values),
+        Values::Slices(_) => Some(copied.texts()),
+        Values::Text { offsets, bytes } => Some(Texts::Run { offsets, bytes }),
         Values::CodedText { codes, .. } => match &dictionary.shape {
             Shape::Long { offsets, bytes } => Some(Texts::Coded {
                 codes,

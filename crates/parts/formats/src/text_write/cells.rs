@@ -11,7 +11,8 @@ use super::layout::{Column, Mark};
 /// What any number or date, its mark and the spoiled bytes behind them fit in.
 pub(super) const ROOM_BYTES: usize = 48;
 
-/// Writes a value and its mark, and says how many bytes they have.
+/// Writes a value and its mark, and says how many bytes they have. A trait and not closures, for these
+/// can be told to become part of loops that are compiled for better machines.
 pub(super) trait Cell<V: Copy> {
     /// Writes at `to`.
     ///
@@ -38,6 +39,9 @@ pub(super) struct Scaled<'a>(pub(super) &'a Column, pub(super) Mark);
 
 /// Days since 1970-01-01.
 pub(super) struct Day(pub(super) Mark);
+
+/// Codes into a dictionary, whose slots have the marks.
+pub(super) struct Slot<'a, const BYTES: usize>(pub(super) &'a [[u8; BYTES]]);
 
 /// # Safety
 /// As [`Cell::write`].
@@ -157,7 +161,7 @@ impl Cell<i64> for Hundredths<'_> {
         // Six digits before the point, of which one is kept, and two behind it.
         let zeros = leading_zero_bits(digits, 3);
         let text = digits | ZEROS;
-        let behind = u64::from(b'.') | text >> 48 << 8 | u64::from(self.1.bytes) << 24;
+        let behind = u64::from(b'.') | ((text >> 48) << 8) | (u64::from(self.1.bytes) << 24);
         // SAFETY: a sign, six digits, and eight bytes of point, digits and mark.
         unsafe {
             let signs = sign(value, to);
@@ -207,5 +211,32 @@ impl Cell<i32> for Day {
             put(text, to.add(2));
             end(self.0, to, 10)
         }
+    }
+}
+
+impl<const BYTES: usize> Slot<'_, BYTES> {
+    /// # Safety
+    /// As [`Cell::write`], though a slot's bytes are all the room it needs.
+    #[inline(always)]
+    unsafe fn copy(slot: &[u8; BYTES], to: *mut u8) -> u32 {
+        // SAFETY: the caller has the room of a slot.
+        unsafe { to.copy_from_nonoverlapping(slot.as_ptr(), BYTES) };
+        u32::from(slot[BYTES - 1])
+    }
+}
+
+impl<const BYTES: usize> Cell<u8> for Slot<'_, BYTES> {
+    #[inline(always)]
+    unsafe fn write(&self, code: u8, to: *mut u8) -> u32 {
+        // SAFETY: as for the caller.
+        unsafe { Self::copy(&self.0[usize::from(code)], to) }
+    }
+}
+
+impl<const BYTES: usize> Cell<u32> for Slot<'_, BYTES> {
+    #[inline(always)]
+    unsafe fn write(&self, code: u32, to: *mut u8) -> u32 {
+        // SAFETY: as for the caller.
+        unsafe { Self::copy(&self.0[code as usize], to) }
     }
 }

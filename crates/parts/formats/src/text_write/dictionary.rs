@@ -5,7 +5,7 @@ use super::layout::{Column, Layout, Mark};
 use crate::columns::{Values, Words};
 
 /// Slots for every code of one byte, so that looking one up needs no check.
-const BYTE_CODES: usize = 256;
+pub(super) const BYTE_CODES: usize = 256;
 /// Bytes behind the text of [`Shape::Long`], for wide moves.
 const PADDING_BYTES: usize = 64;
 

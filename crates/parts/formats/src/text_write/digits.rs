@@ -12,11 +12,11 @@ pub(super) fn eight(number: u32) -> u64 {
     // Fours of digits, then pairs, then single ones, in lanes that divide at the same time: a division
     // by 100 is a multiplication by 10486 / 2^20 below 10000, one by 10 is by 103 / 2^10 below 100.
     let number = u64::from(number);
-    let fours = number / 10_000 | (number % 10_000) << 32;
-    let hundreds = (fours * 10_486) >> 20 & 0x0000_007f_0000_007f;
-    let pairs = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (pairs * 103) >> 10 & 0x000f_000f_000f_000f;
-    tens | (pairs - 10 * tens) << 8
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let pairs = hundreds | ((fours - 100 * hundreds) << 16);
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((pairs - 10 * tens) << 8)
 }
 
 /// The bits that leading zeros take in [`eight`] digits, of which the last `kept` are no leading ones.

@@ -25,8 +25,8 @@
 //! # Ok::<(), dyno_formats::text_write::TextError>(())
 //! ```
 //!
-//! Two ways lead from values to text. [`careful`] is the obvious one, value by value; it alone quotes
-//! and refuses. [`tile`] is the fast one, for a few dozen rows at a time; what it does not like it
+//! Two ways lead from values to text. `careful` is the obvious one, value by value; it alone quotes
+//! and refuses. `tile` is the fast one, for a few dozen rows at a time; what it does not like it
 //! leaves to the other.
 
 mod block;

@@ -1,6 +1,6 @@
 //! Text columns that are not dictionaries, by row.
 
-use crate::columns::{Codes, Places, Values};
+use crate::columns::{Codes, Values};
 
 /// What a writer copies at once, at least.
 pub(super) const MOVE_BYTES: usize = 64;
@@ -10,8 +10,6 @@ pub(super) const MOVE_BYTES: usize = 64;
 pub(super) enum Texts<'a> {
     /// One after the other.
     Run { offsets: &'a [u32], bytes: &'a [u8] },
-    /// Scattered.
-    Scattered(Places<'a>),
     /// Words of a dictionary, printed with the quotes that they need.
     Coded {
         codes: Codes<'a>,
@@ -21,15 +19,6 @@ pub(super) enum Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// The text of a column, if it is text that lies somewhere else than in a dictionary or `copied`.
-    pub(super) fn in_place(values: &Values<'a>) -> Option<Texts<'a>> {
-        match *values {
-            Values::Text { offsets, bytes } => Some(Texts::Run { offsets, bytes }),
-            Values::Slices(slices) => slices.places().map(Texts::Scattered),
-            _ => None,
-        }
-    }
-
     /// Where the text of a row begins in [`Texts::bytes`], and its length.
     #[inline(always)]
     pub(super) fn place(&self, row: usize) -> (usize, usize) {
@@ -43,10 +32,6 @@ impl<'a> Texts<'a> {
                 let (from, to) = (offsets[code] as usize, offsets[code + 1] as usize);
                 (from, to - from)
             }
-            Texts::Scattered(places) => (
-                places.offsets[row] as usize,
-                usize::from(places.lengths[row]),
-            ),
         }
     }
 
@@ -54,7 +39,6 @@ impl<'a> Texts<'a> {
     pub(super) fn bytes(&self) -> &'a [u8] {
         match self {
             Texts::Run { bytes, .. } | Texts::Coded { bytes, .. } => bytes,
-            Texts::Scattered(places) => places.bytes,
         }
     }
 
@@ -65,7 +49,8 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Text that had to be copied together first.
+/// Scattered text, copied together. Fetching each piece when its row is written took half as long again,
+/// prefetches and all: a loop that does nothing but copy has more reads under way.
 #[derive(Default)]
 pub(super) struct Copied {
     bytes: Vec<u8>,
@@ -73,14 +58,11 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// Takes the text of a column that has no places; other columns leave it empty.
+    /// Takes the text of a column of slices; other columns leave it empty.
     pub(super) fn take(&mut self, values: &Values<'_>) {
         let Values::Slices(slices) = *values else {
             return;
         };
-        if slices.places().is_some() {
-            return;
-        }
         let space = slices.total_bytes() + slices.padding_bytes().max(MOVE_BYTES);
         if self.bytes.len() < space {
             self.bytes.resize(space, 0);

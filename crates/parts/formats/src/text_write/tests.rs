@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::careful::Rows;
 use super::passages::Texts;
 use super::{Block, BlockWriter, Column, Dialect, FileWriter, Layout, Options, Quote, TextError};
-use crate::columns::{Codes, Field, Kind, Places, Slices, Values, Words};
+use crate::columns::{Codes, Field, Kind, Slices, Values, Words};
 
 fn column(name: &'static str, kind: Kind) -> Column {
     Column::new(Field { name, kind })
@@ -20,27 +20,24 @@ fn decimal(scale: u8) -> Kind {
     }
 }
 
-/// Pieces of text, with or without saying where they lie.
+/// Pieces of text, the last one first.
 struct Pieces {
     bytes: Vec<u8>,
     offsets: Vec<u32>,
     lengths: Vec<u8>,
-    placed: bool,
 }
 
 impl Pieces {
-    fn new(texts: &[String], placed: bool) -> Pieces {
+    fn new(texts: &[String]) -> Pieces {
         let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
         for text in texts.iter().rev() {
             offsets.insert(0, bytes.len() as u32);
             bytes.extend_from_slice(text.as_bytes());
         }
-        bytes.extend_from_slice(&[0; 256]);
         Pieces {
             bytes,
             offsets,
             lengths: texts.iter().map(|text| text.len() as u8).collect(),
-            placed,
         }
     }
 }
@@ -66,14 +63,6 @@ impl Slices for Pieces {
             at += length;
         }
         at
-    }
-
-    fn places(&self) -> Option<Places<'_>> {
-        self.placed.then_some(Places {
-            bytes: &self.bytes,
-            offsets: &self.offsets,
-            lengths: &self.lengths,
-        })
     }
 }
 
@@ -148,7 +137,6 @@ fn columns(quote: Quote) -> Vec<Column> {
         column("fine", decimal(18)),
         column("count", decimal(2)).whole(true),
         column("pieces", Kind::Varchar(255)).quote(quote),
-        column("placed", Kind::Varchar(255)),
         column("dictionary", decimal(2)).whole(true),
         column("word", Kind::Char(60)).quote(quote),
         column("wide", Kind::Varchar(60)),
@@ -168,10 +156,7 @@ fn check(rows: &Rowset, options: Options, quote: Quote) -> Result<(), TestCaseEr
         offsets: &offsets,
         bytes: &bytes,
     };
-    let (pieces, placed) = (
-        Pieces::new(&rows.texts, false),
-        Pieces::new(&rows.texts, true),
-    );
+    let pieces = Pieces::new(&rows.texts);
     let words = Words::new(&rows.words);
     let wide: Vec<u32> = rows.codes.iter().map(|&code| code.into()).collect();
     let dictionary: Vec<i64> = (0..20).map(|at| rows.numbers[0].wrapping_mul(at)).collect();
@@ -184,7 +169,6 @@ fn check(rows: &Rowset, options: Options, quote: Quote) -> Result<(), TestCaseEr
         Values::Int64(&rows.numbers),
         Values::Int64(&rows.numbers),
         Values::Slices(&pieces),
-        Values::Slices(&placed),
         Values::CodedInt64 {
             codes: Codes::U8(&rows.codes),
             values: &dictionary,
@@ -200,10 +184,16 @@ fn check(rows: &Rowset, options: Options, quote: Quote) -> Result<(), TestCaseEr
         Values::Int64(&rows.numbers),
         text,
     ];
-    let copied = Texts::Run {
-        offsets: &offsets,
-        bytes: &bytes,
+    compare(&layout, &values, text)
+}
+
+/// Writes a batch both ways; `text` is what lies behind its slices too.
+fn compare(layout: &Arc<Layout>, values: &[Values], text: Values) -> Result<(), TestCaseError> {
+    let Values::Text { offsets, bytes } = text else {
+        panic!("text is text");
     };
+    let rows = text.len();
+    let copied = Texts::Run { offsets, bytes };
     let texts: Vec<Option<Texts>> = values
         .iter()
         .map(|values| match values {
@@ -212,22 +202,22 @@ fn check(rows: &Rowset, options: Options, quote: Quote) -> Result<(), TestCaseEr
         })
         .collect();
     let careful = Rows {
-        layout: &layout,
-        columns: &values,
+        layout,
+        columns: values,
         texts: &texts,
         rows_before: 0,
     };
     let mut expected = Vec::new();
-    let possible = (0..rows.numbers.len()).try_for_each(|row| careful.append(row, &mut expected));
-    let mut writer = BlockWriter::new(&layout);
-    let written = writer.append(&values);
+    let possible = (0..rows).try_for_each(|row| careful.append(row, &mut expected));
+    let mut writer = BlockWriter::new(layout);
+    let written = writer.append(values);
     match possible {
         Ok(()) => {
             prop_assert!(written.is_ok());
             // Once more, with what was kept from before.
-            prop_assert!(writer.append(&values).is_ok());
+            prop_assert!(writer.append(values).is_ok());
             let block = writer.finish();
-            prop_assert_eq!(block.rows, 2 * rows.numbers.len() as u64);
+            prop_assert_eq!(block.rows, 2 * rows as u64);
             let text = String::from_utf8_lossy(&block.bytes);
             let twice = expected.repeat(2);
             prop_assert_eq!(text, String::from_utf8_lossy(&twice));

@@ -3,7 +3,7 @@
 //! Short values (numbers, dates, coded words) of a tile are written one column after the other, each to
 //! the end of its row's head; heads lie side by side in the first-level cache. A loop knows its column's
 //! kind, and rows do not wait for each other. Then head after head is moved to the output, each followed
-//! by its long text, straight from where that lies. A row with several long texts has several heads.
+//! by its long text. A row with several long texts has several heads.
 //!
 //! Text is looked through for special bytes while it is copied; a row that has one is written again by
 //! the careful writer.
@@ -12,8 +12,8 @@
 //! the room that a tile can need is reserved before.
 
 use super::careful::Rows;
-use super::cells::{Cell, Day, Hundredths, Integer, ROOM_BYTES, Scaled, Whole};
-use super::dictionary::{Dictionary, Narrow, Shape, Wide};
+use super::cells::{Cell, Day, Hundredths, Integer, ROOM_BYTES, Scaled, Slot, Whole};
+use super::dictionary::{BYTE_CODES, Dictionary, Narrow, Shape, Wide};
 use super::error::Result;
 use super::layout::{Dialect, Mark, Quote};
 use super::passages::{MOVE_BYTES, Texts};
@@ -214,8 +214,6 @@ impl Tile {
                 long_bytes += length;
                 let moved = length.next_multiple_of(MOVE_BYTES).max(MOVE_BYTES);
                 let careful = from + moved > bytes.len() || (length == 0 && text.quotes_empty);
-                prefetch(bytes, from);
-                prefetch(bytes, from + length);
                 *place = Place {
                     from,
                     length: if careful { CAREFUL } else { length },
@@ -303,19 +301,6 @@ impl Tile {
     }
 }
 
-/// Asks for a piece of text ahead of its use; most of it lies outside of the cache.
-#[inline(always)]
-fn prefetch(bytes: &[u8], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: any address may be asked for.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().wrapping_add(at).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, at);
-}
-
 /// Moves `length` bytes and some more, in whole moves.
 ///
 /// # Safety
@@ -394,19 +379,17 @@ impl Heads<'_> {
         // SAFETY: as for the caller.
         unsafe {
             match *cells {
-                Cells::Int32(values) => self.each(values, |v, to| Integer(mark).write(v, to)),
-                Cells::Int64(values) => self.each(values, |v, to| Integer(mark).write(v, to)),
+                Cells::Int32(values) => self.each(values, &Integer(mark)),
+                Cells::Int64(values) => self.each(values, &Integer(mark)),
                 Cells::Hundredths(values, at) => {
-                    self.each(values, |v, to| Hundredths(&columns[at], mark).write(v, to));
+                    self.each(values, &Hundredths(&columns[at], mark));
                 }
                 Cells::Whole(values, at, one) => {
                     let column = &columns[at];
-                    self.each(values, |v, to| Whole { column, one, mark }.write(v, to));
+                    self.each(values, &Whole { column, one, mark });
                 }
-                Cells::Scaled(values, at) => {
-                    self.each(values, |v, to| Scaled(&columns[at], mark).write(v, to));
-                }
-                Cells::Day(days) => self.each(days, |day, to| Day(mark).write(day, to)),
+                Cells::Scaled(values, at) => self.each(values, &Scaled(&columns[at], mark)),
+                Cells::Day(days) => self.each(days, &Day(mark)),
                 Cells::Narrow(codes, slots) => self.slots(codes, slots),
                 Cells::Wide(codes, slots) => self.slots(codes, slots),
             }
@@ -417,33 +400,26 @@ impl Heads<'_> {
     /// As [`Heads::append`].
     #[inline(always)]
     unsafe fn slots<const BYTES: usize>(&mut self, codes: Codes<'_>, slots: &[[u8; BYTES]]) {
-        let write = |slot: [u8; BYTES], to: *mut u8| {
-            // SAFETY: the head has the room of a slot.
-            unsafe { to.cast::<[u8; BYTES]>().write_unaligned(slot) };
-            u32::from(slot[BYTES - 1])
-        };
         // SAFETY: as for the caller.
         unsafe {
             match codes {
-                Codes::U8(codes) => {
-                    let slots = &slots[..256];
-                    self.each(codes, |code, to| write(slots[usize::from(code)], to));
-                }
-                Codes::U32(codes) => self.each(codes, |code, to| write(slots[code as usize], to)),
+                // So many there are at least, and no code needs a check.
+                Codes::U8(codes) => self.each(codes, &Slot(&slots[..BYTE_CODES])),
+                Codes::U32(codes) => self.each(codes, &Slot(slots)),
             }
         }
     }
 
     /// # Safety
-    /// `write` writes at most what every head has room for.
+    /// Every head has the room of this cell left.
     #[inline(always)]
-    unsafe fn each<V: Copy>(&mut self, values: &[V], write: impl Fn(V, *mut u8) -> u32) {
+    unsafe fn each<V: Copy>(&mut self, values: &[V], cell: &impl Cell<V>) {
         let values = &values[self.rows.clone()];
         let mut head = self.bytes.as_mut_ptr();
         for (&value, length) in values.iter().zip(self.lengths.iter_mut()) {
             // SAFETY: lengths are within the room of a head, and heads within the bytes.
             unsafe {
-                *length += write(value, head.add(*length as usize));
+                *length += cell.write(value, head.add(*length as usize));
                 head = head.add(self.room);
             }
         }
