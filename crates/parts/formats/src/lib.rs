@@ -3,3 +3,4 @@
 pub mod columns;
 pub mod parquet_read;
 pub mod parquet_write;
+pub mod text_write;
