@@ -1,7 +1,8 @@
 //! Which encoding and codec a chunk gets: those that make its first rows smallest.
 //!
-//! Only the rows count, so a row group becomes the same bytes whoever encodes it. A codec must save a
-//! ninth of what it leaves, and so must a dictionary by hashing: both cost time again and again.
+//! Only the rows count, so a row group becomes the same bytes whoever encodes it. A codec must save an
+//! eighth of what it leaves, and so must a dictionary by hashing and prefixes left out: they cost time
+//! again and again.
 
 use super::compress::Compressor;
 use super::encode::{Body, How};
@@ -15,7 +16,7 @@ use super::options::Compression;
 const SAMPLE_ROWS: usize = 8 * 1024;
 /// A dictionary is written once, and a row group has this many samples at least.
 const SAMPLES_PER_GROUP: usize = 8;
-/// What is counted for a byte, and on top of it for a byte that a codec or a dictionary costs time.
+/// What is counted for a byte, and on top of it for a byte that a codec, a dictionary or prefixes cost time.
 const WEIGHT: usize = 8;
 const WEIGHT_OF_TIME: usize = 1;
 
@@ -41,7 +42,10 @@ pub(super) fn choose(
         interner.clear();
         body.fill(how, sample, interner);
         let mut extra = 0;
-        let mut weight = WEIGHT;
+        let mut weight = match how {
+            How::Prefix => WEIGHT + WEIGHT_OF_TIME,
+            _ => WEIGHT,
+        };
         if how == How::ByHash {
             if ways.len() > 1 && interner.len() * 2 > sample.len() {
                 continue;

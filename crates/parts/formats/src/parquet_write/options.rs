@@ -8,7 +8,7 @@ use super::error::{Error, Result};
 /// How a file is written. The default is version 1 pages with snappy, page index and checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// For columns that say nothing else. A chunk that it would not make smaller by an eighth stays
+    /// For columns that say nothing else. A chunk that it would not make smaller by a ninth stays
     /// uncompressed, which the first page of each chunk decides.
     pub compression: Compression,
     /// The form of data pages.
