@@ -326,9 +326,27 @@ impl Column {
         if !self.streams.index.is_at_begin() {
             self.streams.index.end_stride();
         }
+        if self.state == State::Direct && self.streams.bytes.len() == 0 {
+            self.write_nothing_but_empty_values(codec)?;
+        }
         self.streams.bytes.finish(codec)?;
         self.streams.lengths.finish(codec)?;
         self.streams.ranks.finish(codec)
+    }
+
+    /// Writes a stripe of empty values as a dictionary of one: the C++ reader cannot seek in a stream of
+    /// text without any byte.
+    fn write_nothing_but_empty_values(&mut self, codec: &mut Codec) -> Result<()> {
+        let rows = self.streams.index.statistics().count as usize;
+        self.clear();
+        self.state = State::Found;
+        let code = self.found.code(b"");
+        self.codes.resize(rows, code);
+        self.write_codes(codec)?;
+        if !self.streams.index.is_at_begin() {
+            self.streams.index.end_stride();
+        }
+        Ok(())
     }
 
     /// The words of a small dictionary, all of them.
