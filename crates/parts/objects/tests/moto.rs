@@ -1,5 +1,5 @@
-//! Against moto, an object store that we did not write (PyPI `moto[server]`, see the README of the
-//! peers for where environments live).
+//! Against moto, an object store that we did not write (PyPI `moto[server]`, which scripts/test
+//! installs).
 #![expect(
     clippy::unwrap_used,
     reason = "the functions around the tests fail the test"
