@@ -130,7 +130,7 @@ fn duckdb_reads_what_was_written() {
          'number': 'BIGINT', 'money': 'DECIMAL(18,2)', 'day': 'DATE', 'word': 'VARCHAR'}})",
         path.display()
     );
-    let program = format!("import duckdb; print(*duckdb.sql(\"\"\"{query}\"\"\").fetchone())");
+    let program = format!("import duckdb; print(*duckdb.sql(\"\"\"{query}\"\"\").fetchall()[0])");
     let output = Command::new(python).args(["-c", &program]).output();
     let output = output.expect("python starts");
     let said = String::from_utf8_lossy(&output.stdout);
