@@ -126,7 +126,7 @@ fn duckdb_reads_what_was_written() {
     std::fs::write(&path, file(&content, ',', Quote::WhenNeeded)).expect("written");
     let query = format!(
         "SELECT count(*), sum(number), sum(money), sum(day - DATE '1970-01-01'), sum(length(text)), \
-         count(text), max(word) FROM read_csv('{}', header = true, columns = {{'text': 'VARCHAR', \
+         count(text), max(word) FROM read_csv('{}', header = true, allow_quoted_nulls = false, columns = {{'text': 'VARCHAR', \
          'number': 'BIGINT', 'money': 'DECIMAL(18,2)', 'day': 'DATE', 'word': 'VARCHAR'}})",
         path.display()
     );

@@ -32,7 +32,12 @@ pub(super) fn add(
             };
             match number(table, at, cell) {
                 Some((value, unit)) => {
-                    let format = number_format(value, unit, cell.loud);
+                    let mut format = number_format(value, unit, cell.loud);
+                    // Our own rows say which peer it is that they are compared with.
+                    if let Some((_, peer)) = cell.text.split_once('×').filter(|_| unit == "x") {
+                        let peer = peer.replace(['"', '\\'], "");
+                        format = format.set_num_format(format!("0.00\"×{peer}\""));
+                    }
                     sheet.write_number_with_format(row, column, value, &format)?;
                 }
                 None => {
