@@ -126,11 +126,11 @@ fn duckdb_reads_what_was_written() {
     std::fs::write(&path, file(&content, ',', Quote::WhenNeeded)).expect("written");
     let query = format!(
         "SELECT count(*), sum(number), sum(money), sum(day - DATE '1970-01-01'), sum(length(text)), \
-         count(text), max(word) FROM read_csv('{}', header = true, columns = {{'text': 'VARCHAR', \
+         count(text), max(word) FROM read_csv('{}', header = true, allow_quoted_nulls = false, columns = {{'text': 'VARCHAR', \
          'number': 'BIGINT', 'money': 'DECIMAL(18,2)', 'day': 'DATE', 'word': 'VARCHAR'}})",
         path.display()
     );
-    let program = format!("import duckdb; print(*duckdb.sql(\"\"\"{query}\"\"\").fetchone())");
+    let program = format!("import duckdb; print(*duckdb.sql(\"\"\"{query}\"\"\").fetchall()[0])");
     let output = Command::new(python).args(["-c", &program]).output();
     let output = output.expect("python starts");
     let said = String::from_utf8_lossy(&output.stdout);

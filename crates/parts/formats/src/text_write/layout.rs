@@ -14,7 +14,7 @@ pub enum Dialect {
     Tbl,
     /// RFC 4180, but that lines end in a line feed alone: the separator stands between values; a value
     /// with a separator, quote, carriage return or line feed in it is quoted. Empty text is quoted too,
-    /// for readers that take nothing for a missing value.
+    /// for readers that can tell it from a missing value (DuckDB: `allow_quoted_nulls = false`).
     Csv,
 }
 
