@@ -1,11 +1,14 @@
-//! A file that is read and written in whole blocks at given positions.
+//! A file that is read and written in whole blocks at given positions. Has `unsafe`: one system call
+//! that the standard library does not offer, fallocate.
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::aligned::ALIGNMENT_BYTES;
+use crate::device::{Device, write_whole};
 use crate::error::IoError;
 
 /// What a file is opened for.
@@ -100,10 +103,7 @@ impl BlockFile {
     /// # Errors
     /// [`IoError::Unaligned`] for a direct file, else the system's reason.
     pub fn write_at(&self, offset_bytes: u64, block: &[u8]) -> Result<(), IoError> {
-        self.check(offset_bytes, block.len())?;
-        self.file
-            .write_all_at(block, offset_bytes)
-            .map_err(|e| IoError::system("write to", &self.path, e))
+        write_whole(self, offset_bytes, block)
     }
 
     /// Fills `block` from `offset_bytes` on; less than its length only at the end of the file.
@@ -152,6 +152,11 @@ impl BlockFile {
             .map_err(|e| IoError::system("sync", &self.path, e))
     }
 
+    /// For system calls on it.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
     fn check(&self, offset_bytes: u64, len_bytes: usize) -> Result<(), IoError> {
         let aligned = offset_bytes.is_multiple_of(ALIGNMENT_BYTES as u64)
             && len_bytes.is_multiple_of(ALIGNMENT_BYTES);
@@ -164,5 +169,53 @@ impl BlockFile {
             len_bytes,
             alignment_bytes: ALIGNMENT_BYTES,
         })
+    }
+}
+
+impl Device for BlockFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn caching(&self) -> Caching {
+        self.caching
+    }
+
+    fn write_some_at(&self, offset_bytes: u64, block: &[u8]) -> Result<usize, IoError> {
+        self.check(offset_bytes, block.len())?;
+        loop {
+            match self.file.write_at(block, offset_bytes) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                written => return written.map_err(|e| IoError::system("write to", &self.path, e)),
+            }
+        }
+    }
+
+    fn allocate(&self, len_bytes: u64) -> Result<bool, IoError> {
+        let Ok(len) = libc::off_t::try_from(len_bytes) else {
+            return Ok(false);
+        };
+        loop {
+            // SAFETY: the descriptor is open as long as `self.file` is; no memory is passed.
+            if unsafe { libc::fallocate(self.descriptor(), 0, 0, len) } == 0 {
+                return Ok(true);
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOSPC | libc::EFBIG) => {
+                    return Ok(false);
+                }
+                _ => return Err(IoError::system("take room for", &self.path, error)),
+            }
+        }
+    }
+
+    fn set_len(&self, len_bytes: u64) -> Result<(), IoError> {
+        BlockFile::set_len(self, len_bytes)
+    }
+
+    fn sync(&self) -> Result<(), IoError> {
+        BlockFile::sync(self)
     }
 }

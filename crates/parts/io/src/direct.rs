@@ -4,17 +4,20 @@ use std::path::Path;
 
 use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
 use crate::block_file::{Access, BlockFile, Caching};
+use crate::device::{Device, write_whole};
 use crate::error::IoError;
+use crate::reserve::Reserve;
 use crate::{Durability, Sink, Source};
 
-/// Collects bytes into one block and writes it with O_DIRECT when it is full. The tail is padded to
-/// the alignment, and the file cut to its true length, at the end.
+/// Collects bytes into one block and writes it with O_DIRECT when it is full. Room is taken ahead of
+/// the writes. The tail is padded to the alignment, and the file cut to its true length, at the end.
 #[derive(Debug)]
 pub struct DirectSink {
-    file: BlockFile,
+    device: Box<dyn Device>,
     block: AlignedBuffer,
     filled: usize,
     flushed_bytes: u64,
+    reserve: Reserve,
 }
 
 impl DirectSink {
@@ -25,13 +28,27 @@ impl DirectSink {
     /// reason.
     pub fn create(path: &Path, block_bytes: usize) -> Result<Self, IoError> {
         let file = BlockFile::open(path, Access::Create, Caching::Direct)?;
-        let block = AlignedBuffer::zeroed(block_bytes.max(1));
-        Ok(Self {
-            file,
-            block,
+        Ok(Self::over(Box::new(file), block_bytes, None))
+    }
+
+    /// Writes to `device`, which must be empty. The room for `expected_bytes` is taken at the first
+    /// write; a file that becomes longer or shorter is no error.
+    pub fn over(device: Box<dyn Device>, block_bytes: usize, expected_bytes: Option<u64>) -> Self {
+        Self {
+            device,
+            block: AlignedBuffer::zeroed(block_bytes.max(1)),
             filled: 0,
             flushed_bytes: 0,
-        })
+            reserve: Reserve::new(expected_bytes),
+        }
+    }
+
+    /// Writes the front of the block up to `end`, a multiple of the alignment.
+    fn flush(&mut self, end: usize) -> Result<(), IoError> {
+        let device = &*self.device;
+        self.reserve
+            .reach(device, self.flushed_bytes + end as u64)?;
+        write_whole(device, self.flushed_bytes, &self.block[..end])
     }
 }
 
@@ -43,7 +60,7 @@ impl Sink for DirectSink {
             self.filled += take;
             bytes = &bytes[take..];
             if self.filled == self.block.len() {
-                self.file.write_at(self.flushed_bytes, &self.block)?;
+                self.flush(self.filled)?;
                 self.flushed_bytes += self.filled as u64;
                 self.filled = 0;
             }
@@ -61,12 +78,12 @@ impl Sink for DirectSink {
             // The tail stays in the buffer: a later write fills the same block again.
             let padded = self.filled.next_multiple_of(ALIGNMENT_BYTES);
             self.block[self.filled..padded].fill(0);
-            self.file
-                .write_at(self.flushed_bytes, &self.block[..padded])?;
-            self.file.set_len(written_bytes)?;
+            self.flush(padded)?;
         }
+        self.device.set_len(written_bytes)?;
+        self.reserve.cut(written_bytes);
         if durability == Durability::Stable {
-            self.file.sync()?;
+            self.device.sync()?;
         }
         Ok(written_bytes)
     }

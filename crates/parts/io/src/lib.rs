@@ -1,25 +1,46 @@
 //! Sinks and sources for bytes: where an engine's output goes and where its input comes from.
 //!
 //! What it is: [`Sink`] (sequential writing) and [`Source`] (positioned reading) with a do-nothing
-//! form, one through the page cache, one past it (O_DIRECT), and a counting wrapper; and
-//! [`BlockFile`], the positioned file below the direct ones, for who measures a disk. What it is
-//! not: a thread, a queue or a cache of its own. io_uring comes when an engine needs it.
+//! form, one through the page cache, one past it (O_DIRECT), one past it with several writes at once
+//! (io_uring), standard output, and a counting wrapper; [`open`] and [`stage`], which choose among
+//! them; [`Staged`], with which a file appears complete or not at all. Below lie [`Device`],
+//! [`FileSystem`] and [`Queue`], which `dyno-sim` also has with faults, and [`BlockFile`], the real
+//! one, for who measures a disk. What it is not: a thread or a cache of its own.
 
 mod aligned;
 mod block_file;
 mod counting;
+mod device;
 mod direct;
 mod error;
+mod host;
+mod kind;
 mod null;
+mod open;
 mod page_cache;
+mod queue;
+mod reserve;
+mod ring;
+mod staged;
+mod stdout;
+mod writer;
 
 pub use aligned::{ALIGNMENT_BYTES, AlignedBuffer};
 pub use block_file::{Access, BlockFile, Caching};
 pub use counting::{Counting, Counts};
+pub use device::{Claim, Device, Existing, FileSystem};
 pub use direct::{DirectSink, DirectSource};
 pub use error::IoError;
+pub use host::HostFiles;
+pub use kind::SinkKind;
 pub use null::{NullSink, ZeroSource};
+pub use open::{Buffering, Chosen, open, stage};
 pub use page_cache::{FileSink, FileSource};
+pub use queue::{Completion, Queue, QueuedSink, Request};
+pub use ring::{Ring, UringSink};
+pub use staged::Staged;
+pub use stdout::StdoutSink;
+pub use writer::SinkWriter;
 
 /// How far [`Sink::finish`] goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +52,7 @@ pub enum Durability {
 }
 
 /// Takes bytes in order.
-pub trait Sink: Send {
+pub trait Sink: Send + std::fmt::Debug {
     /// Appends `bytes`. After an error the sink must not be used again: what it holds is unknown.
     ///
     /// # Errors
@@ -47,6 +68,30 @@ pub trait Sink: Send {
     /// # Errors
     /// When the last bytes cannot be written or made durable.
     fn finish(&mut self, durability: Durability) -> Result<u64, IoError>;
+}
+
+/// A sink whose bytes appear at their place all at once, or not at all. Dropping it without
+/// `publish` takes back what it wrote, as far as the place lets it.
+pub trait Output: Sink {
+    /// Finishes, on stable storage, and makes the bytes appear. Returns how many they are.
+    ///
+    /// # Errors
+    /// Those of `finish`, and those of the place; see the implementation for what is there then.
+    fn publish(self: Box<Self>) -> Result<u64, IoError>;
+}
+
+impl<S: Sink + ?Sized> Sink for Box<S> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
+        (**self).write(bytes)
+    }
+
+    fn written_bytes(&self) -> u64 {
+        (**self).written_bytes()
+    }
+
+    fn finish(&mut self, durability: Durability) -> Result<u64, IoError> {
+        (**self).finish(durability)
+    }
 }
 
 /// Gives bytes at any position.

@@ -1,7 +1,7 @@
 //! The do-nothing forms: with them an engine's own cost is what remains.
 
 use crate::error::IoError;
-use crate::{Durability, Sink, Source};
+use crate::{Durability, Output, Sink, Source};
 
 /// Takes bytes and forgets them.
 #[derive(Debug, Default)]
@@ -20,6 +20,12 @@ impl Sink for NullSink {
     }
 
     fn finish(&mut self, _durability: Durability) -> Result<u64, IoError> {
+        Ok(self.written_bytes)
+    }
+}
+
+impl Output for NullSink {
+    fn publish(self: Box<Self>) -> Result<u64, IoError> {
         Ok(self.written_bytes)
     }
 }

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use crate::block_file::{Access, BlockFile, Caching};
+use crate::device::{Device, write_whole};
 use crate::error::IoError;
 use crate::{Durability, Sink, Source};
 
 /// Appends to a file through a buffer of its own.
 #[derive(Debug)]
 pub struct FileSink {
-    file: BlockFile,
+    device: Box<dyn Device>,
     buffer: Vec<u8>,
     buffer_bytes: usize,
     flushed_bytes: u64,
@@ -22,17 +23,21 @@ impl FileSink {
     /// The system's reason.
     pub fn create(path: &Path, buffer_bytes: usize) -> Result<Self, IoError> {
         let file = BlockFile::open(path, Access::Create, Caching::Cached)?;
-        let buffer = Vec::with_capacity(buffer_bytes);
-        Ok(Self {
-            file,
-            buffer,
+        Ok(Self::over(Box::new(file), buffer_bytes))
+    }
+
+    /// Writes to `device`, which must be empty and not direct.
+    pub fn over(device: Box<dyn Device>, buffer_bytes: usize) -> Self {
+        Self {
+            device,
+            buffer: Vec::with_capacity(buffer_bytes),
             buffer_bytes,
             flushed_bytes: 0,
-        })
+        }
     }
 
     fn flush(&mut self) -> Result<(), IoError> {
-        self.file.write_at(self.flushed_bytes, &self.buffer)?;
+        write_whole(&*self.device, self.flushed_bytes, &self.buffer)?;
         self.flushed_bytes += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
@@ -45,7 +50,7 @@ impl Sink for FileSink {
             self.flush()?;
         }
         if bytes.len() >= self.buffer_bytes {
-            self.file.write_at(self.flushed_bytes, bytes)?;
+            write_whole(&*self.device, self.flushed_bytes, bytes)?;
             self.flushed_bytes += bytes.len() as u64;
         } else {
             self.buffer.extend_from_slice(bytes);
@@ -60,7 +65,7 @@ impl Sink for FileSink {
     fn finish(&mut self, durability: Durability) -> Result<u64, IoError> {
         self.flush()?;
         if durability == Durability::Stable {
-            self.file.sync()?;
+            self.device.sync()?;
         }
         Ok(self.flushed_bytes)
     }

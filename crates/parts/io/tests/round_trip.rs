@@ -8,7 +8,7 @@ use std::path::Path;
 
 use dyno_io::{
     Access, BlockFile, Caching, Counting, DirectSink, DirectSource, Durability, FileSink,
-    FileSource, IoError, NullSink, Sink, Source, ZeroSource,
+    FileSource, IoError, NullSink, Ring, Sink, Source, UringSink, ZeroSource,
 };
 use proptest::prelude::*;
 
@@ -34,6 +34,25 @@ fn sinks_and_sources(
             sources.push(Box::new(DirectSource::open(path, block_bytes).unwrap()));
         }
         Err(IoError::DirectRefused { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
+    let file = || BlockFile::open(path, Access::Create, Caching::Direct);
+    if let Ok(file) = file() {
+        // Too little room and too much are cut to what was written.
+        let expected_bytes = Some(data.len() as u64 / 2 + part_bytes as u64);
+        write(&mut DirectSink::over(
+            Box::new(file),
+            block_bytes,
+            expected_bytes,
+        ));
+        sources.push(Box::new(FileSource::open(path).unwrap()));
+    }
+    match file().and_then(|file| Ring::new(file, part_bytes % 5)) {
+        Ok(ring) => {
+            write(&mut UringSink::over(ring, block_bytes, Some(10_000)));
+            sources.push(Box::new(FileSource::open(path).unwrap()));
+        }
+        Err(IoError::DirectRefused { .. } | IoError::UringRefused { .. }) => {}
         Err(error) => panic!("{error}"),
     }
     sources
@@ -63,14 +82,19 @@ proptest! {
 fn writing_may_go_on_after_finish() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data");
-    let Ok(mut sink) = DirectSink::create(&path, 4096) else {
-        return;
+    let go_on = |sink: &mut dyn Sink| {
+        sink.write(b"one").unwrap();
+        sink.finish(Durability::Handed).unwrap();
+        sink.write(b"two").unwrap();
+        sink.finish(Durability::Handed).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"onetwo");
     };
-    sink.write(b"one").unwrap();
-    sink.finish(Durability::Handed).unwrap();
-    sink.write(b"two").unwrap();
-    sink.finish(Durability::Handed).unwrap();
-    assert_eq!(std::fs::read(&path).unwrap(), b"onetwo");
+    if let Ok(mut sink) = DirectSink::create(&path, 4096) {
+        go_on(&mut sink);
+    }
+    if let Ok(mut sink) = UringSink::create(&path, 4096, 2) {
+        go_on(&mut sink);
+    }
 }
 
 #[test]

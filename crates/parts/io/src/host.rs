@@ -1,0 +1,129 @@
+//! The names of files on this machine. Has `unsafe`: one system call that the standard library does
+//! not offer, renameat2.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::device::{Claim, Existing, FileSystem};
+use crate::error::IoError;
+
+/// How often a claim is tried again because the file was renamed or removed in between.
+const MOST_CLAIMS: u32 = 16;
+
+/// The file system of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostFiles;
+
+impl FileSystem for HostFiles {
+    fn claim(&self, path: &Path) -> Result<Claim, IoError> {
+        let fail = |e| IoError::system("create", path, e);
+        for _ in 0..MOST_CLAIMS {
+            let mut options = OpenOptions::new();
+            let file = options
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)
+                .map_err(fail)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(IoError::Busy {
+                        path: path.to_path_buf(),
+                    });
+                }
+                // Without locks (some network file systems) two writers of one file go unnoticed,
+                // which is no reason to refuse the one.
+                Err(TryLockError::Error(e)) if lacks_locks(&e) => {}
+                Err(TryLockError::Error(e)) => return Err(fail(e)),
+            }
+            // The writer before us may have given the file its final name after we opened it, and
+            // then the lock is on a finished file.
+            let ours = file.metadata().map_err(fail)?;
+            match std::fs::metadata(path) {
+                Ok(named) if (named.dev(), named.ino()) == (ours.dev(), ours.ino()) => {
+                    return Ok(Claim::by(file));
+                }
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(fail(e)),
+            }
+        }
+        Err(IoError::Busy {
+            path: path.to_path_buf(),
+        })
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, IoError> {
+        match path.symlink_metadata() {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(IoError::system("look at", path, e)),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path, existing: Existing) -> Result<(), IoError> {
+        let renamed = match existing {
+            Existing::Replace => std::fs::rename(from, to),
+            Existing::Refuse => rename_to_free_name(from, to),
+        };
+        renamed.map_err(|e| {
+            if existing == Existing::Refuse && e.kind() == io::ErrorKind::AlreadyExists {
+                IoError::Exists {
+                    path: to.to_path_buf(),
+                }
+            } else {
+                IoError::system("give its final name to", to, e)
+            }
+        })
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), IoError> {
+        std::fs::remove_file(path).map_err(|e| IoError::system("remove", path, e))
+    }
+
+    fn sync_directory(&self, directory: &Path) -> Result<(), IoError> {
+        File::open(directory)
+            .and_then(|open| open.sync_all())
+            .map_err(|e| IoError::system("sync the directory", directory, e))
+    }
+}
+
+fn lacks_locks(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOLCK | libc::EOPNOTSUPP | libc::ENOSYS)
+    )
+}
+
+/// Looks and renames in one step, so that of two writers one fails.
+fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
+    let from_c = CString::new(from.as_os_str().as_bytes())?;
+    let to_c = CString::new(to.as_os_str().as_bytes())?;
+    // SAFETY: both arguments are strings that end in NUL and outlive the call; the call touches no
+    // other memory of ours.
+    let status = unsafe {
+        libc::renameat2(
+            libc::AT_FDCWD,
+            from_c.as_ptr(),
+            libc::AT_FDCWD,
+            to_c.as_ptr(),
+            libc::RENAME_NOREPLACE,
+        )
+    };
+    if status == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) {
+        return Err(error);
+    }
+    // A file system without the flag: a second name is refused as well where one exists, and a
+    // crash before the first is removed leaves two names of a complete file.
+    std::fs::hard_link(from, to)?;
+    std::fs::remove_file(from)
+}

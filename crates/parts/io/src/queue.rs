@@ -1,0 +1,223 @@
+//! Several writes at once, and a sink that keeps them going.
+
+use std::fmt;
+use std::io;
+
+use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
+use crate::device::{Device, MOST_STALLS, onward, stalled, write_whole};
+use crate::error::IoError;
+use crate::reserve::Reserve;
+use crate::{Durability, Sink};
+
+/// One write. It owns its memory, so that nobody can free or change it while the write goes on.
+#[derive(Debug)]
+pub struct Request {
+    /// The block.
+    pub buffer: AlignedBuffer,
+    /// Where in the file the block's first byte belongs.
+    pub offset_bytes: u64,
+    /// Bytes of the block that are already written; a multiple of the alignment.
+    pub start: usize,
+    /// Attempts in a row that wrote nothing.
+    stalls: u32,
+}
+
+impl Request {
+    /// What is left to write, and where.
+    pub fn rest(&self) -> (u64, &[u8]) {
+        let offset_bytes = self.offset_bytes + self.start as u64;
+        (offset_bytes, &self.buffer[self.start..])
+    }
+}
+
+/// A write that ended.
+#[derive(Debug)]
+pub struct Completion {
+    /// The request back, with its memory.
+    pub request: Request,
+    /// Bytes written of what was left, or the system's reason.
+    pub outcome: io::Result<usize>,
+}
+
+/// Writes that go on while their submitter does something else: [`crate::Ring`], or a simulated
+/// one. Dropping a queue waits for them.
+pub trait Queue: Send + fmt::Debug {
+    /// The file.
+    fn device(&self) -> &dyn Device;
+
+    /// The most writes at once.
+    fn depth(&self) -> usize;
+
+    /// Writes going on now.
+    fn in_flight(&self) -> usize;
+
+    /// Starts a write; fewer than `depth` go on when it is called.
+    ///
+    /// # Errors
+    /// The system's reason; the request's memory stays with the queue.
+    fn submit(&mut self, request: Request) -> Result<(), IoError>;
+
+    /// A write that has ended, if any has.
+    fn poll(&mut self) -> Option<Completion>;
+
+    /// Waits for a write to end. `None` when none is going on.
+    ///
+    /// # Errors
+    /// The system's reason for not waiting.
+    fn wait(&mut self) -> Result<Option<Completion>, IoError>;
+}
+
+/// Collects bytes into blocks and keeps as many of them in flight as its queue takes. A failed
+/// write shows at the next full block, or at the end. Memory: one block more than the depth.
+#[derive(Debug)]
+pub struct QueuedSink<Q: Queue> {
+    queue: Q,
+    block: AlignedBuffer,
+    filled: usize,
+    /// Given to the queue; all of it is written only after `drain`.
+    submitted_bytes: u64,
+    idle: Vec<AlignedBuffer>,
+    reserve: Reserve,
+    failed: bool,
+}
+
+impl<Q: Queue> QueuedSink<Q> {
+    /// Writes to the queue's file, which must be empty. The room for `expected_bytes` is taken at
+    /// the first write; a file that becomes longer or shorter is no error.
+    pub fn over(queue: Q, block_bytes: usize, expected_bytes: Option<u64>) -> Self {
+        let block = || AlignedBuffer::zeroed(block_bytes.max(1));
+        Self {
+            idle: (0..queue.depth()).map(|_| block()).collect(),
+            block: block(),
+            queue,
+            filled: 0,
+            submitted_bytes: 0,
+            reserve: Reserve::new(expected_bytes),
+            failed: false,
+        }
+    }
+
+    fn submit_block(&mut self) -> Result<(), IoError> {
+        while let Some(completion) = self.queue.poll() {
+            self.settle(completion)?;
+        }
+        let end_bytes = self.submitted_bytes + self.block.len() as u64;
+        self.reserve.reach(self.queue.device(), end_bytes)?;
+        let next = loop {
+            match self.idle.pop() {
+                Some(buffer) => break buffer,
+                None => self.settle_next()?,
+            };
+        };
+        let request = Request {
+            buffer: std::mem::replace(&mut self.block, next),
+            offset_bytes: self.submitted_bytes,
+            start: 0,
+            stalls: 0,
+        };
+        self.queue.submit(request)?;
+        self.submitted_bytes = end_bytes;
+        self.filled = 0;
+        Ok(())
+    }
+
+    /// Waits for one write; false when none goes on.
+    fn settle_next(&mut self) -> Result<bool, IoError> {
+        match self.queue.wait()? {
+            Some(completion) => self.settle(completion).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn settle(&mut self, completion: Completion) -> Result<(), IoError> {
+        let Completion {
+            mut request,
+            outcome,
+        } = completion;
+        let taken = match outcome {
+            Ok(taken) => taken,
+            // Both say: nothing happened, ask again.
+            Err(e) if is_passing(&e) => 0,
+            Err(e) => return Err(IoError::system("write to", self.queue.device().path(), e)),
+        };
+        let reached = onward(self.queue.device().caching(), request.start + taken);
+        if reached >= request.buffer.len() {
+            self.idle.push(request.buffer);
+            return Ok(());
+        }
+        request.stalls = if reached > request.start {
+            0
+        } else {
+            request.stalls + 1
+        };
+        if request.stalls == MOST_STALLS {
+            let offset_bytes = request.offset_bytes + reached as u64;
+            return Err(stalled(self.queue.device().path(), offset_bytes));
+        }
+        request.start = reached;
+        self.queue.submit(request)
+    }
+
+    fn write_or_fail(&mut self, mut bytes: &[u8]) -> Result<(), IoError> {
+        while !bytes.is_empty() {
+            let take = bytes.len().min(self.block.len() - self.filled);
+            self.block[self.filled..self.filled + take].copy_from_slice(&bytes[..take]);
+            self.filled += take;
+            bytes = &bytes[take..];
+            if self.filled == self.block.len() {
+                self.submit_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_or_fail(&mut self, durability: Durability) -> Result<u64, IoError> {
+        while self.settle_next()? {}
+        let written_bytes = self.written_bytes();
+        let device = self.queue.device();
+        if self.filled > 0 {
+            // The tail stays in the block: a later write fills the same block again.
+            let padded = self.filled.next_multiple_of(ALIGNMENT_BYTES);
+            self.block[self.filled..padded].fill(0);
+            write_whole(device, self.submitted_bytes, &self.block[..padded])?;
+        }
+        device.set_len(written_bytes)?;
+        self.reserve.cut(written_bytes);
+        if durability == Durability::Stable {
+            device.sync()?;
+        }
+        Ok(written_bytes)
+    }
+
+    /// After the first failure nothing more is written: a hole may lie before it.
+    fn guarded<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, IoError>,
+    ) -> Result<T, IoError> {
+        if self.failed {
+            let path = self.queue.device().path().to_path_buf();
+            return Err(IoError::Broken { path });
+        }
+        let done = work(self);
+        self.failed = done.is_err();
+        done
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN))
+}
+
+impl<Q: Queue> Sink for QueuedSink<Q> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
+        self.guarded(|sink| sink.write_or_fail(bytes))
+    }
+
+    fn written_bytes(&self) -> u64 {
+        self.submitted_bytes + self.filled as u64
+    }
+
+    fn finish(&mut self, durability: Durability) -> Result<u64, IoError> {
+        self.guarded(|sink| sink.finish_or_fail(durability))
+    }
+}

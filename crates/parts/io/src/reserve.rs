@@ -1,0 +1,49 @@
+//! Room taken on the disk before it is written.
+
+use crate::device::Device;
+use crate::error::IoError;
+
+/// How far ahead room is taken when nobody said how long the file will be: enough that taking it
+/// costs nothing, little enough to cut off again.
+const STEP_BYTES: u64 = 64 << 20;
+
+/// Extends a file ahead of its writer. A direct write that extends a file changes its metadata and
+/// waits for the writes before it; one into reserved room does not.
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    reserved_bytes: u64,
+    expected_bytes: u64,
+    possible: bool,
+}
+
+impl Reserve {
+    pub fn new(expected_bytes: Option<u64>) -> Self {
+        Self {
+            reserved_bytes: 0,
+            expected_bytes: expected_bytes.unwrap_or(0),
+            possible: true,
+        }
+    }
+
+    /// Called before the bytes up to `end_bytes` are written.
+    pub fn reach(&mut self, device: &dyn Device, end_bytes: u64) -> Result<(), IoError> {
+        if !self.possible || end_bytes <= self.reserved_bytes {
+            return Ok(());
+        }
+        let ahead = if end_bytes <= self.expected_bytes {
+            self.expected_bytes
+        } else {
+            end_bytes + STEP_BYTES
+        };
+        self.possible = device.allocate(ahead)?;
+        if self.possible {
+            self.reserved_bytes = ahead;
+        }
+        Ok(())
+    }
+
+    /// The file was cut to `len_bytes`.
+    pub fn cut(&mut self, len_bytes: u64) {
+        self.reserved_bytes = len_bytes;
+    }
+}

@@ -1,0 +1,38 @@
+//! A sink for whoever wants [`std::io::Write`].
+
+use std::io::{self, Write};
+
+use crate::Sink;
+
+/// Passes writes on to a sink. Errors keep the [`crate::IoError`] inside, with the system's kind;
+/// [`crate::IoError::below`] takes it out again. `flush` does nothing: a sink is flushed by
+/// `finish`, once.
+#[derive(Debug)]
+pub struct SinkWriter<S>(S);
+
+impl<S: Sink> SinkWriter<S> {
+    /// Writes to `sink`.
+    pub fn new(sink: S) -> Self {
+        Self(sink)
+    }
+
+    /// The sink back.
+    pub fn into_inner(self) -> S {
+        self.0
+    }
+}
+
+impl<S: Sink> Write for SinkWriter<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.0.write(bytes);
+        written.map_err(|error| io::Error::new(error.kind(), error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
