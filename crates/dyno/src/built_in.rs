@@ -11,7 +11,7 @@ use crate::places;
 
 const SUITES: [(&str, &str); 1] = [("wspr", include_str!("../../../suites/wspr.toml"))];
 
-const PEERS: [(&str, &str); 6] = [
+const PEERS: [(&str, &str); 13] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -19,6 +19,28 @@ const PEERS: [(&str, &str); 6] = [
     ),
     ("chdb.toml", include_str!("../../../peers/chdb.toml")),
     ("chdb_peer.py", include_str!("../../../peers/chdb_peer.py")),
+    (
+        "tpchgen-cli.toml",
+        include_str!("../../../peers/tpchgen-cli.toml"),
+    ),
+    (
+        "tpchgen_cli_peer.py",
+        include_str!("../../../peers/tpchgen_cli_peer.py"),
+    ),
+    (
+        "duckdb-tpch.toml",
+        include_str!("../../../peers/duckdb-tpch.toml"),
+    ),
+    (
+        "duckdb_tpch_peer.py",
+        include_str!("../../../peers/duckdb_tpch_peer.py"),
+    ),
+    ("pyarrow.toml", include_str!("../../../peers/pyarrow.toml")),
+    (
+        "pyarrow_peer.py",
+        include_str!("../../../peers/pyarrow_peer.py"),
+    ),
+    ("tpch.py", include_str!("../../../peers/tpch.py")),
     ("door.py", include_str!("../../../peers/door.py")),
     ("spots.py", include_str!("../../../peers/spots.py")),
 ];
