@@ -40,7 +40,7 @@ def tpch_write(params, scratch, phase):
     tables, form = tpch.tables_of(params), params["format"]
     if params["place"] == "null":
         sys.exit("DuckDB copies into files")
-    connection = connect(params["jobs"])
+    connection = connect(tpch.threads_of(params))
     with tpch.Place(params["place"], scratch) as place:
         watch = door.Watch()
         connection.execute(f"CALL dbgen(sf = {params['sf']})")
@@ -57,7 +57,7 @@ def tpch_write(params, scratch, phase):
         size = door.tree_bytes(place.folder)
         answer = tpch.answer_of(place.folder, params)
         return tpch.reply(
-            answer, watch.wall_s, watch.cpu_s, peak, size, params["jobs"],
+            answer, watch.wall_s, watch.cpu_s, peak, size, tpch.threads_of(params),
             {"sink": "page cache", "detail": f"dbgen {made_s:.2f} s, copy {watch.wall_s - made_s:.2f} s"},
             **{"dbgen-s": made_s, "dbgen-cpu-s": made_cpu_s, "copy-s": watch.wall_s - made_s,
                "copy-cpu-s": watch.cpu_s - made_cpu_s},

@@ -36,13 +36,13 @@ def write(table, rows, params, path):
 
 def tpch_write(params, scratch, phase):
     tables, form = tpch.tables_of(params), params["format"]
-    pyarrow.set_cpu_count(params["jobs"])
-    pyarrow.set_io_thread_count(max(1, params["jobs"]))
+    pyarrow.set_cpu_count(tpch.threads_of(params))
+    pyarrow.set_io_thread_count(max(1, tpch.threads_of(params)))
     rows = {table: load(params["from"], table) for table in tables}
     with tpch.Place(params["place"], scratch) as place:
         place_of = lambda table: os.path.join(place.folder, f"{table}.{form}")
         watch = door.Watch()
-        with concurrent.futures.ThreadPoolExecutor(params["jobs"]) as pool:
+        with concurrent.futures.ThreadPoolExecutor(tpch.threads_of(params)) as pool:
             jobs = [pool.submit(write, t, rows[t], params, place_of(t)) for t in tables]
             for job in jobs:
                 job.result()
@@ -52,7 +52,7 @@ def tpch_write(params, scratch, phase):
         peak = door.peak_rss_bytes()
         size = door.tree_bytes(place.folder)
         answer = tpch.answer_of(place.folder, params)
-        return tpch.reply(answer, watch.wall_s, watch.cpu_s, peak, size, params["jobs"],
+        return tpch.reply(answer, watch.wall_s, watch.cpu_s, peak, size, tpch.threads_of(params),
                           {"sink": "page cache", "detail": "the tables were in memory already"})
 
 

@@ -23,7 +23,7 @@ def command(params, folder):
     if form not in ("parquet", "csv", "tbl"):
         sys.exit(f"tpchgen-cli does not write {form}")
     words = [PROGRAM, form, "--scale-factor", str(params["sf"]), "--quiet",
-             "--num-threads", str(params["jobs"])]
+             "--num-threads", str(tpch.threads_of(params))]
     if params["tables"] != "all":
         words += ["--tables", ",".join(tpch.tables_of(params))]
     if form == "parquet":
@@ -55,7 +55,7 @@ def to_null(params, phase):
         count = tpch.count_lines(words) - heads
     wall_s, cpu_s, peak = watch(words)
     facts = {"sink": "standard output to /dev/null"}
-    return tpch.reply({"count": count, "checksum": "-"}, wall_s, cpu_s, peak, 0, params["jobs"],
+    return tpch.reply({"count": count, "checksum": "-"}, wall_s, cpu_s, peak, 0, tpch.threads_of(params),
                       facts)
 
 
@@ -70,7 +70,7 @@ def tpch_write(params, scratch, phase):
             wall_s += time.perf_counter() - at
         size = door.tree_bytes(place.folder)
         answer = tpch.answer_of(place.folder, params)
-        return tpch.reply(answer, wall_s, cpu_s, peak, size, params["jobs"],
+        return tpch.reply(answer, wall_s, cpu_s, peak, size, tpch.threads_of(params),
                           {"sink": "page cache"})
 
 

@@ -9,7 +9,10 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 1] = [("wspr", include_str!("../../../suites/wspr.toml"))];
+const SUITES: [(&str, &str); 2] = [
+    ("wspr", include_str!("../../../suites/wspr.toml")),
+    ("tpch", include_str!("../../../suites/tpch.toml")),
+];
 
 const PEERS: [(&str, &str); 13] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
@@ -73,7 +76,8 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
             path if path.ends_with(".toml") => vec![Definition::read(Path::new(path))?],
             name => vec![by_name(&known, name)?],
         };
-        for suite in found {
+        for mut suite in found {
+            suite.set(&select.set.iter().cloned().collect())?;
             if chosen.iter().all(|there| there.name != suite.name) {
                 chosen.push(suite);
             }
