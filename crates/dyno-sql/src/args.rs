@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub mod tpch;
+
 use crate::output::Format;
 use crate::session::Limits;
 
-/// SQL over a spots table.
+/// SQL over a spots table, or over TPC-H tables.
 #[derive(Debug, Parser)]
 #[command(name = "dyno-sql", version, about, arg_required_else_help = true)]
 pub struct Cli {
@@ -25,6 +27,9 @@ pub enum Command {
     /// Times one query inside this process and prints JSON
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
+    /// Runs and checks the TPC-H benchmark's queries
+    #[command(subcommand)]
+    Tpch(tpch::TpchCommand),
     /// Prints the versions of this program and of its SQL engine
     Version,
 }

@@ -1,19 +1,24 @@
-//! `dyno-sql`: answers SQL on the table of `dyno ingest`. `dyno` starts it as a child.
+//! `dyno-sql`: answers SQL on the tables of `dyno ingest` and `dyno tpch`. `dyno` starts it as a child.
 
 use std::io;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use dyno_sql::args::tpch::TpchCommand;
 use dyno_sql::args::{Cli, Command};
 use dyno_sql::cmd;
+use dyno_sql::cmd::tpch::Verdict;
 
+/// Exit code of data or answers that are not what they should be.
+const WRONG: u8 = 1;
 /// Exit code of misuse and failure.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
     match run(Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::Wrong) => ExitCode::from(WRONG),
         // Who pipes into `head` has seen enough; that is no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -23,17 +28,23 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<()> {
+fn run(cli: Cli) -> Result<Verdict> {
     match cli.command {
         Command::Query(args) => {
             let runtime = runtime(args.limits.limits().threads)?;
             let result = runtime.block_on(cmd::query::run(args, io::stdout()));
             runtime.shutdown_background();
-            result
+            result?;
         }
         Command::Bench(args) => {
             let runtime = runtime(args.limits.limits().threads)?;
-            runtime.block_on(cmd::bench::run(args, io::stdout()))
+            runtime.block_on(cmd::bench::run(args, io::stdout()))?;
+        }
+        Command::Tpch(TpchCommand::Query(args)) => {
+            let runtime = runtime(args.source.limits.limits().threads)?;
+            let result = runtime.block_on(cmd::tpch::query::run(args, io::stdout()));
+            runtime.shutdown_background();
+            return result;
         }
         Command::Version => {
             println!(
@@ -41,9 +52,9 @@ fn run(cli: Cli) -> Result<()> {
                 env!("CARGO_PKG_VERSION"),
                 datafusion::DATAFUSION_VERSION
             );
-            Ok(())
         }
     }
+    Ok(Verdict::Good)
 }
 
 fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {

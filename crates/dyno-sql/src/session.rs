@@ -14,7 +14,7 @@ use datafusion::datasource::listing::{
 use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
@@ -55,22 +55,29 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
     options.sql_parser.collect_spans = true;
     options.execution.parquet.pushdown_filters = true;
     options.execution.parquet.reorder_filters = true;
-    let spill = FairSpillPool::new(limits.memory_bytes);
-    let named = std::num::NonZeroUsize::new(NAMED_CONSUMERS).context("no consumer is named")?;
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(TrackConsumersPool::new(spill, named)))
-        .build_arc()?;
     let mut rules = PhysicalOptimizer::new().rules;
     rules.insert(0, Arc::new(CodedAggregateRule::new(Arc::clone(&table))));
     let state = SessionStateBuilder::new()
         .with_config(config)
-        .with_runtime_env(runtime)
+        .with_runtime_env(runtime(limits)?)
         .with_default_features()
         .with_physical_optimizer_rules(rules)
         .build();
     let context = SessionContext::new_with_state(state);
     register(&context, provider(&context, &table)?)?;
     Ok(context)
+}
+
+/// Bounded memory, with errors that name who holds it.
+///
+/// # Errors
+/// There is no place to spill to.
+pub(crate) fn runtime(limits: Limits) -> Result<Arc<RuntimeEnv>> {
+    let spill = FairSpillPool::new(limits.memory_bytes);
+    let named = std::num::NonZeroUsize::new(NAMED_CONSUMERS).context("no consumer is named")?;
+    Ok(RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(TrackConsumersPool::new(spill, named)))
+        .build_arc()?)
 }
 
 fn register(context: &SessionContext, spots: Arc<dyn TableProvider>) -> Result<()> {

@@ -190,6 +190,8 @@ pub enum Format {
     Md,
     /// One file that works offline
     Html,
+    /// Excel workbook with charts
+    Xlsx,
     /// Figures and findings
     Json,
 }
@@ -197,7 +199,8 @@ pub enum Format {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno report\n  \
-    dyno report runs/wspr-20261120T101500Z --format html > report.html")]
+    dyno report runs/wspr-20261120T101500Z --format html > report.html\n  \
+    dyno report --format xlsx > report.xlsx")]
 pub struct ReportArgs {
     /// A run, or a directory of runs, of which the latest is taken
     #[arg(value_name = "RUN", default_value = "runs")]

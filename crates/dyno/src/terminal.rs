@@ -21,6 +21,19 @@ pub fn print(text: &str) -> anyhow::Result<()> {
         .context("cannot write to stdout")
 }
 
+/// Writes what no terminal can show to stdout.
+pub fn write_binary(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    anyhow::ensure!(
+        !stdout.is_terminal(),
+        "this is no text: send it to a file or a pipe, such as > report.xlsx"
+    );
+    stdout
+        .write_all(bytes)
+        .and_then(|()| stdout.flush())
+        .context("cannot write to stdout")
+}
+
 /// An error and its causes in one line. A library's message mostly ends with its cause already;
 /// what was said is not said twice.
 pub fn explain(error: &anyhow::Error) -> String {

@@ -61,7 +61,7 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
             case.name
         );
     }
-    for name in ["report.md", "report.html", "report.json"] {
+    for name in ["report.md", "report.html", "report.xlsx", "report.json"] {
         assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
     }
     let cache = home.join(".cache/dynolab");
@@ -73,7 +73,7 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
     });
     assert_eq!(scratch.count(), 0, "scratch directories are emptied");
 
-    for format in ["md", "html", "json"] {
+    for format in ["md", "html", "xlsx", "json"] {
         dyno(home)
             .args(["report", "--format", format])
             .assert()

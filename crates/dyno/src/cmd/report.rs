@@ -14,10 +14,15 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
         eprintln!("{warning}");
     }
     let report = build_stored(&stored);
-    terminal::print(&match args.format {
+    let text = match args.format {
         Format::Md => report.to_markdown()?,
         Format::Html => report.to_html()?,
         Format::Json => report.to_json()?,
-    })?;
+        Format::Xlsx => {
+            terminal::write_binary(&report.to_xlsx()?)?;
+            return Ok(Exit::Done);
+        }
+    };
+    terminal::print(&text)?;
     Ok(Exit::Done)
 }

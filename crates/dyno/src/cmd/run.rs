@@ -179,7 +179,7 @@ fn known_limits(
     Ok(found.limits)
 }
 
-/// Writes the three reports beside the record and prints the headline, or the JSON.
+/// Writes the four reports beside the record and prints the headline, or the JSON.
 fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
     let stored = RunDir::open(dir)?;
     let report = build_stored(&stored);
@@ -189,6 +189,7 @@ fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
     };
     write("report.md", &report.to_markdown()?)?;
     write("report.json", &as_json)?;
+    RunDir::write_report(dir, "report.xlsx", &report.to_xlsx()?)?;
     let html = write("report.html", &report.to_html()?)?;
     if json {
         terminal::print(&as_json)?;

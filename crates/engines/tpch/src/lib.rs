@@ -16,7 +16,8 @@
 //! # Ok::<(), dyno_tpch::Error>(())
 //! ```
 //!
-//! It draws the random numbers of dbgen 2.x up to scale factor 10000. It is not a driver of the
+//! It draws the random numbers of dbgen 2.x up to scale factor 10000, and knows the benchmark's
+//! [`queries`] with their answers. It is not a driver of the
 //! benchmark: it runs no query and makes no refresh set.
 
 mod batch;
@@ -24,6 +25,7 @@ pub mod dates;
 mod draws;
 mod error;
 mod generator;
+pub mod queries;
 mod random;
 mod scale;
 mod table;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Both are faults of this program, not of the record: report them.
+/// All are faults of this program, not of the record: report them.
 #[derive(Debug, Error)]
 pub enum ReportError {
     /// A template asked for something that the report does not have.
@@ -16,4 +16,7 @@ pub enum ReportError {
     /// The report cannot be written as JSON.
     #[error("report as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// The report does not fit into a workbook.
+    #[error("report as workbook: {0}")]
+    Workbook(#[from] rust_xlsxwriter::XlsxError),
 }

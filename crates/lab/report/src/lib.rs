@@ -1,7 +1,7 @@
 //! Figures, lint and reports made from a record.
 //!
 //! A report only reads: [`build`] turns a run and its samples into a [`Report`], which prints
-//! itself as Markdown, as one offline HTML file and as JSON. [`lint`] holds the same rules against
+//! itself as Markdown, as one offline HTML file, as a workbook and as JSON. [`lint`] holds the same rules against
 //! our figures and against somebody else's ([`dyno_record::Figures`]). [`compare`] sets two runs
 //! side by side. Nothing here runs, measures or guesses: what is missing is said to be missing.
 
@@ -18,7 +18,7 @@ pub use error::ReportError;
 pub use headline::{Headline, HeadlineRow, headline};
 pub use lint::{Finding, Severity, lint, lint_markdown};
 pub use model::{
-    CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Trouble, build,
-    build_stored, figures_of,
+    Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Trouble,
+    build, build_stored, figures_of,
 };
 pub use units::{number, quantity, ratio_text, share_text};

@@ -18,7 +18,7 @@ pub use figures::figures_of;
 pub(crate) use figures::percentiles;
 pub(crate) use pairing::{band_of, better_of};
 pub use report::{CaseReport, Report, Trouble};
-pub use table::{Cell, FilledTable};
+pub use table::{Amount, Cell, FilledTable};
 pub(crate) use table::{deciding_ratio, spread_text};
 
 /// The name under which our own programs run.

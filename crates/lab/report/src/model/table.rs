@@ -34,6 +34,18 @@ pub struct Cell {
     pub number: bool,
     /// Shown loudly: a single sample, a failure, a missing value.
     pub loud: bool,
+    /// The number alone, where it is one, for forms that calculate.
+    #[serde(skip)]
+    pub value: Option<Amount>,
+}
+
+/// A number and its unit: `%` for shares, as parts of 1, and `x` for ratios.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Amount {
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
 }
 
 impl Cell {
@@ -49,8 +61,14 @@ impl Cell {
             text: text.into(),
             title: title.into(),
             number: true,
-            loud: false,
+            ..Cell::default()
         }
+    }
+
+    pub(crate) fn of(mut self, value: f64, unit: &str) -> Cell {
+        let unit = unit.to_owned();
+        self.value = Some(Amount { value, unit });
+        self
     }
 
     pub(crate) fn none(reason: &str) -> Cell {
@@ -58,7 +76,7 @@ impl Cell {
             text: "–".to_owned(),
             title: format!("not available: {reason}"),
             number: true,
-            loud: false,
+            ..Cell::default()
         }
     }
 }
@@ -150,7 +168,7 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
             Some((share, limit)) => {
                 let unit = ranking.map_or("", |f| f.unit.as_str());
                 let title = format!("the limit is {}", quantity(limit, unit));
-                Cell::number(share_text(share), title)
+                Cell::number(share_text(share), title).of(share, "%")
             }
             None => Cell::none("the case names no limit that was measured"),
         },
@@ -194,13 +212,14 @@ pub(crate) fn figure_cell(figure: &Figure) -> Cell {
         }
         None => "one sample: no spread is known".to_owned(),
     };
-    match figure.n {
+    let cell = match figure.n {
         1 => Cell {
             loud: true,
             ..Cell::number(format!("{text} (n = 1)"), title)
         },
         _ => Cell::number(text, title),
-    }
+    };
+    cell.of(figure.median, &figure.unit)
 }
 
 fn spread_cell(figure: Option<&Figure>, troubles: usize) -> Cell {
@@ -263,7 +282,7 @@ fn ratio_cell(peer: &str, ratio: &Ratio, system: &str) -> Cell {
         ratio_range(ratio.low, ratio.high),
         ratio.blocks
     );
-    Cell::number(text, title)
+    Cell::number(text, title).of(ratio.ratio, "x")
 }
 
 /// The ranking metric of every sample that ended well, in the order of the blocks.
@@ -298,7 +317,8 @@ fn variation_cell(report: &Report, samples: &[Sample], case: &str, system: &str)
         Ok(share) => Cell::number(
             format!("{:.1}%", share * 100.0),
             "standard deviation of the repeats, as a share of their mean",
-        ),
+        )
+        .of(share, "share"),
         Err(_) => Cell::none("fewer than two invocations ended well"),
     }
 }
@@ -311,7 +331,9 @@ pub(crate) fn seed_text(report: &Report, case: &str, value: f64) -> String {
 fn seed_cell(report: &Report, case: &str) -> Cell {
     let plan = report.cases.iter().find(|c| c.plan.name == case);
     match plan.and_then(|c| Some((c.plan.seed_figure.as_ref()?, &c.plan.unit))) {
-        Some((seed, unit)) => Cell::number(quantity(seed.value, unit), seed.note.clone()),
+        Some((seed, unit)) => {
+            Cell::number(quantity(seed.value, unit), seed.note.clone()).of(seed.value, unit)
+        }
         None => Cell::none("the seed document has no such figure"),
     }
 }

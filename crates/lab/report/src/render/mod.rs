@@ -6,6 +6,7 @@ mod markdown;
 mod plots;
 mod rich_text;
 mod view;
+mod xlsx;
 
 pub(crate) use markdown::markdown_cell;
 
@@ -46,5 +47,13 @@ impl Report {
     /// When a number is not one that JSON has.
     pub fn to_json(&self) -> Result<String, ReportError> {
         json::print(self)
+    }
+
+    /// The report as an Excel workbook, whose numbers are numbers and whose charts are the program's own.
+    ///
+    /// # Errors
+    /// When the workbook cannot hold the report: more rows than a sheet has.
+    pub fn to_xlsx(&self) -> Result<Vec<u8>, ReportError> {
+        xlsx::print(self)
     }
 }

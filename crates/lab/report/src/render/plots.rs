@@ -32,22 +32,22 @@ struct Strip {
 #[derive(Serialize)]
 pub(super) struct Sweep {
     pub(super) title: String,
-    axis: String,
+    pub(super) axis: String,
     metric: String,
-    unit: String,
-    series: Vec<Line>,
+    pub(super) unit: String,
+    pub(super) series: Vec<Line>,
 }
 
 #[derive(Serialize)]
-struct Line {
-    system: String,
-    points: Vec<Point>,
+pub(super) struct Line {
+    pub(super) system: String,
+    pub(super) points: Vec<Point>,
 }
 
 #[derive(Serialize)]
-struct Point {
-    x: f64,
-    y: f64,
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) y: f64,
     low: Option<f64>,
     high: Option<f64>,
     n: usize,

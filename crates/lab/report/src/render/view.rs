@@ -133,7 +133,7 @@ impl View {
 }
 
 /// Machine, then program, then the systems with their versions.
-fn environment(report: &Report) -> Vec<(String, String)> {
+pub(super) fn environment(report: &Report) -> Vec<(String, String)> {
     let run = &report.run;
     let mut rows = run.machine.facts.clone();
     rows.push(("fingerprint".to_owned(), run.machine.fingerprint.clone()));

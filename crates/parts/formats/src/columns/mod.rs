@@ -101,6 +101,25 @@ pub trait Slices {
 }
 
 impl Codes<'_> {
+    /// The code of a row.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn get(&self, row: usize) -> usize {
+        match self {
+            Codes::U8(codes) => usize::from(codes[row]),
+            Codes::U32(codes) => codes[row] as usize,
+        }
+    }
+
+    /// The largest one, if there is any.
+    pub fn max(&self) -> Option<u32> {
+        match self {
+            Codes::U8(codes) => codes.iter().copied().max().map(u32::from),
+            Codes::U32(codes) => codes.iter().copied().max(),
+        }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         match self {

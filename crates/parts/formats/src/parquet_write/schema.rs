@@ -1,6 +1,7 @@
 //! The columns of a file: names and types.
 
 use super::thrift::Struct;
+use crate::columns::{self, Kind};
 
 /// A column: its name and what its values are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,15 @@ pub enum Logical {
     },
     /// Milliseconds since 1970-01-01 00:00 UTC.
     TimestampMillis,
+    /// Days since 1970-01-01.
+    Date,
+    /// Integer of 64 bits that counts units of 10^-`scale`.
+    Decimal {
+        /// Digits in all, at most 18.
+        precision: u8,
+        /// Digits behind the point.
+        scale: u8,
+    },
     /// UTF-8 text.
     Text,
 }
@@ -38,8 +48,10 @@ pub(super) enum Physical {
 impl Logical {
     pub(super) fn physical(self) -> Physical {
         match self {
-            Logical::Integer { bits: 64, .. } | Logical::TimestampMillis => Physical::Int64,
-            Logical::Integer { .. } => Physical::Int32,
+            Logical::Integer { bits: 64, .. }
+            | Logical::TimestampMillis
+            | Logical::Decimal { .. } => Physical::Int64,
+            Logical::Integer { .. } | Logical::Date => Physical::Int32,
             Logical::Text => Physical::ByteArray,
         }
     }
@@ -48,6 +60,8 @@ impl Logical {
     fn converted(self) -> i32 {
         match self {
             Logical::Text => 0,
+            Logical::Decimal { .. } => 5,
+            Logical::Date => 6,
             Logical::TimestampMillis => 9,
             Logical::Integer { bits, signed } => {
                 let size = bits.trailing_zeros() as i32 - 3;
@@ -59,6 +73,11 @@ impl Logical {
     fn write(self, union: &mut Struct<'_>) {
         match self {
             Logical::Text => union.structure(1, |_| {}),
+            Logical::Decimal { precision, scale } => union.structure(5, |decimal| {
+                decimal.i32(1, scale.into());
+                decimal.i32(2, precision.into());
+            }),
+            Logical::Date => union.structure(6, |_| {}),
             Logical::TimestampMillis => union.structure(8, |timestamp| {
                 timestamp.bool(1, true);
                 timestamp.structure(2, |unit| unit.structure(1, |_| {}));
@@ -71,6 +90,28 @@ impl Logical {
     }
 }
 
+impl From<columns::Field> for Field {
+    fn from(field: columns::Field) -> Field {
+        let logical = match field.kind {
+            Kind::Int32 => Logical::Integer {
+                bits: 32,
+                signed: true,
+            },
+            Kind::Int64 => Logical::Integer {
+                bits: 64,
+                signed: true,
+            },
+            Kind::Date => Logical::Date,
+            Kind::Decimal { precision, scale } => Logical::Decimal { precision, scale },
+            Kind::Text | Kind::Char(_) | Kind::Varchar(_) => Logical::Text,
+        };
+        Field {
+            name: field.name,
+            logical,
+        }
+    }
+}
+
 impl Field {
     pub(super) fn write(&self, element: &mut Struct<'_>) {
         const REQUIRED: i32 = 0;
@@ -78,6 +119,10 @@ impl Field {
         element.i32(3, REQUIRED);
         element.binary(4, self.name.as_bytes());
         element.i32(6, self.logical.converted());
+        if let Logical::Decimal { precision, scale } = self.logical {
+            element.i32(7, scale.into());
+            element.i32(8, precision.into());
+        }
         element.structure(10, |union| self.logical.write(union));
     }
 }

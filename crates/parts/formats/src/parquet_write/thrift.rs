@@ -80,9 +80,25 @@ impl<'a> Struct<'a> {
         }
     }
 
-    pub(super) fn binary_list(&mut self, id: i16, values: &[&[u8]]) {
+    pub(super) fn i64_list(&mut self, id: i16, values: &[i64]) {
+        self.list_header(id, I64, values.len());
+        for &value in values {
+            varint::zigzag(self.out, value);
+        }
+    }
+
+    /// The elements of a list of booleans are a byte each, whatever the kind in its header says.
+    pub(super) fn bool_list(&mut self, id: i16, values: &[bool]) {
+        self.list_header(id, BOOL_TRUE, values.len());
+        for &value in values {
+            self.out.push(if value { BOOL_TRUE } else { BOOL_FALSE });
+        }
+    }
+
+    pub(super) fn binary_list<T: AsRef<[u8]>>(&mut self, id: i16, values: &[T]) {
         self.list_header(id, BINARY, values.len());
         for value in values {
+            let value = value.as_ref();
             varint::unsigned(self.out, value.len() as u64);
             self.out.extend_from_slice(value);
         }

@@ -1,0 +1,78 @@
+//! The command line of `tpch`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use dyno_tpch::Scale;
+use dyno_tpch::queries::Query;
+
+use super::{LimitArgs, at_least_one};
+use crate::output::Format;
+use crate::tpch::layout::FileFormat;
+
+/// What can be done with a directory of TPC-H tables.
+#[derive(Debug, Subcommand)]
+pub enum TpchCommand {
+    /// Runs queries of the benchmark, and checks their answers
+    #[command(after_help = QUERY_EXAMPLES)]
+    Query(TpchQueryArgs),
+}
+
+const QUERY_EXAMPLES: &str = "\
+Examples:
+  dyno-sql tpch query sf1/ --check
+  dyno-sql tpch query sf1/ --q 1,6,18 --threads 2 --repeats 5
+  dyno-sql tpch query sf1/ --q 3 --format csv
+
+The answers are those that the specification publishes for scale factor 1.";
+
+/// Arguments of `tpch query`.
+#[derive(Debug, Args)]
+pub struct TpchQueryArgs {
+    /// The directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet and on
+    pub directory: PathBuf,
+    /// Which queries, by their numbers [default: all 22]
+    #[arg(long = "q", value_name = "N", value_delimiter = ',', value_parser = query_number)]
+    pub queries: Vec<u8>,
+    /// Compare with the published answers instead of printing the results; exit 1 where one differs
+    #[arg(long)]
+    pub check: bool,
+    /// How often to run each
+    #[arg(long, default_value_t = 1, value_parser = at_least_one)]
+    pub repeats: usize,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Print one JSON object of times and verdicts instead
+    #[arg(long)]
+    pub json: bool,
+    /// What is common to all commands.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+/// How to read the tables.
+#[derive(Debug, Args)]
+pub struct SourceArgs {
+    /// Scale factor [default: what the number of rows says]
+    #[arg(long, value_name = "F", value_parser = scale)]
+    pub sf: Option<Scale>,
+    /// Read only files of this format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub files: Option<FileFormat>,
+    /// What the command may use.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+fn query_number(text: &str) -> Result<u8, String> {
+    let number = text.trim_start_matches('q').parse().ok();
+    number
+        .filter(|&number| Query::numbered(number).is_some())
+        .ok_or_else(|| "the queries are numbered from 1 to 22".to_owned())
+}
+
+fn scale(text: &str) -> Result<Scale, String> {
+    let factor: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    Scale::new(factor).map_err(|error| error.to_string())
+}

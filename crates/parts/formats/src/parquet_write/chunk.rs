@@ -1,0 +1,505 @@
+//! One column of the row group that is being written.
+
+use super::choose::{Form, choose, codec_for};
+use super::compress::Compressor;
+use super::encode::{Body, How};
+use super::error::{Error, Result};
+use super::extent::Extent;
+use super::flat::{Flat, FlatRoom, ROWS_MAX};
+use super::footer::{ChunkMeta, PageCount, Statistics};
+use super::intern::{Interner, push_text};
+use super::layout::ColumnPlan;
+use super::options::{Compression, Encoding, PageVersion};
+use super::page::{Page, encoding};
+use super::whole::Whole;
+use crate::columns::{Codes, Field, Slices, Values};
+
+/// Bytes of a dictionary that was asked for, or whose codes the caller gave.
+const DICTIONARY_BYTES_MAX: usize = 8 << 20;
+/// Bytes of a dictionary that was chosen by its first rows: as it grows beyond, so does the time.
+const CHOSEN_DICTIONARY_BYTES_MAX: usize = 1 << 20;
+
+/// Memory that the columns of a row group use in turn.
+#[derive(Default)]
+pub(super) struct Room {
+    flat: FlatRoom,
+    body: Body,
+    compressor: Compressor,
+}
+
+/// A page of a chunk.
+#[derive(Debug)]
+pub(super) struct PageEntry {
+    /// With its header.
+    pub bytes: usize,
+    pub rows: usize,
+    pub extent: Option<Extent>,
+    kind: i32,
+    encoding: i32,
+}
+
+/// A column chunk, ready to be written.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    /// The dictionary page, if there is one.
+    pub dictionary: Vec<u8>,
+    /// The data pages.
+    pub pages: Vec<u8>,
+    pub entries: Vec<PageEntry>,
+    pub meta: ChunkMeta,
+}
+
+pub(super) struct ChunkWriter {
+    plan: ColumnPlan,
+    version: PageVersion,
+    /// Chosen by the first batch.
+    form: Option<Form>,
+    interner: Interner,
+    whole: Whole,
+    pages: Vec<u8>,
+    entries: Vec<PageEntry>,
+    rows: usize,
+    raw_bytes: usize,
+}
+
+impl ChunkWriter {
+    pub fn new(plan: ColumnPlan, version: PageVersion) -> ChunkWriter {
+        ChunkWriter {
+            plan,
+            version,
+            form: None,
+            interner: Interner::default(),
+            whole: Whole::default(),
+            pages: Vec::new(),
+            entries: Vec::new(),
+            rows: 0,
+            raw_bytes: 0,
+        }
+    }
+
+    /// The column.
+    pub fn field(&self) -> Field {
+        self.plan.field
+    }
+
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        self.form = None;
+        self.interner.clear();
+        self.pages.clear();
+        self.entries.clear();
+        self.rows = 0;
+        self.raw_bytes = 0;
+    }
+
+    /// Bytes so far.
+    pub fn encoded_bytes(&self) -> usize {
+        let dictionary = match self.form.map(|form| form.how) {
+            Some(How::Whole) => self.whole.plain.len(),
+            _ => self.interner.plain().len(),
+        };
+        self.pages.len() + dictionary
+    }
+
+    /// Encodes the values of a batch as one page or more.
+    pub fn append(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let form = match self.form {
+            Some(form) => form,
+            None => self.start(values, room)?,
+        };
+        match (form.how, *values) {
+            (How::Whole, _) => self.append_whole(values, room),
+            (
+                How::ByCode,
+                Values::CodedInt64 {
+                    codes: Codes::U32(_),
+                    ..
+                }
+                | Values::CodedText {
+                    codes: Codes::U32(_),
+                    ..
+                },
+            ) => self.append_codes(values, room),
+            (How::ByCode, _) => Err(Error::OtherDictionary {
+                column: self.plan.field.name,
+            }),
+            (How::Delta, Values::Slices(slices)) if slices.lengths().len() <= ROWS_MAX => {
+                self.append_slices(slices, room)
+            }
+            _ => self.append_flat(values, room),
+        }
+    }
+
+    /// Chooses how, by the first batch.
+    fn start(&mut self, values: &Values<'_>, room: &mut Room) -> Result<Form> {
+        self.clear();
+        let asked = self.plan.encoding;
+        if matches!(asked, Encoding::Auto | Encoding::Dictionary) {
+            if Whole::codes(values).is_some() {
+                self.whole.start(values);
+                return self.start_with(How::Whole);
+            }
+            if coded_bytes(values)
+                .is_some_and(|bytes| asked == Encoding::Dictionary || bytes <= DICTIONARY_BYTES_MAX)
+            {
+                return self.start_with(How::ByCode);
+            }
+        }
+        check_codes(values, self.plan.field.name)?;
+        let values = room.flat.flatten(values);
+        let ways: &[How] = match (asked, values) {
+            (Encoding::Plain, _) => &[How::Plain],
+            (Encoding::Delta, _) => &[How::Delta],
+            (Encoding::Prefix, _) => &[How::Prefix],
+            (Encoding::Dictionary, _) => &[How::ByHash],
+            (Encoding::Auto, Flat::Text(_)) => &[How::Delta, How::Prefix, How::ByHash],
+            (Encoding::Auto, _) => &[How::Delta, How::Plain, How::ByHash],
+        };
+        let (interner, body) = (&mut self.interner, &mut room.body);
+        let form = choose(
+            &self.plan,
+            ways,
+            values,
+            interner,
+            body,
+            &mut room.compressor,
+        )?;
+        self.form = Some(form);
+        Ok(form)
+    }
+
+    /// Keeps codes; the codec is that of the options until the first page says otherwise.
+    fn start_with(&mut self, how: How) -> Result<Form> {
+        let form = Form {
+            how,
+            codec: self.plan.compression,
+        };
+        self.form = Some(form);
+        Ok(form)
+    }
+
+    fn append_whole(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
+        let column = self.plan.field.name;
+        let codes = Whole::codes(values).filter(|_| self.whole.is_of(values));
+        let codes = codes.ok_or(Error::OtherDictionary { column })?;
+        for codes in codes.chunks(ROWS_MAX) {
+            let extent = self.whole.note(codes, column)?;
+            let encoding = room.body.pack(codes, self.whole.entries);
+            self.finish_coded_page(encoding, codes.len(), extent, room)?;
+        }
+        Ok(())
+    }
+
+    fn append_codes(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
+        check_codes(values, self.plan.field.name)?;
+        let (Values::CodedInt64 { codes, .. } | Values::CodedText { codes, .. }) = *values else {
+            return Ok(());
+        };
+        let Codes::U32(codes) = codes else {
+            return Ok(());
+        };
+        for codes in codes.chunks(ROWS_MAX) {
+            let interned = &mut room.body.codes;
+            interned.clear();
+            let interner = &mut self.interner;
+            let extent = match *values {
+                Values::CodedInt64 { values, .. } => {
+                    interned.extend(codes.iter().map(|&code| {
+                        interner.code(code, values.len(), |plain| {
+                            plain.extend(values[code as usize].to_le_bytes());
+                        })
+                    }));
+                    let value = |code: &u32| values[*code as usize];
+                    let ends = codes
+                        .iter()
+                        .map(value)
+                        .min()
+                        .zip(codes.iter().map(value).max());
+                    ends.map(|(min, max)| Extent::Int64 { min, max })
+                }
+                Values::CodedText { words, .. } => {
+                    interned.extend(codes.iter().map(|&code| {
+                        let push =
+                            |plain: &mut Vec<u8>| push_text(plain, words.word(code as usize));
+                        interner.code(code, words.len(), push)
+                    }));
+                    let rank = |code: &u32| words.ranks()[*code as usize];
+                    let ends = codes
+                        .iter()
+                        .map(rank)
+                        .min()
+                        .zip(codes.iter().map(rank).max());
+                    let word =
+                        |rank: u32| words.word(words.sorted()[rank as usize] as usize).to_vec();
+                    ends.map(|(min, max)| Extent::Text {
+                        min: word(min),
+                        max: word(max),
+                    })
+                }
+                _ => None,
+            };
+            let encoding = room.body.pack_interned(self.interner.len());
+            self.finish_coded_page(encoding, codes.len(), extent, room)?;
+        }
+        self.limit_dictionary(DICTIONARY_BYTES_MAX)
+    }
+
+    /// The short way for text that lies scattered: it is copied once, into the page.
+    fn append_slices(&mut self, slices: &dyn Slices, room: &mut Room) -> Result<()> {
+        let Body { bytes, lengths, .. } = &mut room.body;
+        lengths.clear();
+        lengths.extend(slices.lengths().iter().map(|&length| i32::from(length)));
+        bytes.clear();
+        super::delta::encode(lengths, bytes);
+        let start = bytes.len();
+        let total = slices.total_bytes();
+        bytes.resize(start + total + slices.padding_bytes(), 0);
+        slices.copy_to(&mut bytes[start..]);
+        let each = slices.lengths().iter().map(|&length| length.into());
+        let extent = Extent::of_text(each, &bytes[start..]);
+        bytes.truncate(start + total);
+        let rows = slices.lengths().len();
+        self.finish_page(encoding::DELTA_LENGTH_BYTE_ARRAY, rows, extent, room)
+    }
+
+    fn append_flat(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
+        check_codes(values, self.plan.field.name)?;
+        // Taken out, so that the values can lie there while pages are made of them.
+        let mut flat = std::mem::take(&mut room.flat);
+        let done = self.append_pages(flat.flatten(values), room);
+        room.flat = flat;
+        done
+    }
+
+    fn append_pages(&mut self, mut values: Flat<'_>, room: &mut Room) -> Result<()> {
+        while values.len() > 0 {
+            let (page, rest) = values.split_page();
+            values = rest;
+            let extent = match page {
+                Flat::Int32(values) => Extent::of_i32(values),
+                Flat::Int64(values) => Extent::of_i64(values),
+                Flat::Text(text) => Extent::of_text(text.lengths(), text.joined()),
+            };
+            let how = self.form.map_or(How::Plain, |form| form.how);
+            let encoding = room.body.fill(how, page, &mut self.interner);
+            self.finish_page(encoding, page.len(), extent, room)?;
+            if how == How::ByHash {
+                self.limit_dictionary(CHOSEN_DICTIONARY_BYTES_MAX)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on without a dictionary where it has grown too large.
+    fn limit_dictionary(&mut self, chosen_bytes_max: usize) -> Result<()> {
+        let bytes = self.interner.plain().len();
+        let was_asked = self.plan.encoding == Encoding::Dictionary;
+        if was_asked && bytes > DICTIONARY_BYTES_MAX {
+            return Err(Error::DictionaryTooLarge {
+                column: self.plan.field.name,
+                rows: self.rows,
+                limit_bytes: DICTIONARY_BYTES_MAX,
+            });
+        }
+        if let Some(form) = &mut self.form
+            && !was_asked
+            && bytes > chosen_bytes_max
+        {
+            form.how = How::Delta;
+        }
+        Ok(())
+    }
+
+    /// As [`ChunkWriter::finish_page`]; the first page of codes says whether a codec pays.
+    fn finish_coded_page(
+        &mut self,
+        encoding: i32,
+        rows: usize,
+        extent: Option<Extent>,
+        room: &mut Room,
+    ) -> Result<()> {
+        if self.entries.is_empty()
+            && let Some(form) = &mut self.form
+        {
+            form.codec = codec_for(&self.plan, &room.body.bytes, &mut room.compressor)?;
+        }
+        self.finish_page(encoding, rows, extent, room)
+    }
+
+    /// Compresses and frames the page whose body is in `room`.
+    fn finish_page(
+        &mut self,
+        encoding: i32,
+        rows: usize,
+        extent: Option<Extent>,
+        room: &mut Room,
+    ) -> Result<()> {
+        let body = &room.body.bytes;
+        let codec = self.codec();
+        let mut stored = room.compressor.compress(codec, body)?;
+        let is_smaller = stored.len() < body.len();
+        if self.version == PageVersion::V2 && !is_smaller {
+            stored = body;
+        }
+        let bytes = body.len().max(stored.len());
+        if i32::try_from(bytes).is_err() {
+            return Err(Error::PageTooLarge {
+                column: self.plan.field.name,
+                bytes,
+            });
+        }
+        let page = Page::Data {
+            version: self.version,
+            rows,
+            encoding,
+            is_compressed: codec != Compression::None && is_smaller,
+        };
+        let header_bytes = page.write(body.len(), stored, &mut self.pages);
+        self.entries.push(PageEntry {
+            bytes: header_bytes + stored.len(),
+            rows,
+            extent,
+            kind: page.kind(),
+            encoding,
+        });
+        self.rows += rows;
+        self.raw_bytes += header_bytes + body.len();
+        Ok(())
+    }
+
+    fn codec(&self) -> Compression {
+        self.form.map_or(self.plan.compression, |form| form.codec)
+    }
+
+    /// Gives the chunk away and forgets all rows.
+    pub fn finish(&mut self, room: &mut Room) -> Result<Chunk> {
+        let mut meta = ChunkMeta {
+            codec: self.codec().codec(),
+            values: self.rows,
+            raw_bytes: self.raw_bytes,
+            encodings: vec![encoding::RLE],
+            ..ChunkMeta::default()
+        };
+        let dictionary = self.write_dictionary(&mut meta, room)?;
+        meta.dictionary_bytes = dictionary.len();
+        meta.stored_bytes = dictionary.len() + self.pages.len();
+        for entry in &self.entries {
+            meta.count(entry.kind, entry.encoding);
+        }
+        meta.statistics = self.statistics();
+        // The next row group will be about as long.
+        let next = Vec::with_capacity(self.pages.len() + self.pages.len() / 16);
+        let chunk = Chunk {
+            dictionary,
+            pages: std::mem::replace(&mut self.pages, next),
+            entries: std::mem::take(&mut self.entries),
+            meta,
+        };
+        self.clear();
+        Ok(chunk)
+    }
+
+    fn write_dictionary(&self, meta: &mut ChunkMeta, room: &mut Room) -> Result<Vec<u8>> {
+        let is_whole = self.form.is_some_and(|form| form.how == How::Whole);
+        let (entries, plain) = match is_whole {
+            true => (self.whole.entries, &self.whole.plain[..]),
+            false => (self.interner.len(), self.interner.plain()),
+        };
+        let mut framed = Vec::new();
+        if !self
+            .entries
+            .iter()
+            .any(|entry| entry.encoding == encoding::RLE_DICTIONARY)
+        {
+            return Ok(framed);
+        }
+        let page = Page::Dictionary { entries };
+        let stored = room.compressor.compress(self.codec(), plain)?;
+        let header_bytes = page.write(plain.len(), stored, &mut framed);
+        meta.raw_bytes += header_bytes + plain.len();
+        meta.count(page.kind(), encoding::PLAIN);
+        Ok(framed)
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        let mut extents = self
+            .entries
+            .iter()
+            .filter_map(|entry| entry.extent.as_ref());
+        let mut all = extents.next()?.clone();
+        for extent in extents {
+            all.merge(extent);
+        }
+        let (lower, upper) = (all.lower(), all.upper());
+        let is_coded = |entry: &PageEntry| entry.encoding == encoding::RLE_DICTIONARY;
+        let distinct = match self.form.map(|form| form.how) {
+            Some(How::Whole) => Some(self.whole.distinct()),
+            _ if self.entries.iter().all(is_coded) => Some(self.interner.len()),
+            _ => None,
+        };
+        Some(Statistics {
+            min: lower.bytes,
+            max: upper.bytes,
+            min_exact: lower.exact,
+            max_exact: upper.exact,
+            distinct,
+        })
+    }
+}
+
+impl ChunkMeta {
+    fn count(&mut self, kind: i32, encoding: i32) {
+        if !self.encodings.contains(&encoding) {
+            self.encodings.push(encoding);
+        }
+        let same = |count: &&mut PageCount| count.kind == kind && count.encoding == encoding;
+        match self.pages.iter_mut().find(same) {
+            Some(count) => count.pages += 1,
+            None => self.pages.push(PageCount {
+                kind,
+                encoding,
+                pages: 1,
+            }),
+        }
+    }
+}
+
+/// Bytes that the whole dictionary of a column of codes of 32 bits would have.
+fn coded_bytes(values: &Values<'_>) -> Option<usize> {
+    match values {
+        Values::CodedInt64 {
+            codes: Codes::U32(_),
+            values,
+        } => Some(8 * values.len()),
+        Values::CodedText {
+            codes: Codes::U32(_),
+            words,
+        } => Some(4 * words.len() + words.iter().map(<[u8]>::len).sum::<usize>()),
+        _ => None,
+    }
+}
+
+/// # Errors
+/// [`Error::Code`] for a code without an entry.
+fn check_codes(values: &Values<'_>, column: &'static str) -> Result<()> {
+    let (codes, entries) = match *values {
+        Values::CodedInt64 { codes, values } => (codes, values.len()),
+        Values::CodedText { codes, words } => (codes, words.len()),
+        _ => return Ok(()),
+    };
+    let largest = match codes {
+        Codes::U8(codes) => codes.iter().max().map(|&code| code.into()),
+        Codes::U32(codes) => codes.iter().max().copied(),
+    };
+    match largest {
+        Some(code) if code as usize >= entries => Err(Error::Code {
+            column,
+            code,
+            entries,
+        }),
+        _ => Ok(()),
+    }
+}

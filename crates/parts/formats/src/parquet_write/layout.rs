@@ -1,0 +1,99 @@
+//! What all row groups of a file have in common.
+
+use super::error::{Error, Result};
+use super::options::{ColumnOptions, Compression, Encoding, Options, PageVersion};
+use super::schema;
+use crate::columns::{Field, Kind};
+
+/// The columns and options of a file, checked; all threads that write one share it.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub(super) columns: Vec<ColumnPlan>,
+    pub(super) schema: Vec<schema::Field>,
+    pub(super) page_version: PageVersion,
+    pub(super) page_index: bool,
+    /// Places of columns.
+    pub(super) sorted_by: Vec<usize>,
+    pub(super) key_values: Vec<(String, String)>,
+}
+
+/// What was chosen for a column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ColumnPlan {
+    pub field: Field,
+    pub compression: Compression,
+    /// Whether the compression was asked for by the column's name: then it is not given up.
+    pub is_asked: bool,
+    pub encoding: Encoding,
+}
+
+impl Layout {
+    /// Checks the options against the columns.
+    ///
+    /// # Errors
+    /// [`Error::UnknownColumn`], [`Error::Level`], [`Error::Encoding`], [`Error::Precision`].
+    pub fn new(fields: &[Field], options: Options) -> Result<Layout> {
+        let place = |given: &String| {
+            let found = fields.iter().position(|field| field.name == given);
+            found.ok_or_else(|| Error::UnknownColumn {
+                given: given.clone(),
+                known: fields
+                    .iter()
+                    .map(|field| field.name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            })
+        };
+        options.compression.check()?;
+        let mut asked = vec![ColumnOptions::default(); fields.len()];
+        for (name, column) in &options.columns {
+            asked[place(name)?] = *column;
+        }
+        let columns = fields
+            .iter()
+            .zip(asked)
+            .map(|(&field, asked)| ColumnPlan::new(field, asked, options.compression));
+        Ok(Layout {
+            columns: columns.collect::<Result<_>>()?,
+            schema: fields.iter().map(|&field| field.into()).collect(),
+            page_version: options.page_version,
+            page_index: options.page_index,
+            sorted_by: options.sorted_by.iter().map(place).collect::<Result<_>>()?,
+            key_values: options.key_values,
+        })
+    }
+
+    /// The columns.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.columns.iter().map(|column| &column.field)
+    }
+}
+
+impl ColumnPlan {
+    fn new(field: Field, asked: ColumnOptions, compression: Compression) -> Result<ColumnPlan> {
+        let is_text = matches!(field.kind, Kind::Text | Kind::Char(_) | Kind::Varchar(_));
+        if asked.encoding == Encoding::Prefix && !is_text {
+            return Err(Error::Encoding {
+                column: field.name,
+                encoding: asked.encoding,
+            });
+        }
+        if let Kind::Decimal { precision, scale } = field.kind
+            && !((1..=18).contains(&precision) && scale <= precision)
+        {
+            return Err(Error::Precision {
+                column: field.name,
+                precision,
+                scale,
+            });
+        }
+        let compression = asked.compression.unwrap_or(compression);
+        compression.check()?;
+        Ok(ColumnPlan {
+            field,
+            compression,
+            is_asked: asked.compression.is_some(),
+            encoding: asked.encoding,
+        })
+    }
+}

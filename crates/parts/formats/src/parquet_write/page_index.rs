@@ -1,0 +1,51 @@
+//! The page index: bounds and places of all pages of a chunk (parquet.thrift, ColumnIndex, OffsetIndex).
+
+use super::chunk::PageEntry;
+use super::thrift::Struct;
+
+const UNORDERED: i32 = 0;
+const ASCENDING: i32 = 1;
+const DESCENDING: i32 = 2;
+
+/// The bounds of the pages. None where a page has none.
+pub(super) fn column_index(entries: &[PageEntry]) -> Option<Vec<u8>> {
+    let extents: Vec<_> = entries
+        .iter()
+        .map(|entry| entry.extent.as_ref())
+        .collect::<Option<_>>()?;
+    let lower: Vec<_> = extents.iter().map(|extent| extent.lower().bytes).collect();
+    let upper: Vec<_> = extents.iter().map(|extent| extent.upper().bytes).collect();
+    // Cut bounds keep the order of the values: cutting and raising are monotonous.
+    let order = if extents.windows(2).all(|two| two[1].follows(two[0])) {
+        ASCENDING
+    } else if extents.windows(2).all(|two| two[0].follows(two[1])) {
+        DESCENDING
+    } else {
+        UNORDERED
+    };
+    let mut out = Vec::new();
+    Struct::write(&mut out, |index| {
+        index.bool_list(1, &vec![false; entries.len()]);
+        index.binary_list(2, &lower);
+        index.binary_list(3, &upper);
+        index.i32(4, order);
+        index.i64_list(5, &vec![0; entries.len()]);
+    });
+    Some(out)
+}
+
+/// The places of the pages, the first of which begins at `offset` in the file.
+pub(super) fn offset_index(entries: &[PageEntry], mut offset: u64) -> Vec<u8> {
+    let mut first_row = 0;
+    let mut out = Vec::new();
+    Struct::write(&mut out, |index| {
+        index.struct_list(1, entries.iter(), |place, entry| {
+            place.i64(1, offset as i64);
+            place.i32(2, entry.bytes as i32);
+            place.i64(3, first_row);
+            offset += entry.bytes as u64;
+            first_row += entry.rows as i64;
+        });
+    });
+    out
+}

@@ -1,0 +1,141 @@
+//! One part of an object.
+
+use std::sync::Arc;
+
+use md5::{Digest as _, Md5};
+use rusty_s3::S3Action;
+use rusty_s3::actions::UploadPart;
+use ureq::http::Method;
+
+use crate::error::ObjectError;
+use crate::store::{Call, Reply, SIGNED_FOR, Store};
+
+/// Bytes with their place.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// From 1.
+    pub number: u16,
+    pub bytes: Vec<u8>,
+}
+
+/// What a part's content is, by us and by the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Digest {
+    pub md5: [u8; 16],
+    /// Without quotes.
+    pub etag: String,
+}
+
+/// Uploads parts of one object.
+#[derive(Debug)]
+pub(crate) struct Uploader {
+    pub store: Arc<Store>,
+    pub key: String,
+    pub upload_id: String,
+}
+
+impl Uploader {
+    pub fn upload(&self, part: &Part) -> Result<Digest, ObjectError> {
+        const ACTION: &str = "upload a part of";
+        let store = &*self.store;
+        let md5: [u8; 16] = Md5::digest(&part.bytes).into();
+        let reply = store.send(ACTION, &self.key, || {
+            let action = UploadPart::new(
+                &store.bucket,
+                Some(&store.credentials),
+                &self.key,
+                part.number,
+                &self.upload_id,
+            );
+            Call {
+                method: Method::PUT,
+                url: action.sign(SIGNED_FOR),
+                headers: vec![("content-md5", base64(&md5))],
+                body: Some(&part.bytes),
+            }
+        })?;
+        if !reply.is_success() {
+            return Err(store.refusal(ACTION, &self.key, &reply));
+        }
+        let object = format!("part {} of {}", part.number, store.name(&self.key));
+        let etag = check_etag(&reply, &hex(&md5), object)?;
+        Ok(Digest { md5, etag })
+    }
+
+    pub fn closed(&self) -> ObjectError {
+        ObjectError::Closed {
+            object: self.store.name(&self.key),
+        }
+    }
+}
+
+/// The ETag of an answer. It is the MD5 of what arrived, unless the store encrypts by a key of its
+/// own or makes its tags otherwise.
+pub(crate) fn check_etag(
+    reply: &Reply,
+    expected: &str,
+    object: String,
+) -> Result<String, ObjectError> {
+    let etag = reply.header("etag").unwrap_or("").trim_matches('"');
+    let foreign = reply
+        .header("x-amz-server-side-encryption")
+        .is_some_and(|how| how.starts_with("aws:"))
+        || reply
+            .header("x-amz-server-side-encryption-customer-algorithm")
+            .is_some();
+    let is_md5 =
+        etag.len() == expected.len() && etag.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    if etag.is_empty() || (is_md5 && !foreign && etag != expected) {
+        return Err(ObjectError::Mismatch {
+            object,
+            what: "ETag",
+            found: format!("{etag:?}"),
+            expected: format!("{expected:?}"),
+        });
+    }
+    Ok(etag.to_owned())
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// As the header Content-MD5 has it (RFC 4648, section 4).
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let mut bits = 0u32;
+        for at in 0..3 {
+            bits = bits << 8 | u32::from(three.get(at).copied().unwrap_or(0));
+        }
+        for at in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * at) & 63) as usize];
+            text.push(if at <= three.len() {
+                char::from(letter)
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of RFC 4648, section 10.
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+    }
+}

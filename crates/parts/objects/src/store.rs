@@ -1,0 +1,255 @@
+//! Signed requests to one bucket, tried again when that may help.
+
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rusty_s3::{Bucket, Credentials, UrlStyle};
+use ureq::http;
+use ureq::tls::{RootCerts, TlsConfig};
+use url::Url;
+
+use crate::access::Access;
+use crate::error::ObjectError;
+use crate::retry::Retry;
+
+/// A signed address is good for so long; each attempt has a new one.
+pub(crate) const SIGNED_FOR: Duration = Duration::from_secs(900);
+
+/// More of an answer is not read: the longest that matter are a few hundred bytes.
+const MOST_ANSWER_BYTES: u64 = 1 << 20;
+
+/// A bucket that can be written. Shared by all objects of a job; it keeps connections open.
+pub struct Store {
+    agent: ureq::Agent,
+    access: Access,
+    retry: Retry,
+    pub(crate) bucket: Bucket,
+    pub(crate) credentials: Credentials,
+}
+
+/// A request, apart from its signature.
+pub(crate) struct Call<'a> {
+    pub method: http::Method,
+    pub url: Url,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Option<&'a [u8]>,
+}
+
+/// What the store answered, whatever the status.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub status: u16,
+    pub text: String,
+    headers: http::HeaderMap,
+}
+
+impl Reply {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    pub fn is_success(&self) -> bool {
+        // An error may come with status 200, after the store had begun to answer.
+        (200..300).contains(&self.status) && self.code() == ""
+    }
+
+    /// The store's code of an error, empty without one.
+    pub fn code(&self) -> &str {
+        match self.text.contains("<Error>") {
+            true => element(&self.text, "Code").unwrap_or("Unknown"),
+            false => "",
+        }
+    }
+
+    fn is_passing(&self) -> bool {
+        let code = self.code();
+        matches!(self.status, 408 | 429 | 500 | 502 | 503 | 504)
+            || matches!(
+                code,
+                "InternalError" | "SlowDown" | "RequestTimeout" | "ServiceUnavailable"
+            )
+    }
+}
+
+impl Store {
+    /// The bucket at the endpoint of `access`, or at Amazon's for its region. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`ObjectError::Setting`] when no address can be made of endpoint, region and bucket.
+    pub fn new(access: Access, bucket: &str, retry: Retry) -> Result<Arc<Self>, ObjectError> {
+        let region = access.region.clone();
+        let fail = |name, reason: String| ObjectError::Setting { name, reason };
+        let (endpoint, style) = match &access.endpoint {
+            Some(endpoint) => (endpoint.clone(), UrlStyle::Path),
+            None => {
+                let text = format!("https://s3.{region}.amazonaws.com");
+                let url = Url::parse(&text).map_err(|e| fail("AWS_REGION", e.to_string()))?;
+                // A name with dots is not covered by the certificate of the bucket's own host.
+                let style = match bucket.contains('.') {
+                    true => UrlStyle::Path,
+                    false => UrlStyle::VirtualHost,
+                };
+                (url, style)
+            }
+        };
+        let bucket = Bucket::new(endpoint, style, bucket.to_owned(), region)
+            .map_err(|e| fail("AWS_ENDPOINT_URL", e.to_string()))?;
+        let credentials = match &access.token {
+            Some(token) => {
+                Credentials::new_with_token(&*access.key, &*access.secret, token.as_str())
+            }
+            None => Credentials::new(&*access.key, &*access.secret),
+        };
+        Ok(Arc::new(Self {
+            agent: agent(&retry),
+            access,
+            retry,
+            bucket,
+            credentials,
+        }))
+    }
+
+    /// As it is shown.
+    pub(crate) fn name(&self, key: &str) -> String {
+        format!("s3://{}/{key}", self.bucket.name())
+    }
+
+    /// Sends what `call` makes, anew for each attempt, until the store answers something else than
+    /// "try again".
+    pub(crate) fn send<'a>(
+        &self,
+        action: &'static str,
+        key: &str,
+        call: impl Fn() -> Call<'a>,
+    ) -> Result<Reply, ObjectError> {
+        let mut attempt = 1;
+        loop {
+            let last = attempt >= self.retry.attempts;
+            match self.attempt(call()) {
+                Ok(reply) if last || !reply.is_passing() => return Ok(reply),
+                Err((lasting, reason)) if last || lasting => {
+                    return Err(ObjectError::Unreachable {
+                        action,
+                        object: self.name(key),
+                        attempts: attempt,
+                        reason: self.access.redact(&reason),
+                    });
+                }
+                Ok(_) | Err(_) => {}
+            }
+            sleep(self.retry.wait(attempt));
+            attempt += 1;
+        }
+    }
+
+    /// The reason of a failure, and whether another attempt would be no better.
+    fn attempt(&self, call: Call<'_>) -> Result<Reply, (bool, String)> {
+        let mut request = http::Request::builder()
+            .method(call.method)
+            .uri(call.url.as_str());
+        for (name, value) in call.headers {
+            request = request.header(name, value);
+        }
+        let answer = match call.body {
+            Some(body) => request
+                .body(body)
+                .map_err(ureq::Error::Http)
+                .and_then(|request| self.agent.run(request)),
+            None => request
+                .body(())
+                .map_err(ureq::Error::Http)
+                .and_then(|request| self.agent.run(request)),
+        };
+        let (head, mut body) = answer.map_err(|e| reason(&e))?.into_parts();
+        let text = body.with_config().limit(MOST_ANSWER_BYTES).read_to_vec();
+        let text = text.map_err(|e| reason(&e))?;
+        Ok(Reply {
+            status: head.status.as_u16(),
+            text: String::from_utf8_lossy(&text).into_owned(),
+            headers: head.headers,
+        })
+    }
+
+    /// The error that `reply` is.
+    pub(crate) fn refusal(&self, action: &'static str, key: &str, reply: &Reply) -> ObjectError {
+        let object = self.name(key);
+        let status = reply.status;
+        let code = match reply.code() {
+            "" => "no code".to_owned(),
+            code => self.shown(code),
+        };
+        let message = self.shown(element(&reply.text, "Message").unwrap_or("no message"));
+        match (&*code, status) {
+            ("NoSuchBucket", _) => ObjectError::NoBucket { action, object },
+            (_, 401 | 403) => ObjectError::Denied {
+                action,
+                object,
+                code,
+                message,
+            },
+            _ => ObjectError::Refused {
+                action,
+                object,
+                status,
+                code,
+                message,
+            },
+        }
+    }
+
+    /// Foreign text, short and without secrets.
+    fn shown(&self, text: &str) -> String {
+        let short: String = text.chars().filter(|c| !c.is_control()).take(300).collect();
+        self.access.redact(&short)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("bucket", &self.bucket.name())
+            .field("access", &self.access)
+            .finish_non_exhaustive()
+    }
+}
+
+fn agent(retry: &Retry) -> ureq::Agent {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(provider)
+        .build();
+    ureq::Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        // A redirect means the wrong region: its answer says so, and a signature is for one host.
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .timeout_connect(Some(Duration::from_secs(10).min(retry.attempt_timeout)))
+        .timeout_global(Some(retry.attempt_timeout))
+        .user_agent("dynolab")
+        .build()
+        .new_agent()
+}
+
+/// In words that never hold the signed address.
+fn reason(error: &ureq::Error) -> (bool, String) {
+    match error {
+        ureq::Error::Io(e) => (false, e.to_string()),
+        ureq::Error::Timeout(_) => (false, "no answer in time".to_owned()),
+        ureq::Error::HostNotFound => (false, "the endpoint's host is not known".to_owned()),
+        ureq::Error::ConnectionFailed => (false, "no connection".to_owned()),
+        ureq::Error::Rustls(e) => (true, format!("TLS: {e}")),
+        ureq::Error::Tls(e) => (true, format!("TLS: {e}")),
+        ureq::Error::BodyExceedsLimit(_) => (true, "the answer is too long".to_owned()),
+        ureq::Error::Protocol(_) => (false, "the answer is not HTTP".to_owned()),
+        _ => (true, "the request could not be sent".to_owned()),
+    }
+}
+
+/// The text of the first element of that name. Answers of a store are flat and small.
+pub(crate) fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = xml.split_once(&format!("<{name}>"))?;
+    Some(rest.split_once(&format!("</{name}>"))?.0.trim())
+}

@@ -1,0 +1,255 @@
+//! The disk: files, names, and the faults that were ordered.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dyno_io::{Caching, Claim, Existing, FileSystem, IoError};
+
+use crate::crash::{Change, Content, Naming};
+use crate::file::SimFile;
+use crate::random::Random;
+
+/// How long an injected error lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// One step fails with EIO.
+    Once {
+        /// Its number.
+        step: u64,
+    },
+    /// That step fails with EIO, and all after it.
+    From {
+        /// Its number.
+        step: u64,
+    },
+}
+
+/// What goes wrong. The default is nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Faults {
+    /// Writes take a part of what they are given, sometimes nothing.
+    pub short_writes: bool,
+    /// Bytes that all files together may have; writes then take what fits, and fail with ENOSPC.
+    pub space_bytes: Option<u64>,
+    /// An error of the disk. A failing write may have written a part.
+    pub failure: Option<Failure>,
+    /// The machine crashes during this step; nothing works from then on.
+    pub crash_step: Option<u64>,
+}
+
+/// A simulated disk; clones share it. Steps are counted from 0: creating, writing, taking room,
+/// changing a length, syncing, renaming, removing.
+#[derive(Debug, Clone)]
+pub struct Disk(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub faults: Faults,
+    pub random: Random,
+    pub files: Vec<Content>,
+    pub names: BTreeMap<PathBuf, usize>,
+    stable_names: BTreeMap<PathBuf, usize>,
+    unsynced_names: Vec<Naming>,
+    steps: u64,
+    crashed: bool,
+}
+
+impl Disk {
+    /// An empty disk.
+    pub fn new(seed: u64, faults: Faults) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            faults,
+            random: Random::new(seed),
+            files: Vec::new(),
+            names: BTreeMap::new(),
+            stable_names: BTreeMap::new(),
+            unsynced_names: Vec::new(),
+            steps: 0,
+            crashed: false,
+        })))
+    }
+
+    /// Puts a file there that is stable already. Not a step.
+    pub fn put(&self, path: &Path, bytes: &[u8]) {
+        let mut state = self.state();
+        let file = state.files.len();
+        state.files.push(Content {
+            seen: bytes.to_vec(),
+            stable: bytes.to_vec(),
+            unsynced: Vec::new(),
+        });
+        state.names.insert(path.to_path_buf(), file);
+        state.stable_names.insert(path.to_path_buf(), file);
+    }
+
+    /// Creates a file, or empties an old one.
+    ///
+    /// # Errors
+    /// An injected fault.
+    pub fn create(&self, path: &Path, caching: Caching) -> Result<SimFile, IoError> {
+        let mut state = self.state();
+        state.step("create", path)?;
+        let file = match state.names.get(path) {
+            Some(&file) => {
+                state.files[file].change(Change::Length(0));
+                file
+            }
+            None => {
+                let file = state.files.len();
+                state.files.push(Content::default());
+                let path = path.to_path_buf();
+                state.rename(Naming::Give { path, file });
+                file
+            }
+        };
+        drop(state);
+        Ok(SimFile::new(self.clone(), file, path, caching))
+    }
+
+    /// What a reader finds under a name.
+    pub fn read(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state();
+        let file = *state.names.get(path)?;
+        Some(state.files[file].seen.clone())
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> Vec<PathBuf> {
+        self.state().names.keys().cloned().collect()
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.state().steps
+    }
+
+    /// The disk that is found after a crash at this moment, or at the crash that was ordered. It has
+    /// no faults. Different seeds lose different things.
+    pub fn after_crash(&self, seed: u64) -> Self {
+        let state = self.state();
+        let mut random = Random::new(seed ^ 0xc2b2_ae3d_27d4_eb4f);
+        let mut names = state.stable_names.clone();
+        for naming in &state.unsynced_names {
+            if random.one_in(2) {
+                naming.apply(&mut names);
+            }
+        }
+        let survive = |content: &Content| {
+            let mut content = content.clone();
+            content.lose(&mut random);
+            content.seen = content.stable.clone();
+            content
+        };
+        let files = state.files.iter().map(survive).collect();
+        Self(Arc::new(Mutex::new(State {
+            faults: Faults::default(),
+            files,
+            stable_names: names.clone(),
+            names,
+            unsynced_names: Vec::new(),
+            steps: 0,
+            crashed: false,
+            random,
+        })))
+    }
+
+    /// A test that panicked with the lock held shows its own panic; the state is still a state.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Counts a step and says whether it fails.
+    pub fn step(&mut self, action: &'static str, path: &Path) -> Result<(), IoError> {
+        let step = self.steps;
+        self.steps += 1;
+        self.crashed |= self.faults.crash_step == Some(step);
+        let failing = match self.faults.failure {
+            Some(Failure::Once { step: at }) => step == at,
+            Some(Failure::From { step: from }) => step >= from,
+            None => false,
+        };
+        if self.crashed {
+            let source = io::Error::other("the machine has crashed");
+            return Err(IoError::system(action, path, source));
+        }
+        if failing {
+            let source = io::Error::from_raw_os_error(libc::EIO);
+            return Err(IoError::system(action, path, source));
+        }
+        Ok(())
+    }
+
+    /// Whether the machine has crashed.
+    pub fn is_down(&self) -> bool {
+        self.crashed
+    }
+
+    /// Bytes that still fit.
+    pub fn room_bytes(&self) -> u64 {
+        let Some(space_bytes) = self.faults.space_bytes else {
+            return u64::MAX;
+        };
+        let used = self.names.values().map(|&file| self.files[file].seen.len());
+        space_bytes.saturating_sub(used.sum::<usize>() as u64)
+    }
+
+    fn rename(&mut self, naming: Naming) {
+        naming.apply(&mut self.names);
+        self.unsynced_names.push(naming);
+    }
+}
+
+impl FileSystem for Disk {
+    fn claim(&self, _path: &Path) -> Result<Claim, IoError> {
+        Ok(Claim::uncontested())
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, IoError> {
+        Ok(self.state().names.contains_key(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path, existing: Existing) -> Result<(), IoError> {
+        const ACTION: &str = "give its final name to";
+        let mut state = self.state();
+        state.step(ACTION, to)?;
+        let Some(&file) = state.names.get(from) else {
+            let source = io::Error::from_raw_os_error(libc::ENOENT);
+            return Err(IoError::system(ACTION, to, source));
+        };
+        let (from, to) = (from.to_path_buf(), to.to_path_buf());
+        if existing == Existing::Refuse && state.names.contains_key(&to) {
+            return Err(IoError::Exists { path: to });
+        }
+        state.rename(Naming::Move { from, to, file });
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), IoError> {
+        let mut state = self.state();
+        state.step("remove", path)?;
+        if !state.names.contains_key(path) {
+            let source = io::Error::from_raw_os_error(libc::ENOENT);
+            return Err(IoError::system("remove", path, source));
+        }
+        let path = path.to_path_buf();
+        state.rename(Naming::Take { path });
+        Ok(())
+    }
+
+    fn sync_directory(&self, directory: &Path) -> Result<(), IoError> {
+        let mut state = self.state();
+        state.step("sync the directory", directory)?;
+        for naming in std::mem::take(&mut state.unsynced_names) {
+            if naming.path().parent() == Some(directory) {
+                naming.apply(&mut state.stable_names);
+            } else {
+                state.unsynced_names.push(naming);
+            }
+        }
+        Ok(())
+    }
+}
