@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dyno_record::Size;
 
-use crate::units::{bytes, duration, share};
+use crate::units::{bytes, duration, setting, share};
 
 pub use ingest::{
     BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource, QueryArgs,
@@ -118,6 +118,9 @@ pub struct SelectArgs {
     pub suites: Vec<String>,
     #[command(flatten)]
     pub size: SizeArgs,
+    /// Set a parameter of the suite's size, and what follows from it, such as sf=10
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
     /// Run the peers too; those not installed are named
     #[arg(long)]
     pub peers: bool,
@@ -155,6 +158,7 @@ pub struct PlanArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno run wspr --quick\n  \
+    dyno run tpch --full --set sf=10 --peers\n  \
     dyno run seeds --full --peers --out results\n  \
     dyno run wspr --beside 'stress-ng --vm 1' --report-every 30s")]
 pub struct RunArgs {

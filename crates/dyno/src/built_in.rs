@@ -9,9 +9,12 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 1] = [("wspr", include_str!("../../../suites/wspr.toml"))];
+const SUITES: [(&str, &str); 2] = [
+    ("wspr", include_str!("../../../suites/wspr.toml")),
+    ("tpch", include_str!("../../../suites/tpch.toml")),
+];
 
-const PEERS: [(&str, &str); 6] = [
+const PEERS: [(&str, &str); 13] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -19,6 +22,28 @@ const PEERS: [(&str, &str); 6] = [
     ),
     ("chdb.toml", include_str!("../../../peers/chdb.toml")),
     ("chdb_peer.py", include_str!("../../../peers/chdb_peer.py")),
+    (
+        "tpchgen-cli.toml",
+        include_str!("../../../peers/tpchgen-cli.toml"),
+    ),
+    (
+        "tpchgen_cli_peer.py",
+        include_str!("../../../peers/tpchgen_cli_peer.py"),
+    ),
+    (
+        "duckdb-tpch.toml",
+        include_str!("../../../peers/duckdb-tpch.toml"),
+    ),
+    (
+        "duckdb_tpch_peer.py",
+        include_str!("../../../peers/duckdb_tpch_peer.py"),
+    ),
+    ("pyarrow.toml", include_str!("../../../peers/pyarrow.toml")),
+    (
+        "pyarrow_peer.py",
+        include_str!("../../../peers/pyarrow_peer.py"),
+    ),
+    ("tpch.py", include_str!("../../../peers/tpch.py")),
     ("door.py", include_str!("../../../peers/door.py")),
     ("spots.py", include_str!("../../../peers/spots.py")),
 ];
@@ -51,7 +76,8 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
             path if path.ends_with(".toml") => vec![Definition::read(Path::new(path))?],
             name => vec![by_name(&known, name)?],
         };
-        for suite in found {
+        for mut suite in found {
+            suite.set(&select.set.iter().cloned().collect())?;
             if chosen.iter().all(|there| there.name != suite.name) {
                 chosen.push(suite);
             }

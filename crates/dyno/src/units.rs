@@ -45,6 +45,16 @@ pub fn count(text: &str) -> Result<u64, String> {
     Ok(count as u64)
 }
 
+/// A parameter and its value: `sf=10`.
+pub fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_string(), value.to_string()))
+        }
+        _ => Err(format!("`{text}` is not of the form NAME=VALUE, such as sf=10")),
+    }
+}
+
 /// A time: `30s`, `5m`, `250ms`, `1.5h`. A unit must be given, since seconds and milliseconds are
 /// both what people mean.
 pub fn duration(text: &str) -> Result<Duration, String> {

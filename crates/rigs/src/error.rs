@@ -8,7 +8,7 @@ pub enum RigError {
     /// The suite names a workload that no rig has.
     #[error(
         "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
-         query-prepare, query-top-ten"
+         query-prepare, query-top-ten, tpch-write"
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
@@ -22,6 +22,9 @@ pub enum RigError {
     /// The ingest engine failed.
     #[error(transparent)]
     Ingest(#[from] dyno_ingest::Error),
+    /// The TPC-H engine failed.
+    #[error(transparent)]
+    Tpch(#[from] dyno_tpch_files::Error),
     /// An archive is not in the table as it should be.
     #[error("{}: {reason}", path.display())]
     NotLoaded {

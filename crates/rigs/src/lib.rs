@@ -8,6 +8,7 @@ mod ingest;
 mod params;
 mod query;
 mod table_checksum;
+mod tpch;
 
 use dyno_suite::protocol::{Reply, Request, VersionReply};
 
@@ -37,6 +38,7 @@ pub fn answer(request: &Request) -> Result<String, RigError> {
         "ingest-load" => ingest::load(&mut params, scratch)?,
         "query-prepare" => query::prepare(&mut params, scratch)?,
         "query-top-ten" => query::top_ten(&mut params)?,
+        "tpch-write" => tpch::write(&mut params, request)?,
         other => return Err(RigError::Unknown(other.to_string())),
     };
     params.finish()?;

@@ -34,6 +34,34 @@ impl<'a> Params<'a> {
             .ok_or_else(|| wrong(name, "is no count"))
     }
 
+    /// A count that must be there, or `all`, which is answered by nothing.
+    ///
+    /// # Errors
+    /// When it is missing, another text, or no count.
+    pub fn count_or_all(&mut self, name: &'static str) -> Result<Option<u64>, RigError> {
+        let value = self.take(name)?;
+        match (value.as_u64(), value.as_str()) {
+            (Some(count), _) => Ok(Some(count)),
+            (None, Some("all")) => Ok(None),
+            _ => Err(wrong(name, "is neither `all` nor a count")),
+        }
+    }
+
+    /// A number that must be there, whole or not.
+    ///
+    /// # Errors
+    /// When it is missing or no number.
+    pub fn number(&mut self, name: &'static str) -> Result<f64, RigError> {
+        self.take(name)?
+            .as_f64()
+            .ok_or_else(|| wrong(name, "is no number"))
+    }
+
+    /// A parameter that other systems need and this one does not.
+    pub fn ignore(&mut self, name: &'static str) {
+        self.taken.push(name);
+    }
+
     /// A text that must be there.
     ///
     /// # Errors
@@ -57,6 +85,24 @@ impl<'a> Params<'a> {
                 .collect()
         })
         .ok_or_else(|| wrong(name, "is no list of paths"))
+    }
+
+    /// A list of texts that must be there, or `all`, which is answered by nothing.
+    ///
+    /// # Errors
+    /// When it is missing, another text, or no list of texts.
+    pub fn names_or_all(&mut self, name: &'static str) -> Result<Option<Vec<&'a str>>, RigError> {
+        let value = self.take(name)?;
+        if value.as_str() == Some("all") {
+            return Ok(None);
+        }
+        let names = value
+            .as_array()
+            .and_then(|items| items.iter().map(Value::as_str).collect());
+        match names {
+            Some(names) => Ok(Some(names)),
+            None => Err(wrong(name, "is neither `all` nor a list of names")),
+        }
     }
 
     /// An error about a parameter whose value makes no sense.

@@ -183,7 +183,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn each<T: DataType>(
+/// Hands on all values of a column, none of which may be NULL.
+pub(crate) fn each<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     mut take: impl FnMut(&[T::T]),
 ) -> Result<(), ParquetError> {

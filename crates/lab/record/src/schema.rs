@@ -62,6 +62,9 @@ pub struct Plan {
     pub order_seed: u64,
     /// The cases, in the order of the file.
     pub cases: Vec<CasePlan>,
+    /// Parameters of the size that were set for this run, by name, as they were written.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, String>,
     /// Tables that the report prints, in order.
     pub tables: Vec<Table>,
 }
@@ -77,8 +80,12 @@ pub struct CasePlan {
     pub workload: String,
     /// What the workload is given; the same for every system.
     pub params: BTreeMap<String, serde_json::Value>,
-    /// `dyno` and the peers taking part.
+    /// `dyno`, its variants and the peers taking part.
     pub systems: Vec<String>,
+    /// Other ways of `dyno` to do the same work, by the name that stands for each among the systems, with
+    /// the parameters in which it differs. They run in the same blocks and must give the same answer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
     /// The metric that ranks systems, for example `throughput`.
     pub metric: String,
     /// Its unit, for example `rows/s`.
@@ -109,6 +116,14 @@ pub struct CasePlan {
     pub offered_rate: Option<f64>,
 }
 
+impl CasePlan {
+    /// The systems of the case that are neither `dyno` nor a variant of it.
+    pub fn peers(&self) -> impl Iterator<Item = &str> {
+        let systems = self.systems.iter().map(String::as_str);
+        systems.filter(|name| *name != "dyno" && !self.variants.contains_key(*name))
+    }
+}
+
 /// Which direction of a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -133,8 +148,13 @@ pub struct SeedFigure {
 pub struct Table {
     /// Heading.
     pub title: String,
+    /// What a row is.
+    #[serde(default, skip_serializing_if = "TableKind::is_cases")]
+    pub kind: TableKind,
     /// Column names, out of: `system`, `throughput`, `time`, `cpu`, `peak-rss`, `share-of-limit`,
-    /// `ratio`, `bottleneck`, `verdict`, `spread`, `seed`, or any metric or fact of the samples.
+    /// `ratio`, `bottleneck`, `verdict`, `spread`, `variation`, `repeats`, `seed`, or any metric or fact
+    /// of the samples. Of a table of metrics: the systems set side by side, the one that the others are
+    /// compared with first.
     pub columns: Vec<String>,
     /// Rows; one without a system stands for every system of its case.
     pub rows: Vec<TableRow>,
@@ -151,6 +171,31 @@ pub struct TableRow {
     pub case: String,
     /// The system shown; all of the case's systems when absent.
     pub system: Option<String>,
+    /// In a table of metrics, the metric shown; the ranking one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// In a table of metrics, what the seed document prints for each column.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seed: Vec<f64>,
+}
+
+/// What the rows of a [`Table`] are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TableKind {
+    /// A case on a system.
+    #[default]
+    Cases,
+    /// A metric of a case, the systems side by side, with the best speed-up and its verdict.
+    Metrics,
+    /// A case, with what to choose in it as far as verdicts carry.
+    Guide,
+}
+
+impl TableKind {
+    fn is_cases(&self) -> bool {
+        *self == TableKind::Cases
+    }
 }
 
 /// One invocation: one child process, start to end.

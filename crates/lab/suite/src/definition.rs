@@ -25,6 +25,8 @@ pub struct Definition {
     pub file: String,
     /// What it says.
     pub(crate) body: Body,
+    /// Parameters set from outside.
+    pub(crate) set: BTreeMap<String, String>,
     /// Its text, to turn an offset into a line.
     text: String,
 }
@@ -37,6 +39,10 @@ pub(crate) struct Body {
     pub(crate) seed_document: Option<String>,
     pub(crate) order_seed: u64,
     pub(crate) sizes: Sizes,
+    /// What follows from a parameter that is set from outside: parameter, its value as text, and the
+    /// others that go with that value.
+    #[serde(default)]
+    pub(crate) given: BTreeMap<String, BTreeMap<String, SizeParams>>,
     #[serde(default)]
     pub(crate) data: Vec<DataDef>,
     pub(crate) case: Vec<CaseDef>,
@@ -80,6 +86,9 @@ pub(crate) struct CaseDef {
     pub(crate) workload: String,
     #[serde(default)]
     pub(crate) params: BTreeMap<String, Value>,
+    /// Other ways of `dyno`: a name, and the parameters in which it differs.
+    #[serde(default)]
+    pub(crate) variants: BTreeMap<String, BTreeMap<String, Value>>,
     #[serde(default)]
     pub(crate) peers: Vec<String>,
     pub(crate) metric: String,
@@ -144,6 +153,7 @@ impl Definition {
             name: name.to_string(),
             file: file.to_string(),
             body,
+            set: BTreeMap::new(),
             text: text.to_string(),
         };
         definition.check()?;
@@ -256,6 +266,18 @@ impl Definition {
             _ if case.time_limit_s <= 0.0 => fail(format!(
                 "case `{name}` has a time_limit_s of {}, which nothing can meet",
                 case.time_limit_s
+            )),
+            _ if case
+                .variants
+                .keys()
+                .any(|v| v == crate::DYNO || case.peers.contains(v)) =>
+            {
+                fail(format!(
+                    "case `{name}` has a variant with the name of a system"
+                ))
+            }
+            _ if case.variants.keys().any(|variant| !is_kebab(variant)) => fail(format!(
+                "case `{name}` has a variant whose name is not in kebab-case"
             )),
             _ if case.sweep.is_some() != name.contains("${axis.label}") => fail(format!(
                 "case `{name}`: a sweep and `${{axis.label}}` in the name go together"

@@ -93,6 +93,7 @@ impl<'a> Expander<'a> {
         point: Option<&AxisPoint>,
     ) -> Result<CasePlan, String> {
         let mut systems = vec![DYNO.to_string()];
+        systems.extend(def.variants.keys().cloned());
         systems.extend(def.peers.iter().filter(|p| self.peers.contains(p)).cloned());
         let expected_count = match &def.expected_count {
             None => None,
@@ -110,6 +111,7 @@ impl<'a> Expander<'a> {
             workload: def.workload.clone(),
             params: self.params(scope, &def.params)?,
             systems,
+            variants: self.variants(def, scope)?,
             metric: def.metric.clone(),
             unit: def.unit.clone(),
             better: def.better,
@@ -130,6 +132,25 @@ impl<'a> Expander<'a> {
             in_flight: def.in_flight,
             offered_rate: def.offered_rate,
         })
+    }
+
+    fn variants(
+        &self,
+        def: &CaseDef,
+        scope: &Scope<'_>,
+    ) -> Result<BTreeMap<String, BTreeMap<String, serde_json::Value>>, String> {
+        let mut variants = BTreeMap::new();
+        for (name, params) in &def.variants {
+            let params = self.params(scope, params)?;
+            // A name that the case lacks would be a mistake that measures the same thing twice.
+            if let Some(key) = params.keys().find(|key| !def.params.contains_key(*key)) {
+                return Err(format!(
+                    "variant `{name}` sets `{key}`, which is no parameter of the case"
+                ));
+            }
+            variants.insert(name.clone(), params);
+        }
+        Ok(variants)
     }
 
     fn params(

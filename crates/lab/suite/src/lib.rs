@@ -27,6 +27,7 @@ pub mod protocol;
 mod runner;
 mod sample;
 mod scratch;
+mod setting;
 mod stop;
 mod substitute;
 mod sweep;

@@ -50,6 +50,7 @@ impl Planned {
                 size,
                 order_seed: suite.body.order_seed,
                 cases,
+                set: suite.set.clone(),
                 tables: suite.body.table.clone(),
             },
             data,
@@ -64,9 +65,9 @@ impl Planned {
     /// The systems of the plan, `dyno` first.
     pub fn systems(&self) -> Vec<String> {
         let mut systems = vec![DYNO.to_string()];
-        for system in self.plan.cases.iter().flat_map(|case| &case.systems) {
-            if !systems.contains(system) {
-                systems.push(system.clone());
+        for system in self.plan.cases.iter().flat_map(|case| case.peers()) {
+            if !systems.iter().any(|there| there == system) {
+                systems.push(system.to_string());
             }
         }
         systems
@@ -111,7 +112,8 @@ impl Planned {
             let name = self.data[index].name.clone();
             let mut users: Vec<String> = Vec::new();
             for case in self.plan.cases.iter().filter(|c| refers(&c.params, &name)) {
-                users.extend(case.systems.iter().cloned());
+                users.push(DYNO.to_string());
+                users.extend(case.peers().map(str::to_string));
             }
             for later in self.data.iter().filter(|d| refers(&d.params, &name)) {
                 users.extend(later.systems.iter().cloned());

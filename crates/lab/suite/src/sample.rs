@@ -2,13 +2,13 @@
 
 use dyno_record::{Answer, Arm, CasePlan, Outcome, Sample, Usage};
 
-use crate::Error;
 use crate::executor::{Ended, Exit};
 use crate::invoke::{self, DataDirs};
 use crate::order::Slot;
 use crate::protocol::{Phase, Reply};
 use crate::runner::Runner;
 use crate::scratch::Scratch;
+use crate::{DYNO, Error};
 
 /// A place in the order of a run, for the sample.
 #[derive(Clone, Copy)]
@@ -92,12 +92,22 @@ impl Runner<'_> {
         phase: Phase,
         scratch: &Scratch,
     ) -> Result<Result<Ended, String>, Error> {
-        let Some(system) = self.systems.iter().find(|s| s.name == name) else {
+        // A variant is our program with other parameters.
+        let variant = case.variants.get(name);
+        let program = if variant.is_some() { DYNO } else { name };
+        let Some(system) = self.systems.iter().find(|s| s.name == program) else {
             return Ok(Err(format!("{name} is not among the systems of this run")));
         };
         let preparer = &self.preparer;
-        let dirs: &DataDirs<'_> = &|data| preparer.dir(data, name).map(|dir| dir.to_path_buf());
-        let params = match invoke::resolve(&case.params, dirs) {
+        let dirs: &DataDirs<'_> = &|data| preparer.dir(data, program).map(|dir| dir.to_path_buf());
+        let mut params = case.params.clone();
+        params.extend(
+            variant
+                .into_iter()
+                .flatten()
+                .map(|(k, v)| (k.clone(), v.clone())),
+        );
+        let params = match invoke::resolve(&params, dirs) {
             Ok(params) => params,
             Err(reason) => return Ok(Err(reason)),
         };

@@ -23,6 +23,7 @@ pub fn run(args: &BenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
                 full: false,
                 tiny: false,
             },
+            set: Vec::new(),
             peers: args.peers,
             suites_dir: None,
             peers_from: args.peers_from.clone(),

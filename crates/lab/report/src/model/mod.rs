@@ -4,8 +4,10 @@ mod build;
 mod chart;
 mod figure;
 mod figures;
+mod guide;
 mod pairing;
 mod report;
+mod side_by_side;
 mod table;
 
 pub use build::{build, build_stored};

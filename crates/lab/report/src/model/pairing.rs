@@ -58,8 +58,19 @@ pub(crate) fn ratio_to(
     metric: &str,
     peer: &str,
 ) -> Option<Ratio> {
-    let ours = by_block(samples, &case.name, OURS, Arm::Main, metric);
-    let theirs = by_block(samples, &case.name, peer, Arm::Main, metric);
+    ratio_between(run, case, samples, metric, (OURS, peer))
+}
+
+/// The ratio of the first of two systems to the second; above 1 means that the first is better.
+pub(crate) fn ratio_between(
+    run: &Run,
+    case: &CasePlan,
+    samples: &[Sample],
+    metric: &str,
+    (first, second): (&str, &str),
+) -> Option<Ratio> {
+    let ours = by_block(samples, &case.name, first, Arm::Main, metric);
+    let theirs = by_block(samples, &case.name, second, Arm::Main, metric);
     let band = band_of(run, case, samples, metric);
     let options = CompareOptions {
         better: better_of(unit_of(case, metric).1),

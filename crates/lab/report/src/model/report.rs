@@ -78,17 +78,20 @@ impl Report {
             dyno_record::Size::Quick => " --quick",
             dyno_record::Size::Full => " --full",
         };
-        let with_peers = plan
-            .cases
-            .iter()
-            .any(|case| case.systems.iter().any(|name| name != super::OURS));
+        let with_peers = plan.cases.iter().any(|case| case.peers().next().is_some());
         let peers = if with_peers { " --peers" } else { "" };
+        let set: Vec<String> = plan
+            .set
+            .iter()
+            .map(|(name, value)| format!(" --set {}", quoted(&format!("{name}={value}"))))
+            .collect();
+        let set = set.concat();
         let beside = match &self.run.beside {
             Some(command) => format!(" --beside {}", quoted(command)),
             None => String::new(),
         };
         vec![format!(
-            "dyno run {}{size}{peers}{beside}",
+            "dyno run {}{size}{set}{peers}{beside}",
             quoted(&plan.suite)
         )]
     }
@@ -96,7 +99,7 @@ impl Report {
 
 /// A word for the shell; quoted only where it needs to be.
 fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }

@@ -1,12 +1,14 @@
 //! The tables that a plan asks for.
 
-use dyno_record::{Arm, Better, Outcome, Sample, Table, TableRow};
+use dyno_record::{Arm, Better, Outcome, Sample, Table, TableKind, TableRow};
+use dyno_stats::coefficient_of_variation;
 use serde::Serialize;
 
 use super::OURS;
-use super::figure::{Figure, Ratio, group, one_value};
+use super::figure::{Figure, Ratio, group, one_value, value_of};
 use super::report::Report;
-use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
+use super::{guide, side_by_side};
+use crate::units::{number, quantity, range_text, ratio_range, ratio_text, share_text};
 
 /// A table with its cells as text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -47,14 +49,14 @@ pub struct Amount {
 }
 
 impl Cell {
-    fn text(text: impl Into<String>) -> Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Cell {
         Cell {
             text: text.into(),
             ..Cell::default()
         }
     }
 
-    fn number(text: impl Into<String>, title: impl Into<String>) -> Cell {
+    pub(crate) fn number(text: impl Into<String>, title: impl Into<String>) -> Cell {
         Cell {
             text: text.into(),
             title: title.into(),
@@ -63,13 +65,13 @@ impl Cell {
         }
     }
 
-    fn of(mut self, value: f64, unit: &str) -> Cell {
+    pub(crate) fn of(mut self, value: f64, unit: &str) -> Cell {
         let unit = unit.to_owned();
         self.value = Some(Amount { value, unit });
         self
     }
 
-    fn none(reason: &str) -> Cell {
+    pub(crate) fn none(reason: &str) -> Cell {
         Cell {
             text: "–".to_owned(),
             title: format!("not available: {reason}"),
@@ -81,6 +83,14 @@ impl Cell {
 
 /// Fills a table of the plan from the figures.
 pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
+    match table.kind {
+        TableKind::Cases => cases(table, report, samples),
+        TableKind::Metrics => side_by_side::fill(table, report, samples),
+        TableKind::Guide => guide::fill(table, report, samples),
+    }
+}
+
+fn cases(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
     let mut places: Vec<(&TableRow, String)> = Vec::new();
     let mut notes = Vec::new();
     for row in &table.rows {
@@ -144,11 +154,12 @@ fn filled_row(
 ) -> Vec<Cell> {
     let mut cells = vec![Cell::text(&row.label)];
     let columns = table.columns.iter();
-    cells.extend(columns.map(|column| cell(column, report, samples, &row.case, system)));
+    cells.extend(columns.map(|column| cell(column, report, samples, row, system)));
     cells
 }
 
-fn cell(column: &str, report: &Report, samples: &[Sample], case: &str, system: &str) -> Cell {
+fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, system: &str) -> Cell {
+    let case = row.case.as_str();
     let ranking = ranking_figure(report, case, system);
     match column {
         "system" => system_cell(report, system),
@@ -172,7 +183,12 @@ fn cell(column: &str, report: &Report, samples: &[Sample], case: &str, system: &
             },
             None => Cell::none("no peer ran in the same block"),
         },
-        "seed" => seed_cell(report, case),
+        "seed" => match row.seed.as_slice() {
+            [value] => Cell::number(seed_text(report, case, *value), ""),
+            _ => seed_cell(report, case),
+        },
+        "repeats" => repeats_cell(report, samples, case, system),
+        "variation" => variation_cell(report, samples, case, system),
         name => match report.figure(case, system, name) {
             Some(figure) => figure_cell(figure),
             None => fact_cell(name, samples, case, system),
@@ -188,7 +204,7 @@ fn system_cell(report: &Report, system: &str) -> Cell {
     }
 }
 
-fn figure_cell(figure: &Figure) -> Cell {
+pub(crate) fn figure_cell(figure: &Figure) -> Cell {
     let text = quantity(figure.median, &figure.unit);
     let title = match figure.low.zip(figure.high) {
         Some((low, high)) => {
@@ -267,6 +283,49 @@ fn ratio_cell(peer: &str, ratio: &Ratio, system: &str) -> Cell {
         ratio.blocks
     );
     Cell::number(text, title).of(ratio.ratio, "x")
+}
+
+/// The ranking metric of every sample that ended well, in the order of the blocks.
+fn values(report: &Report, samples: &[Sample], case: &str, system: &str) -> Vec<f64> {
+    let Some(plan) = report.cases.iter().find(|c| c.plan.name == case) else {
+        return Vec::new();
+    };
+    let done = group(samples, case, system, Arm::Main);
+    done.iter()
+        .filter(|s| s.outcome == Outcome::Done)
+        .filter_map(|s| value_of(s, &plan.plan.metric))
+        .collect()
+}
+
+fn unit_of_case<'a>(report: &'a Report, case: &str) -> &'a str {
+    let found = report.cases.iter().find(|c| c.plan.name == case);
+    found.map_or("", |c| c.plan.unit.as_str())
+}
+
+fn repeats_cell(report: &Report, samples: &[Sample], case: &str, system: &str) -> Cell {
+    let values = values(report, samples, case, system);
+    if values.is_empty() {
+        return Cell::none("no invocation ended well");
+    }
+    let unit = unit_of_case(report, case);
+    let texts: Vec<String> = values.iter().map(|value| number(*value)).collect();
+    Cell::number(texts.join(", "), format!("{unit}, in the order of the run"))
+}
+
+fn variation_cell(report: &Report, samples: &[Sample], case: &str, system: &str) -> Cell {
+    match coefficient_of_variation(&values(report, samples, case, system)) {
+        Ok(share) => Cell::number(
+            format!("{:.1}%", share * 100.0),
+            "standard deviation of the repeats, as a share of their mean",
+        )
+        .of(share, "share"),
+        Err(_) => Cell::none("fewer than two invocations ended well"),
+    }
+}
+
+/// A number of the seed document in the unit of the case.
+pub(crate) fn seed_text(report: &Report, case: &str, value: f64) -> String {
+    quantity(value, unit_of_case(report, case))
 }
 
 fn seed_cell(report: &Report, case: &str) -> Cell {

@@ -125,6 +125,8 @@ fn plan() -> Plan {
         label: label.into(),
         case: case.into(),
         system: None,
+        metric: None,
+        seed: Vec::new(),
     };
     let columns = [
         "system",
@@ -148,8 +150,10 @@ fn plan() -> Plan {
         size: Size::Quick,
         order_seed: 7,
         cases,
+        set: BTreeMap::new(),
         tables: vec![Table {
             title: "Ingestion leaderboard".into(),
+            kind: Default::default(),
             columns: columns.map(Into::into).to_vec(),
             rows: vec![
                 row("gzip", "load-gz-2"),
@@ -175,6 +179,7 @@ fn case(name: &str, systems: &[&str], repeats: Option<u32>) -> CasePlan {
             ),
         ]),
         systems: systems.iter().map(|s| (*s).to_owned()).collect(),
+        variants: BTreeMap::new(),
         metric: "throughput".into(),
         unit: "rows/s".into(),
         better: Better::Higher,

@@ -1,0 +1,134 @@
+//! `dyno tpch bench`: one job, through the same suite, record and report as everything else.
+
+use std::fs;
+
+use anyhow::{Context, bail};
+use dyno_suite::Stop;
+use dyno_tpch::{Generator, Scale, Table};
+use dyno_tpch_files::{Compression, Format, Mode, SinkKind};
+
+use crate::args::{RunArgs, SelectArgs, SizeArgs, TpchBenchArgs};
+use crate::cmd;
+use crate::exit::Exit;
+use crate::places;
+
+pub fn run(args: &TpchBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let folder = places::cache(None)?.join("bench");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let file = folder.join("tpch-bench.toml");
+    fs::write(&file, suite(args)?).with_context(|| format!("cannot write {}", file.display()))?;
+    let run = RunArgs {
+        select: SelectArgs {
+            suites: vec![file.display().to_string()],
+            size: SizeArgs {
+                quick: true,
+                full: false,
+                tiny: false,
+            },
+            set: Vec::new(),
+            peers: args.peers,
+            suites_dir: None,
+            peers_from: args.peers_from.clone(),
+            data_dir: args.data_dir.clone(),
+            max_disk: None,
+        },
+        beside: None,
+        report_every: std::time::Duration::from_secs(30),
+        budget: None,
+        limits: false,
+        out: args.report.clone(),
+        json: args.json,
+    };
+    cmd::run::run(&run, stop)
+}
+
+/// The suite of one case; the record keeps it, so the run can be repeated.
+fn suite(args: &TpchBenchArgs) -> anyhow::Result<String> {
+    let TpchBenchArgs {
+        sf,
+        format,
+        mode,
+        sink,
+        repeats,
+        ..
+    } = args;
+    let scale = Scale::new(*sf)?;
+    let place = match sink {
+        SinkKind::Null => "null",
+        SinkKind::Auto => "memory",
+        SinkKind::Stdout => bail!("--sink stdout: standard output is the report's; use null"),
+        _ => "disk",
+    };
+    let text = matches!(format, Format::Csv | Format::Tbl);
+    let compression = args.compression.unwrap_or(match text {
+        true => Compression::None,
+        false => Compression::Snappy,
+    });
+    let jobs = match args.jobs {
+        Some(jobs) => jobs.to_string(),
+        None => "\"all\"".to_string(),
+    };
+    let (tables, rows) = tables(args, scale);
+    let peers = peers(args, place, compression);
+    let lengths = peers.contains("duckdb");
+    let texts = if lengths { "lengths" } else { "bytes" };
+    let size = format!("rows = {rows}\nbudget_s = 7200\n");
+    Ok(format!(
+        r#"title = "TPC-H at scale factor {sf} as {format}"
+purpose = "One job, as `dyno tpch bench` was asked for."
+order_seed = 1
+
+[sizes.tiny]
+{size}
+[sizes.quick]
+{size}
+[sizes.full]
+{size}
+[[case]]
+name = "write-{format}"
+title = "{format}, {compression}, {mode}, sink {sink}"
+workload = "tpch-write"
+params = {{ sf = {sf}, format = "{format}", mode = "{mode}", compression = "{compression}", jobs = {jobs}, sink = "{sink}", tables = {tables}, place = "{place}", text = "{texts}" }}
+peers = [{peers}]
+metric = "throughput"
+unit = "rows/s"
+better = "higher"
+repeats = {repeats}
+control = true
+time_limit_s = 3600
+expected_count = "${{size.rows}}"
+estimate = {{ units_per_s = {{ dyno = 4e6, other = 5e5 }}, startup_s = 1.5, disk_bytes_per_unit = 130, memory_bytes = 1.5e9 }}
+analysis = "Wall time from the order to the last file under its final name, with the making of the text pool in it."
+"#
+    ))
+}
+
+/// The tables as the suite writes them, and their rows.
+fn tables(args: &TpchBenchArgs, scale: Scale) -> (String, u64) {
+    let generator = Generator::new(scale);
+    let rows_of = |table: Table| generator.rows(table);
+    if args.tables.is_empty() {
+        return ("\"all\"".to_string(), Table::ALL.into_iter().map(rows_of).sum());
+    }
+    let names: Vec<String> = args.tables.iter().map(|t| format!("\"{t}\"")).collect();
+    let rows = args.tables.iter().copied().map(rows_of).sum();
+    (format!("[{}]", names.join(", ")), rows)
+}
+
+/// Those that can do the job, quoted.
+fn peers(args: &TpchBenchArgs, place: &str, compression: Compression) -> String {
+    let codec = matches!(
+        compression,
+        Compression::None | Compression::Snappy | Compression::Zstd(1)
+    );
+    let ours_alone = args.mode != Mode::TrueZeroCopy || !codec;
+    let peers: &[&str] = match (args.format, place) {
+        _ if ours_alone => &[],
+        (Format::Parquet, "null") => &[],
+        (Format::Parquet | Format::Csv, "memory" | "disk") => &["tpchgen-cli", "duckdb-tpch"],
+        (Format::Csv | Format::Tbl, _) => &["tpchgen-cli"],
+        _ => &[],
+    };
+    let quoted: Vec<String> = peers.iter().map(|name| format!("\"{name}\"")).collect();
+    quoted.join(", ")
+}

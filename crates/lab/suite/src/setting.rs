@@ -1,0 +1,180 @@
+//! Parameters of a size, set from outside: `--set sf=10`.
+
+use std::collections::BTreeMap;
+
+use toml::Value;
+
+use crate::Error;
+use crate::definition::{Definition, SizeParams};
+
+impl Definition {
+    /// Sets parameters in every size, and those that the suite says go with them. `settings` are names
+    /// and values as they were written.
+    ///
+    /// # Errors
+    /// [`Error::Definition`] when the suite has no such parameter, when the value has another type, and
+    /// when other parameters depend on it and neither the suite nor `settings` gives them.
+    pub fn set(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Error> {
+        for (name, text) in settings {
+            let follow = self.following(name, text, settings)?;
+            for size in [0, 1, 2] {
+                let old = self.size_number(size).get(name).cloned();
+                let value = typed(text, old.as_ref())
+                    .map_err(|reason| self.error(format!("--set {name}={text}: {reason}")))?;
+                let params = self.size_number_mut(size);
+                params.insert(name.clone(), value);
+                for (key, value) in &follow {
+                    if !settings.contains_key(key) {
+                        params.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        self.set.extend(settings.clone());
+        Ok(())
+    }
+
+    fn following(
+        &self,
+        name: &str,
+        text: &str,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<SizeParams, Error> {
+        let Some(known) = self.body.given.get(name) else {
+            return Ok(SizeParams::new());
+        };
+        if let Some(follow) = known.get(text) {
+            return Ok(follow.clone());
+        }
+        let keys = known.values().flat_map(SizeParams::keys);
+        match keys.into_iter().find(|key| !settings.contains_key(*key)) {
+            None => Ok(SizeParams::new()),
+            Some(key) => {
+                let values: Vec<&str> = known.keys().map(String::as_str).collect();
+                Err(self.error(format!(
+                    "--set {name}={text}: the suite knows what follows from {name} of {}; for \
+                     another, --set {key}=... must say it",
+                    values.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn size_number(&self, number: usize) -> &SizeParams {
+        let sizes = &self.body.sizes;
+        [&sizes.tiny, &sizes.quick, &sizes.full][number]
+    }
+
+    fn size_number_mut(&mut self, number: usize) -> &mut SizeParams {
+        let sizes = &mut self.body.sizes;
+        match number {
+            0 => &mut sizes.tiny,
+            1 => &mut sizes.quick,
+            _ => &mut sizes.full,
+        }
+    }
+}
+
+/// The text as a value of the type that stands there.
+fn typed(text: &str, old: Option<&Value>) -> Result<Value, String> {
+    let number = || {
+        text.replace('_', "")
+            .parse::<f64>()
+            .ok()
+            .filter(|x| x.is_finite())
+    };
+    match old {
+        None => Err("the suite has no such parameter in every size".to_string()),
+        Some(Value::String(_)) => Ok(Value::String(text.to_string())),
+        Some(Value::Integer(_) | Value::Float(_)) => match number() {
+            Some(x) if x.fract() == 0.0 && x.abs() < 9e15 => Ok(Value::Integer(x as i64)),
+            Some(x) => Ok(Value::Float(x)),
+            None => Err("it must be a number".to_string()),
+        },
+        Some(other) => Err(format!("it is a {}, which cannot be set", other.type_str())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_record::Size;
+
+    const SUITE: &str = r#"
+title = "T"
+purpose = "P"
+order_seed = 7
+[sizes.tiny]
+sf = 0.01
+rows = 86805
+budget_s = 10
+[sizes.quick]
+sf = 1
+rows = 8661245
+budget_s = 10
+[sizes.full]
+sf = 1
+rows = 8661245
+budget_s = 10
+[given.sf.10]
+rows = 86586082
+[[case]]
+name = "write"
+title = "Write"
+workload = "fake"
+params = { sf = "${size.sf}", mode = "fast" }
+variants = { slow = { mode = "slow" } }
+metric = "throughput"
+unit = "rows/s"
+better = "higher"
+repeats = 3
+time_limit_s = 5
+expected_count = "${size.rows}"
+analysis = "A"
+estimate = { units_per_s = { other = 1e6 } }
+"#;
+
+    fn set(settings: &[(&str, &str)]) -> Result<Definition, Error> {
+        let mut suite = Definition::parse("x", "suites/x.toml", SUITE)?;
+        let owned = settings.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+        suite.set(&owned.collect()).map(|()| suite)
+    }
+
+    #[test]
+    fn what_follows_from_a_parameter_is_set_with_it() {
+        let suite = set(&[("sf", "10")]).expect("known");
+        let planned = crate::Planned::new(&suite, Size::Quick, &[]).expect("good");
+        let case = &planned.plan.cases[0];
+        assert_eq!(case.params["sf"], 10);
+        assert_eq!(case.expected_count, Some(86_586_082));
+        assert_eq!(case.systems, ["dyno", "slow"]);
+        assert_eq!(case.variants["slow"]["mode"], "slow");
+        assert_eq!(planned.plan.set["sf"], "10");
+        assert_eq!(
+            planned.systems(),
+            ["dyno"],
+            "a variant is no program of its own"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_refused() {
+        let check = |settings: &[(&str, &str)], reason: &str| {
+            let said = set(settings).expect_err("must be refused").to_string();
+            assert!(said.contains(reason), "{said}");
+        };
+        check(&[("fs", "10")], "no such parameter");
+        check(&[("rows", "many")], "must be a number");
+        check(&[("sf", "7")], "--set rows=... must say it");
+        let suite = set(&[("sf", "7"), ("rows", "60")]).expect("both are said");
+        assert_eq!(suite.size(Size::Tiny)["rows"].as_integer(), Some(60));
+    }
+
+    #[test]
+    fn a_variant_of_an_unknown_parameter_is_refused() {
+        let text = SUITE.replace("mode = \"slow\"", "mood = \"slow\"");
+        let suite = Definition::parse("x", "x.toml", &text).expect("it reads");
+        let e = crate::Planned::new(&suite, Size::Tiny, &[]).expect_err("refused");
+        assert!(e.to_string().contains("sets `mood`"), "{e}");
+    }
+}

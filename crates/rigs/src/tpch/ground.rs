@@ -1,0 +1,77 @@
+//! Where a case's files go: the scratch directory, memory, or nowhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dyno_tpch_files::Place;
+
+/// A file system in memory, on every Linux.
+const MEMORY: &str = "/dev/shm";
+const PREFIX: &str = "dynolab-";
+
+/// A place for files, which is emptied when it is dropped if it is in memory.
+#[derive(Debug)]
+pub(super) struct Ground {
+    folder: Option<PathBuf>,
+    own: bool,
+}
+
+impl Ground {
+    /// `disk` is the scratch directory, whose owner removes it.
+    pub(super) fn new(place: &str, scratch: &Path) -> Result<Ground, String> {
+        match place {
+            "disk" => Ok(Ground {
+                folder: Some(scratch.to_path_buf()),
+                own: false,
+            }),
+            "memory" => {
+                remove_strays();
+                let folder = Path::new(MEMORY).join(format!("{PREFIX}{}", std::process::id()));
+                fs::create_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+                Ok(Ground {
+                    folder: Some(folder),
+                    own: true,
+                })
+            }
+            "null" => Ok(Ground {
+                folder: None,
+                own: false,
+            }),
+            other => Err(format!("`{other}` is none of disk, memory and null")),
+        }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        match &self.folder {
+            Some(folder) => Place::Folder(folder.clone()),
+            None => Place::Nowhere,
+        }
+    }
+
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        if let (true, Some(folder)) = (self.own, &self.folder) {
+            // Best effort: what stays is found by the next one.
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// Removes folders whose process was killed before it could.
+fn remove_strays() {
+    for entry in fs::read_dir(MEMORY).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|n| n.strip_prefix(PREFIX));
+        let gone = |pid: &str| {
+            pid.bytes().all(|b| b.is_ascii_digit()) && !Path::new("/proc").join(pid).exists()
+        };
+        if owner.is_some_and(gone) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The TPC-H engine's workload: tables written as files, timed from the order to the last durable file.
+
+mod ground;
+mod readback;
+mod used;
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::thread;
+
+use dyno_record::Answer;
+use dyno_suite::protocol::{Reply, Request};
+use dyno_tpch::{Scale, Table};
+use dyno_tpch_files::{Compression, Format, Job, Mode, Progress, Report, SinkKind, run};
+
+use crate::{Params, RigError};
+use ground::Ground;
+use readback::Texts;
+
+/// Threads count as busy from this share on.
+const BUSY: f64 = 0.85;
+
+/// `tpch-write`: `tables` at scale factor `sf` as `format`, by `jobs` threads, into `place`. The answer is
+/// read back from the files afterwards, by readers that are not ours; without files it is the count.
+pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
+    let ground = Ground::new(params.text("place")?, &request.scratch)
+        .map_err(|reason| params.wrong("place", reason))?;
+    let texts = match params.text("text")? {
+        "bytes" => Texts::Bytes,
+        "lengths" => Texts::Lengths,
+        other => {
+            return Err(params.wrong("text", format!("`{other}` is neither bytes nor lengths")));
+        }
+    };
+    // Where a writer that makes no rows finds them.
+    params.ignore("from");
+    let job = job(params, &ground)?;
+    let cpu_at_s = used::cpu_s();
+    let report = run(&job, &Progress::default())?;
+    let cpu_s = used::cpu_s() - cpu_at_s;
+    let peak_bytes = used::peak_bytes();
+    let answer = match ground.folder() {
+        Some(folder) => readback::answer(folder, &job.tables, job.layout.format.name(), texts)?,
+        None => Answer {
+            count: report.rows(),
+            checksum: "-".to_string(),
+        },
+    };
+    let mut metrics = metrics(&report, cpu_s);
+    metrics.extend(peak_bytes.map(|bytes| ("peak-rss".to_string(), bytes)));
+    Ok(Reply {
+        answer: Some(answer),
+        metrics,
+        facts: facts(&job, &report, cpu_s),
+        ..Reply::default()
+    })
+}
+
+fn job(params: &mut Params<'_>, ground: &Ground) -> Result<Job, RigError> {
+    let wrong = |name: &str, reason: String| RigError::Param {
+        name: name.to_string(),
+        reason,
+    };
+    let scale = Scale::new(params.number("sf")?).map_err(|e| wrong("sf", e.to_string()))?;
+    let format: Format = params.text("format")?.parse()?;
+    let mut job = Job::new(scale, format, ground.place());
+    let compression: Compression = params.text("compression")?.parse()?;
+    job.layout.compression = compression;
+    let mode: Mode = params.text("mode")?.parse()?;
+    job.mode = mode;
+    job.jobs = match params.count_or_all("jobs")? {
+        Some(count) => usize::try_from(count).unwrap_or(usize::MAX),
+        None => thread::available_parallelism().map_or(1, NonZero::get),
+    };
+    if let Some(names) = params.names_or_all("tables")? {
+        let tables: Result<Vec<Table>, _> = names.iter().map(|name| name.parse()).collect();
+        job.tables = tables.map_err(|e: dyno_tpch::Error| wrong("tables", e.to_string()))?;
+    }
+    let sink: SinkKind = params
+        .text("sink")?
+        .parse()
+        .map_err(|e: dyno_io::IoError| wrong("sink", e.to_string()))?;
+    job.sink = if ground.folder().is_some() {
+        sink
+    } else {
+        SinkKind::Null
+    };
+    Ok(job)
+}
+
+fn metrics(report: &Report, cpu_s: f64) -> BTreeMap<String, f64> {
+    let (rows, bytes) = (report.rows() as f64, report.bytes() as f64);
+    let mut metrics = BTreeMap::from([
+        ("throughput".to_string(), rows / report.seconds),
+        ("time".to_string(), report.seconds),
+        ("cpu".to_string(), cpu_s),
+        ("cpu-rows-per-s".to_string(), rows / cpu_s),
+        ("bytes".to_string(), bytes),
+        ("io-rate".to_string(), bytes / report.seconds),
+        ("pool-s".to_string(), report.pool_seconds),
+    ]);
+    for table in Table::ALL {
+        let files = report.files.iter().filter(|file| file.table == table);
+        let (rows, seconds) = files.fold((0, 0.0), |(rows, seconds), file| {
+            (rows + file.rows, seconds + file.seconds)
+        });
+        if rows > 0 && seconds > 0.0 {
+            metrics.insert(format!("{table}-per-s"), rows as f64 / seconds);
+        }
+    }
+    metrics
+}
+
+fn facts(job: &Job, report: &Report, cpu_s: f64) -> BTreeMap<String, String> {
+    let threads = job.jobs as f64;
+    let busy = cpu_s / report.seconds;
+    let bottleneck = if busy > BUSY * threads {
+        "processor"
+    } else if job.sink == SinkKind::Null {
+        "waiting for the last thread"
+    } else {
+        "waiting for the sink"
+    };
+    let mut facts = BTreeMap::from([
+        (
+            "bottleneck".to_string(),
+            format!("{bottleneck} ({busy:.1} of {} threads busy)", job.jobs),
+        ),
+        (
+            "detail".to_string(),
+            format!(
+                "text pool {:.2} s of {:.2} s",
+                report.pool_seconds, report.seconds
+            ),
+        ),
+    ]);
+    if let Some(largest) = report.files.iter().max_by_key(|file| file.bytes) {
+        facts.insert("sink".to_string(), largest.sink.clone());
+    }
+    facts
+}
