@@ -179,10 +179,10 @@ impl<W: Write> FileWriter<W> {
         }
         uint(&mut footer, 8, self.layout.options().stride_rows as u64);
         uint(&mut footer, 9, WRITER);
-        uint(&mut footer, 12, PROLEPTIC_GREGORIAN);
+        uint(&mut footer, 11, PROLEPTIC_GREGORIAN);
         bytes(
             &mut footer,
-            13,
+            12,
             concat!("dynolab ", env!("CARGO_PKG_VERSION")).as_bytes(),
         );
         footer

@@ -1,9 +1,10 @@
-//! ORC files, read back by pyarrow and pyorc.
+//! ORC files, read back by pyarrow, pyorc and orc-rust.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod errors;
 mod readers;
+mod rust_reader;
 mod table;
 
 use std::path::Path;
