@@ -46,6 +46,12 @@ fn run(cli: Cli) -> Result<Verdict> {
             runtime.shutdown_background();
             return result;
         }
+        Command::Tpch(TpchCommand::Verify(args)) => {
+            let runtime = runtime(args.source.limits.limits().threads)?;
+            let result = runtime.block_on(cmd::tpch::verify::run(args, io::stdout()));
+            runtime.shutdown_background();
+            return result;
+        }
         Command::Version => {
             println!(
                 "dyno-sql {} (DataFusion {})",

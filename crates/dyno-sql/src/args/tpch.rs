@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use dyno_tpch::Scale;
 use dyno_tpch::queries::Query;
+use dyno_tpch::{Scale, Table};
 
 use super::{LimitArgs, at_least_one};
 use crate::output::Format;
@@ -16,6 +16,9 @@ pub enum TpchCommand {
     /// Runs queries of the benchmark, and checks their answers
     #[command(after_help = QUERY_EXAMPLES)]
     Query(TpchQueryArgs),
+    /// Says whether the tables are those of the benchmark: sizes, keys, rules, every value
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(TpchVerifyArgs),
 }
 
 const QUERY_EXAMPLES: &str = "\
@@ -44,6 +47,29 @@ pub struct TpchQueryArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
     /// Print one JSON object of times and verdicts instead
+    #[arg(long)]
+    pub json: bool,
+    /// What is common to all commands.
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  dyno-sql tpch verify sf1/
+  dyno-sql tpch verify sf1/ --tables orders,lineitem --json
+
+The exit code is 1 where a check is broken, and the first rows that break it are named.";
+
+/// Arguments of `tpch verify`.
+#[derive(Debug, Args)]
+pub struct TpchVerifyArgs {
+    /// The directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet and on
+    pub directory: PathBuf,
+    /// Which tables [default: all eight]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub tables: Vec<Table>,
+    /// Print one JSON object instead
     #[arg(long)]
     pub json: bool,
     /// What is common to all commands.

@@ -159,11 +159,11 @@ impl Tables {
         Ok(rows as u64)
     }
 
-    /// The scale factor that the number of rows says: the shortest decimal for which all the small tables
-    /// that are there have the rows they have.
+    /// The scale factor that the number of rows says: the one that most of the tables agree with, so that a
+    /// single damaged table does not hide it.
     ///
     /// # Errors
-    /// There is no table whose size depends on the scale factor, or their sizes say different ones.
+    /// There is no table whose size depends on the scale factor, or no two of several agree.
     pub async fn scale(&self) -> Result<Scale> {
         let mut counts = Vec::new();
         for table in [
@@ -177,23 +177,34 @@ impl Tables {
                 counts.push((table, self.count(table).await?));
             }
         }
-        let Some(&(table, rows)) = counts.first() else {
-            bail!("no table tells the scale factor: say it with --sf");
-        };
-        let at_one = Generator::new(Scale::new(1.0)?).rows(table);
-        let factor = rows as f64 / at_one as f64;
-        let scale = Scale::new(factor)
-            .with_context(|| format!("{rows} rows of {table}: say the scale factor with --sf"))?;
-        let generator = Generator::new(scale);
-        for (other, rows) in counts {
-            if generator.rows(other) != rows {
-                bail!(
-                    "{other} has {rows} rows, but {} belong to the {} of {table}: say the scale factor with --sf",
-                    generator.rows(other),
-                    generator.rows(table)
-                );
+        let at_one = Generator::new(Scale::new(1.0)?);
+        let mut best: Option<(usize, Scale)> = None;
+        for (table, rows) in &counts {
+            let Ok(scale) = Scale::new(*rows as f64 / at_one.rows(*table) as f64) else {
+                continue;
+            };
+            let generator = Generator::new(scale);
+            let agrees = |(table, rows): &&(Table, u64)| generator.rows(*table) == *rows;
+            let agreeing = counts.iter().filter(agrees).count();
+            if best.is_none_or(|(most, _)| agreeing > most) {
+                best = Some((agreeing, scale));
             }
         }
-        Ok(scale)
+        match best {
+            Some((agreeing, scale)) if agreeing > 1 || counts.len() == 1 => Ok(scale),
+            _ => {
+                let rows: Vec<String> = counts
+                    .iter()
+                    .map(|(table, rows)| format!("{rows} of {table}"))
+                    .collect();
+                bail!(
+                    "the rows do not tell the scale factor ({}): say it with --sf",
+                    match rows.is_empty() {
+                        true => "there is no table whose size depends on it".to_owned(),
+                        false => rows.join(", "),
+                    }
+                )
+            }
+        }
     }
 }

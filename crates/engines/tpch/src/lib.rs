@@ -17,8 +17,8 @@
 //! ```
 //!
 //! It draws the random numbers of dbgen 2.x up to scale factor 10000, and knows the benchmark's
-//! [`queries`] with their answers. It is not a driver of the
-//! benchmark: it runs no query and makes no refresh set.
+//! [`queries`] with their answers, and the [`rules`] and [`sums`] by which rows are judged. It is not a
+//! driver of the benchmark: it runs no query and makes no refresh set.
 
 mod batch;
 pub mod dates;
@@ -27,7 +27,9 @@ mod error;
 mod generator;
 pub mod queries;
 mod random;
+pub mod rules;
 mod scale;
+pub mod sums;
 mod table;
 mod tables;
 pub mod tbl;

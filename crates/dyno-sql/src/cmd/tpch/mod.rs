@@ -1,6 +1,7 @@
 //! Commands over a directory of TPC-H tables.
 
 pub mod query;
+pub mod verify;
 
 /// What a check came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ pub(super) struct Codec {
 
 enum Engine {
     None,
-    Zlib(Box<flate2::Compress>),
+    Zlib(Box<flate2::Compress>, flate2::Compression),
     Snappy(Box<snap::raw::Encoder>),
     Lz4,
     Zstd(Box<zstd::bulk::Compressor<'static>>),
@@ -26,7 +26,7 @@ impl Codec {
             Compression::None => Engine::None,
             Compression::Zlib(level) => {
                 let level = flate2::Compression::new(level);
-                Engine::Zlib(Box::new(flate2::Compress::new(level, false)))
+                Engine::Zlib(Box::new(flate2::Compress::new(level, false)), level)
             }
             Compression::Snappy => Engine::Snappy(Box::new(snap::raw::Encoder::new())),
             Compression::Lz4 => Engine::Lz4,
@@ -37,8 +37,7 @@ impl Codec {
         };
         let most = match &engine {
             Engine::None => 0,
-            // Room for what does not shrink: zlib-rs must never wait for more of it.
-            Engine::Zlib(_) => chunk_bytes + chunk_bytes / 64 + 1024,
+            Engine::Zlib(..) => chunk_bytes,
             Engine::Snappy(_) => snap::raw::max_compress_len(chunk_bytes),
             Engine::Lz4 => lz4_flex::block::get_maximum_output_size(chunk_bytes),
             Engine::Zstd(_) => zstd::zstd_safe::compress_bound(chunk_bytes),
@@ -84,12 +83,19 @@ impl Codec {
         let out = self.scratch.as_mut_slice();
         Ok(match &mut self.engine {
             Engine::None => None,
-            Engine::Zlib(deflate) => {
-                deflate.reset();
+            Engine::Zlib(deflate, level) => {
                 let status = deflate
                     .compress(chunk, out, flate2::FlushCompress::Finish)
                     .map_err(failed(name))?;
-                (status == flate2::Status::StreamEnd).then(|| deflate.total_out() as usize)
+                if status == flate2::Status::StreamEnd {
+                    let length = deflate.total_out() as usize;
+                    deflate.reset();
+                    Some(length)
+                } else {
+                    // zlib-rs 0.6.8 cannot be reset while output waits in it: it panics later.
+                    **deflate = flate2::Compress::new(*level, false);
+                    None
+                }
             }
             Engine::Snappy(encoder) => Some(encoder.compress(chunk, out).map_err(failed(name))?),
             Engine::Lz4 => Some(lz4_flex::block::compress_into(chunk, out).map_err(failed(name))?),
@@ -118,5 +124,42 @@ fn failed<E: std::fmt::Display>(codec: &'static str) -> impl Fn(E) -> Error {
     move |error| Error::Compress {
         codec,
         reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn deflate_goes_on_after_chunks_that_do_not_shrink() {
+        const CHUNK: usize = 1 << 16;
+        let mut state = 1u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8 | 0x80
+        })
+        .take(CHUNK)
+        .collect();
+        let text: Vec<u8> = (0..CHUNK).map(|i| b"carefully "[i * i % 10]).collect();
+        for level in 1..=9 {
+            let mut codec = Codec::new(Compression::Zlib(level), CHUNK).expect("a known codec");
+            for chunk in [&noise, &text, &noise, &noise, &text] {
+                let mut packed = Vec::new();
+                codec.pack(chunk, &mut packed).expect("it compresses");
+                let header = u32::from_le_bytes([packed[0], packed[1], packed[2], 0]);
+                assert_eq!(header as usize >> 1, packed.len() - 3);
+                let mut back = packed[3..].to_vec();
+                if header & 1 == 0 {
+                    let mut reader = flate2::read::DeflateDecoder::new(&packed[3..]);
+                    back.clear();
+                    reader.read_to_end(&mut back).expect("it is deflate");
+                }
+                assert!(back == **chunk, "level {level}");
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! One column of the row group that is being written.
 
+use super::by_code;
 use super::choose::{Form, choose, codec_for};
 use super::compress::Compressor;
 use super::encode::{Body, How};
@@ -7,12 +8,12 @@ use super::error::{Error, Result};
 use super::extent::Extent;
 use super::flat::{Flat, FlatRoom, ROWS_MAX};
 use super::footer::{ChunkMeta, PageCount, Statistics};
-use super::intern::{Interner, push_text};
+use super::intern::Interner;
 use super::layout::ColumnPlan;
 use super::options::{Compression, Encoding, PageVersion};
 use super::page::{Page, encoding};
 use super::whole::Whole;
-use crate::columns::{Codes, Field, Slices, Values};
+use crate::columns::{Field, Slices, Values};
 
 /// Bytes of a dictionary that was asked for, or whose codes the caller gave.
 const DICTIONARY_BYTES_MAX: usize = 8 << 20;
@@ -112,20 +113,7 @@ impl ChunkWriter {
         };
         match (form.how, *values) {
             (How::Whole, _) => self.append_whole(values, room),
-            (
-                How::ByCode,
-                Values::CodedInt64 {
-                    codes: Codes::U32(_),
-                    ..
-                }
-                | Values::CodedText {
-                    codes: Codes::U32(_),
-                    ..
-                },
-            ) => self.append_codes(values, room),
-            (How::ByCode, _) => Err(Error::OtherDictionary {
-                column: self.plan.field.name,
-            }),
+            (How::ByCode, _) => self.append_codes(values, room),
             (How::Delta, Values::Slices(slices)) if slices.lengths().len() <= ROWS_MAX => {
                 self.append_slices(slices, room)
             }
@@ -142,13 +130,13 @@ impl ChunkWriter {
                 self.whole.start(values);
                 return self.start_with(How::Whole);
             }
-            if coded_bytes(values)
+            if by_code::dictionary_bytes(values)
                 .is_some_and(|bytes| asked == Encoding::Dictionary || bytes <= DICTIONARY_BYTES_MAX)
             {
                 return self.start_with(How::ByCode);
             }
         }
-        check_codes(values, self.plan.field.name)?;
+        by_code::check(values, self.plan.field.name)?;
         let values = room.flat.flatten(values);
         let ways: &[How] = match (asked, values) {
             (Encoding::Plain, _) => &[How::Plain],
@@ -194,53 +182,12 @@ impl ChunkWriter {
     }
 
     fn append_codes(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
-        check_codes(values, self.plan.field.name)?;
-        let (Values::CodedInt64 { codes, .. } | Values::CodedText { codes, .. }) = *values else {
-            return Ok(());
-        };
-        let Codes::U32(codes) = codes else {
-            return Ok(());
-        };
+        let column = self.plan.field.name;
+        let codes = by_code::wide_codes(values).ok_or(Error::OtherDictionary { column })?;
+        by_code::check(values, column)?;
         for codes in codes.chunks(ROWS_MAX) {
-            let interned = &mut room.body.codes;
-            interned.clear();
-            let interner = &mut self.interner;
-            let extent = match *values {
-                Values::CodedInt64 { values, .. } => {
-                    interned.extend(codes.iter().map(|&code| {
-                        interner.code(code, values.len(), |plain| {
-                            plain.extend(values[code as usize].to_le_bytes());
-                        })
-                    }));
-                    let value = |code: &u32| values[*code as usize];
-                    let ends = codes
-                        .iter()
-                        .map(value)
-                        .min()
-                        .zip(codes.iter().map(value).max());
-                    ends.map(|(min, max)| Extent::Int64 { min, max })
-                }
-                Values::CodedText { words, .. } => {
-                    interned.extend(codes.iter().map(|&code| {
-                        let push =
-                            |plain: &mut Vec<u8>| push_text(plain, words.word(code as usize));
-                        interner.code(code, words.len(), push)
-                    }));
-                    let rank = |code: &u32| words.ranks()[*code as usize];
-                    let ends = codes
-                        .iter()
-                        .map(rank)
-                        .min()
-                        .zip(codes.iter().map(rank).max());
-                    let word =
-                        |rank: u32| words.word(words.sorted()[rank as usize] as usize).to_vec();
-                    ends.map(|(min, max)| Extent::Text {
-                        min: word(min),
-                        max: word(max),
-                    })
-                }
-                _ => None,
-            };
+            let (interner, places) = (&mut self.interner, &mut room.body.codes);
+            let extent = by_code::intern(values, codes, interner, places);
             let encoding = room.body.pack_interned(self.interner.len());
             self.finish_coded_page(encoding, codes.len(), extent, room)?;
         }
@@ -266,7 +213,7 @@ impl ChunkWriter {
     }
 
     fn append_flat(&mut self, values: &Values<'_>, room: &mut Room) -> Result<()> {
-        check_codes(values, self.plan.field.name)?;
+        by_code::check(values, self.plan.field.name)?;
         // Taken out, so that the values can lie there while pages are made of them.
         let mut flat = std::mem::take(&mut room.flat);
         let done = self.append_pages(flat.flatten(values), room);
@@ -374,8 +321,8 @@ impl ChunkWriter {
         self.form.map_or(self.plan.compression, |form| form.codec)
     }
 
-    /// Gives the chunk away and forgets all rows.
-    pub fn finish(&mut self, room: &mut Room) -> Result<Chunk> {
+    /// Gives the chunk away and forgets all rows; the next pages go into the spare buffer.
+    pub fn finish(&mut self, spare: Vec<u8>, room: &mut Room) -> Result<Chunk> {
         let mut meta = ChunkMeta {
             codec: self.codec().codec(),
             values: self.rows,
@@ -390,11 +337,9 @@ impl ChunkWriter {
             meta.count(entry.kind, entry.encoding);
         }
         meta.statistics = self.statistics();
-        // The next row group will be about as long.
-        let next = Vec::with_capacity(self.pages.len() + self.pages.len() / 16);
         let chunk = Chunk {
             dictionary,
-            pages: std::mem::replace(&mut self.pages, next),
+            pages: std::mem::replace(&mut self.pages, spare),
             entries: std::mem::take(&mut self.entries),
             meta,
         };
@@ -464,42 +409,5 @@ impl ChunkMeta {
                 pages: 1,
             }),
         }
-    }
-}
-
-/// Bytes that the whole dictionary of a column of codes of 32 bits would have.
-fn coded_bytes(values: &Values<'_>) -> Option<usize> {
-    match values {
-        Values::CodedInt64 {
-            codes: Codes::U32(_),
-            values,
-        } => Some(8 * values.len()),
-        Values::CodedText {
-            codes: Codes::U32(_),
-            words,
-        } => Some(4 * words.len() + words.iter().map(<[u8]>::len).sum::<usize>()),
-        _ => None,
-    }
-}
-
-/// # Errors
-/// [`Error::Code`] for a code without an entry.
-fn check_codes(values: &Values<'_>, column: &'static str) -> Result<()> {
-    let (codes, entries) = match *values {
-        Values::CodedInt64 { codes, values } => (codes, values.len()),
-        Values::CodedText { codes, words } => (codes, words.len()),
-        _ => return Ok(()),
-    };
-    let largest = match codes {
-        Codes::U8(codes) => codes.iter().max().map(|&code| code.into()),
-        Codes::U32(codes) => codes.iter().max().copied(),
-    };
-    match largest {
-        Some(code) if code as usize >= entries => Err(Error::Code {
-            column,
-            code,
-            entries,
-        }),
-        _ => Ok(()),
     }
 }

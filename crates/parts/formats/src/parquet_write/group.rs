@@ -82,7 +82,9 @@ impl RowGroupWriter {
     /// When a dictionary cannot be compressed.
     pub fn finish(&mut self) -> Result<RowGroup> {
         let room = &mut self.room;
-        let chunks = self.columns.iter_mut().map(|column| column.finish(room));
+        let spare = self.layout.spare.take(self.columns.len());
+        let chunks = self.columns.iter_mut().zip(spare);
+        let chunks = chunks.map(|(column, spare)| column.finish(spare, room));
         let group = RowGroup {
             rows: self.rows,
             chunks: chunks.collect::<Result<_>>()?,

@@ -57,9 +57,7 @@ impl Interner {
         let length = (value.len() as u32).to_le_bytes();
         self.place(
             hash(value),
-            |plain, at| {
-                plain[at..at + 4] == length && plain[at + 4..].get(..value.len()) == Some(value)
-            },
+            |plain, at| plain[at..at + 4] == length && is_same(&plain[at + 4..], value),
             |plain| push_text(plain, value),
         )
     }
@@ -132,6 +130,17 @@ impl Interner {
 pub(super) fn push_text(plain: &mut Vec<u8>, value: &[u8]) {
     plain.extend_from_slice(&(value.len() as u32).to_le_bytes());
     plain.extend_from_slice(value);
+}
+
+/// Whether `stored` begins with the value. Most values are a few words long, for which a call takes longer
+/// than comparing them here.
+#[inline]
+fn is_same(stored: &[u8], value: &[u8]) -> bool {
+    let Some(stored) = stored.get(..value.len()) else {
+        return false;
+    };
+    let (a, b) = (stored.as_chunks::<8>(), value.as_chunks::<8>());
+    a.0.iter().zip(b.0).all(|(a, b)| a == b) && a.1.iter().zip(b.1).all(|(a, b)| a == b)
 }
 
 /// Both halves of a product with a large odd number, so that every bit counts in the low ones.

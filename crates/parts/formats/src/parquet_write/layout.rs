@@ -3,10 +3,11 @@
 use super::error::{Error, Result};
 use super::options::{ColumnOptions, Compression, Encoding, Options, PageVersion};
 use super::schema;
+use super::spare::Spare;
 use crate::columns::{Field, Kind};
 
 /// The columns and options of a file, checked; all threads that write one share it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Layout {
     pub(super) columns: Vec<ColumnPlan>,
     pub(super) schema: Vec<schema::Field>,
@@ -15,6 +16,8 @@ pub struct Layout {
     /// Places of columns.
     pub(super) sorted_by: Vec<usize>,
     pub(super) key_values: Vec<(String, String)>,
+    /// Goes round between the file's writer and those of row groups.
+    pub(super) spare: Spare,
 }
 
 /// What was chosen for a column.
@@ -60,6 +63,7 @@ impl Layout {
             page_index: options.page_index,
             sorted_by: options.sorted_by.iter().map(place).collect::<Result<_>>()?,
             key_values: options.key_values,
+            spare: Spare::default(),
         })
     }
 

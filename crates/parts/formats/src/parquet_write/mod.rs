@@ -11,6 +11,7 @@
 //! Columns are REQUIRED: there are no levels. What is written is parquet-format 2.12, of which readers
 //! need the encodings of 2.0 at most.
 
+mod by_code;
 mod choose;
 mod chunk;
 mod column;
@@ -32,6 +33,7 @@ mod pack;
 mod page;
 mod page_index;
 mod schema;
+mod spare;
 mod table;
 mod text;
 mod thrift;

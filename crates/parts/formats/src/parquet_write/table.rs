@@ -59,6 +59,7 @@ impl<W: Write> TableWriter<W> {
             return Ok(());
         }
         let mut placed = Vec::with_capacity(chunks.len());
+        let mut spare = Vec::with_capacity(chunks.len());
         for chunk in chunks {
             self.out.write_all(&chunk.dictionary)?;
             self.out.write_all(&chunk.pages)?;
@@ -77,7 +78,9 @@ impl<W: Write> TableWriter<W> {
                 column_index: None,
                 offset_index: None,
             });
+            spare.push(chunk.pages);
         }
+        self.layout.spare.give(spare);
         self.groups.push(PlacedGroup {
             rows,
             chunks: placed,

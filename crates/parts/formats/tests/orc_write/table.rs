@@ -168,6 +168,9 @@ impl Random {
     }
 }
 
+/// Makes the number of a row.
+type Make = Box<dyn FnMut(usize, &mut Random) -> i64>;
+
 const MONEY: Kind = Kind::Decimal {
     precision: 15,
     scale: 2,
@@ -176,7 +179,9 @@ const MONEY: Kind = Kind::Decimal {
 /// Columns with the shapes of TPC-H, and some with odd ones.
 pub fn table(rows: usize) -> Vec<Column> {
     let mut random = Random(rows as u64 + 7);
-    let mut column = |name, kind, mut make: Box<dyn FnMut(usize, &mut Random) -> i64>| {
+    let mut columns = Vec::new();
+    let numbers = integers().into_iter().chain(others());
+    for (name, kind, mut make) in numbers {
         let values: Vec<i64> = (0..rows).map(|row| make(row, &mut random)).collect();
         let values = match kind {
             Kind::Int32 | Kind::Date => {
@@ -184,73 +189,55 @@ pub fn table(rows: usize) -> Vec<Column> {
             }
             _ => Owned::Int64(values),
         };
-        Column::new(name, kind, values)
-    };
-    let mut columns = vec![
-        column(
-            "key",
-            Kind::Int64,
-            Box::new(|row, _| (row / 4 % 8 + row / 32 * 32) as i64),
-        ),
-        column(
-            "part",
-            Kind::Int64,
-            Box::new(|_, random| random.below(200_000) as i64 + 1),
-        ),
-        column("line", Kind::Int32, Box::new(|row, _| row as i64 % 7 + 1)),
-        column(
-            "signed",
-            Kind::Int32,
-            Box::new(|_, random| random.next() as i32 as i64),
-        ),
-        column(
-            "wide",
-            Kind::Int64,
-            Box::new(|_, random| random.next() as i64),
-        ),
-        column(
-            "spiky",
-            Kind::Int64,
-            Box::new(|row, random| {
-                let value = random.below(100) as i64 - 50;
-                if row % 97 == 3 { value << 33 } else { value }
-            }),
-        ),
-        column("same", Kind::Int32, Box::new(|_, _| 0)),
-        column(
-            "runs",
-            Kind::Int64,
-            Box::new(|row, _| (row / 50 * 7919 % 11) as i64 * 1_000_000),
-        ),
-        column(
-            "day",
-            Kind::Date,
-            Box::new(|_, random| random.below(2500) as i64 + 8000),
-        ),
-        column(
-            "price",
-            MONEY,
-            Box::new(|_, random| random.below(10_000_000) as i64 - 500_000),
-        ),
-        column(
-            "large",
-            Kind::Decimal {
-                precision: 18,
-                scale: 4,
-            },
-            Box::new(|row, random| {
-                let value = (random.next() >> 5) as i64;
-                if row % 2 == 0 {
-                    value % 1_000_000_000_000_000_000
-                } else {
-                    -value % 1000
-                }
-            }),
-        ),
-    ];
+        columns.push(Column::new(name, kind, values));
+    }
     columns.extend(coded(rows, &mut random));
     columns.extend(plain(rows, &mut random));
     columns
+}
+
+fn integers() -> Vec<(&'static str, Kind, Make)> {
+    let sorted = |row, _: &mut Random| (row / 4 % 8 + row / 32 * 32) as i64;
+    let spiky = |row, random: &mut Random| {
+        let value = random.below(100) as i64 - 50;
+        if row % 97 == 3 { value << 33 } else { value }
+    };
+    let runs = |row, _: &mut Random| (row / 50 * 7919 % 11) as i64 * 1_000_000;
+    let below = |limit| move |_, random: &mut Random| random.below(limit) as i64 + 1;
+    let int = |_, random: &mut Random| i64::from(random.next() as i32);
+    let long = |_, random: &mut Random| random.next() as i64;
+    vec![
+        ("key", Kind::Int64, Box::new(sorted)),
+        ("part", Kind::Int64, Box::new(below(200_000))),
+        ("line", Kind::Int32, Box::new(|row, _| row as i64 % 7 + 1)),
+        ("signed", Kind::Int32, Box::new(int)),
+        ("wide", Kind::Int64, Box::new(long)),
+        ("spiky", Kind::Int64, Box::new(spiky)),
+        ("same", Kind::Int32, Box::new(|_, _| 0)),
+        ("runs", Kind::Int64, Box::new(runs)),
+    ]
+}
+
+fn others() -> Vec<(&'static str, Kind, Make)> {
+    let day = |_, random: &mut Random| random.below(2500) as i64 + 8000;
+    let price = |_, random: &mut Random| random.below(10_000_000) as i64 - 500_000;
+    let large = |row, random: &mut Random| {
+        let value = (random.next() >> 5) as i64;
+        if row % 2 == 0 {
+            value % 1_000_000_000_000_000_000
+        } else {
+            -value % 1000
+        }
+    };
+    let eighteen = Kind::Decimal {
+        precision: 18,
+        scale: 4,
+    };
+    vec![
+        ("day", Kind::Date, Box::new(day)),
+        ("price", MONEY, Box::new(price)),
+        ("large", eighteen, Box::new(large)),
+    ]
 }
 
 fn coded(rows: usize, random: &mut Random) -> Vec<Column> {

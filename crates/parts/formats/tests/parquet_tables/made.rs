@@ -193,85 +193,72 @@ pub fn write(columns: &[Column], options: Options, batch_rows: usize, batches: u
     bytes
 }
 
+/// Draws that are the same each time.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, end: u64) -> u64 {
+        let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = next.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    fn integers(&mut self, rows: usize, low: i64, values: u64) -> Vec<i64> {
+        (0..rows).map(|_| low + self.below(values) as i64).collect()
+    }
+
+    fn sentences(&mut self, rows: usize, longest: u64) -> Vec<String> {
+        let words = ["furious", "even", "pinto", "beans", "sleep", "über", "日本"];
+        (0..rows)
+            .map(|_| {
+                let length = 1 + self.below(longest);
+                let words: Vec<_> = (0..length).map(|_| words[self.below(7) as usize]).collect();
+                words.join(" ")
+            })
+            .collect()
+    }
+}
+
 /// A table with a column of every form, in the shapes of TPC-H.
 pub fn table(rows: usize) -> Vec<Column> {
-    let mut state = 7u64;
-    let mut draw = |below: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
-    let words = ["furious", "even", "pinto", "beans", "sleep", "über", "日本"];
-    let mut sentence = |longest: u64| {
-        let words = (0..1 + draw(longest)).map(|_| words[draw(7) as usize]);
-        words.collect::<Vec<_>>().join(" ")
-    };
-    let comments: Vec<String> = (0..rows).map(|_| sentence(5)).collect();
-    let long: Vec<String> = (0..rows).map(|_| sentence(15)).collect();
-    let mut many = |below: u64| (0..rows).map(|_| draw(below)).collect::<Vec<_>>();
+    let mut draws = Draws(7);
     let money = Kind::Decimal {
         precision: 15,
         scale: 2,
     };
-    let clerks: Vec<String> = (0..1000).map(|i| format!("Clerk#{i:09}")).collect();
+    let names = (0..rows).map(|i| format!("Customer#{i:09}")).collect();
+    let keys = (0..rows as i64).map(|i| i / 4).collect();
+    let lines = (0..rows as i32).map(|i| i % 4).collect();
+    let days = narrow(draws.integers(rows, 8000, 2500));
+    let taxes = vec![8, -1, 2, 3, 400, 5, 0, 7, 6];
+    let taxes = Data::IntegerCodes8(narrow(draws.integers(rows, 0, 9)), taxes);
+    let costs = (0..600).rev().map(|value| value * 7).collect();
+    let costs = Data::IntegerCodes32(narrow(draws.integers(rows, 0, 600)), costs);
     let modes = ["TRUCK", "AIR", "REG AIR", "", "SHIP"].map(String::from);
-    let byte = |values: Vec<u64>| values.into_iter().map(|v| v as u8).collect::<Vec<_>>();
-    let wide = |values: Vec<u64>| values.into_iter().map(|v| v as u32).collect::<Vec<_>>();
-    let signed = |values: Vec<u64>, low: i64| {
-        values
-            .into_iter()
-            .map(move |v| v as i64 + low)
-            .collect::<Vec<_>>()
-    };
+    let modes = Data::Codes8(narrow(draws.integers(rows, 0, 4)), modes.to_vec());
+    let clerks = (0..1000).map(|i| format!("Clerk#{i:09}")).collect();
+    let clerks = Data::Codes32(narrow(draws.integers(rows, 0, 1000)), clerks);
+    let mut wide = |low, values| Data::Int64(draws.integers(rows, low, values));
+    let (parts, prices) = (wide(-5, 200_000), wide(-999_999, 10_000_000));
+    let comments = Data::Slices(draws.sentences(rows, 5));
+    let long = Data::Text(draws.sentences(rows, 15));
     vec![
-        Column::new(
-            "key",
-            Kind::Int64,
-            Data::Int64((0..rows as i64).map(|i| i / 4).collect()),
-        ),
-        Column::new(
-            "line",
-            Kind::Int32,
-            Data::Int32((0..rows as i32).map(|i| i % 4).collect()),
-        ),
-        Column::new("part", Kind::Int64, Data::Int64(signed(many(200_000), -5))),
-        Column::new(
-            "price",
-            money,
-            Data::Int64(signed(many(10_000_000), -999_999)),
-        ),
-        Column::new(
-            "day",
-            Kind::Date,
-            Data::Int32(signed(many(2500), 8000).iter().map(|&v| v as i32).collect()),
-        ),
-        Column::new(
-            "tax",
-            money,
-            Data::IntegerCodes8(byte(many(9)), vec![8, -1, 2, 3, 400, 5, 0, 7, 6]),
-        ),
-        Column::new(
-            "cost",
-            money,
-            Data::IntegerCodes32(wide(many(600)), (0..600).rev().map(|v| v * 7).collect()),
-        ),
-        Column::new(
-            "mode",
-            Kind::Char(10),
-            Data::Codes8(byte(many(4)), modes.to_vec()),
-        ),
-        Column::new(
-            "clerk",
-            Kind::Char(15),
-            Data::Codes32(wide(many(1000)), clerks),
-        ),
-        Column::new(
-            "name",
-            Kind::Varchar(25),
-            Data::Text((0..rows).map(|i| format!("Customer#{i:09}")).collect()),
-        ),
-        Column::new("comment", Kind::Varchar(200), Data::Slices(comments)),
-        Column::new("long", Kind::Text, Data::Text(long)),
+        Column::new("key", Kind::Int64, Data::Int64(keys)),
+        Column::new("line", Kind::Int32, Data::Int32(lines)),
+        Column::new("part", Kind::Int64, parts),
+        Column::new("price", money, prices),
+        Column::new("day", Kind::Date, Data::Int32(days)),
+        Column::new("tax", money, taxes),
+        Column::new("cost", money, costs),
+        Column::new("mode", Kind::Char(10), modes),
+        Column::new("clerk", Kind::Char(15), clerks),
+        Column::new("name", Kind::Varchar(25), Data::Text(names)),
+        Column::new("comment", Kind::Varchar(200), comments),
+        Column::new("long", Kind::Text, long),
     ]
+}
+
+fn narrow<T: TryFrom<i64>>(values: Vec<i64>) -> Vec<T> {
+    let narrow = |value| T::try_from(value).ok().unwrap();
+    values.into_iter().map(narrow).collect()
 }
