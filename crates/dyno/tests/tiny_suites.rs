@@ -19,11 +19,15 @@ fn dyno(home: &Path) -> Command {
     command
 }
 
-fn only_run(home: &Path) -> PathBuf {
-    let mut runs: Vec<PathBuf> = fs::read_dir(home.join("runs"))
+fn runs(home: &Path) -> Vec<PathBuf> {
+    fs::read_dir(home.join("runs"))
         .expect("there are runs")
         .map(|entry| entry.expect("readable").path())
-        .collect();
+        .collect()
+}
+
+fn only_run(home: &Path) -> PathBuf {
+    let mut runs = runs(home);
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.remove(0)
 }
@@ -50,19 +54,24 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
         "{said}"
     );
 
-    let run = only_run(home);
-    let stored = RunDir::open(&run).expect("a record");
-    for case in &stored.run.plan.cases {
-        let done = |s: &&dyno_record::Sample| s.case == case.name && s.outcome == Outcome::Done;
-        let count = stored.samples.iter().filter(done).count();
-        assert!(
-            count > 0 || (!sql && case.workload == "query-top-ten"),
-            "{}: {said}",
-            case.name
-        );
-    }
-    for name in ["report.md", "report.html", "report.xlsx", "report.json"] {
-        assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
+    let runs = runs(home);
+    assert_eq!(runs.len(), 2, "a run for each suite with a seed document: {runs:?}");
+    for run in runs {
+        let stored = RunDir::open(&run).expect("a record");
+        for case in &stored.run.plan.cases {
+            for system in &case.systems {
+                let mut samples = stored.samples.iter().filter(|s| s.case == case.name);
+                let done = samples.any(|s| s.system == *system && s.outcome == Outcome::Done);
+                assert!(
+                    done || (!sql && case.workload == "query-top-ten"),
+                    "{} on {system}: {said}",
+                    case.name
+                );
+            }
+        }
+        for name in ["report.md", "report.html", "report.xlsx", "report.json"] {
+            assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
+        }
     }
     let cache = home.join(".cache/dynolab");
     let scratch = fs::read_dir(cache).expect("the cache").filter(|entry| {

@@ -76,10 +76,8 @@ fn job(params: &mut Params<'_>, ground: &Ground) -> Result<Job, RigError> {
         let tables: Result<Vec<Table>, _> = names.iter().map(|name| name.parse()).collect();
         job.tables = tables.map_err(|e: dyno_tpch::Error| wrong("tables", e.to_string()))?;
     }
-    let sink: SinkKind = params
-        .text("sink")?
-        .parse()
-        .map_err(|e: dyno_io::IoError| wrong("sink", e.to_string()))?;
+    let sink = params.text("sink")?.parse::<SinkKind>();
+    let sink = sink.map_err(|e| wrong("sink", e.to_string()))?;
     job.sink = if ground.folder().is_some() {
         sink
     } else {

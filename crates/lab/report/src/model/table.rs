@@ -318,7 +318,7 @@ fn variation_cell(report: &Report, samples: &[Sample], case: &str, system: &str)
             format!("{:.1}%", share * 100.0),
             "standard deviation of the repeats, as a share of their mean",
         )
-        .of(share, "share"),
+        .of(share, "%"),
         Err(_) => Cell::none("fewer than two invocations ended well"),
     }
 }
