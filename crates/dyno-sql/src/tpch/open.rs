@@ -159,11 +159,11 @@ impl Tables {
         Ok(rows as u64)
     }
 
-    /// The scale factor that the number of rows says: the one that most of the tables agree with, so that a
-    /// single damaged table does not hide it.
+    /// The scale factor that the number of rows says: of those that more than half of the tables agree with,
+    /// the one that is the shortest to write, so that a single damaged table does not hide it.
     ///
     /// # Errors
-    /// There is no table whose size depends on the scale factor, or no two of several agree.
+    /// There is no table whose size depends on the scale factor, or there is no such majority.
     pub async fn scale(&self) -> Result<Scale> {
         let mut counts = Vec::new();
         for table in [
@@ -178,33 +178,26 @@ impl Tables {
             }
         }
         let at_one = Generator::new(Scale::new(1.0)?);
-        let mut best: Option<(usize, Scale)> = None;
-        for (table, rows) in &counts {
-            let Ok(scale) = Scale::new(*rows as f64 / at_one.rows(*table) as f64) else {
-                continue;
-            };
+        let candidates = counts.iter().filter_map(|(table, rows)| {
+            let scale = Scale::new(*rows as f64 / at_one.rows(*table) as f64).ok()?;
             let generator = Generator::new(scale);
             let agrees = |(table, rows): &&(Table, u64)| generator.rows(*table) == *rows;
             let agreeing = counts.iter().filter(agrees).count();
-            if best.is_none_or(|(most, _)| agreeing > most) {
-                best = Some((agreeing, scale));
-            }
+            (2 * agreeing > counts.len()).then_some(scale)
+        });
+        if let Some(scale) = candidates.min_by_key(|scale| scale.factor().to_string().len()) {
+            return Ok(scale);
         }
-        match best {
-            Some((agreeing, scale)) if agreeing > 1 || counts.len() == 1 => Ok(scale),
-            _ => {
-                let rows: Vec<String> = counts
-                    .iter()
-                    .map(|(table, rows)| format!("{rows} of {table}"))
-                    .collect();
-                bail!(
-                    "the rows do not tell the scale factor ({}): say it with --sf",
-                    match rows.is_empty() {
-                        true => "there is no table whose size depends on it".to_owned(),
-                        false => rows.join(", "),
-                    }
-                )
+        let rows: Vec<String> = counts
+            .iter()
+            .map(|(table, rows)| format!("{rows} of {table}"))
+            .collect();
+        bail!(
+            "the rows do not tell the scale factor ({}): say it with --sf",
+            match rows.is_empty() {
+                true => "there is no table whose size depends on it".to_owned(),
+                false => rows.join(", "),
             }
-        }
+        )
     }
 }

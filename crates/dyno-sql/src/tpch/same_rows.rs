@@ -182,8 +182,8 @@ async fn explain(
         }
     )];
     for row in generated(table, generator, units.clone())? {
-        let rows = theirs.remove(&key_of(table, &row)).unwrap_or_default();
-        found.extend(compare(table, &row, &rows));
+        let rows = theirs.entry(key_of(table, &row)).or_default();
+        found.extend(compare(table, &row, rows));
         if found.len() > ROWS_SHOWN {
             return Ok(found);
         }
@@ -193,20 +193,20 @@ async fn explain(
         .flatten()
         .take(ROWS_SHOWN + 1 - found.len())
     {
-        found.push(format!("{}: there is no such row", name(table, &row)));
+        found.push(format!("{}: a row too many", name(table, &row)));
     }
     Ok(found)
 }
 
-fn compare(table: Table, expected: &[String], found: &[Vec<String>]) -> Option<String> {
+/// Takes the row that is meant out of those with its key, and says what is wrong with it.
+fn compare(table: Table, expected: &[String], found: &mut Vec<Vec<String>>) -> Option<String> {
     let name = name(table, expected);
-    let [only] = found else {
-        return Some(match found.len() {
-            0 => format!("{name}: the row is missing"),
-            times => format!("{name}: the row is there {times} times"),
-        });
-    };
-    let differing: Vec<String> = std::iter::zip(table.columns(), std::iter::zip(only, expected))
+    let same = found.iter().position(|row| row == expected).unwrap_or(0);
+    if found.is_empty() {
+        return Some(format!("{name}: the row is missing"));
+    }
+    let only = found.swap_remove(same);
+    let differing: Vec<String> = std::iter::zip(table.columns(), std::iter::zip(&only, expected))
         .filter(|(_, (found, expected))| found != expected)
         .map(|(column, (found, expected))| format!("{} is {found}, not {expected}", column.name))
         .collect();
@@ -221,19 +221,13 @@ fn generated(
 ) -> Result<Vec<Vec<String>>> {
     let mut batch = Batch::new(table);
     generator.fill(&mut batch, units)?;
-    let columns = table.columns();
+    let (columns, pool) = (table.columns(), TextPool::shared());
     let mut rows = Vec::with_capacity(batch.rows());
     for row in 0..batch.rows() {
         let mut values = Vec::with_capacity(columns.len());
         for (place, column) in columns.iter().enumerate() {
             let mut value = Vec::new();
-            tbl::append_value(
-                &batch.values(place),
-                row,
-                column.kind,
-                TextPool::shared(),
-                &mut value,
-            );
+            tbl::append_value(&batch.values(place), row, column.kind, pool, &mut value);
             if column.kind == Kind::WholeDecimal {
                 value.extend_from_slice(b".00");
             }

@@ -28,16 +28,20 @@ pub struct TextPool {
     bytes: Vec<u8>,
 }
 
+static SHARED: OnceLock<TextPool> = OnceLock::new();
+
 impl TextPool {
     /// The pool of this process, made on first use by all cores. Takes 300 MiB of memory.
     pub fn shared() -> &'static TextPool {
-        TextPool::shared_by(thread::available_parallelism().map_or(1, |cores| cores.get()))
+        // Counting the cores reads files, which is too much for each of many calls.
+        SHARED.get_or_init(|| {
+            TextPool::build(thread::available_parallelism().map_or(1, |cores| cores.get()))
+        })
     }
 
     /// The same, made by so many threads where nobody has made it yet.
     pub fn shared_by(threads: usize) -> &'static TextPool {
-        static POOL: OnceLock<TextPool> = OnceLock::new();
-        POOL.get_or_init(|| TextPool::build(threads))
+        SHARED.get_or_init(|| TextPool::build(threads))
     }
 
     /// A pool of its own, made by so many threads; for measurements. Everybody else wants
