@@ -1,6 +1,8 @@
 //! The command line as it is written; commands turn it into checked values once.
 
 mod ingest;
+mod tpch;
+mod tpch_bench;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +16,11 @@ pub use ingest::{
     BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource, QueryArgs,
     StatusArgs,
 };
+pub use tpch::{
+    Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,
+    TpchVerifyArgs, TpchWhatArgs,
+};
+pub use tpch_bench::TpchBenchArgs;
 
 /// Data engines close to the limit of the machine, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -24,7 +31,8 @@ pub use ingest::{
         dyno doctor                     what will spoil a measurement here\n  \
         dyno run wspr --quick --peers   measure, beside DuckDB and chDB\n  \
         dyno report                     print the latest run\n  \
-        dyno ingest --help              the first engine\n\n\
+        dyno ingest --help              spot archives into a table\n  \
+        dyno tpch gen --sf 1 --out tpch TPC-H as Parquet, ORC, CSV or TBL\n\n\
         Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence."
 )]
 pub struct Args {
@@ -56,6 +64,8 @@ pub enum Command {
     Man(ManArgs),
     /// Load archives of radio spots into a table and ask it questions
     Ingest(IngestArgs),
+    /// Write the tables of TPC-H, verify them and query them
+    Tpch(TpchArgs),
     /// Run one workload as a child of the lab
     #[command(hide = true)]
     Rig,

@@ -10,6 +10,7 @@ mod limits;
 mod places;
 mod progress;
 mod room;
+mod sql;
 mod systems;
 mod terminal;
 mod units;
@@ -52,6 +53,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),
         Command::Ingest(args) => cmd::ingest::run(&args, &stop),
+        Command::Tpch(args) => cmd::tpch::run(&args, &stop),
         Command::Rig => cmd::rig::run(),
     }
 }

@@ -51,7 +51,9 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
             Ok((name.to_string(), value.to_string()))
         }
-        _ => Err(format!("`{text}` is not of the form NAME=VALUE, such as sf=10")),
+        _ => Err(format!(
+            "`{text}` is not of the form NAME=VALUE, such as sf=10"
+        )),
     }
 }
 

@@ -55,7 +55,11 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
     );
 
     let runs = runs(home);
-    assert_eq!(runs.len(), 2, "a run for each suite with a seed document: {runs:?}");
+    assert_eq!(
+        runs.len(),
+        2,
+        "a run for each suite with a seed document: {runs:?}"
+    );
     for run in runs {
         let stored = RunDir::open(&run).expect("a record");
         for case in &stored.run.plan.cases {

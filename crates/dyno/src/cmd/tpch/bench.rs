@@ -108,7 +108,10 @@ fn tables(args: &TpchBenchArgs, scale: Scale) -> (String, u64) {
     let generator = Generator::new(scale);
     let rows_of = |table: Table| generator.rows(table);
     if args.tables.is_empty() {
-        return ("\"all\"".to_string(), Table::ALL.into_iter().map(rows_of).sum());
+        return (
+            "\"all\"".to_string(),
+            Table::ALL.into_iter().map(rows_of).sum(),
+        );
     }
     let names: Vec<String> = args.tables.iter().map(|t| format!("\"{t}\"")).collect();
     let rows = args.tables.iter().copied().map(rows_of).sum();

@@ -1,0 +1,173 @@
+//! Parquet by arrow-rs with its defaults but for the codec; its column writers make row groups on
+//! several threads.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use dyno_tpch::{Batch, Table, TextPool};
+use dyno_tpch_arrow::{record_batch, schema};
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
+};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::error::Error;
+use crate::format::{Append, Encode, Format};
+use crate::job::{self, Layout};
+use crate::place::{Out, unwrapped};
+
+/// A table as Parquet by arrow-rs.
+pub(crate) struct ArrowParquet {
+    table: Table,
+    schema: SchemaRef,
+    properties: Arc<WriterProperties>,
+}
+
+/// A row group under way.
+pub(crate) struct GroupEncoder {
+    table: Table,
+    schema: SchemaRef,
+    factory: ArrowRowGroupWriterFactory,
+    columns: Vec<ArrowColumnWriter>,
+}
+
+/// A file under way.
+pub(crate) struct GroupFile {
+    table: Table,
+    file: SerializedFileWriter<Out>,
+}
+
+impl ArrowParquet {
+    pub(crate) fn new(table: Table, layout: &Layout) -> Result<ArrowParquet, Error> {
+        let failed = |e: ParquetError| Error::format(table, e);
+        let compression = match layout.compression {
+            job::Compression::None => Compression::UNCOMPRESSED,
+            job::Compression::Snappy => Compression::SNAPPY,
+            job::Compression::Lz4 => Compression::LZ4_RAW,
+            job::Compression::Zstd(level) => {
+                Compression::ZSTD(ZstdLevel::try_new(level).map_err(failed)?)
+            }
+            job::Compression::Zlib => return Err(layout.no_zlib()),
+        };
+        let version = match layout.page_version {
+            2 => WriterVersion::PARQUET_2_0,
+            _ => WriterVersion::PARQUET_1_0,
+        };
+        let properties = WriterProperties::builder()
+            .set_compression(compression)
+            .set_writer_version(version)
+            .build();
+        Ok(ArrowParquet {
+            table,
+            schema: schema(table),
+            properties: Arc::new(properties),
+        })
+    }
+
+    fn writer<W: io::Write + Send>(&self, out: W) -> Result<SerializedFileWriter<W>, ParquetError> {
+        let converted = ArrowSchemaConverter::new().convert(&self.schema)?;
+        SerializedFileWriter::new(
+            out,
+            converted.root_schema_ptr(),
+            Arc::clone(&self.properties),
+        )
+    }
+}
+
+/// The sink's own error, where the library wrapped it.
+fn refused(table: Table, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => unwrapped(Path::new(table.name()), *error),
+            Err(inner) => Error::format(table, inner),
+        },
+        error => Error::format(table, error),
+    }
+}
+
+impl Format for ArrowParquet {
+    type Encoder = GroupEncoder;
+    type File = GroupFile;
+
+    fn encoder(&self) -> Result<GroupEncoder, Error> {
+        // The factory takes schema and properties from a file; this one is never written.
+        let file = self
+            .writer(io::sink())
+            .map_err(|e| refused(self.table, e))?;
+        Ok(GroupEncoder {
+            table: self.table,
+            schema: Arc::clone(&self.schema),
+            factory: ArrowRowGroupWriterFactory::new(&file, Arc::clone(&self.schema)),
+            columns: Vec::new(),
+        })
+    }
+
+    fn file(&self, out: Out) -> Result<GroupFile, Error> {
+        Ok(GroupFile {
+            table: self.table,
+            file: self.writer(out).map_err(|e| refused(self.table, e))?,
+        })
+    }
+}
+
+impl GroupEncoder {
+    fn write(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), ParquetError> {
+        if self.columns.is_empty() {
+            self.columns = self.factory.create_column_writers(0)?;
+        }
+        let batch = record_batch(batch, pool)?;
+        let fields = self.schema.fields().iter();
+        for ((field, array), column) in fields.zip(batch.columns()).zip(&mut self.columns) {
+            for leaf in compute_leaves(field, array)? {
+                column.write(&leaf)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Encode for GroupEncoder {
+    type Piece = Vec<ArrowColumnChunk>;
+
+    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Error> {
+        self.write(batch, pool).map_err(|e| refused(self.table, e))
+    }
+
+    fn finish(&mut self) -> Result<Self::Piece, Error> {
+        let closed = self.columns.drain(..).map(ArrowColumnWriter::close);
+        let closed: Result<Vec<_>, ParquetError> = closed.collect();
+        closed.map_err(|e| refused(self.table, e))
+    }
+}
+
+impl Append for GroupFile {
+    type Piece = Vec<ArrowColumnChunk>;
+
+    fn append(&mut self, piece: Self::Piece) -> Result<u64, Error> {
+        let before = self.file.bytes_written();
+        let write = || {
+            // A piece without rows has no columns, and a row group without rows is left out.
+            if !piece.is_empty() {
+                let mut group = self.file.next_row_group()?;
+                for chunk in piece {
+                    chunk.append_to_row_group(&mut group)?;
+                }
+                group.close()?;
+            }
+            Ok(())
+        };
+        write().map_err(|e| refused(self.table, e))?;
+        Ok((self.file.bytes_written() - before) as u64)
+    }
+
+    fn finish(self) -> Result<Out, Error> {
+        let table = self.table;
+        self.file.into_inner().map_err(|e| refused(table, e))
+    }
+}

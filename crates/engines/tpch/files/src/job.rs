@@ -1,0 +1,316 @@
+//! What is to be written.
+
+use std::fmt;
+use std::str::FromStr;
+use std::thread;
+
+use dyno_io::SinkKind;
+use dyno_tpch::{Scale, Table};
+
+use crate::error::Error;
+use crate::place::Place;
+
+/// An order for files of tables.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// How large the tables are.
+    pub scale: Scale,
+    /// Which of them, each once.
+    pub tables: Vec<Table>,
+    /// What the files are.
+    pub layout: Layout,
+    /// How rows become pages.
+    pub mode: Mode,
+    /// Threads.
+    pub jobs: usize,
+    /// Whole tables or parts of them.
+    pub split: Split,
+    /// How bytes reach the disk.
+    pub sink: SinkKind,
+    /// What the process may hold, in bytes: the text pool, a piece of a table for each thread, and
+    /// pieces that wait for their turn.
+    pub memory_bytes: u64,
+    /// Whether files that are there already, and are none of this job's, may be replaced.
+    pub overwrite: bool,
+    /// Where the files go.
+    pub place: Place,
+}
+
+/// A format and what can be chosen in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layout {
+    /// The format.
+    pub format: Format,
+    /// How pages are compressed; `none` for text.
+    pub compression: Compression,
+    /// Exceptions for single columns of Parquet files, `zstd:3,plain` for example.
+    pub columns: Vec<(String, String)>,
+    /// Version of Parquet's data pages: 1 or 2.
+    pub page_version: u8,
+    /// Rows of a row group or stripe at most; fewer where memory is short.
+    pub group_rows: Option<u64>,
+    /// Bytes of a row group or stripe, about, as they are encoded.
+    pub group_bytes: Option<u64>,
+}
+
+/// A file format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet.
+    Parquet,
+    /// Apache ORC.
+    Orc,
+    /// A header and comma-separated lines.
+    Csv,
+    /// What dbgen prints.
+    Tbl,
+}
+
+/// How rows become pages: the three ways of the second seed document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Rows into Arrow arrays, value by value, and those into the ordinary library's writer.
+    Baseline,
+    /// Columns of values in buffers that are used again; the writer finds dictionaries by hashing.
+    ZeroCopy,
+    /// Codes and slices straight into encoded pages: no string is made, nothing is hashed.
+    TrueZeroCopy,
+}
+
+/// A codec for pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// None.
+    None,
+    /// Snappy.
+    Snappy,
+    /// Zstandard at a level from 1 to 22.
+    Zstd(i32),
+    /// LZ4 blocks.
+    Lz4,
+    /// zlib, in ORC only.
+    Zlib,
+}
+
+/// How a table is cut into files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// One file for a table.
+    Whole,
+    /// One part of several, for who runs the others elsewhere.
+    Part {
+        /// From 1.
+        part: u64,
+        /// Of how many.
+        parts: u64,
+    },
+    /// All parts, a file each.
+    Parts(u64),
+}
+
+impl Job {
+    /// All tables in whole files, on all cores, in a gibibyte, with what each format has as its default.
+    pub fn new(scale: Scale, format: Format, place: Place) -> Job {
+        Job {
+            scale,
+            tables: Table::ALL.to_vec(),
+            layout: Layout::new(format),
+            mode: Mode::TrueZeroCopy,
+            jobs: thread::available_parallelism().map_or(1, usize::from),
+            split: Split::Whole,
+            sink: SinkKind::Auto,
+            memory_bytes: 1 << 30,
+            overwrite: false,
+            place,
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Together`] for choices that exclude one another.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.layout.check(self.mode)?;
+        let refuse = |reason: &str| Err(Error::Together(reason.to_owned()));
+        if self.tables.is_empty() {
+            return refuse("no table was asked for");
+        }
+        let one_file = self.tables.len() == 1 && !matches!(self.split, Split::Parts(_));
+        if self.sink == SinkKind::Stdout && !one_file {
+            return refuse("standard output takes one file: choose one table, and one part of it");
+        }
+        if let Split::Parts(0) = self.split {
+            return refuse("a table has at least one part");
+        }
+        let named = !matches!(self.sink, SinkKind::Null | SinkKind::Stdout);
+        if named && self.place == Place::Nowhere {
+            return refuse("a sink that makes files needs a place for them");
+        }
+        Ok(())
+    }
+}
+
+impl Layout {
+    /// A format with its defaults: snappy for Parquet and ORC, nothing for text.
+    pub fn new(format: Format) -> Layout {
+        Layout {
+            format,
+            compression: match format {
+                Format::Parquet | Format::Orc => Compression::Snappy,
+                Format::Csv | Format::Tbl => Compression::None,
+            },
+            columns: Vec::new(),
+            page_version: 1,
+            group_rows: None,
+            group_bytes: None,
+        }
+    }
+
+    fn check(&self, mode: Mode) -> Result<(), Error> {
+        let refuse = |reason: String| Err(Error::Together(reason));
+        let text = matches!(self.format, Format::Csv | Format::Tbl);
+        if text && self.compression != Compression::None {
+            return refuse(format!(
+                "{} files are not compressed here: --compression none, and a pipe into the program of your choice with --sink stdout",
+                self.format
+            ));
+        }
+        if self.format == Format::Parquet && self.compression == Compression::Zlib {
+            return Err(self.no_zlib());
+        }
+        if !matches!(self.page_version, 1 | 2) {
+            let given = self.page_version.to_string();
+            return Err(Error::option("page-version", given, "1 or 2"));
+        }
+        if !self.columns.is_empty() && (self.format != Format::Parquet || mode == Mode::Baseline) {
+            return refuse(format!(
+                "single columns have options in Parquet and in the modes zero-copy and true-zero-copy, not in {} and {mode}",
+                self.format
+            ));
+        }
+        if self.group_rows == Some(0) || self.group_bytes == Some(0) {
+            return refuse("a row group has at least one row and one byte".to_owned());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn no_zlib(&self) -> Error {
+        Error::option(
+            "compression",
+            "zlib",
+            "none, snappy, zstd or lz4 for Parquet; zlib is for ORC",
+        )
+    }
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 4] = [Format::Parquet, Format::Orc, Format::Csv, Format::Tbl];
+
+    /// Its name, which is the ending of its files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Parquet => "parquet",
+            Format::Orc => "orc",
+            Format::Csv => "csv",
+            Format::Tbl => "tbl",
+        }
+    }
+}
+
+impl Mode {
+    /// All of them, the slowest first.
+    pub const ALL: [Mode; 3] = [Mode::Baseline, Mode::ZeroCopy, Mode::TrueZeroCopy];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Baseline => "baseline",
+            Mode::ZeroCopy => "zero-copy",
+            Mode::TrueZeroCopy => "true-zero-copy",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Compression::None => f.write_str("none"),
+            Compression::Snappy => f.write_str("snappy"),
+            Compression::Zstd(level) => write!(f, "zstd:{level}"),
+            Compression::Lz4 => f.write_str("lz4"),
+            Compression::Zlib => f.write_str("zlib"),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Format, Error> {
+        Format::ALL
+            .into_iter()
+            .find(|format| format.name() == text)
+            .ok_or_else(|| Error::option("format", text, "parquet, orc, csv or tbl"))
+    }
+}
+
+impl FromStr for Mode {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Mode, Error> {
+        Mode::ALL
+            .into_iter()
+            .find(|mode| mode.name() == text)
+            .ok_or_else(|| Error::option("mode", text, "baseline, zero-copy or true-zero-copy"))
+    }
+}
+
+impl FromStr for Compression {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Compression, Error> {
+        let wanted = "none, snappy, zstd, zstd:1 to zstd:22, lz4 or zlib";
+        match text {
+            "none" => Ok(Compression::None),
+            "snappy" => Ok(Compression::Snappy),
+            "zstd" => Ok(Compression::Zstd(1)),
+            "lz4" => Ok(Compression::Lz4),
+            "zlib" => Ok(Compression::Zlib),
+            _ => text
+                .strip_prefix("zstd:")
+                .and_then(|level| level.parse().ok())
+                .filter(|level| (1..=22).contains(level))
+                .map(Compression::Zstd)
+                .ok_or_else(|| Error::option("compression", text, wanted)),
+        }
+    }
+}
+
+impl FromStr for Split {
+    type Err = Error;
+
+    /// `2/8`: the second of eight parts.
+    fn from_str(text: &str) -> Result<Split, Error> {
+        let wrong = || Error::option("part", text, "such as 2/8, the second of eight");
+        let (part, parts) = text.split_once('/').ok_or_else(wrong)?;
+        let (part, parts): (u64, u64) = match (part.parse(), parts.parse()) {
+            (Ok(part), Ok(parts)) => (part, parts),
+            _ => return Err(wrong()),
+        };
+        if part == 0 || part > parts {
+            return Err(Error::Generator(dyno_tpch::Error::Part { part, parts }));
+        }
+        Ok(Split::Part { part, parts })
+    }
+}

@@ -1,0 +1,141 @@
+//! Where files go: a folder, or nowhere a file is known by name.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use dyno_io::{
+    Buffering, Chosen, Durability, Existing, IoError, Output, Sink, SinkKind, SinkWriter, stage,
+};
+
+use crate::error::Error;
+use crate::job::Job;
+use crate::plan::FilePlan;
+use crate::receipt::{self, Receipt, Standing};
+use crate::report::FileReport;
+
+/// Where the files of a job go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A folder, made when it is missing.
+    Folder(PathBuf),
+    /// Wherever the sink sends bytes by itself: null, standard output.
+    Nowhere,
+}
+
+/// A place with the way bytes get there.
+#[derive(Debug)]
+pub(crate) struct Target {
+    place: Place,
+    sink: SinkKind,
+    overwrite: bool,
+}
+
+/// A file under way.
+pub(crate) struct Out {
+    path: PathBuf,
+    output: SinkWriter<Box<dyn Output>>,
+    chosen: Chosen,
+}
+
+impl Target {
+    pub(crate) fn of(job: &Job) -> Target {
+        Target {
+            place: job.place.clone(),
+            sink: job.sink,
+            overwrite: job.overwrite,
+        }
+    }
+
+    fn path(&self, plan: &FilePlan) -> PathBuf {
+        match &self.place {
+            Place::Folder(folder) => folder.join(&plan.name),
+            Place::Nowhere => plan.name.clone(),
+        }
+    }
+
+    /// The report of a file that is there already and is the one wanted.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] for one that is not, unless it may be replaced.
+    pub(crate) fn kept(&self, plan: &FilePlan) -> Result<Option<FileReport>, Error> {
+        let Place::Folder(root) = &self.place else {
+            return Ok(None);
+        };
+        let path = self.path(plan);
+        match receipt::standing(root, &path, &plan.settings)? {
+            Standing::Free => Ok(None),
+            Standing::Finished(_) | Standing::Foreign(_) if self.overwrite => Ok(None),
+            Standing::Foreign(reason) => Err(Error::Exists { path, reason }),
+            Standing::Finished(receipt) => Ok(Some(FileReport {
+                table: plan.table,
+                name: plan.name.clone(),
+                rows: receipt.rows,
+                bytes: receipt.bytes,
+                seconds: 0.0,
+                sink: "kept from an earlier run".to_owned(),
+                kept: true,
+            })),
+        }
+    }
+
+    pub(crate) fn open(&self, plan: &FilePlan) -> Result<Out, Error> {
+        let path = self.path(plan);
+        if let Place::Folder(_) = self.place {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            fs::create_dir_all(folder).map_err(|source| Error::Write {
+                path: folder.to_path_buf(),
+                source,
+            })?;
+        }
+        let existing = if self.overwrite {
+            Existing::Replace
+        } else {
+            Existing::Refuse
+        };
+        let (output, chosen) = stage(self.sink, &path, existing, &Buffering::default())?;
+        Ok(Out {
+            path,
+            output: SinkWriter::new(output),
+            chosen,
+        })
+    }
+
+    /// Makes a complete file appear; says its length and how its bytes went.
+    pub(crate) fn publish(
+        &self,
+        out: Out,
+        plan: &FilePlan,
+        rows: u64,
+    ) -> Result<(u64, String), Error> {
+        let mut output = out.output.into_inner();
+        if let Place::Folder(root) = &self.place {
+            // On the disk before the receipt speaks of it, and both before the name.
+            let bytes = output.finish(Durability::Stable)?;
+            Receipt::new(plan.settings.clone(), rows, bytes).write(root, &out.path)?;
+        }
+        let bytes = output.publish()?;
+        Ok((bytes, out.chosen.to_string()))
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.output.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+/// What went wrong below a writer that knows `io::Error` alone.
+pub(crate) fn unwrapped(plan_name: &Path, error: io::Error) -> Error {
+    match error.downcast::<IoError>() {
+        Ok(error) => Error::Io(error),
+        Err(source) => Error::Write {
+            path: plan_name.to_path_buf(),
+            source,
+        },
+    }
+}

@@ -1,0 +1,317 @@
+//! Threads that make the pieces of all files, and the order in which those reach the files.
+//!
+//! A thread takes the next piece of the next file, makes it, and leaves it with the file. Whoever finds that
+//! the piece which the file waits for is there writes it, and those after it that are there too. A thread
+//! that ran ahead of a slow file waits before it makes a piece, so pieces in memory are bounded.
+
+use std::collections::BTreeMap;
+use std::panic;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_tpch::{Batch, Generator, Table, TextPool};
+
+use crate::error::Error;
+use crate::format::{Append, Encode, Format};
+use crate::place::{Out, Target};
+use crate::plan::FilePlan;
+use crate::progress::Progress;
+use crate::report::FileReport;
+
+/// Units of a batch: few enough that its columns stay in a core's second cache.
+const UNITS_AT_ONCE: u64 = 2_048;
+/// Between two looks at the wish to stop, while waiting for a file.
+const TICK: Duration = Duration::from_millis(50);
+
+type Piece<F> = <<F as Format>::Encoder as Encode>::Piece;
+
+/// All threads' view of a job.
+pub(crate) struct Run<'a, F: Format> {
+    pub(crate) generator: &'a Generator,
+    pub(crate) pool: &'a TextPool,
+    pub(crate) target: &'a Target,
+    pub(crate) progress: &'a Progress,
+    /// Pieces that may wait in one file.
+    pub(crate) waiting: u64,
+    pub(crate) files: Vec<FileRun<F>>,
+    next: AtomicU64,
+    failed: AtomicBool,
+}
+
+/// A file under way.
+pub(crate) struct FileRun<F: Format> {
+    plan: FilePlan,
+    format: F,
+    /// The number of its first piece among those of all files.
+    first: u64,
+    queue: Mutex<Queue<F>>,
+    turned: Condvar,
+}
+
+struct Queue<F: Format> {
+    /// Finished pieces with their rows, by number.
+    ready: BTreeMap<u64, (Piece<F>, u64)>,
+    /// The piece that the file needs next.
+    next: u64,
+    /// The file, unless a thread is writing to it just now.
+    file: Option<Opened<F>>,
+    report: Option<FileReport>,
+}
+
+enum Opened<F: Format> {
+    Not,
+    Begun(Box<F::File>, u64, Instant),
+}
+
+impl<'a, F: Format> Run<'a, F> {
+    pub(crate) fn new(
+        generator: &'a Generator,
+        pool: &'a TextPool,
+        target: &'a Target,
+        progress: &'a Progress,
+        waiting: usize,
+        files: Vec<(FilePlan, F)>,
+    ) -> Run<'a, F> {
+        let mut first = 0;
+        let files = files
+            .into_iter()
+            .map(|(plan, format)| {
+                let run = FileRun::new(plan, format, first);
+                first += run.plan.pieces();
+                run
+            })
+            .collect();
+        Run {
+            generator,
+            pool,
+            target,
+            progress,
+            waiting: waiting as u64,
+            files,
+            next: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// Writes all files with so many threads and reports them in the order given.
+    ///
+    /// # Errors
+    /// That of the thread which failed first.
+    pub(crate) fn all(self, jobs: usize) -> Result<Vec<FileReport>, Error>
+    where
+        F: Send,
+    {
+        let first_error = Mutex::new(None);
+        let work = || {
+            // A panic must not leave the others waiting for a piece that never comes.
+            let done = panic::catch_unwind(panic::AssertUnwindSafe(|| self.work()))
+                .unwrap_or_else(|payload| Err(Error::Worker(panic_text(payload.as_ref()))));
+            if let Err(error) = done {
+                self.failed.store(true, Ordering::Relaxed);
+                let mut first = lock(&first_error);
+                // Others give up because of the first, which alone says why.
+                if first.is_none() || matches!(*first, Some(Error::Stopped)) {
+                    *first = Some(error);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..jobs {
+                scope.spawn(work);
+            }
+            work();
+        });
+        if let Some(error) = first_error
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
+            return Err(error);
+        }
+        let reports = self.files.into_iter().filter_map(FileRun::into_report);
+        Ok(reports.collect())
+    }
+
+    fn work(&self) -> Result<(), Error> {
+        let mut maker: Option<(Table, F::Encoder, Batch)> = None;
+        while let Some((file, number)) = self.take() {
+            let table = file.plan.table;
+            let mut made = match maker.take() {
+                Some(made) if made.0 == table => made,
+                _ => (table, file.format.encoder()?, Batch::new(table)),
+            };
+            self.wait(file, number)?;
+            let (piece, rows) = self.make(file, number, &mut made)?;
+            maker = Some(made);
+            self.deliver(file, number, piece, rows)?;
+        }
+        Ok(())
+    }
+
+    /// The next piece that nobody has taken.
+    fn take(&self) -> Option<(&FileRun<F>, u64)> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let after = self.files.partition_point(|file| file.first <= number);
+        let file = &self.files[after.checked_sub(1)?];
+        let piece = number - file.first;
+        (piece < file.plan.pieces()).then_some((file, piece))
+    }
+
+    fn check_going(&self) -> Result<(), Error> {
+        if self.failed.load(Ordering::Relaxed) || self.progress.stop_asked() {
+            return Err(Error::Stopped);
+        }
+        Ok(())
+    }
+
+    /// Waits until the file is near enough to this piece.
+    fn wait(&self, file: &FileRun<F>, number: u64) -> Result<(), Error> {
+        let mut queue = lock(&file.queue);
+        loop {
+            self.check_going()?;
+            if number <= queue.next + self.waiting {
+                return Ok(());
+            }
+            queue = file
+                .turned
+                .wait_timeout(queue, TICK)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    fn make(
+        &self,
+        file: &FileRun<F>,
+        number: u64,
+        (_, encoder, batch): &mut (Table, F::Encoder, Batch),
+    ) -> Result<(Piece<F>, u64), Error> {
+        let units = file.plan.piece(number);
+        let mut first = units.start;
+        let mut rows = 0;
+        while first < units.end {
+            self.check_going()?;
+            let end = units.end.min(first + UNITS_AT_ONCE);
+            self.generator.fill(batch, first..end)?;
+            encoder.append(batch, self.pool)?;
+            rows += batch.rows() as u64;
+            first = end;
+        }
+        Ok((encoder.finish()?, rows))
+    }
+
+    /// Leaves a piece with its file, and writes what the file waits for when nobody else does.
+    fn deliver(
+        &self,
+        file: &FileRun<F>,
+        number: u64,
+        piece: Piece<F>,
+        rows: u64,
+    ) -> Result<(), Error> {
+        let mut queue = lock(&file.queue);
+        queue.ready.insert(number, (piece, rows));
+        loop {
+            self.check_going()?;
+            let next = queue.next;
+            let Some(opened) = queue.file.take() else {
+                return Ok(());
+            };
+            let Some((piece, rows)) = queue.ready.remove(&next) else {
+                queue.file = Some(opened);
+                return Ok(());
+            };
+            drop(queue);
+            let opened = self.write(file, opened, piece, rows)?;
+            let last = next + 1 == file.plan.pieces();
+            let (opened, report) = match opened {
+                Opened::Begun(begun, rows, since) if last => {
+                    let report = self.finish(file, *begun, rows, since)?;
+                    (Opened::Not, Some(report))
+                }
+                opened => (opened, None),
+            };
+            queue = lock(&file.queue);
+            queue.file = Some(opened);
+            queue.report = report;
+            queue.next += 1;
+            file.turned.notify_all();
+        }
+    }
+
+    fn write(
+        &self,
+        file: &FileRun<F>,
+        opened: Opened<F>,
+        piece: Piece<F>,
+        rows: u64,
+    ) -> Result<Opened<F>, Error> {
+        let (mut begun, before, since) = match opened {
+            Opened::Begun(begun, before, since) => (begun, before, since),
+            Opened::Not => {
+                let out = self.target.open(&file.plan)?;
+                (Box::new(file.format.file(out)?), 0, Instant::now())
+            }
+        };
+        let bytes = begun.append(piece)?;
+        self.progress.add(rows, bytes);
+        Ok(Opened::Begun(begun, before + rows, since))
+    }
+
+    fn finish(
+        &self,
+        file: &FileRun<F>,
+        begun: F::File,
+        rows: u64,
+        since: Instant,
+    ) -> Result<FileReport, Error> {
+        let out: Out = begun.finish()?;
+        let (bytes, sink) = self.target.publish(out, &file.plan, rows)?;
+        Ok(FileReport {
+            table: file.plan.table,
+            name: file.plan.name.clone(),
+            rows,
+            bytes,
+            seconds: since.elapsed().as_secs_f64(),
+            sink,
+            kept: false,
+        })
+    }
+}
+
+impl<F: Format> FileRun<F> {
+    fn new(plan: FilePlan, format: F, first: u64) -> FileRun<F> {
+        FileRun {
+            plan,
+            format,
+            first,
+            queue: Mutex::new(Queue {
+                ready: BTreeMap::new(),
+                next: 0,
+                file: Some(Opened::Not),
+                report: None,
+            }),
+            turned: Condvar::new(),
+        }
+    }
+
+    fn into_report(self) -> Option<FileReport> {
+        self.queue
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .report
+    }
+}
+
+/// A thread that panicked has set `failed`; what it left behind is never written.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
