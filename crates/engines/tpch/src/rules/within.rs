@@ -73,7 +73,7 @@ impl Rules {
         self.rules.push(Rule {
             table: self.table,
             needs: &[],
-            says: format!("{column} is from {low} to {high}"),
+            says: format!("{column} is from {} to {}", plain(low), plain(high)),
             test: Test::EachRow {
                 holds: format!("{column} BETWEEN {low} AND {high}"),
                 shows: column_alone(self.table, column),
@@ -266,6 +266,11 @@ impl Rules {
         self.one_of("l_shipinstruct", &words::INSTRUCTIONS);
         self.one_of("l_shipmode", &words::MODES);
     }
+}
+
+/// A literal of SQL as people write it.
+fn plain(literal: &str) -> &str {
+    literal.trim_start_matches("DATE ").trim_matches('\'')
 }
 
 /// The column, unless it is a part of the key, which is shown anyway.
