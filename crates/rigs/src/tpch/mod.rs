@@ -46,7 +46,7 @@ pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply,
             checksum: "-".to_string(),
         },
     };
-    let mut metrics = metrics(&report, cpu_s);
+    let mut metrics = metrics(&job, &report, cpu_s);
     metrics.extend(peak_bytes.map(|bytes| ("peak-rss".to_string(), bytes)));
     Ok(Reply {
         answer: Some(answer),
@@ -86,7 +86,7 @@ fn job(params: &mut Params<'_>, ground: &Ground) -> Result<Job, RigError> {
     Ok(job)
 }
 
-fn metrics(report: &Report, cpu_s: f64) -> BTreeMap<String, f64> {
+fn metrics(job: &Job, report: &Report, cpu_s: f64) -> BTreeMap<String, f64> {
     let (rows, bytes) = (report.rows() as f64, report.bytes() as f64);
     let mut metrics = BTreeMap::from([
         ("throughput".to_string(), rows / report.seconds),
@@ -97,7 +97,9 @@ fn metrics(report: &Report, cpu_s: f64) -> BTreeMap<String, f64> {
         ("io-rate".to_string(), bytes / report.seconds),
         ("pool-s".to_string(), report.pool_seconds),
     ]);
-    for table in Table::ALL {
+    // Threads share themselves between files, so that only one thread's time is a table's own.
+    let tables = if job.jobs == 1 { &Table::ALL[..] } else { &[] };
+    for &table in tables {
         let files = report.files.iter().filter(|file| file.table == table);
         let (rows, seconds) = files.fold((0, 0.0), |(rows, seconds), file| {
             (rows + file.rows, seconds + file.seconds)
@@ -112,12 +114,11 @@ fn metrics(report: &Report, cpu_s: f64) -> BTreeMap<String, f64> {
 fn facts(job: &Job, report: &Report, cpu_s: f64) -> BTreeMap<String, String> {
     let threads = job.jobs as f64;
     let busy = cpu_s / report.seconds;
+    // What it waits for it cannot tell: the sink, the making of the pool, or other programs.
     let bottleneck = if busy > BUSY * threads {
         "processor"
-    } else if job.sink == SinkKind::Null {
-        "waiting for the last thread"
     } else {
-        "waiting for the sink"
+        "waiting, or one stage of several"
     };
     let mut facts = BTreeMap::from([
         (
