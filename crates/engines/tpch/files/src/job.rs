@@ -133,6 +133,17 @@ impl Job {
         if self.tables.is_empty() {
             return refuse("no table was asked for");
         }
+        let columns = self.tables.iter().flat_map(|table| table.columns());
+        let names: Vec<&str> = columns.map(|column| column.name).collect();
+        if let Some((name, _)) = self
+            .layout
+            .columns
+            .iter()
+            .find(|(name, _)| !names.contains(&name.as_str()))
+        {
+            let wanted = "a column of the tables that are written, such as l_comment";
+            return Err(Error::option("column", name, wanted));
+        }
         let one_file = self.tables.len() == 1 && !matches!(self.split, Split::Parts(_));
         if self.sink == SinkKind::Stdout && !one_file {
             return refuse("standard output takes one file: choose one table, and one part of it");
