@@ -69,7 +69,7 @@ pub struct TpchWhatArgs {
     /// parquet, orc, csv or tbl
     #[arg(long, value_name = "FORMAT", default_value = "parquet")]
     pub format: Format,
-    /// Where to write; made when missing
+    /// Where to write: a directory, made when missing, or s3://bucket/prefix with the AWS_* variables set
     #[arg(long, value_name = "DIR")]
     pub out: Option<String>,
     /// Tables to write, separated by commas [default: all eight]

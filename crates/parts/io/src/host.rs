@@ -1,5 +1,5 @@
-//! The names of files on this machine. Has `unsafe`: one system call that the standard library does
-//! not offer, renameat2.
+//! The names of files on this machine. Has `unsafe`: two system calls that the standard library does
+//! not offer, renameat2 and statfs.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,6 +17,27 @@ const MOST_CLAIMS: u32 = 16;
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostFiles;
+
+impl HostFiles {
+    /// Whether a new file at `path` would lie in memory (tmpfs). False where the system does not say.
+    pub(crate) fn in_memory(path: &Path) -> bool {
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let Ok(folder) = CString::new(folder.as_os_str().as_bytes()) else {
+            return false;
+        };
+        let mut found = std::mem::MaybeUninit::<libc::statfs>::uninit();
+        // SAFETY: the name ends in NUL, and both arguments outlive the call.
+        if unsafe { libc::statfs(folder.as_ptr(), found.as_mut_ptr()) } != 0 {
+            return false;
+        }
+        // SAFETY: the call has succeeded, so it has filled the structure.
+        let found = unsafe { found.assume_init() };
+        found.f_type == libc::TMPFS_MAGIC
+    }
+}
 
 impl FileSystem for HostFiles {
     fn claim(&self, path: &Path) -> Result<Claim, IoError> {

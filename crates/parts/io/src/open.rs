@@ -97,6 +97,12 @@ pub fn open(
 }
 
 fn best(path: &Path, buffering: &Buffering) -> Result<(Box<dyn Sink>, Chosen), IoError> {
+    if HostFiles::in_memory(path) {
+        // Some kernels take O_DIRECT there, and copy all the same.
+        let (sink, chosen) = open(SinkKind::Std, path, buffering)?;
+        let reason = format!("{}, as the file system lies in memory", chosen.reason);
+        return Ok((sink, Chosen { reason, ..chosen }));
+    }
     let refusal = match open(SinkKind::Uring, path, buffering) {
         Err(e @ (IoError::UringRefused { .. } | IoError::DirectRefused { .. })) => e,
         opened => return opened,

@@ -1,6 +1,5 @@
 //! `dyno tpch gen`: tables into files.
 
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -50,7 +49,7 @@ pub fn job(args: &TpchWhatArgs) -> anyhow::Result<Job> {
     let scale = Scale::new(args.sf)?;
     let named = !matches!(args.sink, SinkKind::Null | SinkKind::Stdout);
     let place = match &args.out {
-        Some(out) if named => Place::Folder(PathBuf::from(out)),
+        Some(out) if named => out.parse::<Place>()?,
         Some(_) => bail!("--out with --sink {}: nothing is written there", args.sink),
         None if named => bail!("--out DIR says where the files go; --sink null writes none"),
         None => Place::Nowhere,

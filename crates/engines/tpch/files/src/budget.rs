@@ -4,6 +4,7 @@ use dyno_tpch::{POOL_BYTES, Table};
 
 use crate::error::Error;
 use crate::job::{Format, Job};
+use crate::place::Place;
 
 /// What the process holds beside the pool and the pieces: code, batches, dictionaries, buffers of sinks.
 const FIXED_BYTES: u64 = 40 << 20;
@@ -12,6 +13,8 @@ const THREAD_BYTES: u64 = 12 << 20;
 /// Bytes of a piece where memory does not decide: large enough for readers, which like few row groups,
 /// small enough for a dozen of them in flight.
 const PIECE_BYTES: u64 = 24 << 20;
+/// Parts of objects that are sent or collected: 8 MiB each, five for an object, two objects at a time.
+const OBJECTS_BYTES: u64 = 2 * 5 * (8 << 20);
 /// A piece below this would be mostly headers.
 const SMALLEST_PIECE_BYTES: u64 = 1 << 20;
 /// Text has no reason to come in large pieces.
@@ -34,7 +37,11 @@ impl Budget {
         let waiting = jobs + 1;
         // A piece grows in its buffer, which may have twice its size at the end.
         let pieces = 2 * jobs + waiting;
-        let before = POOL_BYTES as u64 + FIXED_BYTES + jobs * THREAD_BYTES;
+        let sending = match job.place {
+            Place::Objects { .. } => OBJECTS_BYTES,
+            Place::Folder(_) | Place::Nowhere => 0,
+        };
+        let before = POOL_BYTES as u64 + FIXED_BYTES + sending + jobs * THREAD_BYTES;
         let needed_bytes = before + pieces * SMALLEST_PIECE_BYTES;
         if job.memory_bytes < needed_bytes {
             return Err(Error::Memory {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use dyno_io::IoError;
+use dyno_objects::ObjectError;
 
 /// Why files were not written, or not all of them. Under a final name there are only complete files.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,9 @@ pub enum Error {
     /// The system refuses.
     #[error(transparent)]
     Io(#[from] IoError),
+    /// The object store refuses, or cannot be reached.
+    #[error(transparent)]
+    Objects(#[from] ObjectError),
     /// The system refuses, seen through a writer.
     #[error("cannot write {}: {source}", path.display())]
     Write {

@@ -152,6 +152,9 @@ impl Job {
             return refuse("a table has at least one part");
         }
         let named = !matches!(self.sink, SinkKind::Null | SinkKind::Stdout);
+        if matches!(self.place, Place::Objects { .. }) && self.sink != SinkKind::Auto {
+            return refuse("objects have a way of their own: leave --sink to auto");
+        }
         if named && self.place == Place::Nowhere {
             return refuse("a sink that makes files needs a place for them");
         }

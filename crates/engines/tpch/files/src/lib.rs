@@ -63,7 +63,7 @@ pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
     job.check()?;
     let budget = Budget::of(job)?;
     let generator = Generator::new(job.scale);
-    let target = Target::of(job);
+    let target = Target::of(job)?;
     let mut kept = Vec::new();
     let mut wanted = Vec::new();
     for plan in plan::files(job, &generator, budget)? {

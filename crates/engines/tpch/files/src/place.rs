@@ -1,12 +1,16 @@
-//! Where files go: a folder, or nowhere a file is known by name.
+//! Where files go: a folder, an object store, or nowhere a file is known by name.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
 
 use dyno_io::{
-    Buffering, Chosen, Durability, Existing, IoError, Output, Sink, SinkKind, SinkWriter, stage,
+    Buffering, Durability, Existing, IoError, Output, Sink, SinkKind, SinkWriter, stage,
 };
+
+use dyno_objects::{Access, Location, ObjectSink, Retry, Sending, Store};
 
 use crate::error::Error;
 use crate::job::Job;
@@ -19,6 +23,14 @@ use crate::report::FileReport;
 pub enum Place {
     /// A folder, made when it is missing.
     Folder(PathBuf),
+    /// Objects below a prefix, in a store that speaks S3 and that the AWS_* variables name. An object
+    /// appears when it is complete. There are no receipts: an object that is there already is in the way.
+    Objects {
+        /// The bucket's name.
+        bucket: String,
+        /// What the keys begin with, perhaps nothing.
+        prefix: String,
+    },
     /// Wherever the sink sends bytes by itself: null, standard output.
     Nowhere,
 }
@@ -27,29 +39,53 @@ pub enum Place {
 #[derive(Debug)]
 pub(crate) struct Target {
     place: Place,
+    store: Option<Arc<Store>>,
     sink: SinkKind,
     overwrite: bool,
+}
+
+impl FromStr for Place {
+    type Err = Error;
+
+    /// A path, or `s3://bucket/prefix`.
+    fn from_str(text: &str) -> Result<Place, Error> {
+        Ok(match text.parse::<Location>()? {
+            Location::Path(path) => Place::Folder(path),
+            Location::Objects { bucket, prefix } => Place::Objects { bucket, prefix },
+        })
+    }
 }
 
 /// A file under way.
 pub(crate) struct Out {
     path: PathBuf,
     output: SinkWriter<Box<dyn Output>>,
-    chosen: Chosen,
+    chosen: String,
 }
 
 impl Target {
-    pub(crate) fn of(job: &Job) -> Target {
-        Target {
+    /// # Errors
+    /// [`Error::Objects`] when the environment does not say how to reach an object store.
+    pub(crate) fn of(job: &Job) -> Result<Target, Error> {
+        let store = match &job.place {
+            Place::Objects { bucket, .. } => {
+                let access = Access::from_environment()?;
+                Some(Store::new(access, bucket, Retry::default())?)
+            }
+            Place::Folder(_) | Place::Nowhere => None,
+        };
+        Ok(Target {
             place: job.place.clone(),
+            store,
             sink: job.sink,
             overwrite: job.overwrite,
-        }
+        })
     }
 
     fn path(&self, plan: &FilePlan) -> PathBuf {
         match &self.place {
             Place::Folder(folder) => folder.join(&plan.name),
+            Place::Objects { prefix, .. } => Path::new(prefix).join(&plan.name),
             Place::Nowhere => plan.name.clone(),
         }
     }
@@ -93,7 +129,21 @@ impl Target {
         } else {
             Existing::Refuse
         };
-        let (output, chosen) = stage(self.sink, &path, existing, &Buffering::default())?;
+        let (output, chosen): (Box<dyn Output>, String) = match &self.store {
+            Some(store) => {
+                let sending = Sending {
+                    existing,
+                    ..Sending::default()
+                };
+                let sink = ObjectSink::create(store, &path.to_string_lossy(), &sending)?;
+                let chosen = format!("in parts, to {}", sink.name());
+                (Box::new(sink), chosen)
+            }
+            None => {
+                let (output, chosen) = stage(self.sink, &path, existing, &Buffering::default())?;
+                (output, chosen.to_string())
+            }
+        };
         Ok(Out {
             path,
             output: SinkWriter::new(output),
@@ -115,7 +165,7 @@ impl Target {
             Receipt::new(plan.settings.clone(), rows, bytes).write(root, &out.path)?;
         }
         let bytes = output.publish()?;
-        Ok((bytes, out.chosen.to_string()))
+        Ok((bytes, out.chosen))
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::panic;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,8 @@ pub(crate) struct FileRun<F: Format> {
     format: F,
     /// The number of its first piece among those of all files.
     first: u64,
+    /// When its first piece was taken.
+    begun: OnceLock<Instant>,
     queue: Mutex<Queue<F>>,
     turned: Condvar,
 }
@@ -62,7 +64,8 @@ struct Queue<F: Format> {
 
 enum Opened<F: Format> {
     Not,
-    Begun(Box<F::File>, u64, Instant),
+    /// With the rows that it has.
+    Begun(Box<F::File>, u64),
 }
 
 impl<'a, F: Format> Run<'a, F> {
@@ -155,6 +158,7 @@ impl<'a, F: Format> Run<'a, F> {
         let after = self.files.partition_point(|file| file.first <= number);
         let file = &self.files[after.checked_sub(1)?];
         let piece = number - file.first;
+        file.begun.get_or_init(Instant::now);
         (piece < file.plan.pieces()).then_some((file, piece))
     }
 
@@ -225,8 +229,8 @@ impl<'a, F: Format> Run<'a, F> {
             let opened = self.write(file, opened, piece, rows)?;
             let last = next + 1 == file.plan.pieces();
             let (opened, report) = match opened {
-                Opened::Begun(begun, rows, since) if last => {
-                    let report = self.finish(file, *begun, rows, since)?;
+                Opened::Begun(begun, rows) if last => {
+                    let report = self.finish(file, *begun, rows)?;
                     (Opened::Not, Some(report))
                 }
                 opened => (opened, None),
@@ -246,25 +250,19 @@ impl<'a, F: Format> Run<'a, F> {
         piece: Piece<F>,
         rows: u64,
     ) -> Result<Opened<F>, Error> {
-        let (mut begun, before, since) = match opened {
-            Opened::Begun(begun, before, since) => (begun, before, since),
+        let (mut begun, before) = match opened {
+            Opened::Begun(begun, before) => (begun, before),
             Opened::Not => {
                 let out = self.target.open(&file.plan)?;
-                (Box::new(file.format.file(out)?), 0, Instant::now())
+                (Box::new(file.format.file(out)?), 0)
             }
         };
         let bytes = begun.append(piece)?;
         self.progress.add(rows, bytes);
-        Ok(Opened::Begun(begun, before + rows, since))
+        Ok(Opened::Begun(begun, before + rows))
     }
 
-    fn finish(
-        &self,
-        file: &FileRun<F>,
-        begun: F::File,
-        rows: u64,
-        since: Instant,
-    ) -> Result<FileReport, Error> {
+    fn finish(&self, file: &FileRun<F>, begun: F::File, rows: u64) -> Result<FileReport, Error> {
         let out: Out = begun.finish()?;
         let (bytes, sink) = self.target.publish(out, &file.plan, rows)?;
         Ok(FileReport {
@@ -272,7 +270,7 @@ impl<'a, F: Format> Run<'a, F> {
             name: file.plan.name.clone(),
             rows,
             bytes,
-            seconds: since.elapsed().as_secs_f64(),
+            seconds: file.seconds(),
             sink,
             kept: false,
         })
@@ -285,6 +283,7 @@ impl<F: Format> FileRun<F> {
             plan,
             format,
             first,
+            begun: OnceLock::new(),
             queue: Mutex::new(Queue {
                 ready: BTreeMap::new(),
                 next: 0,
@@ -293,6 +292,13 @@ impl<F: Format> FileRun<F> {
             }),
             turned: Condvar::new(),
         }
+    }
+
+    /// Since its first piece was taken.
+    fn seconds(&self) -> f64 {
+        self.begun
+            .get()
+            .map_or(0.0, |begun| begun.elapsed().as_secs_f64())
     }
 
     fn into_report(self) -> Option<FileReport> {
