@@ -6,6 +6,89 @@ use std::path::{Path, PathBuf};
 
 use crate::{files, generate};
 
+/// Words of a job, and what its refusal must say.
+const CASES: [(&str, &str); 25] = [
+    ("--sf 0 --out t", "scale factor 0: it must be a number from"),
+    (
+        "--sf -1 --out t",
+        "scale factor -1: it must be a number from",
+    ),
+    ("--sf nan --out t", "scale factor NaN"),
+    ("--sf inf --out t", "scale factor inf"),
+    ("--sf many --out t", "invalid value 'many' for '--sf <N>'"),
+    (
+        "--sf 0.01 --out t --tables nation,orderz",
+        "table \"orderz\": not a table of TPC-H; they are region nation",
+    ),
+    (
+        "--sf 0.01 --out t --column l_colour=plain",
+        "column \"l_colour\": it must be a column of the tables that are written",
+    ),
+    (
+        "--sf 0.01 --out t --column l_comment=zstd:99",
+        "from 1 to 22",
+    ),
+    (
+        "--sf 0.01 --out t --column l_comment",
+        "`l_comment` is not NAME=CHOICE",
+    ),
+    (
+        "--sf 0.01 --out t --format avro",
+        "format \"avro\": it must be parquet, orc, csv or tbl",
+    ),
+    (
+        "--sf 0.01 --out t --part 9/8",
+        "part 9 of 8: parts are numbered from 1",
+    ),
+    (
+        "--sf 0.01 --out t --part 0/8",
+        "part 0 of 8: parts are numbered from 1",
+    ),
+    (
+        "--sf 0.01 --out t --part x",
+        "part \"x\": it must be such as 2/8",
+    ),
+    (
+        "--sf 0.01 --out t --part 1/8 --parts 8",
+        "cannot be used with",
+    ),
+    ("--sf 0.01 --out t --parts 0", "0 is not in 1.."),
+    (
+        "--sf 0.01 --out t --memory 100MiB",
+        "--memory of 104857600 bytes is too little",
+    ),
+    (
+        "--sf 0.01 --sink stdout --tables nation,region",
+        "standard output takes one file",
+    ),
+    (
+        "--sf 0.01 --sink stdout --tables nation --json",
+        "would mix on standard output",
+    ),
+    (
+        "--sf 0.01 --out t --compression zlib",
+        "none, snappy, zstd or lz4 for Parquet; zlib is for ORC",
+    ),
+    (
+        "--sf 0.01 --out t --compression zstd:23",
+        "zstd:1 to zstd:22",
+    ),
+    (
+        "--sf 0.01 --out t --format csv --compression snappy",
+        "csv files are not compressed here",
+    ),
+    (
+        "--sf 0.01 --out t --page-version 3",
+        "page-version \"3\": it must be 1 or 2",
+    ),
+    (
+        "--sf 0.01 --out t --mode slow",
+        "mode \"slow\": it must be baseline",
+    ),
+    ("--sf 0.01", "--out DIR says where the files go"),
+    ("--sf 0.01 --sink null --out t", "nothing is written there"),
+];
+
 /// Runs a job that must fail; says what it says.
 fn refusal(folder: &Path, words: &str) -> String {
     let output = generate(words).current_dir(folder).output();
@@ -18,89 +101,8 @@ fn refusal(folder: &Path, words: &str) -> String {
 
 #[test]
 fn bad_input_is_refused_with_what_and_why() {
-    let cases = [
-        ("--sf 0 --out t", "scale factor 0: it must be a number from"),
-        (
-            "--sf -1 --out t",
-            "scale factor -1: it must be a number from",
-        ),
-        ("--sf nan --out t", "scale factor NaN"),
-        ("--sf inf --out t", "scale factor inf"),
-        ("--sf many --out t", "invalid value 'many' for '--sf <N>'"),
-        (
-            "--sf 0.01 --out t --tables nation,orderz",
-            "table \"orderz\": not a table of TPC-H; they are region nation",
-        ),
-        (
-            "--sf 0.01 --out t --column l_colour=plain",
-            "column \"l_colour\": it must be a column of the tables that are written",
-        ),
-        (
-            "--sf 0.01 --out t --column l_comment=zstd:99",
-            "from 1 to 22",
-        ),
-        (
-            "--sf 0.01 --out t --column l_comment",
-            "`l_comment` is not NAME=CHOICE",
-        ),
-        (
-            "--sf 0.01 --out t --format avro",
-            "format \"avro\": it must be parquet, orc, csv or tbl",
-        ),
-        (
-            "--sf 0.01 --out t --part 9/8",
-            "part 9 of 8: parts are numbered from 1",
-        ),
-        (
-            "--sf 0.01 --out t --part 0/8",
-            "part 0 of 8: parts are numbered from 1",
-        ),
-        (
-            "--sf 0.01 --out t --part x",
-            "part \"x\": it must be such as 2/8",
-        ),
-        (
-            "--sf 0.01 --out t --part 1/8 --parts 8",
-            "cannot be used with",
-        ),
-        ("--sf 0.01 --out t --parts 0", "0 is not in 1.."),
-        (
-            "--sf 0.01 --out t --memory 100MiB",
-            "--memory of 104857600 bytes is too little",
-        ),
-        (
-            "--sf 0.01 --sink stdout --tables nation,region",
-            "standard output takes one file",
-        ),
-        (
-            "--sf 0.01 --sink stdout --tables nation --json",
-            "would mix on standard output",
-        ),
-        (
-            "--sf 0.01 --out t --compression zlib",
-            "none, snappy, zstd or lz4 for Parquet; zlib is for ORC",
-        ),
-        (
-            "--sf 0.01 --out t --compression zstd:23",
-            "zstd:1 to zstd:22",
-        ),
-        (
-            "--sf 0.01 --out t --format csv --compression snappy",
-            "csv files are not compressed here",
-        ),
-        (
-            "--sf 0.01 --out t --page-version 3",
-            "page-version \"3\": it must be 1 or 2",
-        ),
-        (
-            "--sf 0.01 --out t --mode slow",
-            "mode \"slow\": it must be baseline",
-        ),
-        ("--sf 0.01", "--out DIR says where the files go"),
-        ("--sf 0.01 --sink null --out t", "nothing is written there"),
-    ];
     let folder = tempfile::tempdir().expect("a folder");
-    for (words, why) in cases {
+    for (words, why) in CASES {
         let said = refusal(folder.path(), words);
         assert!(said.contains(why), "{words}: {said}");
         assert_eq!(
