@@ -64,7 +64,7 @@ pub struct TpchGenArgs {
 #[derive(Debug, ClapArgs)]
 pub struct TpchWhatArgs {
     /// Scale factor: 1 is about a gigabyte of text
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub sf: f64,
     /// parquet, orc, csv or tbl
     #[arg(long, value_name = "FORMAT", default_value = "parquet")]
