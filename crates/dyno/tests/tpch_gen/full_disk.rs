@@ -55,7 +55,11 @@ fn a_full_disk_leaves_no_half_file_and_more_room_lets_the_job_finish() {
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "2", "{said}");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout).trim(),
+        "2",
+        "{said}"
+    );
     assert!(said.contains(".parquet.partial: No space left"), "{said}");
 
     let (small, large, whole) = (files(&small), files(&large), files(&whole));

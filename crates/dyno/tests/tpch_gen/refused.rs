@@ -152,6 +152,9 @@ fn a_folder_that_cannot_be_written_is_named() {
     let file = folder.path().join("file");
     fs::write(&file, "mine").expect("a file");
     let said = refusal(folder.path(), "--sf 0.01 --tables nation --out file");
-    assert!(said.contains("file/nation.parquet: Not a directory"), "{said}");
+    assert!(
+        said.contains("file/nation.parquet: Not a directory"),
+        "{said}"
+    );
     assert_eq!(fs::read(&file).expect("still a file"), b"mine");
 }
