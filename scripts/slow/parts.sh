@@ -58,23 +58,27 @@ check_names() {
     [ -z "$others" ] || fail "left over: $others"
 }
 
-# Kills the process that writes a part, hard, while its largest file is under way. It is stopped first,
-# so that it cannot finish between the look and the kill.
+# Kills the process that writes a part, hard, while its largest file is under way. From the first sight on
+# it runs for a moment and is stopped for a look, so that it cannot finish between a look and the kill.
 kill_in_the_middle() {
     local out=$1 part=$2 format=$3 pid
     local file=$out/lineitem/lineitem.$part.$format
     for _ in $(seq 3000); do
-        pid=$(pgrep --full --exact "$dyno tpch gen .*--part $part/$parts .*--out $out.*" | head -n 1)
-        if [ -n "$pid" ] && [ -e "$out/lineitem/.lineitem.$part.$format.partial" ]; then
-            kill -STOP "$pid"
-            [ ! -e "$file" ] || fail "part $part was written before it could be killed; choose a larger SF than $sf"
+        pid=$(pgrep --full --exact "$dyno tpch gen .*--part $part/$parts .*--out $out.*" | head -n 1) || true
+        [ -z "$pid" ] || break
+        sleep 0.01
+    done
+    [ -n "$pid" ] || fail "no process began part $part within half a minute"
+    while kill -STOP "$pid" 2>/dev/null && [ ! -e "$file" ]; do
+        if [ -e "$out/lineitem/.lineitem.$part.$format.partial" ]; then
             kill -KILL "$pid"
             [ ! -e "$file" ] || fail "$file is half and has its final name"
             echo "$proof: killed the task of part $part in the middle of lineitem"
             return
         fi
-        [ ! -e "$file" ] || fail "part $part was written before it could be killed; choose a larger SF than $sf"
-        sleep 0.02
+        kill -CONT "$pid"
+        sleep 0.005
     done
-    fail "no process began part $part within a minute"
+    kill -CONT "$pid" 2>/dev/null || true
+    fail "part $part was written before it could be killed; choose a larger SF than $sf"
 }
