@@ -174,12 +174,18 @@ pub struct TpchPlanArgs {
     /// Who runs the tasks
     #[arg(long = "for", value_enum, value_name = "SCHEDULER")]
     pub scheduler: Scheduler,
+    /// The program as the tasks find it: a name on their PATH, or a path
+    #[arg(long, value_name = "PROGRAM", default_value = "dyno")]
+    pub dyno: String,
     /// The container image with dyno in it, for kubernetes
     #[arg(long, value_name = "IMAGE")]
     pub image: Option<String>,
     /// The volume claim that --out lies on, for kubernetes
     #[arg(long, value_name = "NAME")]
     pub claim: Option<String>,
+    /// The Secret with the AWS_* variables, for kubernetes and s3://
+    #[arg(long, value_name = "NAME")]
+    pub secret: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

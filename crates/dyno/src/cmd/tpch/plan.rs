@@ -1,54 +1,186 @@
 //! `dyno tpch plan`: a job for a scheduler, whose tasks write a part each.
 
 use anyhow::{Context, bail};
-use dyno_tpch_files::SinkKind;
+use dyno_tpch_files::{Job, Place, SinkKind};
 
 use super::generate::job;
 use crate::args::{Scheduler, TpchPlanArgs, TpchWhatArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
-/// Processors and memory of a task, where nobody says.
+/// Processors of a task in a cluster, where nobody says.
 const DEFAULT_JOBS: u64 = 4;
 /// What a task may take beside its own bound, in bytes.
 const HEADROOM_BYTES: u64 = 128 << 20;
 
 pub fn run(args: &TpchPlanArgs) -> anyhow::Result<Exit> {
     // A plan that no task could run is refused here and not on the cluster.
-    job(&args.what)?;
-    if matches!(args.what.sink, SinkKind::Null | SinkKind::Stdout) {
-        bail!("--sink {} leaves no files for a plan", args.what.sink);
+    let job = job(&args.what)?;
+    job.check()?;
+    if matches!(job.sink, SinkKind::Null | SinkKind::Stdout) {
+        bail!("--sink {} leaves no files for a plan", job.sink);
     }
+    let plan = Plan { args, job: &job };
     terminal::print(&match args.scheduler {
-        Scheduler::Slurm => slurm(args),
-        Scheduler::Kubernetes => kubernetes(args)?,
-        Scheduler::Parallel => parallel(args),
+        Scheduler::Slurm => plan.slurm(),
+        Scheduler::Kubernetes => plan.kubernetes()?,
+        Scheduler::Parallel => plan.parallel()?,
     })?;
     Ok(Exit::Done)
 }
 
-fn jobs(args: &TpchPlanArgs) -> u64 {
-    args.what.jobs.unwrap_or(DEFAULT_JOBS)
+struct Plan<'a> {
+    args: &'a TpchPlanArgs,
+    job: &'a Job,
 }
 
-fn memory_mib(args: &TpchPlanArgs) -> u64 {
-    (args.what.memory + HEADROOM_BYTES) >> 20
+impl Plan<'_> {
+    fn jobs(&self) -> u64 {
+        self.args.what.jobs.unwrap_or(DEFAULT_JOBS)
+    }
+
+    fn memory_mib(&self) -> u64 {
+        (self.args.what.memory + HEADROOM_BYTES) >> 20
+    }
+
+    fn in_objects(&self) -> bool {
+        matches!(self.job.place, Place::Objects { .. })
+    }
+
+    /// The command of a task, for a shell; `part` is how its scheduler says the part's number.
+    fn command(&self, part: &str, jobs: Option<u64>) -> String {
+        let what = &self.args.what;
+        let mut words = vec![
+            format!("{} tpch gen --sf {}", quoted(&self.args.dyno), what.sf),
+            format!("--part {part}/{}", self.args.parts),
+            format!("--format {}", what.format),
+            format!("--memory {}", what.memory),
+        ];
+        words.extend(jobs.map(|jobs| format!("--jobs {jobs}")));
+        words.extend(choices(what));
+        if self.in_objects() {
+            // An object has no receipt that tells a task tried again to keep it.
+            words.push("--overwrite".to_string());
+        }
+        words.join(" ")
+    }
+
+    /// Where a path that does not begin at the root begins.
+    fn relative(&self, from: &str) -> String {
+        match &self.job.place {
+            Place::Folder(path) if path.is_relative() => {
+                format!("# --out is relative to {from}.\n")
+            }
+            Place::Folder(_) | Place::Nowhere => String::new(),
+            Place::Objects { .. } => "# The AWS_* variables must be set there.\n".to_string(),
+        }
+    }
+
+    fn slurm(&self) -> String {
+        format!(
+            "#!/bin/bash\n\
+             # TPC-H at scale factor {sf} in {parts} parts. A task may be killed at any time and started again,\n\
+             # by `scontrol requeue JOB_PART` or by `sbatch --array=PART,PART` with this file: no half file has a\n\
+             # final name, finished ones are kept, and the bytes are the same.\n\
+             {relative}\
+             #SBATCH --job-name=tpch\n\
+             #SBATCH --array=1-{parts}\n\
+             #SBATCH --ntasks=1\n\
+             #SBATCH --cpus-per-task={jobs}\n\
+             #SBATCH --mem={memory}M\n\
+             #SBATCH --requeue\n\
+             #SBATCH --open-mode=append\n\
+             set -euo pipefail\n\
+             exec {command}\n",
+            sf = self.args.what.sf,
+            parts = self.args.parts,
+            relative = self.relative("the directory that sbatch is called in"),
+            jobs = self.jobs(),
+            memory = self.memory_mib(),
+            command = self.command("\"$SLURM_ARRAY_TASK_ID\"", Some(self.jobs())),
+        )
+    }
+
+    /// One part after the other, each on all cores unless told otherwise: they share a machine.
+    fn parallel(&self) -> anyhow::Result<String> {
+        let command = self.command("{}", self.args.what.jobs);
+        if command.matches('{').count() > 1 {
+            bail!("GNU parallel takes braces for its own: choose a --out without them");
+        }
+        Ok(format!(
+            "#!/bin/bash\n\
+             # TPC-H at scale factor {sf} in {parts} parts, by GNU parallel. A part that failed is tried three\n\
+             # times; the script may be run again and does what is left.\n\
+             {relative}\
+             set -euo pipefail\n\
+             seq 1 {parts} | parallel --quote --jobs 1 --retries 3 --halt soon,fail=1 \\\n  {command}\n",
+            sf = self.args.what.sf,
+            parts = self.args.parts,
+            relative = self.relative("the directory that the script is run in"),
+        ))
+    }
+
+    fn kubernetes(&self) -> anyhow::Result<String> {
+        let part = "$((JOB_COMPLETION_INDEX + 1))";
+        let command = self.command(part, Some(self.jobs()));
+        if command.matches('$').count() > 1 {
+            bail!("Kubernetes takes a dollar sign for its own: choose a --out without one");
+        }
+        let image = self.args.image.as_deref();
+        let image = image.context("--image names the container image that has dyno in it")?;
+        Ok(format!(
+            "# TPC-H at scale factor {sf} in {parts} parts. A pod may be killed at any time and is started again: no\n\
+             # half file has a final name, finished ones are kept, and the bytes are the same.\n\
+             apiVersion: batch/v1\n\
+             kind: Job\n\
+             metadata:\n  name: tpch\n\
+             spec:\n  completionMode: Indexed\n  completions: {parts}\n  parallelism: {parts}\n  backoffLimitPerIndex: 3\n  template:\n    \
+             spec:\n      restartPolicy: Never\n      containers:\n        - name: dyno\n          image: {image}\n          \
+             command: [\"/bin/sh\", \"-c\", {shell}]\n          \
+             resources:\n            requests: {{ cpu: \"{jobs}\", memory: \"{memory}Mi\" }}\n            limits: {{ memory: \"{memory}Mi\" }}\n\
+             {place}",
+            sf = self.args.what.sf,
+            parts = self.args.parts,
+            image = string(image)?,
+            shell = string(&format!("exec {command}"))?,
+            jobs = self.jobs(),
+            memory = self.memory_mib(),
+            place = self.mount()?,
+        ))
+    }
+
+    /// What a pod needs to reach the place: a volume, or the keys of an object store.
+    fn mount(&self) -> anyhow::Result<String> {
+        let out = self.args.what.out.as_deref().context("--out is missing")?;
+        if self.in_objects() {
+            let secret = self.args.secret.as_deref();
+            let secret = secret.context("--secret names the Secret that holds the AWS_* variables")?;
+            return Ok(format!(
+                "          envFrom:\n            - secretRef: {{ name: {} }}\n",
+                string(secret)?
+            ));
+        }
+        if !out.starts_with('/') || out.contains(':') {
+            bail!("--out {out}: a volume is mounted at an absolute path without a colon");
+        }
+        let Some(claim) = self.args.claim.as_deref() else {
+            bail!("--claim names the persistent volume claim that {out} lies on");
+        };
+        Ok(format!(
+            "          volumeMounts:\n            - {{ name: tables, mountPath: {} }}\n      \
+             volumes:\n        - name: tables\n          persistentVolumeClaim: {{ claimName: {} }}\n",
+            string(out)?,
+            string(claim)?,
+        ))
+    }
 }
 
-/// The command of a task; `part` is how its scheduler says the part's number.
-fn command(args: &TpchPlanArgs, part: &str) -> Vec<String> {
-    let what = &args.what;
-    let mut words: Vec<String> = ["dyno", "tpch", "gen", "--sf"].map(String::from).into();
-    words.push(what.sf.to_string());
-    words.push(format!("--part {part}/{}", args.parts));
-    words.push(format!("--format {}", what.format));
-    words.push(format!("--jobs {}", jobs(args)));
-    words.push(format!("--memory {}", what.memory));
-    words.extend(choices(what));
-    words
+/// JSON strings are YAML strings.
+fn string(text: &str) -> serde_json::Result<String> {
+    serde_json::to_string(text)
 }
 
-/// What was chosen and is not the default.
+/// What decides the bytes, and the place.
 fn choices(what: &TpchWhatArgs) -> Vec<String> {
     let mut words = vec![
         format!("--mode {}", what.mode),
@@ -82,84 +214,11 @@ fn choices(what: &TpchWhatArgs) -> Vec<String> {
 
 /// For a POSIX shell.
 fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=,".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_string();
     }
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-fn slurm(args: &TpchPlanArgs) -> String {
-    format!(
-        "#!/bin/bash\n\
-         # TPC-H at scale factor {sf} in {parts} parts. A task may be started again at any time:\n\
-         # scancel, node failure and `scontrol requeue` leave no half file under a final name.\n\
-         #SBATCH --job-name=tpch\n\
-         #SBATCH --array=1-{parts}\n\
-         #SBATCH --ntasks=1\n\
-         #SBATCH --cpus-per-task={jobs}\n\
-         #SBATCH --mem={memory}M\n\
-         #SBATCH --requeue\n\
-         set -euo pipefail\n\
-         exec {command}\n",
-        sf = args.what.sf,
-        parts = args.parts,
-        jobs = jobs(args),
-        memory = memory_mib(args),
-        command = command(args, "\"$SLURM_ARRAY_TASK_ID\"").join(" "),
-    )
-}
-
-fn parallel(args: &TpchPlanArgs) -> String {
-    format!(
-        "#!/bin/bash\n\
-         # TPC-H at scale factor {sf} in {parts} parts, by GNU parallel. A part that failed is tried\n\
-         # three times; the script may be run again and does what is left.\n\
-         set -euo pipefail\n\
-         seq 1 {parts} | parallel --jobs 1 --retries 3 --halt soon,fail=1 {command}\n",
-        sf = args.what.sf,
-        parts = args.parts,
-        command = quoted(&command(args, "{}").join(" ")),
-    )
-}
-
-fn kubernetes(args: &TpchPlanArgs) -> anyhow::Result<String> {
-    let image = args
-        .image
-        .as_deref()
-        .context("--image names the container image that has dyno in it")?;
-    let out = args.what.out.as_deref().context("--out is missing")?;
-    let claim = args.claim.as_deref();
-    let Some(claim) = claim else {
-        bail!("--claim names the persistent volume claim that {out} lies on");
-    };
-    // JSON strings are YAML strings.
-    let string = |text: &str| serde_json::to_string(text);
-    let shell = format!(
-        "exec {}",
-        command(args, "$((JOB_COMPLETION_INDEX + 1))").join(" ")
-    );
-    Ok(format!(
-        "# TPC-H at scale factor {sf} in {parts} parts. A pod that was evicted may be started again: no half\n\
-         # file is left under a final name.\n\
-         apiVersion: batch/v1\n\
-         kind: Job\n\
-         metadata:\n  name: tpch\n\
-         spec:\n  completionMode: Indexed\n  completions: {parts}\n  parallelism: {parts}\n  backoffLimitPerIndex: 3\n  template:\n    \
-         spec:\n      restartPolicy: Never\n      containers:\n        - name: dyno\n          image: {image}\n          \
-         command: [\"/bin/sh\", \"-c\", {shell}]\n          \
-         resources:\n            requests: {{ cpu: \"{jobs}\", memory: \"{memory}Mi\" }}\n            limits: {{ memory: \"{memory}Mi\" }}\n          \
-         volumeMounts:\n            - {{ name: tables, mountPath: {out} }}\n      \
-         volumes:\n        - name: tables\n          persistentVolumeClaim: {{ claimName: {claim} }}\n",
-        sf = args.what.sf,
-        parts = args.parts,
-        image = string(image)?,
-        shell = string(&shell)?,
-        jobs = jobs(args),
-        memory = memory_mib(args),
-        out = string(out)?,
-        claim = string(claim)?,
-    ))
 }
 
 #[cfg(test)]

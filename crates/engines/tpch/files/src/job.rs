@@ -125,9 +125,11 @@ impl Job {
         }
     }
 
+    /// What [`run`](crate::run) checks first, for who only plans a job.
+    ///
     /// # Errors
     /// [`Error::Together`] for choices that exclude one another.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         self.layout.check(self.mode)?;
         let refuse = |reason: &str| Err(Error::Together(reason.to_owned()));
         if self.tables.is_empty() {
