@@ -120,7 +120,7 @@ fn objects_have_the_bytes_of_files() {
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert_eq!(again.status.code(), Some(2), "{said}");
     assert!(
-        said.contains("s3://lake/tpch/lineitem/lineitem.1.parquet exists"),
+        said.contains("s3://lake/tpch/lineitem/lineitem.") && said.contains(".parquet exists"),
         "{said}"
     );
     let nowhere = generate("s3://no-such-lake/tpch");

@@ -154,7 +154,8 @@ impl Plan<'_> {
         let out = self.args.what.out.as_deref().context("--out is missing")?;
         if self.in_objects() {
             let secret = self.args.secret.as_deref();
-            let secret = secret.context("--secret names the Secret that holds the AWS_* variables")?;
+            let secret =
+                secret.context("--secret names the Secret that holds the AWS_* variables")?;
             return Ok(format!(
                 "          envFrom:\n            - secretRef: {{ name: {} }}\n",
                 string(secret)?
