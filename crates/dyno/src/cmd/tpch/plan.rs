@@ -113,7 +113,7 @@ impl Plan<'_> {
              # times; the script may be run again and does what is left.\n\
              {relative}\
              set -euo pipefail\n\
-             seq 1 {parts} | parallel --quote --jobs 1 --retries 3 --halt soon,fail=1 \\\n  {command}\n",
+             seq 1 {parts} |\n  parallel --quote --jobs 1 --retries 3 --halt soon,fail=1 {command}\n",
             sf = self.args.what.sf,
             parts = self.args.parts,
             relative = self.relative("the directory that the script is run in"),
@@ -154,7 +154,8 @@ impl Plan<'_> {
         let out = self.args.what.out.as_deref().context("--out is missing")?;
         if self.in_objects() {
             let secret = self.args.secret.as_deref();
-            let secret = secret.context("--secret names the Secret that holds the AWS_* variables")?;
+            let secret =
+                secret.context("--secret names the Secret that holds the AWS_* variables")?;
             return Ok(format!(
                 "          envFrom:\n            - secretRef: {{ name: {} }}\n",
                 string(secret)?
