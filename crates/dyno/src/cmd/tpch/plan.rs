@@ -113,7 +113,7 @@ impl Plan<'_> {
              # times; the script may be run again and does what is left.\n\
              {relative}\
              set -euo pipefail\n\
-             seq 1 {parts} | parallel --quote --jobs 1 --retries 3 --halt soon,fail=1 \\\n  {command}\n",
+             seq 1 {parts} |\n  parallel --quote --jobs 1 --retries 3 --halt soon,fail=1 {command}\n",
             sf = self.args.what.sf,
             parts = self.args.parts,
             relative = self.relative("the directory that the script is run in"),
