@@ -12,7 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Commands that start the SQL engine, which may not be built. A report needs the run before it.
-const NEED_SQL: [&str; 2] = ["dyno ingest query", "dyno run "];
+const NEED_SQL: [&str; 4] = [
+    "dyno ingest query",
+    "dyno tpch query",
+    "dyno tpch verify",
+    "dyno run ",
+];
 
 #[test]
 fn every_command_of_the_readme_works() {

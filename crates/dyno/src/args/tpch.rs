@@ -64,7 +64,7 @@ pub struct TpchGenArgs {
 #[derive(Debug, ClapArgs)]
 pub struct TpchWhatArgs {
     /// Scale factor: 1 is about a gigabyte of text
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub sf: f64,
     /// parquet, orc, csv or tbl
     #[arg(long, value_name = "FORMAT", default_value = "parquet")]
@@ -87,7 +87,7 @@ pub struct TpchWhatArgs {
     /// Rows of a row group or stripe at most
     #[arg(long, value_name = "N", value_parser = count)]
     pub group_rows: Option<u64>,
-    /// Bytes of a row group or stripe, about [default: 24MiB, less where memory is short]
+    /// Bytes of a row group or stripe, about [default: 16MiB, less where memory is short]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub group_bytes: Option<u64>,
     /// Threads [default: all]

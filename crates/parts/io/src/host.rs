@@ -19,8 +19,11 @@ const MOST_CLAIMS: u32 = 16;
 pub struct HostFiles;
 
 impl HostFiles {
-    /// Whether a new file at `path` would lie in memory (tmpfs). False where the system does not say.
+    /// Whether a file at `path` lies in memory (tmpfs), or would. False where the system does not say.
     pub(crate) fn in_memory(path: &Path) -> bool {
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return false;
+        }
         let folder = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),

@@ -12,7 +12,7 @@ const FIXED_BYTES: u64 = 40 << 20;
 const THREAD_BYTES: u64 = 12 << 20;
 /// Bytes of a piece where memory does not decide: large enough for readers, which like few row groups,
 /// small enough for a dozen of them in flight.
-const PIECE_BYTES: u64 = 24 << 20;
+const PIECE_BYTES: u64 = 16 << 20;
 /// Parts of objects that are sent or collected: 8 MiB each, five for an object, two objects at a time.
 const OBJECTS_BYTES: u64 = 2 * 5 * (8 << 20);
 /// A piece below this would be mostly headers.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
+const MAGIC: &str = "dyno-tpch-receipt";
 const VERSION: u32 = 1;
 /// Beside the files, where a pattern such as `DIR/*.parquet` does not find it.
 pub(crate) const FOLDER: &str = ".dyno-tpch";
@@ -19,8 +20,9 @@ pub(crate) const FOLDER: &str = ".dyno-tpch";
 /// All that decides the bytes of a file, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Receipt {
+    magic: String,
     version: u32,
-    /// See [`crate::place::settings`].
+    /// As the file's plan words them.
     pub(crate) settings: String,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
@@ -40,6 +42,7 @@ pub(crate) enum Standing {
 impl Receipt {
     pub(crate) fn new(settings: String, rows: u64, bytes: u64) -> Receipt {
         Receipt {
+            magic: MAGIC.to_owned(),
             version: VERSION,
             settings,
             rows,
@@ -93,7 +96,9 @@ pub(crate) fn standing(root: &Path, file: &Path, settings: &str) -> Result<Stand
             )));
         }
     };
-    Ok(if receipt.version != VERSION {
+    Ok(if receipt.magic != MAGIC {
+        Standing::Foreign(format!("{} is no receipt", path.display()))
+    } else if receipt.version != VERSION {
         Standing::Foreign(format!(
             "its receipt has version {}, this program knows {VERSION}",
             receipt.version

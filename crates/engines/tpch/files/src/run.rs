@@ -43,7 +43,8 @@ pub(crate) struct Run<'a, F: Format> {
 /// A file under way.
 pub(crate) struct FileRun<F: Format> {
     plan: FilePlan,
-    format: F,
+    /// Let go when the file is finished, with the buffers that its pieces used again and again.
+    format: Mutex<Option<F>>,
     /// The number of its first piece among those of all files.
     first: u64,
     /// When its first piece was taken.
@@ -142,7 +143,7 @@ impl<'a, F: Format> Run<'a, F> {
             let table = file.plan.table;
             let mut made = match maker.take() {
                 Some(made) if made.0 == table => made,
-                _ => (table, file.format.encoder()?, Batch::new(table)),
+                _ => (table, file.with_format(F::encoder)?, Batch::new(table)),
             };
             self.wait(file, number)?;
             let (piece, rows) = self.make(file, number, &mut made)?;
@@ -254,7 +255,8 @@ impl<'a, F: Format> Run<'a, F> {
             Opened::Begun(begun, before) => (begun, before),
             Opened::Not => {
                 let out = self.target.open(&file.plan)?;
-                (Box::new(file.format.file(out)?), 0)
+                let begun = file.with_format(|format| format.file(out))?;
+                (Box::new(begun), 0)
             }
         };
         let bytes = begun.append(piece)?;
@@ -264,6 +266,7 @@ impl<'a, F: Format> Run<'a, F> {
 
     fn finish(&self, file: &FileRun<F>, begun: F::File, rows: u64) -> Result<FileReport, Error> {
         let out: Out = begun.finish()?;
+        lock(&file.format).take();
         let (bytes, sink) = self.target.publish(out, &file.plan, rows)?;
         Ok(FileReport {
             table: file.plan.table,
@@ -281,7 +284,7 @@ impl<F: Format> FileRun<F> {
     fn new(plan: FilePlan, format: F, first: u64) -> FileRun<F> {
         FileRun {
             plan,
-            format,
+            format: Mutex::new(Some(format)),
             first,
             begun: OnceLock::new(),
             queue: Mutex::new(Queue {
@@ -291,6 +294,17 @@ impl<F: Format> FileRun<F> {
                 report: None,
             }),
             turned: Condvar::new(),
+        }
+    }
+
+    /// Pieces and files begin before the last piece is written, so the format is there.
+    fn with_format<R>(&self, make: impl FnOnce(&F) -> Result<R, Error>) -> Result<R, Error> {
+        match &*lock(&self.format) {
+            Some(format) => make(format),
+            None => Err(Error::Worker(format!(
+                "{} was finished before all of it was made",
+                self.plan.name.display()
+            ))),
         }
     }
 

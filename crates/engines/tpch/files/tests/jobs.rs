@@ -157,6 +157,23 @@ fn other_files_are_not_touched_unless_told() {
     assert!(said.contains("--sf 0.01"), "{said}");
 }
 
+/// TBL is the same in all modes; the library that `baseline` takes quotes less of CSV.
+#[test]
+fn a_file_of_another_mode_is_kept_only_where_its_bytes_are_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in Format::ALL {
+        let mut job = job(format, folder.path());
+        job.tables = vec![Table::Supplier];
+        job.mode = Mode::Baseline;
+        write(&job);
+        job.mode = Mode::TrueZeroCopy;
+        match format {
+            Format::Tbl => assert!(write(&job).files[0].kept),
+            _ => assert!(refusal(&job).contains("--mode baseline"), "{format}"),
+        }
+    }
+}
+
 #[test]
 fn a_job_that_is_stopped_leaves_no_half_file() {
     let folder = tempfile::tempdir().expect("a folder");
