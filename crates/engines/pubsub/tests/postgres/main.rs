@@ -5,6 +5,7 @@
 mod append;
 mod groups;
 mod producing;
+mod queues;
 mod reading;
 mod retention;
 mod schema;
