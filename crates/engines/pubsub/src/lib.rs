@@ -39,6 +39,7 @@ pub mod record;
 pub mod schema;
 mod start;
 mod topic;
+pub mod wire;
 
 pub use append::Appended;
 pub use connection::Connection;
