@@ -168,6 +168,12 @@ impl Error {
     }
 }
 
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
 impl From<PgError> for Error {
     fn from(error: PgError) -> Self {
         match error.class() {
