@@ -42,6 +42,7 @@ pub mod record;
 pub mod schema;
 mod start;
 mod topic;
+pub mod wire;
 
 pub use append::Appended;
 pub use client::{
