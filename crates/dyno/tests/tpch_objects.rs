@@ -4,10 +4,14 @@
     reason = "the functions around the test fail the test"
 )]
 
+#[path = "../../parts/objects/tests/server/mod.rs"]
+mod server;
+
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
+
+use server::{Server, interpreter};
 
 /// Makes the bucket, or writes the object of a key to standard output.
 const CLIENT: &str = r#"
@@ -19,50 +23,24 @@ else:
     sys.stdout.buffer.write(s3.get_object(Bucket="lake", Key=sys.argv[2])["Body"].read())
 "#;
 
-struct Server {
-    child: Child,
+struct Moto {
+    server: Server,
     python: PathBuf,
-    address: String,
 }
 
-impl Server {
-    fn start() -> Option<Server> {
-        let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share"));
-        let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-        let python = data.or(home)?.join("dynolab/peers/moto/venv/bin/python");
-        if !python.exists() {
-            println!(
-                "skipped: tables in an object store: no moto at {}",
-                python.display()
-            );
-            return None;
-        }
-        let mut child = Command::new(&python)
-            .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = lines.next().unwrap().unwrap();
-            if let Some((_, address)) = line.split_once("Running on ") {
-                break address.trim().to_owned();
-            }
-        };
-        std::thread::spawn(move || lines.for_each(drop));
-        Some(Server {
-            child,
+impl Moto {
+    fn start() -> Option<Moto> {
+        let python = interpreter("tables in an object store")?;
+        Some(Moto {
+            server: Server::start(&python),
             python,
-            address,
         })
     }
 
     fn run(&self, program: &Path, args: &[&str]) -> Output {
         Command::new(program)
             .args(args)
-            .env("AWS_ENDPOINT_URL", &self.address)
+            .env("AWS_ENDPOINT_URL", &self.server.address)
             .env("AWS_ACCESS_KEY_ID", "a-key")
             .env("AWS_SECRET_ACCESS_KEY", "a-secret")
             .env("AWS_REGION", "us-east-1")
@@ -79,24 +57,17 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn objects_have_the_bytes_of_files() {
-    let Some(server) = Server::start() else {
+    let Some(moto) = Moto::start() else {
         return;
     };
-    server.client(&["make"]);
+    moto.client(&["make"]);
     let folder = tempfile::tempdir().unwrap();
     let dyno = PathBuf::from(assert_cmd::cargo::cargo_bin!("dyno"));
     let generate = |out: &str| {
         let what = ["tpch", "gen", "--sf", "0.1", "--tables", "lineitem,nation"];
-        server.run(
+        moto.run(
             &dyno,
             &[&what[..], &["--parts", "2", "--out", out]].concat(),
         )
@@ -111,7 +82,7 @@ fn objects_have_the_bytes_of_files() {
         "nation/nation.2",
     ] {
         let name = format!("{name}.parquet");
-        let object = server.client(&["get", &format!("tpch/{name}")]);
+        let object = moto.client(&["get", &format!("tpch/{name}")]);
         let file = fs::read(folder.path().join(&name)).unwrap();
         assert!(object == file, "{name}");
     }

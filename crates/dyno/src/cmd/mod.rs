@@ -1,5 +1,7 @@
-//! One file per command, each with one public `run`. No command calls another.
+//! One file per command, each with one public `run`. No command calls another, but for `bench`, which is a
+//! `run` of a suite made for the occasion.
 
+mod bench;
 pub mod compare;
 pub mod completions;
 pub mod doctor;

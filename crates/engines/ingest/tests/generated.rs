@@ -4,15 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod oracle;
+mod planted_list;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use dyno_ingest::generate::{ExpectedRow, Form, Generator, Month, Outcome, Planted, Summary};
+use dyno_ingest::generate::{Form, Generator, Month, Outcome, Summary};
 use flate2::bufread::MultiGzDecoder;
 use oracle::{Row, parse_lines};
+use planted_list::as_expected;
 
 fn generate(generator: &Generator, folder: &Path, workers: usize) -> Summary {
     generator
@@ -152,12 +154,7 @@ fn every_planted_oddity_is_what_its_list_says() {
     };
     let summary = generate(&generator, folder.path(), 1);
     let packed = std::fs::read(&summary.files[0]).unwrap();
-    let list = std::fs::read_to_string(folder.path().join("wsprspots-2023-01.planted.ndjson"));
-    let list: Vec<Planted> = list
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let list = planted_list::beside(&summary.files[0]);
     assert_eq!(list.len() as u64, summary.planted);
     let garbage = list.last().unwrap();
     let Outcome::Garbage { offset, bytes } = garbage.outcome else {
@@ -179,7 +176,7 @@ fn every_planted_oddity_is_what_its_list_says() {
         *kinds.entry(&planted.kind).or_default() += 1;
         let line = planted.line;
         match &planted.outcome {
-            Outcome::Kept { row } => assert_eq!(&expected(rows[&line]), row, "{planted:?}"),
+            Outcome::Kept { row } => assert_eq!(&as_expected(rows[&line]), row, "{planted:?}"),
             Outcome::Bad { reason } => assert_eq!(bad[&line], reason, "{planted:?}"),
             Outcome::Blank => assert!(parsed.blank.contains(&line), "{planted:?}"),
             Outcome::Garbage { .. } => {}
@@ -193,29 +190,6 @@ fn every_planted_oddity_is_what_its_list_says() {
     );
     assert_eq!(parsed.blank.len(), count(&|o| matches!(o, Outcome::Blank)));
     assert_eq!(rows.len() + bad.len(), 20_000);
-}
-
-fn expected(row: &Row) -> ExpectedRow {
-    let row = row.clone();
-    ExpectedRow {
-        id: row.id,
-        timestamp: row.timestamp,
-        reporter: row.reporter,
-        reporter_grid: row.reporter_grid,
-        snr: row.snr,
-        frequency: row.frequency,
-        callsign: row.callsign,
-        grid: row.grid,
-        power: row.power,
-        drift: row.drift,
-        distance: row.distance,
-        azimuth: row.azimuth,
-        band: row.band,
-        mode: row.mode,
-        version: row.version,
-        code: row.code,
-        column_count: row.column_count,
-    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod oracle;
+mod planted_list;
 mod table_of;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,10 +12,11 @@ use std::fs;
 use std::path::Path;
 
 use dyno_ingest::Error;
-use dyno_ingest::generate::{ExpectedRow, Generator, Outcome as Expected, Planted};
+use dyno_ingest::generate::{Generator, Outcome as Expected, Planted};
 use dyno_ingest::load::{ArchiveReport, Options, Outcome};
 use dyno_ingest::table::Snapshot;
 use oracle::{LINE_BYTES_MAX, Parsed, Row, parse_lines};
+use planted_list::as_expected;
 use serde_json::Value;
 use table_of::{file, files_in, generate, gunzip, lenient, load_file, loaded_rows, rows};
 
@@ -58,40 +60,6 @@ fn class_of(reason: &str) -> &'static str {
     found.unwrap_or_else(|| panic!("no class has {reason:?}")).1
 }
 
-fn planted_beside(archive: &Path) -> Vec<Planted> {
-    let list = archive
-        .to_str()
-        .unwrap()
-        .replace(".csv.gz", ".planted.ndjson");
-    let text = fs::read_to_string(list).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
-fn as_expected(row: &Row) -> ExpectedRow {
-    let row = row.clone();
-    ExpectedRow {
-        id: row.id,
-        timestamp: row.timestamp,
-        reporter: row.reporter,
-        reporter_grid: row.reporter_grid,
-        snr: row.snr,
-        frequency: row.frequency,
-        callsign: row.callsign,
-        grid: row.grid,
-        power: row.power,
-        drift: row.drift,
-        distance: row.distance,
-        azimuth: row.azimuth,
-        band: row.band,
-        mode: row.mode,
-        version: row.version,
-        code: row.code,
-        column_count: row.column_count,
-    }
-}
-
 #[test]
 fn every_planted_row_is_kept_as_expected_or_in_quarantine() {
     for (seed, rate, workers) in [(3, 0.02, 1), (4, 0.1, 2), (5, 0.3, 2)] {
@@ -109,7 +77,7 @@ fn every_planted_row_is_kept_as_expected_or_in_quarantine() {
             ..lenient()
         };
         let report = load_file(&archive, &table, &options);
-        let list = planted_beside(&archive);
+        let list = planted_list::beside(&archive);
         let garbage = check_garbage(&list, &archive, &report);
         let parsed = parse_lines(&gunzip(&archive, garbage));
         check_counts(&parsed, &report);

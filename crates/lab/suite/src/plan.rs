@@ -149,10 +149,10 @@ fn refers(params: &BTreeMap<String, serde_json::Value>, data: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    pub(crate) const SUITE: &str = r#"
+    const SUITE: &str = r#"
 title = "Loads"
 purpose = "Shows the runner."
 order_seed = 7
@@ -243,7 +243,8 @@ rows = [{ label = "a", case = "load", system = "dyno" }, { label = "b", case = "
 ranked = false
 "#;
 
-    fn planned(text: &str, peers: &[&str]) -> Result<Planned, Error> {
+    /// A suite at its tiny size.
+    pub(crate) fn planned(text: &str, peers: &[&str]) -> Result<Planned, Error> {
         let suite = Definition::parse("x", "x.toml", text)?;
         let peers: Vec<String> = peers.iter().map(|p| p.to_string()).collect();
         Planned::new(&suite, Size::Tiny, &peers)

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::rc::Rc;
 
-use dyno_record::{Machine, Outcome, Program, Run, RunDir, SCHEMA_VERSION, Size, StoredRun, Usage};
+use dyno_record::{Machine, Outcome, Program, Run, RunDir, SCHEMA_VERSION, StoredRun, Usage};
 use insta::assert_snapshot;
 
+use crate::plan::tests::planned;
 use crate::protocol::Phase;
 use crate::*;
 
@@ -81,6 +82,17 @@ struct Mock<'a> {
     started: usize,
 }
 
+impl<'a> Mock<'a> {
+    fn new(script: &'a Script) -> Mock<'a> {
+        Mock {
+            log: Rc::default(),
+            clock: MockClock::default(),
+            script,
+            started: 0,
+        }
+    }
+}
+
 impl Executor for Mock<'_> {
     fn execute(&mut self, invocation: &Invocation, stop: &Stop) -> Result<Ended, Error> {
         let request = &invocation.request;
@@ -145,19 +157,12 @@ fn system(name: &str) -> System {
 }
 
 fn run_suite(text: &str, script: &Script) -> Ran {
-    let suite = Definition::parse("x", "x.toml", text).expect("a good suite");
-    let planned = Planned::new(&suite, Size::Tiny, &["peer".to_string()]).expect("a good plan");
+    let planned = planned(text, &["peer"]).expect("a good plan");
     let root = tempfile::tempdir().expect("a directory");
     let run_dir = root.path().join("run");
     let record = RunDir::create(&run_dir, empty_run(&planned)).expect("a record");
-    let log = Rc::new(RefCell::new(Vec::new()));
-    let clock = MockClock::default();
-    let mut executor = Mock {
-        log: Rc::clone(&log),
-        clock: clock.clone(),
-        script,
-        started: 0,
-    };
+    let mut executor = Mock::new(script);
+    let (log, clock) = (Rc::clone(&executor.log), executor.clock.clone());
     let told = Rc::clone(&log);
     let mut observer = move |event: &Event<'_>| match event {
         Event::CaseFailed { case, reason } => told.borrow_mut().push(format!("! {case}: {reason}")),
@@ -354,21 +359,14 @@ fn the_budget_ends_a_run_between_blocks() {
 
 #[test]
 fn data_is_made_once() {
-    let suite = Definition::parse("x", "x.toml", SUITE).expect("a good suite");
-    let planned = Planned::new(&suite, Size::Tiny, &[]).expect("a good plan");
+    let planned = planned(SUITE, &[]).expect("a good plan");
     let root = tempfile::tempdir().expect("a directory");
     let systems = [system("dyno")];
     let preparer = Preparer::new(root.path(), &planned, &systems);
     assert!(!preparer.ready("archive", "dyno"));
     assert!(planned.needs(&|d, s| preparer.ready(d, s)).prepare_s > 1.9);
-    let log = Rc::new(RefCell::new(Vec::new()));
-    let clock = MockClock::default();
-    let mut executor = Mock {
-        log: Rc::clone(&log),
-        clock: clock.clone(),
-        script: &good,
-        started: 0,
-    };
+    let mut executor = Mock::new(&good);
+    let (log, clock) = (Rc::clone(&executor.log), executor.clock.clone());
     for _ in 0..2 {
         let mut observer = |_: &Event<'_>| {};
         preparer

@@ -1,63 +1,33 @@
-//! Against moto, an object store that we did not write (PyPI `moto[server]`, which scripts/test
-//! installs).
+//! Against moto, an object store that we did not write.
 #![expect(
     clippy::unwrap_used,
     reason = "the functions around the tests fail the test"
 )]
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+mod server;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_io::{Durability, Existing, IoError, Output, Sink};
 use dyno_objects::{Access, ObjectError, ObjectSink, Retry, Sending, Store};
+use server::{Server, interpreter};
 
 const SECRET: &str = "a-secret-that-must-not-be-shown";
 
-/// A server of our own; stopped when dropped.
-struct Moto {
-    child: Child,
-    address: String,
-}
+struct Moto(Server);
 
 impl Moto {
-    /// `None`, with the line that counts it, where moto is not installed.
+    /// With a bucket; `None` where moto is not installed.
     fn start() -> Option<Self> {
-        let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
-        let data = std::env::var_os("XDG_DATA_HOME")
-            .map(PathBuf::from)
-            .or(home)?;
-        let python = data.join("dynolab/peers/moto/venv/bin/python");
-        if !python.exists() {
-            println!("skipped: object store: no moto at {}", python.display());
-            return None;
-        }
-        let mut child = Command::new(python)
-            .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = loop {
-            let line = lines.next().unwrap().unwrap();
-            if let Some((_, address)) = line.split_once("Running on ") {
-                break address.trim().to_owned();
-            }
-        };
-        // The server writes a line for each request, and must not find the pipe full.
-        std::thread::spawn(move || lines.for_each(drop));
-        let moto = Self { child, address };
+        let moto = Self(Server::start(&interpreter("object store")?));
         assert_eq!(moto.ask("PUT", "lake"), "");
         Some(moto)
     }
 
     /// A request by another client than ours.
     fn ask(&self, method: &str, what: &str) -> String {
-        let address = format!("{}/{what}", self.address);
+        let address = format!("{}/{what}", self.0.address);
         // moto wants to see a signature, and takes any.
         let signature = "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/s3/aws4_request, \
                          SignedHeaders=host, Signature=x";
@@ -79,7 +49,7 @@ impl Moto {
 
     fn store(&self, bucket: &str) -> Arc<Store> {
         let access = Access::from_settings(|name| match name {
-            "AWS_ENDPOINT_URL" => Some(self.address.clone()),
+            "AWS_ENDPOINT_URL" => Some(self.0.address.clone()),
             "AWS_ACCESS_KEY_ID" => Some("a-key".to_owned()),
             "AWS_SECRET_ACCESS_KEY" => Some(SECRET.to_owned()),
             _ => None,
@@ -96,14 +66,6 @@ impl Moto {
         self.ask("GET", "lake?uploads")
             .matches("<UploadId>")
             .count()
-    }
-}
-
-impl Drop for Moto {
-    fn drop(&mut self) {
-        // It may have been killed by its test.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -235,8 +197,8 @@ fn a_server_killed_in_mid_upload_is_named() {
     };
     let mut sink = ObjectSink::create(&moto.store("lake"), "a", &Sending::default()).unwrap();
     sink.write(&data(20 << 20)).unwrap();
-    moto.child.kill().unwrap();
-    moto.child.wait().unwrap();
+    moto.0.child.kill().unwrap();
+    moto.0.child.wait().unwrap();
     let more = data(9 << 20);
     let failed = (0..20).try_for_each(|_| sink.write(&more));
     let error = failed

@@ -1,48 +1,28 @@
 //! `dyno tpch bench`: one job, through the same suite, record and report as everything else.
 
-use std::fs;
-
-use anyhow::{Context, bail};
+use anyhow::bail;
 use dyno_suite::Stop;
 use dyno_tpch::{Generator, Scale, Table};
 use dyno_tpch_files::{Compression, Format, Mode, SinkKind};
 
-use crate::args::{RunArgs, SelectArgs, SizeArgs, TpchBenchArgs};
-use crate::cmd;
+use crate::args::TpchBenchArgs;
+use crate::cmd::bench::{self, Bench};
 use crate::exit::Exit;
-use crate::places;
 
 pub fn run(args: &TpchBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let folder = places::cache(None)?.join("bench");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let file = folder.join("tpch-bench.toml");
-    fs::write(&file, suite(args)?).with_context(|| format!("cannot write {}", file.display()))?;
-    let run = RunArgs {
-        select: SelectArgs {
-            suites: vec![file.display().to_string()],
-            size: SizeArgs {
-                quick: true,
-                full: false,
-                tiny: false,
-            },
-            set: Vec::new(),
-            peers: args.peers,
-            suites_dir: None,
-            peers_from: args.peers_from.clone(),
-            data_dir: args.data_dir.clone(),
-            max_disk: None,
-        },
-        beside: None,
-        report_every: std::time::Duration::from_secs(30),
-        budget: None,
-        limits: false,
-        out: args.report.clone(),
+    let bench = Bench {
+        engine: "tpch",
+        suite: suite(args)?,
+        peers: args.peers,
+        peers_from: &args.peers_from,
+        data_dir: args.data_dir.clone(),
+        report: &args.report,
         json: args.json,
     };
-    cmd::run::run(&run, stop)
+    bench::run(bench, stop)
 }
 
-/// The suite of one case; the record keeps it, so the run can be repeated.
+/// The suite of one case.
 fn suite(args: &TpchBenchArgs) -> anyhow::Result<String> {
     let TpchBenchArgs {
         sf,

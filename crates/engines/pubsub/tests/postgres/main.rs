@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod append;
+mod groups;
+mod producing;
+mod queues;
 mod reading;
 mod retention;
 mod schema;

@@ -3,8 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use arrow::error::ArrowError;
 use dyno_io::IoError;
 use dyno_objects::ObjectError;
+use dyno_tpch::Table;
 
 /// Why files were not written, or not all of them. Under a final name there are only complete files.
 #[derive(Debug, thiserror::Error)]
@@ -90,10 +92,46 @@ impl Error {
         }
     }
 
-    pub(crate) fn format(table: dyno_tpch::Table, reason: impl ToString) -> Error {
+    pub(crate) fn format(table: Table, reason: impl ToString) -> Error {
         Error::Format {
             table: table.name(),
             reason: reason.to_string(),
         }
+    }
+}
+
+/// What a writer said, who does not know of tables.
+pub(crate) enum Refused {
+    /// The output failed, seen through a writer that knows `io::Error` alone.
+    Output(io::Error),
+    /// The writer's own reason.
+    Reason(String),
+}
+
+impl Refused {
+    /// The error of the table that the writer wrote.
+    pub(crate) fn of(self, table: Table) -> Error {
+        match self {
+            Refused::Output(error) => match error.downcast::<IoError>() {
+                Ok(error) => Error::Io(error),
+                Err(source) => Error::Write {
+                    path: PathBuf::from(table.name()),
+                    source,
+                },
+            },
+            Refused::Reason(reason) => Error::format(table, reason),
+        }
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        Refused::Output(error)
+    }
+}
+
+impl From<ArrowError> for Refused {
+    fn from(error: ArrowError) -> Refused {
+        Refused::Reason(error.to_string())
     }
 }

@@ -118,7 +118,7 @@ impl Scene<'_> {
                 self.write_as(files, |table| ArrowParquet::new(table, layout))
             }
             (Format::Csv, Mode::Baseline) => self.write_as(files, |table| Ok(ArrowCsv { table })),
-            (Format::Tbl, Mode::Baseline) => self.write_as(files, |table| Ok(PlainTbl { table })),
+            (Format::Tbl, Mode::Baseline) => self.write_as(files, |_| Ok(PlainTbl)),
             (Format::Parquet, _) => {
                 self.write_as(files, |table| Parquet::new(table, layout, mode, scale))
             }

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use dyno_io::{
-    Buffering, Durability, Existing, IoError, Output, Sink, SinkKind, SinkWriter, stage,
-};
+use dyno_io::{Buffering, Durability, Existing, Output, Sink, SinkKind, SinkWriter, stage};
 
 use dyno_objects::{Access, Location, ObjectSink, Retry, Sending, Store};
 
@@ -176,16 +174,5 @@ impl Write for Out {
 
     fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
-    }
-}
-
-/// What went wrong below a writer that knows `io::Error` alone.
-pub(crate) fn unwrapped(plan_name: &Path, error: io::Error) -> Error {
-    match error.downcast::<IoError>() {
-        Ok(error) => Error::Io(error),
-        Err(source) => Error::Write {
-            path: plan_name.to_path_buf(),
-            source,
-        },
     }
 }

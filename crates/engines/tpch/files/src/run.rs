@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use dyno_tpch::{Batch, Generator, Table, TextPool};
 
-use crate::error::Error;
+use crate::error::{Error, Refused};
 use crate::format::{Append, Encode, Format};
 use crate::place::{Out, Target};
 use crate::plan::FilePlan;
@@ -199,11 +199,14 @@ impl<'a, F: Format> Run<'a, F> {
             self.check_going()?;
             let end = units.end.min(first + UNITS_AT_ONCE);
             self.generator.fill(batch, first..end)?;
-            encoder.append(batch, self.pool)?;
+            encoder
+                .append(batch, self.pool)
+                .map_err(|e| file.refused(e))?;
             rows += batch.rows() as u64;
             first = end;
         }
-        Ok((encoder.finish()?, rows))
+        let piece = encoder.finish().map_err(|e| file.refused(e))?;
+        Ok((piece, rows))
     }
 
     /// Leaves a piece with its file, and writes what the file waits for when nobody else does.
@@ -259,13 +262,13 @@ impl<'a, F: Format> Run<'a, F> {
                 (Box::new(begun), 0)
             }
         };
-        let bytes = begun.append(piece)?;
+        let bytes = begun.append(piece).map_err(|e| file.refused(e))?;
         self.progress.add(rows, bytes);
         Ok(Opened::Begun(begun, before + rows))
     }
 
     fn finish(&self, file: &FileRun<F>, begun: F::File, rows: u64) -> Result<FileReport, Error> {
-        let out: Out = begun.finish()?;
+        let out: Out = begun.finish().map_err(|e| file.refused(e))?;
         lock(&file.format).take();
         let (bytes, sink) = self.target.publish(out, &file.plan, rows)?;
         Ok(FileReport {
@@ -298,14 +301,18 @@ impl<F: Format> FileRun<F> {
     }
 
     /// Pieces and files begin before the last piece is written, so the format is there.
-    fn with_format<R>(&self, make: impl FnOnce(&F) -> Result<R, Error>) -> Result<R, Error> {
+    fn with_format<R>(&self, make: impl FnOnce(&F) -> Result<R, Refused>) -> Result<R, Error> {
         match &*lock(&self.format) {
-            Some(format) => make(format),
+            Some(format) => make(format).map_err(|e| self.refused(e)),
             None => Err(Error::Worker(format!(
                 "{} was finished before all of it was made",
                 self.plan.name.display()
             ))),
         }
+    }
+
+    fn refused(&self, refused: Refused) -> Error {
+        refused.of(self.plan.table)
     }
 
     /// Since its first piece was taken.

@@ -8,6 +8,7 @@ pub(crate) mod nation;
 pub(crate) mod orders;
 pub(crate) mod part;
 pub(crate) mod partsupp;
+pub(crate) mod party;
 pub(crate) mod region;
 pub(crate) mod strings;
 pub(crate) mod supplier;

@@ -78,10 +78,7 @@ impl Part {
         let rows = self.rows;
         match column {
             0 => Values::Key(&self.partkey[..rows]),
-            1 => Values::Bytes {
-                offsets: &self.name.offsets,
-                bytes: &self.name.bytes,
-            },
+            1 => self.name.values(),
             2 => Values::Coded {
                 codes: &self.manufacturer[..rows],
                 dictionary: &words::MANUFACTURERS,

@@ -1,8 +1,9 @@
 //! Strings that are neither coded nor from the pool: addresses, telephone numbers, names of parts.
 
 use crate::random::{Reader, Stream};
+use crate::values::Values;
 
-/// Text, one value after the other, in the layout of [`crate::Values::Bytes`].
+/// Text, one value after the other, in the layout of [`Values::Bytes`].
 #[derive(Default)]
 pub(crate) struct Strings {
     pub(crate) offsets: Vec<u32>,
@@ -20,6 +21,13 @@ impl Strings {
     /// Ends the value that was written last.
     pub(crate) fn end(&mut self) {
         self.offsets.push(self.bytes.len() as u32);
+    }
+
+    pub(crate) fn values(&self) -> Values<'_> {
+        Values::Bytes {
+            offsets: &self.offsets,
+            bytes: &self.bytes,
+        }
     }
 }
 

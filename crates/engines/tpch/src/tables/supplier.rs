@@ -1,8 +1,9 @@
 //! Table `supplier`.
 
 use super::comments::{Comments, Slices};
-use super::strings::{ADDRESS_LONGEST, PHONE_BYTES, Strings, addresses, phones};
-use super::{count_up, room};
+use super::party::{Origin, Parties};
+use super::room;
+use super::strings::{ADDRESS_LONGEST, PHONE_BYTES};
 use crate::draws::{Draw, each};
 use crate::random::{Reader, Stream};
 use crate::table::{Column, Kind, column};
@@ -18,10 +19,13 @@ pub(crate) const COLUMNS: [Column; 7] = [
     column("s_comment", Kind::Varchar(COMMENTS.longest() + 1)),
 ];
 
-const ADDRESS_SEED: u32 = 706_178_559;
-const NATION: Draw = Draw::of(Stream::new(110_356_601, 1), 25);
-const PHONE_SEED: u32 = 884_434_366;
-const BALANCE: Draw = Draw::of(Stream::new(962_338_209, 1), 1_099_999);
+const ORIGIN: Origin = Origin {
+    name_prefix: "Supplier#",
+    address_seed: 706_178_559,
+    nation_seed: 110_356_601,
+    phone_seed: 884_434_366,
+    balance_seed: 962_338_209,
+};
 const COMMENTS: Comments = Comments::new(1_341_315_363, 63, 1);
 
 /// Ten suppliers of ten thousand, on average, have a remark.
@@ -37,11 +41,7 @@ const RECOMMENDS: &str = "Recommends";
 #[derive(Default)]
 pub(crate) struct Supplier {
     rows: usize,
-    suppkey: Vec<i64>,
-    address: Strings,
-    nationkey: Vec<i64>,
-    phone: Strings,
-    acctbal: Vec<i64>,
+    parties: Parties,
     comment: Slices,
     remark_draw: Vec<u32>,
     remarks: Vec<Remark>,
@@ -51,11 +51,7 @@ impl Supplier {
     /// Fills in the rows of some units, and says how many there are.
     pub(crate) fn fill(&mut self, first: u64, rows: usize) -> usize {
         self.rows = rows;
-        count_up(&mut self.suppkey, first, rows);
-        addresses(ADDRESS_SEED, first, rows, &mut self.address);
-        each(&NATION, first, 0, room(&mut self.nationkey, rows));
-        phones(PHONE_SEED, first, &self.nationkey[..rows], &mut self.phone);
-        each(&BALANCE, first, -99_999, room(&mut self.acctbal, rows));
+        self.parties.fill(&ORIGIN, first, rows);
         COMMENTS.fill(first, rows, &mut self.comment);
         each(&REMARK, first, 0, room(&mut self.remark_draw, rows));
         self.remarks.clear();
@@ -69,27 +65,12 @@ impl Supplier {
     }
 
     pub(crate) fn values(&self, column: usize) -> Values<'_> {
-        let rows = self.rows;
         match column {
-            0 => Values::Key(&self.suppkey[..rows]),
-            1 => Values::Numbered {
-                prefix: "Supplier#",
-                numbers: &self.suppkey[..rows],
-            },
-            2 => Values::Bytes {
-                offsets: &self.address.offsets,
-                bytes: &self.address.bytes,
-            },
-            3 => Values::Key(&self.nationkey[..rows]),
-            4 => Values::Bytes {
-                offsets: &self.phone.offsets,
-                bytes: &self.phone.bytes,
-            },
-            5 => Values::Decimal(&self.acctbal[..rows]),
-            _ => Values::Passages(Passages {
+            6 => Values::Passages(Passages {
                 remarks: &self.remarks,
-                ..self.comment.passages(rows)
+                ..self.comment.passages(self.rows)
             }),
+            _ => self.parties.values(&ORIGIN, column),
         }
     }
 }

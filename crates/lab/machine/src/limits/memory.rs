@@ -33,16 +33,11 @@ pub(super) fn copy(
     setting: &Setting<'_>,
     threads: usize,
 ) -> Result<Measured, MachineError> {
-    let bytes = array_bytes(setting, threads);
-    let rates = team::rates(threads, REPETITIONS, setting.repetition(), |_| {
-        Ok(Copy::new(bytes))
+    measured(name, setting, threads, Copy::new, |mib| {
+        format!(
+            "copied between two arrays of {mib} MiB per thread on {threads} thread(s), counting each byte once"
+        )
     })
-    .map_err(|reason| MachineError::limit(name, reason))?;
-    let method = format!(
-        "copied between two arrays of {} MiB per thread on {threads} thread(s), counting each byte once",
-        bytes >> 20
-    );
-    Ok(Measured::rate(rates, "B/s", method))
 }
 
 /// Bytes read per second.
@@ -51,16 +46,27 @@ pub(super) fn scan(
     setting: &Setting<'_>,
     threads: usize,
 ) -> Result<Measured, MachineError> {
+    measured(name, setting, threads, Scan::new, |mib| {
+        format!(
+            "summed an array of {mib} MiB per thread on {threads} thread(s) into {LANES} sums side by side"
+        )
+    })
+}
+
+/// Bytes per second of a load that is made for arrays of so many bytes; `method` takes those in MiB.
+fn measured<L: Load>(
+    name: &'static str,
+    setting: &Setting<'_>,
+    threads: usize,
+    load: fn(u64) -> L,
+    method: impl Fn(u64) -> String,
+) -> Result<Measured, MachineError> {
     let bytes = array_bytes(setting, threads);
     let rates = team::rates(threads, REPETITIONS, setting.repetition(), |_| {
-        Ok(Scan::new(bytes))
+        Ok(load(bytes))
     })
     .map_err(|reason| MachineError::limit(name, reason))?;
-    let method = format!(
-        "summed an array of {} MiB per thread on {threads} thread(s) into {LANES} sums side by side",
-        bytes >> 20
-    );
-    Ok(Measured::rate(rates, "B/s", method))
+    Ok(Measured::rate(rates, "B/s", method(bytes >> 20)))
 }
 
 /// Numbers that differ, so that no page is like another.

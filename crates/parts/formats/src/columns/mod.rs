@@ -4,8 +4,10 @@
 //! that the engine has: integers, codes into a dictionary, slices of text that lie elsewhere. There are
 //! no nulls: all columns are required.
 
+mod gather;
 mod words;
 
+pub(crate) use gather::gather;
 pub use words::Words;
 
 /// A column: its name and what its values are.

@@ -1,7 +1,7 @@
 //! Values without codes: what a batch's column is where codes do not pay.
 
 use super::text::Text;
-use crate::columns::{Codes, Slices, Values};
+use crate::columns::{Codes, Values, gather};
 
 /// Rows of one page at most.
 pub(super) const ROWS_MAX: usize = 32 * 1024;
@@ -88,25 +88,10 @@ impl FlatRoom {
                 self.text()
             }
             Values::Slices(slices) => {
-                self.copy(slices);
+                gather(slices, 0, &mut self.offsets, &mut self.bytes);
                 self.text()
             }
         }
-    }
-
-    fn copy(&mut self, slices: &dyn Slices) {
-        let needed = slices.total_bytes() + slices.padding_bytes();
-        if self.bytes.len() < needed {
-            self.bytes.resize(needed, 0);
-        }
-        slices.copy_to(&mut self.bytes);
-        self.offsets.clear();
-        self.offsets.push(0);
-        let mut end = 0;
-        self.offsets.extend(slices.lengths().iter().map(|&length| {
-            end += u32::from(length);
-            end
-        }));
     }
 
     fn text(&self) -> Flat<'_> {

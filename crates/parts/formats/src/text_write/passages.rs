@@ -1,6 +1,6 @@
 //! Text columns that are not dictionaries, by row.
 
-use crate::columns::{Codes, Values};
+use crate::columns::{Codes, Values, gather};
 
 /// What a writer copies at once, at least.
 pub(super) const MOVE_BYTES: usize = 64;
@@ -63,18 +63,7 @@ impl Copied {
         let Values::Slices(slices) = *values else {
             return;
         };
-        let space = slices.total_bytes() + slices.padding_bytes().max(MOVE_BYTES);
-        if self.bytes.len() < space {
-            self.bytes.resize(space, 0);
-        }
-        slices.copy_to(&mut self.bytes);
-        self.offsets.clear();
-        self.offsets.push(0);
-        let mut end = 0;
-        self.offsets.extend(slices.lengths().iter().map(|&length| {
-            end += u32::from(length);
-            end
-        }));
+        gather(slices, MOVE_BYTES, &mut self.offsets, &mut self.bytes);
     }
 
     /// What [`Copied::take`] took.

@@ -9,7 +9,7 @@ mod plain;
 use dyno_formats::columns::{Slices, Values};
 use dyno_tpch::{Batch, PADDING_BYTES, Passages, Scale, TextPool};
 
-use crate::error::Error;
+use crate::error::Refused;
 use crate::job::Mode;
 
 /// Turns batches of one table into columns, in buffers that are used again.
@@ -34,13 +34,11 @@ impl Columns {
         batch: &Batch,
         pool: &TextPool,
         take: impl FnOnce(&[Values<'_>]) -> R,
-    ) -> Result<R, Error> {
+    ) -> Result<R, Refused> {
         Ok(match self {
             Columns::Coded(coded) => coded.of(batch, pool, take),
             Columns::Plain(plain) => plain.of(batch, pool, take),
-            Columns::Arrow(arrow) => arrow
-                .of(batch, pool, take)
-                .map_err(|e| Error::format(batch.table(), e))?,
+            Columns::Arrow(arrow) => arrow.of(batch, pool, take)?,
         })
     }
 }

@@ -3,12 +3,13 @@
 
 pub(crate) mod baseline;
 pub(crate) mod orc;
+pub(crate) mod ours;
 pub(crate) mod parquet;
 pub(crate) mod text;
 
 use dyno_tpch::{Batch, TextPool};
 
-use crate::error::Error;
+use crate::error::Refused;
 use crate::place::Out;
 
 /// A format with its options, for one table.
@@ -19,10 +20,10 @@ pub(crate) trait Format: Sync {
     type File: Append<Piece = <Self::Encoder as Encode>::Piece>;
 
     /// An encoder for a thread that begins with this table.
-    fn encoder(&self) -> Result<Self::Encoder, Error>;
+    fn encoder(&self) -> Result<Self::Encoder, Refused>;
 
     /// A file that begins.
-    fn file(&self, out: Out) -> Result<Self::File, Error>;
+    fn file(&self, out: Out) -> Result<Self::File, Refused>;
 }
 
 /// Makes pieces (row groups, stripes, blocks of lines) from batches.
@@ -31,10 +32,10 @@ pub(crate) trait Encode {
     type Piece: Send;
 
     /// Takes the rows of a batch.
-    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Error>;
+    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused>;
 
     /// Ends the piece that was begun.
-    fn finish(&mut self) -> Result<Self::Piece, Error>;
+    fn finish(&mut self) -> Result<Self::Piece, Refused>;
 }
 
 /// Takes pieces in the order of the file.
@@ -43,8 +44,8 @@ pub(crate) trait Append: Send {
     type Piece: Send;
 
     /// Writes the next piece and says how many bytes it has.
-    fn append(&mut self, piece: Self::Piece) -> Result<u64, Error>;
+    fn append(&mut self, piece: Self::Piece) -> Result<u64, Refused>;
 
     /// Writes what comes last and gives back where the bytes went.
-    fn finish(self) -> Result<Out, Error>;
+    fn finish(self) -> Result<Out, Refused>;
 }

@@ -1,6 +1,5 @@
 //! ORC through our own stripe writer.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use dyno_formats::orc_write::{
@@ -8,23 +7,18 @@ use dyno_formats::orc_write::{
 };
 use dyno_tpch::{Batch, Scale, Table, TextPool};
 
+use super::ours::{Columned, Ours};
 use super::{Append, Encode, Format};
-use crate::columns::Columns;
-use crate::error::Error;
+use crate::error::{Error, Refused};
 use crate::fields;
 use crate::job::{self, Mode};
-use crate::place::{Out, unwrapped};
+use crate::place::Out;
 
 /// The level of zlib that its users mostly have.
 const ZLIB_LEVEL: u32 = 6;
 
 /// A table as ORC.
-pub(crate) struct Orc {
-    table: Table,
-    mode: Mode,
-    scale: Scale,
-    layout: Arc<Layout>,
-}
+pub(crate) type Orc = Ours<Layout>;
 
 impl Orc {
     pub(crate) fn new(
@@ -47,84 +41,55 @@ impl Orc {
         };
         let layout =
             Layout::new(&fields::of(table), options).map_err(|e| Error::format(table, e))?;
-        Ok(Orc {
-            table,
-            mode,
-            scale,
-            layout: Arc::new(layout),
-        })
+        Ok(Ours::with(layout, mode, scale))
     }
 }
 
-fn refused(table: Table, error: OrcError) -> Error {
-    match error {
-        OrcError::Io(error) => unwrapped(Path::new(table.name()), error),
-        error => Error::format(table, error),
+impl From<OrcError> for Refused {
+    fn from(error: OrcError) -> Refused {
+        match error {
+            OrcError::Io(error) => Refused::Output(error),
+            error => Refused::Reason(error.to_string()),
+        }
     }
-}
-
-/// Stripes, made on one thread.
-pub(crate) struct OrcEncoder {
-    table: Table,
-    columns: Columns,
-    stripe: StripeWriter,
-}
-
-/// A file of stripes.
-pub(crate) struct OrcFile {
-    table: Table,
-    file: FileWriter<Out>,
 }
 
 impl Format for Orc {
-    type Encoder = OrcEncoder;
-    type File = OrcFile;
+    type Encoder = Columned<StripeWriter>;
+    type File = FileWriter<Out>;
 
-    fn encoder(&self) -> Result<OrcEncoder, Error> {
-        Ok(OrcEncoder {
-            table: self.table,
-            columns: Columns::new(self.mode, &self.scale),
-            stripe: StripeWriter::new(&self.layout).map_err(|e| refused(self.table, e))?,
-        })
+    fn encoder(&self) -> Result<Self::Encoder, Refused> {
+        Ok(self.encoder_of(StripeWriter::new(&self.layout)?))
     }
 
-    fn file(&self, out: Out) -> Result<OrcFile, Error> {
-        let file =
-            FileWriter::new(out, Arc::clone(&self.layout)).map_err(|e| refused(self.table, e))?;
-        Ok(OrcFile {
-            table: self.table,
-            file,
-        })
+    fn file(&self, out: Out) -> Result<Self::File, Refused> {
+        Ok(FileWriter::new(out, Arc::clone(&self.layout))?)
     }
 }
 
-impl Encode for OrcEncoder {
+impl Encode for Columned<StripeWriter> {
     type Piece = Stripe;
 
-    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Error> {
-        self.columns
-            .of(batch, pool, |columns| self.stripe.append(columns))?
-            .map_err(|e| refused(self.table, e))
+    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
+        let Columned { columns, writer } = self;
+        Ok(columns.of(batch, pool, |columns| writer.append(columns))??)
     }
 
-    fn finish(&mut self) -> Result<Stripe, Error> {
-        self.stripe.finish().map_err(|e| refused(self.table, e))
+    fn finish(&mut self) -> Result<Stripe, Refused> {
+        Ok(self.writer.finish()?)
     }
 }
 
-impl Append for OrcFile {
+impl Append for FileWriter<Out> {
     type Piece = Stripe;
 
-    fn append(&mut self, piece: Stripe) -> Result<u64, Error> {
+    fn append(&mut self, piece: Stripe) -> Result<u64, Refused> {
         let bytes = piece.bytes() as u64;
-        self.file
-            .append(piece)
-            .map_err(|e| refused(self.table, e))?;
+        FileWriter::append(self, piece)?;
         Ok(bytes)
     }
 
-    fn finish(self) -> Result<Out, Error> {
-        let (out, _) = self.file.finish().map_err(|e| refused(self.table, e))?;
-        Ok(out)
+    fn finish(self) -> Result<Out, Refused> {
+        Ok(FileWriter::finish(self)?.0)
     }
 }

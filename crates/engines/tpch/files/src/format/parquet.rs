@@ -1,6 +1,5 @@
 //! Parquet through our own page writer.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use dyno_formats::parquet_write::{
@@ -9,20 +8,15 @@ use dyno_formats::parquet_write::{
 };
 use dyno_tpch::{Batch, Scale, Table, TextPool};
 
+use super::ours::{Columned, Ours};
 use super::{Append, Encode, Format};
-use crate::columns::Columns;
-use crate::error::Error;
+use crate::error::{Error, Refused};
 use crate::fields;
 use crate::job::{self, Mode};
-use crate::place::{Out, unwrapped};
+use crate::place::Out;
 
 /// A table as Parquet.
-pub(crate) struct Parquet {
-    table: Table,
-    mode: Mode,
-    scale: Scale,
-    layout: Arc<Layout>,
-}
+pub(crate) type Parquet = Ours<Layout>;
 
 impl Parquet {
     pub(crate) fn new(
@@ -34,12 +28,7 @@ impl Parquet {
         let options = options(table, chosen)?;
         let layout =
             Layout::new(&fields::of(table), options).map_err(|e| Error::format(table, e))?;
-        Ok(Parquet {
-            table,
-            mode,
-            scale,
-            layout: Arc::new(layout),
-        })
+        Ok(Ours::with(layout, mode, scale))
     }
 }
 
@@ -72,75 +61,51 @@ fn options(table: Table, chosen: &job::Layout) -> Result<Options, Error> {
     })
 }
 
-fn refused(table: Table, error: ParquetError) -> Error {
-    match error {
-        ParquetError::Io(error) => unwrapped(Path::new(table.name()), error),
-        error => Error::format(table, error),
+impl From<ParquetError> for Refused {
+    fn from(error: ParquetError) -> Refused {
+        match error {
+            ParquetError::Io(error) => Refused::Output(error),
+            error => Refused::Reason(error.to_string()),
+        }
     }
-}
-
-/// Row groups, made on one thread.
-pub(crate) struct ParquetEncoder {
-    table: Table,
-    columns: Columns,
-    group: RowGroupWriter,
-}
-
-/// A file of row groups.
-pub(crate) struct ParquetFile {
-    table: Table,
-    file: TableWriter<Out>,
 }
 
 impl Format for Parquet {
-    type Encoder = ParquetEncoder;
-    type File = ParquetFile;
+    type Encoder = Columned<RowGroupWriter>;
+    type File = TableWriter<Out>;
 
-    fn encoder(&self) -> Result<ParquetEncoder, Error> {
-        Ok(ParquetEncoder {
-            table: self.table,
-            columns: Columns::new(self.mode, &self.scale),
-            group: RowGroupWriter::new(&self.layout),
-        })
+    fn encoder(&self) -> Result<Self::Encoder, Refused> {
+        Ok(self.encoder_of(RowGroupWriter::new(&self.layout)))
     }
 
-    fn file(&self, out: Out) -> Result<ParquetFile, Error> {
-        let file =
-            TableWriter::new(out, Arc::clone(&self.layout)).map_err(|e| refused(self.table, e))?;
-        Ok(ParquetFile {
-            table: self.table,
-            file,
-        })
+    fn file(&self, out: Out) -> Result<Self::File, Refused> {
+        Ok(TableWriter::new(out, Arc::clone(&self.layout))?)
     }
 }
 
-impl Encode for ParquetEncoder {
+impl Encode for Columned<RowGroupWriter> {
     type Piece = RowGroup;
 
-    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Error> {
-        self.columns
-            .of(batch, pool, |columns| self.group.append(columns))?
-            .map_err(|e| refused(self.table, e))
+    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
+        let Columned { columns, writer } = self;
+        Ok(columns.of(batch, pool, |columns| writer.append(columns))??)
     }
 
-    fn finish(&mut self) -> Result<RowGroup, Error> {
-        self.group.finish().map_err(|e| refused(self.table, e))
+    fn finish(&mut self) -> Result<RowGroup, Refused> {
+        Ok(self.writer.finish()?)
     }
 }
 
-impl Append for ParquetFile {
+impl Append for TableWriter<Out> {
     type Piece = RowGroup;
 
-    fn append(&mut self, piece: RowGroup) -> Result<u64, Error> {
+    fn append(&mut self, piece: RowGroup) -> Result<u64, Refused> {
         let bytes = piece.bytes() as u64;
-        self.file
-            .append(piece)
-            .map_err(|e| refused(self.table, e))?;
+        TableWriter::append(self, piece)?;
         Ok(bytes)
     }
 
-    fn finish(self) -> Result<Out, Error> {
-        let (out, _) = self.file.finish().map_err(|e| refused(self.table, e))?;
-        Ok(out)
+    fn finish(self) -> Result<Out, Refused> {
+        Ok(TableWriter::finish(self)?.0)
     }
 }

@@ -1,6 +1,5 @@
 //! CSV and TBL through our own formatter.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use dyno_formats::text_write::{
@@ -8,20 +7,15 @@ use dyno_formats::text_write::{
 };
 use dyno_tpch::{Batch, Kind, Scale, Table, TextPool};
 
+use super::ours::{Columned, Ours};
 use super::{Append, Encode, Format};
-use crate::columns::Columns;
-use crate::error::Error;
+use crate::error::{Error, Refused};
 use crate::fields;
 use crate::job::{self, Mode};
-use crate::place::{Out, unwrapped};
+use crate::place::Out;
 
 /// A table as text.
-pub(crate) struct Text {
-    pub(crate) table: Table,
-    mode: Mode,
-    scale: Scale,
-    layout: Arc<Layout>,
-}
+pub(crate) type Text = Ours<Layout>;
 
 impl Text {
     pub(crate) fn new(
@@ -41,13 +35,9 @@ impl Text {
                 .whole(kind == Kind::WholeDecimal)
                 .quote(quote(field.name))
         });
-        let layout = Layout::new(columns.collect(), options).map_err(|e| refused(table, e))?;
-        Ok(Text {
-            table,
-            mode,
-            scale,
-            layout: Arc::new(layout),
-        })
+        let layout =
+            Layout::new(columns.collect(), options).map_err(|e| Error::format(table, e))?;
+        Ok(Ours::with(layout, mode, scale))
     }
 }
 
@@ -60,74 +50,50 @@ fn quote(name: &str) -> Quote {
     }
 }
 
-fn refused(table: Table, error: TextError) -> Error {
-    match error {
-        TextError::Io(error) => unwrapped(Path::new(table.name()), error),
-        error => Error::format(table, error),
+impl From<TextError> for Refused {
+    fn from(error: TextError) -> Refused {
+        match error {
+            TextError::Io(error) => Refused::Output(error),
+            error => Refused::Reason(error.to_string()),
+        }
     }
-}
-
-/// Lines, made on one thread.
-pub(crate) struct TextEncoder {
-    table: Table,
-    columns: Columns,
-    lines: BlockWriter,
 }
 
 impl Format for Text {
-    type Encoder = TextEncoder;
-    type File = TextFile;
+    type Encoder = Columned<BlockWriter>;
+    type File = FileWriter<Out>;
 
-    fn encoder(&self) -> Result<TextEncoder, Error> {
-        Ok(TextEncoder {
-            table: self.table,
-            columns: Columns::new(self.mode, &self.scale),
-            lines: BlockWriter::new(&self.layout),
-        })
+    fn encoder(&self) -> Result<Self::Encoder, Refused> {
+        Ok(self.encoder_of(BlockWriter::new(&self.layout)))
     }
 
-    fn file(&self, out: Out) -> Result<TextFile, Error> {
-        let file =
-            FileWriter::new(out, Arc::clone(&self.layout)).map_err(|e| refused(self.table, e))?;
-        Ok(TextFile {
-            table: self.table,
-            file,
-        })
+    fn file(&self, out: Out) -> Result<Self::File, Refused> {
+        Ok(FileWriter::new(out, Arc::clone(&self.layout))?)
     }
 }
 
-impl Encode for TextEncoder {
+impl Encode for Columned<BlockWriter> {
     type Piece = Block;
 
-    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Error> {
-        self.columns
-            .of(batch, pool, |columns| self.lines.append(columns))?
-            .map_err(|e| refused(self.table, e))
+    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
+        let Columned { columns, writer } = self;
+        Ok(columns.of(batch, pool, |columns| writer.append(columns))??)
     }
 
-    fn finish(&mut self) -> Result<Block, Error> {
-        Ok(self.lines.finish())
+    fn finish(&mut self) -> Result<Block, Refused> {
+        Ok(self.writer.finish())
     }
 }
 
-/// A file of lines.
-pub(crate) struct TextFile {
-    table: Table,
-    file: FileWriter<Out>,
-}
-
-impl Append for TextFile {
+impl Append for FileWriter<Out> {
     type Piece = Block;
 
-    fn append(&mut self, piece: Block) -> Result<u64, Error> {
-        self.file
-            .append(&piece)
-            .map_err(|e| refused(self.table, e))?;
+    fn append(&mut self, piece: Block) -> Result<u64, Refused> {
+        FileWriter::append(self, &piece)?;
         Ok(piece.bytes.len() as u64)
     }
 
-    fn finish(self) -> Result<Out, Error> {
-        let (out, _) = self.file.finish().map_err(|e| refused(self.table, e))?;
-        Ok(out)
+    fn finish(self) -> Result<Out, Refused> {
+        Ok(FileWriter::finish(self)?.0)
     }
 }

@@ -6,7 +6,7 @@ use super::{
     Batch, DATA, DICTIONARY_DATA, DICTIONARY_V2, DIRECT_V2, Encoding, Index, LENGTH, Stream,
     deferred, direct, ranked,
 };
-use crate::columns::{Codes, Field, Slices, Values, Words};
+use crate::columns::{Codes, Field, Slices, Values, Words, gather};
 use crate::orc_write::codec::Codec;
 use crate::orc_write::error::{Error, Result};
 use crate::orc_write::options::Options;
@@ -259,14 +259,9 @@ impl Column {
     fn append_slices(&mut self, slices: &dyn Slices, batch: &mut Batch<'_>) -> Result<()> {
         self.enter(State::Direct)?;
         if self.limit.pads || self.state == State::Found {
-            let mut offsets = vec![0];
-            offsets.extend(slices.lengths().iter().scan(0, |end, &length| {
-                *end += u32::from(length);
-                Some(*end)
-            }));
-            let mut bytes = vec![0; slices.total_bytes() + slices.padding_bytes()];
-            let copied = slices.copy_to(&mut bytes);
-            bytes.truncate(copied);
+            let (mut offsets, mut bytes) = (Vec::new(), Vec::new());
+            gather(slices, 0, &mut offsets, &mut bytes);
+            bytes.truncate(slices.total_bytes());
             return self.append_text(&offsets, &bytes, batch);
         }
         let raw = &mut self.streams.bytes.raw;

@@ -2,7 +2,6 @@
 //! several threads.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -17,30 +16,22 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 
-use crate::error::Error;
+use crate::error::{Error, Refused};
 use crate::format::{Append, Encode, Format};
 use crate::job::{self, Layout};
-use crate::place::{Out, unwrapped};
+use crate::place::Out;
 
 /// A table as Parquet by arrow-rs.
 pub(crate) struct ArrowParquet {
-    table: Table,
     schema: SchemaRef,
     properties: Arc<WriterProperties>,
 }
 
 /// A row group under way.
 pub(crate) struct GroupEncoder {
-    table: Table,
     schema: SchemaRef,
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<ArrowColumnWriter>,
-}
-
-/// A file under way.
-pub(crate) struct GroupFile {
-    table: Table,
-    file: SerializedFileWriter<Out>,
 }
 
 impl ArrowParquet {
@@ -64,7 +55,6 @@ impl ArrowParquet {
             .set_writer_version(version)
             .build();
         Ok(ArrowParquet {
-            table,
             schema: schema(table),
             properties: Arc::new(properties),
         })
@@ -80,39 +70,35 @@ impl ArrowParquet {
     }
 }
 
-/// The sink's own error, where the library wrapped it.
-fn refused(table: Table, error: ParquetError) -> Error {
-    match error {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(error) => unwrapped(Path::new(table.name()), *error),
-            Err(inner) => Error::format(table, inner),
-        },
-        error => Error::format(table, error),
+impl From<ParquetError> for Refused {
+    /// The sink's own error, where the library wrapped it.
+    fn from(error: ParquetError) -> Refused {
+        match error {
+            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(error) => Refused::Output(*error),
+                Err(inner) => Refused::Reason(inner.to_string()),
+            },
+            error => Refused::Reason(error.to_string()),
+        }
     }
 }
 
 impl Format for ArrowParquet {
     type Encoder = GroupEncoder;
-    type File = GroupFile;
+    type File = SerializedFileWriter<Out>;
 
-    fn encoder(&self) -> Result<GroupEncoder, Error> {
+    fn encoder(&self) -> Result<GroupEncoder, Refused> {
         // The factory takes schema and properties from a file; this one is never written.
-        let file = self
-            .writer(io::sink())
-            .map_err(|e| refused(self.table, e))?;
+        let file = self.writer(io::sink())?;
         Ok(GroupEncoder {
-            table: self.table,
             schema: Arc::clone(&self.schema),
             factory: ArrowRowGroupWriterFactory::new(&file, Arc::clone(&self.schema)),
             columns: Vec::new(),
         })
     }
 
-    fn file(&self, out: Out) -> Result<GroupFile, Error> {
-        Ok(GroupFile {
-            table: self.table,
-            file: self.writer(out).map_err(|e| refused(self.table, e))?,
-        })
+    fn file(&self, out: Out) -> Result<Self::File, Refused> {
+        Ok(self.writer(out)?)
     }
 }
 
@@ -135,39 +121,34 @@ impl GroupEncoder {
 impl Encode for GroupEncoder {
     type Piece = Vec<ArrowColumnChunk>;
 
-    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Error> {
-        self.write(batch, pool).map_err(|e| refused(self.table, e))
+    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
+        Ok(self.write(batch, pool)?)
     }
 
-    fn finish(&mut self) -> Result<Self::Piece, Error> {
+    fn finish(&mut self) -> Result<Self::Piece, Refused> {
         let closed = self.columns.drain(..).map(ArrowColumnWriter::close);
         let closed: Result<Vec<_>, ParquetError> = closed.collect();
-        closed.map_err(|e| refused(self.table, e))
+        Ok(closed?)
     }
 }
 
-impl Append for GroupFile {
+impl Append for SerializedFileWriter<Out> {
     type Piece = Vec<ArrowColumnChunk>;
 
-    fn append(&mut self, piece: Self::Piece) -> Result<u64, Error> {
-        let before = self.file.bytes_written();
-        let write = || {
-            // A piece without rows has no columns, and a row group without rows is left out.
-            if !piece.is_empty() {
-                let mut group = self.file.next_row_group()?;
-                for chunk in piece {
-                    chunk.append_to_row_group(&mut group)?;
-                }
-                group.close()?;
+    fn append(&mut self, piece: Self::Piece) -> Result<u64, Refused> {
+        let before = self.bytes_written();
+        // A piece without rows has no columns, and a row group without rows is left out.
+        if !piece.is_empty() {
+            let mut group = self.next_row_group()?;
+            for chunk in piece {
+                chunk.append_to_row_group(&mut group)?;
             }
-            Ok(())
-        };
-        write().map_err(|e| refused(self.table, e))?;
-        Ok((self.file.bytes_written() - before) as u64)
+            group.close()?;
+        }
+        Ok((self.bytes_written() - before) as u64)
     }
 
-    fn finish(self) -> Result<Out, Error> {
-        let table = self.table;
-        self.file.into_inner().map_err(|e| refused(table, e))
+    fn finish(self) -> Result<Out, Refused> {
+        Ok(self.into_inner()?)
     }
 }

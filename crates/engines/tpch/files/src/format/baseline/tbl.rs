@@ -1,17 +1,14 @@
 //! TBL value by value, by the obvious writer that the fast one is tested against: no library prints
 //! what dbgen prints.
 
-use dyno_tpch::{Batch, Table, TextPool, tbl};
+use dyno_tpch::{Batch, TextPool, tbl};
 
-use super::csv::LineFile;
-use crate::error::Error;
+use crate::error::Refused;
 use crate::format::{Encode, Format};
 use crate::place::Out;
 
 /// A table as dbgen's text.
-pub(crate) struct PlainTbl {
-    pub(crate) table: Table,
-}
+pub(crate) struct PlainTbl;
 
 /// Lines under way.
 #[derive(Default)]
@@ -21,26 +18,26 @@ pub(crate) struct TblEncoder {
 
 impl Format for PlainTbl {
     type Encoder = TblEncoder;
-    type File = LineFile;
+    type File = Out;
 
-    fn encoder(&self) -> Result<TblEncoder, Error> {
+    fn encoder(&self) -> Result<TblEncoder, Refused> {
         Ok(TblEncoder::default())
     }
 
-    fn file(&self, out: Out) -> Result<LineFile, Error> {
-        LineFile::begin(self.table, out, b"")
+    fn file(&self, out: Out) -> Result<Out, Refused> {
+        Ok(out)
     }
 }
 
 impl Encode for TblEncoder {
     type Piece = Vec<u8>;
 
-    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Error> {
+    fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
         tbl::append(batch, pool, &mut self.lines);
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<Vec<u8>, Error> {
+    fn finish(&mut self) -> Result<Vec<u8>, Refused> {
         Ok(std::mem::take(&mut self.lines))
     }
 }
