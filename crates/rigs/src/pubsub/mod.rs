@@ -3,6 +3,7 @@
 
 mod backlog;
 mod flow;
+mod library;
 mod original;
 mod payload;
 mod readers;
@@ -11,6 +12,7 @@ mod way;
 mod window;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use dyno_measure::Latencies;
 use dyno_record::Answer;
@@ -18,6 +20,7 @@ use dyno_suite::protocol::{Reply, Request};
 
 use crate::{Params, RigError};
 use flow::{Flow, Flowed};
+use library::Library;
 use original::{Original, Step};
 use server::Server;
 use way::Way;
@@ -28,6 +31,9 @@ pub enum FlowError {
     /// The server said no.
     #[error(transparent)]
     Postgres(#[from] postgres::Error),
+    /// The log said no.
+    #[error(transparent)]
+    Log(#[from] dyno_pubsub::Error),
     /// A latency could not be counted.
     #[error(transparent)]
     Measure(#[from] dyno_measure::MeasureError),
@@ -84,6 +90,14 @@ pub(crate) fn flow(
                 read_batch,
             })
         }
+        "direct" | "broker" => Box::new(Library {
+            dsn: server.dsn(),
+            dsn_text: server.dsn_text(),
+            partitions,
+            window: flow.window,
+            broker: (name == "broker").then(|| server.broker_socket()),
+            process: Mutex::new(None),
+        }),
         other => {
             let reason = format!("`{other}` is none of text-array, binary, lean, direct, broker");
             return Err(params.wrong("way", reason));

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use dyno_measure::write_interval_log;
+use postgres::config::Host;
 use postgres::{Config, NoTls};
+use dyno_pubsub::Dsn;
 use dyno_pubsub::server::{Cluster, Options};
 
 use super::flow::{Flow, Flowed};
@@ -62,9 +64,28 @@ impl Server {
         self.cluster.dsn().config()
     }
 
-    /// Its address, for clients that take one.
-    pub fn dsn(&self) -> String {
-        self.cluster.dsn().to_string()
+    /// The same for our own library.
+    pub fn dsn(&self) -> Dsn {
+        self.cluster.dsn()
+    }
+
+    /// The same as text, for a process of its own. Over the socket there is no password to hide.
+    pub fn dsn_text(&self) -> String {
+        let config = self.config();
+        let host = match config.get_hosts().first() {
+            Some(Host::Unix(path)) => path.display().to_string(),
+            Some(Host::Tcp(name)) => name.clone(),
+            None => String::new(),
+        };
+        let port = config.get_ports().first().copied().unwrap_or(5432);
+        let user = config.get_user().unwrap_or_default();
+        let name = config.get_dbname().unwrap_or_default();
+        format!("host={host} port={port} user={user} dbname={name}")
+    }
+
+    /// Where a broker may listen. In a folder of its own name, since paths of sockets must be short.
+    pub fn broker_socket(&self) -> PathBuf {
+        std::env::temp_dir().join(format!("dyno-broker-{}.sock", std::process::id()))
     }
 
     /// What was used until now.
@@ -86,10 +107,14 @@ impl Server {
     /// Of all its processes, those that ended included.
     fn cpu_s(&self) -> f64 {
         let pids = self.cluster.pids();
-        // Children that ended are counted with the process that waited for them.
-        let ticks = |pid: u32| ticks(pid, &[11, 12, 13, 14]).unwrap_or(0.0);
-        pids.all().map(ticks).sum::<f64>() / TICKS_PER_S
+        let all = pids.postmaster.into_iter().chain(pids.children);
+        all.map(process_cpu_s).sum()
     }
+}
+
+/// Processor seconds of a process, and of its children that ended.
+pub(super) fn process_cpu_s(pid: u32) -> f64 {
+    ticks(pid, &[11, 12, 13, 14]).unwrap_or(0.0) / TICKS_PER_S
 }
 
 /// The sum of fields of `/proc/PID/stat`, numbered from the one after the program's name, from 0.
