@@ -4,6 +4,7 @@
 
 mod append;
 mod groups;
+mod manual;
 mod producing;
 mod queues;
 mod reading;
