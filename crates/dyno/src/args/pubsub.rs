@@ -120,7 +120,7 @@ pub struct PubsubTopicArgs {
 pub enum PubsubTopicCommand {
     /// Make a topic
     Create(PubsubTopicCreateArgs),
-    /// Change how long a topic keeps its records
+    /// Change how many partitions a topic has, or how long it keeps its records
     Alter(PubsubTopicAlterArgs),
     /// Remove a topic with its records
     Drop(PubsubTopicDropArgs),
@@ -138,7 +138,7 @@ pub struct PubsubRetentionArgs {
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub retention_bytes: Option<u64>,
     /// Keep what a group has not read yet, even beyond that
-    #[arg(long)]
+    #[arg(long, value_name = "true|false")]
     pub retain_for_groups: Option<bool>,
 }
 
@@ -167,6 +167,9 @@ pub struct PubsubTopicAlterArgs {
     /// The topic
     #[arg(value_name = "NAME")]
     pub name: String,
+    /// More partitions than before: keys then belong to other partitions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub partitions: Option<u32>,
     #[command(flatten)]
     pub retention: PubsubRetentionArgs,
     #[command(flatten)]
@@ -206,7 +209,7 @@ pub struct PubsubProduceArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5ms")]
     pub linger: Duration,
     /// Do not wait for stable storage: what was sent last may be lost
-    #[arg(long = "async")]
+    #[arg(long = "async", requires = "dsn")]
     pub unsafe_async: bool,
     #[command(flatten)]
     pub place: PubsubPlaceArgs,
@@ -229,6 +232,12 @@ pub struct PubsubConsumeArgs {
     /// Where a new group starts: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z
     #[arg(long, value_name = "WHERE", default_value = "earliest", value_parser = start)]
     pub from: Start,
+    /// The member's name; one that comes back with its name has its partitions at once [default: a new one]
+    #[arg(long, value_name = "NAME")]
+    pub member: Option<String>,
+    /// How long others wait for a member that is silent
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub lease: Duration,
     /// Stop after so many records
     #[arg(long, value_name = "N", value_parser = count)]
     pub count: Option<u64>,

@@ -14,7 +14,7 @@ use dyno_pubsub::{
 use crate::args::{BROKER_DEFAULT, PubsubPlaceArgs};
 
 /// Holds a token, for those who do not want it in a file.
-const TOKEN_VARIABLE: &str = "DYNO_TOKEN";
+pub const TOKEN_VARIABLE: &str = "DYNO_TOKEN";
 
 /// What topics and groups are asked of.
 pub enum Log {
@@ -67,7 +67,18 @@ impl Log {
     pub fn create_topic(&mut self, name: &str, options: &TopicOptions) -> dyno_pubsub::Result<()> {
         match self {
             Log::Server(connection) => connection.create_topic(name, options).map(|_| ()),
-            Log::Broker(client) => client.ask(&CreateTopic::of(name, options)).map(|_| ()),
+            Log::Broker(client) => {
+                client.ask(&CreateTopic::of(name, options))?;
+                // Said by a request of its own: a broker is told the rest when a topic is made.
+                let changes = TopicChanges {
+                    retain_for_groups: Some(options.retain_for_groups),
+                    ..TopicChanges::default()
+                };
+                match options.retain_for_groups {
+                    true => client.ask(&AlterTopic::of(name, &changes)).map(|_| ()),
+                    false => Ok(()),
+                }
+            }
         }
     }
 
