@@ -19,7 +19,7 @@ fn consumer(broker: &Broker, group: &str) -> Result<Consumer> {
         lease: Duration::from_secs(2),
         ..ConsumerOptions::default()
     };
-    Consumer::open(&address(broker), "t", group, options)
+    Consumer::open(address(broker), "t", group, options)
 }
 
 /// Polls and commits until `count` different values have come; how many came altogether is the second answer.
@@ -44,7 +44,7 @@ fn a_producer_and_a_consumer_find_each_other() {
     };
     served.topic("t", 3);
     let broker = served.broker("s", 3);
-    let producer = Producer::open(&address(&broker), "t", ProducerOptions::default()).unwrap();
+    let producer = Producer::open(address(&broker), "t", ProducerOptions::default()).unwrap();
     let receipts: Vec<_> = (0..2000)
         .map(|n: u32| {
             producer
@@ -74,7 +74,7 @@ fn a_group_goes_on_where_it_committed_and_shares_its_partitions() {
     };
     served.topic("t", 4);
     let broker = served.broker("s", 4);
-    let producer = Producer::open(&address(&broker), "t", ProducerOptions::default()).unwrap();
+    let producer = Producer::open(address(&broker), "t", ProducerOptions::default()).unwrap();
     let send = |from: u32| {
         for n in from..from + 500 {
             producer
@@ -113,7 +113,7 @@ fn nothing_is_lost_or_doubled_when_the_broker_stops_and_another_takes_over() {
     served.topic("t", 2);
     let mut first = served.broker("s", 2);
     let second = Broker::start(served.options("s2")).unwrap();
-    let producer = Producer::open(&address(&second), "t", ProducerOptions::default()).unwrap();
+    let producer = Producer::open(address(&second), "t", ProducerOptions::default()).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(300));
@@ -140,7 +140,7 @@ fn nothing_is_lost_or_doubled_when_the_database_is_killed() {
     };
     served.topic("t", 2);
     let broker = served.broker("s", 2);
-    let producer = Producer::open(&address(&broker), "t", ProducerOptions::default()).unwrap();
+    let producer = Producer::open(address(&broker), "t", ProducerOptions::default()).unwrap();
     for round in 0..3_u32 {
         std::thread::scope(|scope| {
             scope.spawn(|| {
