@@ -46,6 +46,7 @@ pub mod record;
 pub mod schema;
 mod start;
 mod topic;
+pub mod wire;
 
 pub use append::Appended;
 pub use client::{

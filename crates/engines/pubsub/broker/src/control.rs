@@ -1,0 +1,155 @@
+//! What is asked seldom: topics, places, groups. Each is a call of the SQL functions that any other
+//! client would use.
+
+use std::sync::Arc;
+
+use dyno_pubsub::record::Codec;
+use dyno_pubsub::wire::{
+    Assigned, Assignments, Commit, Committed, CreateTopic, Created, FromWhere, Heartbeat,
+    JoinGroup, Joined, LeaveGroup, Left, ListOffsets, Metadata, NewProducer, Offset, PartitionIs,
+    ProducerId, SkipLost, Skipped, TopicIs,
+};
+use dyno_pubsub::{Connection, Membership, Result, Start, TopicOptions, WhenLost};
+
+use crate::batch::Ack;
+use crate::commits::store;
+use crate::error::bad;
+use crate::jobs::Jobs;
+use crate::link::Link;
+
+/// A request and whom to answer.
+pub struct Asked {
+    pub ack: Ack,
+    pub request: Request,
+}
+
+/// What is asked.
+pub enum Request {
+    Metadata(Metadata),
+    NewProducer(NewProducer),
+    CreateTopic(CreateTopic),
+    ListOffsets(ListOffsets),
+    JoinGroup(JoinGroup),
+    Heartbeat(Heartbeat),
+    /// Cursors that have to be on disk when they are answered.
+    Commit(Commit),
+    LeaveGroup(LeaveGroup),
+    SkipLost(SkipLost),
+}
+
+/// Answers until the list is stopped. `made` is called when a topic was made.
+pub fn run(jobs: &Jobs<Asked>, mut link: Link, made: impl Fn()) {
+    while let Some(Asked { ack, request }) = jobs.next() {
+        if let Err(error) = answer(&ack, request, &mut link, &made) {
+            ack.refused(&error);
+        }
+    }
+}
+
+fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Result<()> {
+    match request {
+        Request::Metadata(ask) => ack.answer(&link.run(|c| metadata(c, &ask))?),
+        Request::NewProducer(_) => ack.answer(&ProducerId {
+            producer_id: link.run(Connection::new_producer)?,
+        }),
+        Request::CreateTopic(ask) => {
+            ack.answer(&link.run(|c| create_topic(c, &ask))?);
+            made();
+        }
+        Request::ListOffsets(ask) => ack.answer(&Offset {
+            offset: link.run(|c| c.offset_of(&ask.topic, ask.partition, start(ask.from)))?,
+        }),
+        Request::JoinGroup(ask) => ack.answer(&link.run(|c| join(c, ask))?),
+        Request::Heartbeat(ask) => ack.answer(&link.run(|c| heartbeat(c, &ask))?),
+        Request::Commit(ask) => ack.answer(&Committed {
+            refused: link.run(|c| store(c, &ask))?,
+        }),
+        Request::LeaveGroup(ask) => {
+            link.run(|c| c.group_leave(ask.group_id, &ask.member))?;
+            ack.answer(&Left {});
+        }
+        Request::SkipLost(ask) => ack.answer(&Skipped {
+            committed: link.run(|c| {
+                c.group_skip_lost(ask.group_id, &ask.member, ask.partition, ask.generation)
+            })?,
+        }),
+    }
+    Ok(())
+}
+
+/// The place in the words of the library.
+fn start(from: FromWhere) -> Start {
+    match from {
+        FromWhere::Earliest => Start::Earliest,
+        FromWhere::Latest => Start::Latest,
+        FromWhere::Offset(offset) => Start::Offset(offset),
+        FromWhere::TimeUs(time_us) => Start::TimeUs(time_us),
+    }
+}
+
+fn metadata(connection: &mut Connection, ask: &Metadata) -> Result<TopicIs> {
+    let topic = connection.topic(&ask.topic)?;
+    let partitions = connection.partitions(topic.topic_id)?;
+    Ok(TopicIs {
+        topic_id: topic.topic_id,
+        compression: topic.options.compression.name().to_owned(),
+        partitions: partitions
+            .into_iter()
+            .map(|is| PartitionIs {
+                partition: is.partition,
+                epoch: is.epoch,
+                first_offset: is.first_offset,
+                next_offset: is.next_offset,
+                address: is.broker_address.unwrap_or_default(),
+            })
+            .collect(),
+    })
+}
+
+fn create_topic(connection: &mut Connection, ask: &CreateTopic) -> Result<Created> {
+    let kept = |value: i64| (value != -1).then_some(value);
+    let options = TopicOptions {
+        partitions: ask.partitions.max(0).cast_unsigned(),
+        compression: Codec::named(&ask.compression)?,
+        retention_ms: kept(ask.retention_ms),
+        retention_bytes: kept(ask.retention_bytes),
+        ..TopicOptions::default()
+    };
+    let topic_id = connection.create_topic(&ask.topic, &options)?;
+    Ok(Created { topic_id })
+}
+
+fn join(connection: &mut Connection, ask: JoinGroup) -> Result<Joined> {
+    let membership = Membership {
+        topic: ask.topic,
+        group: ask.group,
+        member: ask.member,
+        lease_ms: i64::from(ask.lease_ms),
+        start: start(ask.start),
+        when_lost: match ask.when_lost.as_str() {
+            "skip" => WhenLost::Skip,
+            "fail" => WhenLost::Fail,
+            other => return Err(bad(format_args!("{other:?} is neither skip nor fail"))),
+        },
+    };
+    let group_id = connection.join_group(&membership)?;
+    Ok(Joined { group_id })
+}
+
+fn heartbeat(connection: &mut Connection, ask: &Heartbeat) -> Result<Assignments> {
+    let owned = connection.group_heartbeat(ask.group_id, &ask.member, &ask.released)?;
+    let assigned = owned.into_iter().map(|owned| Assigned {
+        partition: owned.partition,
+        generation: owned.generation,
+        committed: owned.committed,
+        wanted: owned.wanted,
+    });
+    Ok(Assignments {
+        assigned: assigned.collect(),
+    })
+}
+
+/// The list that requests wait on, with room for a burst of every client.
+pub fn list() -> Arc<Jobs<Asked>> {
+    Arc::new(Jobs::new(10_000))
+}

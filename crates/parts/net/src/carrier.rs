@@ -1,0 +1,193 @@
+//! What frames travel on: a Unix socket or TCP, listening and connected.
+
+use std::fs;
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::{Address, NetError};
+
+/// A connected carrier. Clones are the same connection, so one thread can read while another writes.
+#[derive(Debug)]
+pub enum Stream {
+    /// Over a Unix socket.
+    Unix(UnixStream),
+    /// Over TCP, without delay.
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    /// Connects to `address`; every address that a host name stands for is tried.
+    pub fn connect(address: &Address, timeout: Duration) -> Result<Stream, NetError> {
+        let failed = |error| NetError::io("connect to", address, error);
+        match address {
+            Address::Unix(path) => UnixStream::connect(path).map(Stream::Unix).map_err(failed),
+            Address::Tcp { host, port } => {
+                let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+                for place in (host.as_str(), *port).to_socket_addrs().map_err(failed)? {
+                    match TcpStream::connect_timeout(&place, timeout) {
+                        Ok(stream) => {
+                            stream.set_nodelay(true).map_err(failed)?;
+                            return Ok(Stream::Tcp(stream));
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(failed(last))
+            }
+        }
+    }
+
+    /// Another handle on the same connection.
+    pub fn try_clone(&self) -> io::Result<Stream> {
+        Ok(match self {
+            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
+            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
+        })
+    }
+
+    /// Ends both directions; whoever reads or writes on any clone returns. A connection that is down
+    /// already stays so.
+    pub fn shutdown(&self) {
+        // The only failure is that there is no connection any more, which is what is wanted.
+        let _ = match self {
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
+    /// Ends reading alone: whoever reads gets what has come, then the end; writing goes on.
+    pub fn shutdown_read(&self) {
+        // See above.
+        let _ = match self {
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Read),
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Read),
+        };
+    }
+
+    /// How long a read may wait; None: for ever.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_read_timeout(timeout),
+            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+        }
+    }
+
+    /// How long a write may wait without any progress; None: for ever.
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_write_timeout(timeout),
+            Stream::Tcp(stream) => stream.set_write_timeout(timeout),
+        }
+    }
+
+    /// The other end, for messages.
+    pub fn peer(&self) -> String {
+        match self {
+            Stream::Unix(_) => "a local process".to_owned(),
+            Stream::Tcp(stream) => match stream.peer_addr() {
+                Ok(address) => address.to_string(),
+                Err(_) => "a peer that has gone".to_owned(),
+            },
+        }
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.read(into),
+            Stream::Tcp(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write_vectored(parts),
+            Stream::Tcp(stream) => stream.write_vectored(parts),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A place where connections arrive. The file of a Unix socket goes with it.
+#[derive(Debug)]
+pub struct Listener {
+    kind: Kind,
+    address: Address,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    /// Listens at `address`. The file that a dead listener left is replaced, a living one's is not.
+    pub fn bind(address: &Address) -> Result<Listener, NetError> {
+        let failed = |error| NetError::io("listen at", address, error);
+        match address {
+            Address::Unix(path) => {
+                if path.exists() && UnixStream::connect(path).is_err() {
+                    fs::remove_file(path).map_err(failed)?;
+                }
+                Ok(Listener {
+                    kind: Kind::Unix(UnixListener::bind(path).map_err(failed)?),
+                    address: Address::Unix(PathBuf::from(path)),
+                })
+            }
+            Address::Tcp { host, port } => {
+                let listener = TcpListener::bind((host.as_str(), *port)).map_err(failed)?;
+                let port = listener.local_addr().map_err(failed)?.port();
+                Ok(Listener {
+                    kind: Kind::Tcp(listener),
+                    address: Address::Tcp {
+                        host: host.clone(),
+                        port,
+                    },
+                })
+            }
+        }
+    }
+
+    /// Where it listens, with the port that the system chose.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Waits for the next connection.
+    pub fn accept(&self) -> io::Result<Stream> {
+        match &self.kind {
+            Kind::Unix(listener) => Ok(Stream::Unix(listener.accept()?.0)),
+            Kind::Tcp(listener) => {
+                let stream = listener.accept()?.0;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address {
+            // Somebody may have removed the file; that it is gone is what is wanted.
+            let _ = fs::remove_file(path);
+        }
+    }
+}

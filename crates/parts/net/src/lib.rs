@@ -1,0 +1,25 @@
+//! Requests and answers in frames, over Unix sockets and TCP.
+//!
+//! What it is: one frame of a 16-byte header and a body ([`Decoder`], [`encode`]; the layout is in
+//! FORMAT.md), carriers for it ([`Address`], [`Listener`], [`Stream`]), a client with many requests
+//! under way on one connection ([`Caller`]), and a server of connections ([`Server`]). Threads and
+//! blocking calls. What it is not: a meaning of any verb; that belongs to whoever uses it. Everything that
+//! waits or holds bytes is bounded, and a peer that is dead or lies ends its own connection only.
+
+mod address;
+mod call;
+mod carrier;
+mod error;
+mod frame;
+mod outbox;
+mod pending;
+mod serve;
+mod writer;
+
+pub use address::Address;
+pub use call::{Answer, CallOptions, Caller};
+pub use carrier::{Listener, Stream};
+pub use error::{FrameError, NetError};
+pub use frame::{Decoder, Frame, HEADER_BYTES, Head, MAGIC, VERSION, encode, header};
+pub use outbox::Outbox;
+pub use serve::{Closed, Connection, ServeOptions, Server, Service};
