@@ -44,6 +44,7 @@ pub mod key;
 mod overview;
 mod queue;
 pub mod record;
+mod retention;
 pub mod schema;
 mod start;
 mod topic;
@@ -61,6 +62,7 @@ pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
 pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use overview::{GroupState, PartitionState, TopicState};
 pub use record::Record;
+pub use retention::Maintained;
 pub use start::Start;
 pub use topic::{Partition, Topic, TopicChanges, TopicOptions};
 
