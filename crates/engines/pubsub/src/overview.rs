@@ -90,15 +90,4 @@ impl Connection {
         });
         states.collect()
     }
-
-    /// Applies every topic's retention, and forgets producers that were silent for long. Whatever a reader
-    /// is in the way of is done at the next call; once a minute is often enough.
-    ///
-    /// # Errors
-    /// Whatever the server says.
-    pub fn maintain(&mut self) -> Result<()> {
-        self.client()
-            .batch_execute("SELECT pubsub.maintain()")
-            .map_err(Error::statement("apply retention"))
-    }
 }

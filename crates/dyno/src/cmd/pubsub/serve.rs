@@ -159,7 +159,7 @@ fn watch(mut cluster: Option<&mut Cluster>, dsn: &Dsn, stop: &Stop) -> anyhow::R
         }
         if maintained.elapsed() >= MAINTAIN {
             maintained = Instant::now();
-            let done = Connection::open(dsn).and_then(|mut connection| connection.maintain());
+            let done = Connection::open(dsn).and_then(|mut open| open.maintain());
             if let Err(error) = done {
                 eprintln!("dyno: {error}; it is tried again in a minute");
             }
