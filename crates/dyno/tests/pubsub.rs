@@ -105,7 +105,9 @@ fn serve(dir: &Path) -> (Child, String) {
 }
 
 fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
     assert!(sent.unwrap().success());
 }
 
@@ -118,9 +120,17 @@ fn ok(mut command: Command, input: &str) -> String {
 }
 
 fn with_input(command: &mut Command, input: &str) -> Output {
-    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let pipes = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = pipes.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
     child.wait_with_output().unwrap()
 }
 
@@ -143,7 +153,10 @@ fn has_server() -> bool {
         .unwrap();
     let found = output.status.success();
     if !found {
-        println!("skipped: dyno pubsub: {}", String::from_utf8_lossy(&output.stdout));
+        println!(
+            "skipped: dyno pubsub: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
     found
 }
@@ -154,10 +167,15 @@ fn what_was_acknowledged_is_there_after_a_kill() {
         return;
     }
     let mut log = Log::start();
-    ok(log.dyno(&["topic", "create", "orders", "--partitions", "2"]), "");
+    ok(
+        log.dyno(&["topic", "create", "orders", "--partitions", "2"]),
+        "",
+    );
     let said = ok(log.dyno(&["produce", "orders"]), &numbers(0..1000));
     assert_eq!(said, "1000 records acknowledged\n");
-    let consume = ["consume", "orders", "--group", "billing", "--member", "a", "--count", "300"];
+    let consume = [
+        "consume", "orders", "--group", "billing", "--member", "a", "--count", "300",
+    ];
     let first = ok(log.dyno(&consume), "");
     assert_eq!(first.lines().count(), 300);
 
@@ -173,20 +191,44 @@ fn what_was_acknowledged_is_there_after_a_kill() {
     drop(lines);
     let output = producer.wait_with_output().unwrap();
     assert!(output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "1000 records acknowledged\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "1000 records acknowledged\n"
+    );
 
-    let rest = ["consume", "orders", "--group", "billing", "--member", "a", "--until-empty"];
+    let rest = [
+        "consume",
+        "orders",
+        "--group",
+        "billing",
+        "--member",
+        "a",
+        "--until-empty",
+    ];
     let rest = ok(log.dyno(&rest), "");
     // What was printed was committed, so nothing comes twice.
-    assert_eq!(sorted(&format!("{first}{rest}")), (0..2000).collect::<Vec<_>>());
+    assert_eq!(
+        sorted(&format!("{first}{rest}")),
+        (0..2000).collect::<Vec<_>>()
+    );
 
-    let groups: Value = serde_json::from_str(&ok(log.dyno(&["group", "orders", "--json"]), "")).unwrap();
-    assert_eq!((&groups[0]["group"], &groups[0]["lag"]), (&"billing".into(), &0.into()));
+    let groups: Value =
+        serde_json::from_str(&ok(log.dyno(&["group", "orders", "--json"]), "")).unwrap();
+    assert_eq!(
+        (&groups[0]["group"], &groups[0]["lag"]),
+        (&"billing".into(), &0.into())
+    );
     let status: Value = serde_json::from_str(&ok(log.dyno(&["status", "--json"]), "")).unwrap();
     let partitions = status["topics"][0]["partitions"].as_array().unwrap();
-    let ends = partitions.iter().map(|one| one["next_offset"].as_i64().unwrap());
+    let ends = partitions
+        .iter()
+        .map(|one| one["next_offset"].as_i64().unwrap());
     assert_eq!(ends.sum::<i64>(), 2000);
-    assert!(status["broker"]["counters"]["fetches"].as_u64().is_some_and(|n| n > 0));
+    assert!(
+        status["broker"]["counters"]["fetches"]
+            .as_u64()
+            .is_some_and(|n| n > 0)
+    );
     log.stop();
 }
 
@@ -196,7 +238,10 @@ fn the_same_commands_work_without_the_broker() {
         return;
     }
     let mut log = Log::start();
-    ok(log.direct(&["topic", "create", "a.b", "--retention", "48h"]), "");
+    ok(
+        log.direct(&["topic", "create", "a.b", "--retention", "48h"]),
+        "",
+    );
     let lines = "{\"key\":\"k\",\"value\":\"one\",\"headers\":{\"h\":[\"1\",null]}}\n\
                  {\"value\":{\"base64\":\"/w==\"}}\n";
     let said = ok(log.direct(&["produce", "a.b", "--json"]), lines);
@@ -204,12 +249,34 @@ fn the_same_commands_work_without_the_broker() {
     let tail = ["consume", "a.b", "--group", "g", "--until-empty", "--json"];
     // The other way round: sent straight to the server, read through the broker.
     let read = ok(log.dyno(&tail), "");
-    let messages: Vec<Value> =
-        read.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let messages: Vec<Value> = read
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let values: Vec<&Value> = messages.iter().map(|message| &message["value"]).collect();
-    assert_eq!(values, [&Value::from("one"), &serde_json::json!({ "base64": "/w==" })]);
-    assert_eq!(messages[0]["headers"], serde_json::json!({ "h": ["1", null] }));
-    ok(log.dyno(&["topic", "alter", "a.b", "--partitions", "3", "--retention", "0s"]), "");
+    assert_eq!(
+        values,
+        [
+            &Value::from("one"),
+            &serde_json::json!({ "base64": "/w==" })
+        ]
+    );
+    assert_eq!(
+        messages[0]["headers"],
+        serde_json::json!({ "h": ["1", null] })
+    );
+    ok(
+        log.dyno(&[
+            "topic",
+            "alter",
+            "a.b",
+            "--partitions",
+            "3",
+            "--retention",
+            "0s",
+        ]),
+        "",
+    );
     let listed = ok(log.dyno(&["topic", "list", "--json"]), "");
     let topics: Value = serde_json::from_str(&listed).unwrap();
     assert_eq!(topics[0]["partitions"].as_array().unwrap().len(), 3);
@@ -227,11 +294,23 @@ fn failures_say_what_and_whether_to_try_again() {
     let mut log = Log::start();
     ok(log.dyno(&["topic", "create", "t"]), "");
     for (args, input, said) in [
-        (&["produce", "nobody"][..], "x\n", "[unknown-topic]; a retry is of no use"),
+        (
+            &["produce", "nobody"][..],
+            "x\n",
+            "[unknown-topic]; a retry is of no use",
+        ),
         (&["topic", "create", "t"], "", "[name-taken]"),
         (&["group", "t", "--group", "g"], "", "[unknown-group]"),
-        (&["produce", "t", "--json"], "{\"value\":\"ok\"}\n{\n", "line 2: it is no JSON object"),
-        (&["produce", "t", "--key-separator", "::"], "a:b\n", "line 1: there is no \"::\""),
+        (
+            &["produce", "t", "--json"],
+            "{\"value\":\"ok\"}\n{\n",
+            "line 2: it is no JSON object",
+        ),
+        (
+            &["produce", "t", "--key-separator", "::"],
+            "a:b\n",
+            "line 1: there is no \"::\"",
+        ),
     ] {
         for mut command in [log.dyno(args), log.direct(args)] {
             let output = with_input(&mut command, input);

@@ -165,7 +165,9 @@ fn shell(command: &str, folder: &Path) -> Command {
 }
 
 fn has_postgres() -> bool {
-    let asked = Command::new(program()).args(["doctor", "--for", "pubsub"]).output();
+    let asked = Command::new(program())
+        .args(["doctor", "--for", "pubsub"])
+        .output();
     asked.unwrap().status.success()
 }
 

@@ -69,7 +69,12 @@ pub const BROKER_DEFAULT: &str = "127.0.0.1:7411";
     refused without a token. Ctrl-C finishes what was accepted. The database at --dsn needs the schema: `dyno pubsub install`.")]
 pub struct PubsubServeArgs {
     /// Keep a private PostgreSQL server here, made at the first start
-    #[arg(long, value_name = "DIR", required_unless_present = "dsn", conflicts_with = "dsn")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        required_unless_present = "dsn",
+        conflicts_with = "dsn"
+    )]
     pub data: Option<PathBuf>,
     /// Use this PostgreSQL server
     #[arg(long, value_name = "DSN")]
@@ -252,7 +257,9 @@ pub struct PubsubConsumeArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno pubsub group orders\n  dyno pubsub group orders --group billing --json")]
+#[command(
+    after_help = "Examples:\n  dyno pubsub group orders\n  dyno pubsub group orders --group billing --json"
+)]
 pub struct PubsubGroupArgs {
     /// The topic
     #[arg(value_name = "TOPIC")]

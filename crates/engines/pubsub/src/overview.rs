@@ -52,7 +52,10 @@ impl Connection {
     /// Whatever the server says.
     pub fn topic_states(&mut self) -> Result<Vec<TopicState>> {
         let topics = self.topics()?;
-        topics.into_iter().map(|topic| self.state_of(topic)).collect()
+        topics
+            .into_iter()
+            .map(|topic| self.state_of(topic))
+            .collect()
     }
 
     fn state_of(&mut self, topic: Topic) -> Result<TopicState> {

@@ -42,7 +42,11 @@ fn advise(args: &DoctorArgs) -> anyhow::Result<Exit> {
     };
     let mut lines = vec![found, String::new(), "Settings for a log here".to_owned()];
     for advice in &settings {
-        let restart = if advice.needs_restart { " (at a restart)" } else { "" };
+        let restart = if advice.needs_restart {
+            " (at a restart)"
+        } else {
+            ""
+        };
         lines.push(format!("  {} = {}{restart}", advice.name, advice.value));
         lines.push(format!("      {}", advice.why));
     }
@@ -66,7 +70,9 @@ fn compare(args: &DoctorArgs, dsn: &Dsn) -> anyhow::Result<Exit> {
     let folder = args.data_dir.clone().or(data).unwrap_or(PathBuf::from("."));
     let size = MachineSize::of(&folder);
     let differences = advice::compare(connection.client(), &size).map_err(Error::from)?;
-    let endangered = differences.iter().any(|difference| difference.endangers_data);
+    let endangered = differences
+        .iter()
+        .any(|difference| difference.endangers_data);
     let exit = if endangered { Exit::No } else { Exit::Done };
     if args.json {
         let all: Vec<Value> = differences.iter().map(difference_json).collect();
@@ -75,16 +81,28 @@ fn compare(args: &DoctorArgs, dsn: &Dsn) -> anyhow::Result<Exit> {
     }
     let mut lines = Vec::new();
     if !dsn.is_local() {
-        lines.push(format!("Sizes are for this machine; {dsn} may run on another."));
+        lines.push(format!(
+            "Sizes are for this machine; {dsn} may run on another."
+        ));
     }
     if differences.is_empty() {
         lines.push(format!("{dsn} is set as advised"));
     }
     for one in &differences {
-        let danger = if one.endangers_data { "DANGER, acknowledged records can be lost: " } else { "" };
-        let restart = if one.needs_restart { " (at a restart)" } else { "" };
+        let danger = if one.endangers_data {
+            "DANGER, acknowledged records can be lost: "
+        } else {
+            ""
+        };
+        let restart = if one.needs_restart {
+            " (at a restart)"
+        } else {
+            ""
+        };
         let (name, has, suggested) = (one.name, &one.has, &one.suggested);
-        lines.push(format!("{danger}{name} = {has}, better {suggested}{restart}"));
+        lines.push(format!(
+            "{danger}{name} = {has}, better {suggested}{restart}"
+        ));
         lines.push(format!("    {}", one.why));
     }
     terminal::print(&lines.join("\n"))?;
@@ -93,7 +111,10 @@ fn compare(args: &DoctorArgs, dsn: &Dsn) -> anyhow::Result<Exit> {
 
 /// Who is no superuser is not told; sizes are then those of the disk here.
 fn data_directory(connection: &mut Connection) -> Option<PathBuf> {
-    let row = connection.client().query_one("SHOW data_directory", &[]).ok()?;
+    let row = connection
+        .client()
+        .query_one("SHOW data_directory", &[])
+        .ok()?;
     let folder: String = row.get(0);
     Some(PathBuf::from(folder)).filter(|folder| folder.exists())
 }

@@ -82,7 +82,9 @@ impl Reading<'_> {
         let upto: Vec<(i32, i64)> = self.written.iter().map(|(p, o)| (*p, *o)).collect();
         match self.consumer.commit_upto(&upto) {
             Err(error) if error.kind() == Code::WrongGeneration => {
-                eprintln!("dyno: {error}: their last records will be read again by their new owner");
+                eprintln!(
+                    "dyno: {error}: their last records will be read again by their new owner"
+                );
             }
             committed => committed?,
         }
@@ -116,7 +118,8 @@ impl Reading<'_> {
         let messages = &messages[..messages.len().min(most)];
         let mut stdout = BufWriter::with_capacity(64 << 10, io::stdout().lock());
         for message in messages {
-            self.line(&mut stdout, message).context("cannot write to stdout")?;
+            self.line(&mut stdout, message)
+                .context("cannot write to stdout")?;
         }
         stdout.flush().context("cannot write to stdout")?;
         self.left -= messages.len() as u64;

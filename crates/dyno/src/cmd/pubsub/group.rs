@@ -30,7 +30,14 @@ pub fn run(args: &PubsubGroupArgs) -> anyhow::Result<Exit> {
 
 fn as_text(groups: &[GroupState]) -> String {
     let mut table = terminal::table(&[
-        "group", "partition", "member", "committed", "end", "lag", "redelivered", "lost",
+        "group",
+        "partition",
+        "member",
+        "committed",
+        "end",
+        "lag",
+        "redelivered",
+        "lost",
     ]);
     for state in groups {
         for one in &state.partitions {
@@ -46,7 +53,9 @@ fn as_text(groups: &[GroupState]) -> String {
             ]);
         }
     }
-    let lags = groups.iter().map(|state| format!("{}: {} behind", state.group, state.lag()));
+    let lags = groups
+        .iter()
+        .map(|state| format!("{}: {} behind", state.group, state.lag()));
     format!("{table}\n{}", lags.collect::<Vec<_>>().join("\n"))
 }
 

@@ -16,7 +16,9 @@ pub fn run(args: &PubsubInstallArgs) -> anyhow::Result<Exit> {
     } else if from == 0 {
         format!("the schema pubsub, version {to}, is in {dsn}")
     } else if from == to {
-        format!("the schema pubsub in {dsn} was at version {to} already; its functions are made anew")
+        format!(
+            "the schema pubsub in {dsn} was at version {to} already; its functions are made anew"
+        )
     } else {
         format!("the schema pubsub in {dsn} went from version {from} to {to}")
     })?;

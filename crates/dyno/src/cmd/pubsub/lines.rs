@@ -33,7 +33,9 @@ pub fn blocks(mut input: impl Read + Send + 'static) -> io::Result<Receiver<io::
             }
         }
     };
-    thread::Builder::new().name("lines".to_owned()).spawn(read)?;
+    thread::Builder::new()
+        .name("lines".to_owned())
+        .spawn(read)?;
     Ok(receiver)
 }
 
@@ -74,7 +76,11 @@ mod tests {
     fn all(input: &'static [u8]) -> Vec<Vec<u8>> {
         let blocks = blocks(input).unwrap().into_iter();
         blocks
-            .flat_map(|block| lines(&block.unwrap()).map(<[u8]>::to_vec).collect::<Vec<_>>())
+            .flat_map(|block| {
+                lines(&block.unwrap())
+                    .map(<[u8]>::to_vec)
+                    .collect::<Vec<_>>()
+            })
             .collect()
     }
 

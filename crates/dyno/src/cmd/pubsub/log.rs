@@ -7,9 +7,7 @@ use anyhow::{Context, bail};
 use dyno_pubsub::wire::{
     AlterTopic, Client, ClientOptions, CreateTopic, DescribeGroups, DropTopic, ListTopics, Status,
 };
-use dyno_pubsub::{
-    Address, Connection, Dsn, GroupState, TopicChanges, TopicOptions, TopicState,
-};
+use dyno_pubsub::{Address, Connection, Dsn, GroupState, TopicChanges, TopicOptions, TopicState};
 
 use crate::args::{BROKER_DEFAULT, PubsubPlaceArgs};
 
@@ -34,7 +32,9 @@ pub fn address(place: &PubsubPlaceArgs) -> anyhow::Result<Address> {
 /// What the broker asks for, where it asks.
 pub fn token(place: &PubsubPlaceArgs) -> anyhow::Result<Option<String>> {
     let Some(file) = &place.token_file else {
-        return Ok(env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()));
+        return Ok(env::var(TOKEN_VARIABLE)
+            .ok()
+            .filter(|token| !token.is_empty()));
     };
     let text = fs::read_to_string(file)
         .with_context(|| format!("cannot read the token in {}", file.display()))?;
@@ -122,7 +122,9 @@ impl Log {
             return Ok(None);
         };
         let counters = client.ask(&Status {})?.counters;
-        let counters = counters.into_iter().map(|counter| (counter.name, counter.value));
+        let counters = counters
+            .into_iter()
+            .map(|counter| (counter.name, counter.value));
         Ok(Some((client.broker().to_owned(), counters.collect())))
     }
 }

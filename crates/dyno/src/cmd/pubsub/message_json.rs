@@ -67,7 +67,11 @@ pub fn read(line: &[u8]) -> Result<Outgoing, String> {
             name => return Err(format!("{name:?} is none of value, key and headers")),
         }
     }
-    if has_value { Ok(outgoing) } else { Err("it has no value".to_owned()) }
+    if has_value {
+        Ok(outgoing)
+    } else {
+        Err("it has no value".to_owned())
+    }
 }
 
 fn bytes(name: &str, value: Value) -> Result<Option<Vec<u8>>, String> {
@@ -75,9 +79,9 @@ fn bytes(name: &str, value: Value) -> Result<Option<Vec<u8>>, String> {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text.into_bytes())),
         Value::Object(object) if object.len() == 1 => match object.get("base64") {
-            Some(Value::String(text)) => {
-                base64::decode(text).map(Some).map_err(|e| format!("{name}: {e}"))
-            }
+            Some(Value::String(text)) => base64::decode(text)
+                .map(Some)
+                .map_err(|e| format!("{name}: {e}")),
             _ => Err(not_bytes(name)),
         },
         _ => Err(not_bytes(name)),

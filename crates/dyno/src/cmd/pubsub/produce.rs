@@ -23,7 +23,9 @@ const TICK: Duration = Duration::from_millis(50);
 enum End {
     OfInput,
     /// Lines after this one were not sent.
-    Asked { last_line: u64 },
+    Asked {
+        last_line: u64,
+    },
 }
 
 pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {

@@ -24,8 +24,6 @@ use crate::terminal;
 const TICK: Duration = Duration::from_millis(50);
 /// Between two looks whether the server lives.
 const LOOK: Duration = Duration::from_secs(1);
-/// Between two applications of retention.
-const MAINTAIN: Duration = Duration::from_secs(60);
 
 pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let token = token(args)?;
@@ -36,8 +34,12 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .as_deref()
         .map(|at| metrics(at, &broker, token))
         .transpose()?;
-    terminal::print(&greeting(&broker, endpoint.as_ref(), cluster.is_some().then_some(&dsn)))?;
-    let watched = watch(cluster.as_mut(), &dsn, stop);
+    terminal::print(&greeting(
+        &broker,
+        endpoint.as_ref(),
+        cluster.is_some().then_some(&dsn),
+    ))?;
+    let watched = watch(cluster.as_mut(), stop);
     // What was accepted is appended before the server under it goes.
     broker.stop();
     drop(endpoint);
@@ -142,10 +144,9 @@ fn words(dsn: &Dsn) -> String {
     format!("host={host} port={port} user={user} dbname={name}")
 }
 
-/// Waits for the wish to stop. Meanwhile a private server that was killed is started again, and
-/// retention is applied.
-fn watch(mut cluster: Option<&mut Cluster>, dsn: &Dsn, stop: &Stop) -> anyhow::Result<()> {
-    let (mut looked, mut maintained) = (Instant::now(), Instant::now());
+/// Waits for the wish to stop. Meanwhile a private server that was killed is started again.
+fn watch(mut cluster: Option<&mut Cluster>, stop: &Stop) -> anyhow::Result<()> {
+    let mut looked = Instant::now();
     while !stop.asked() {
         thread::sleep(TICK);
         if let Some(cluster) = &mut cluster
@@ -155,13 +156,6 @@ fn watch(mut cluster: Option<&mut Cluster>, dsn: &Dsn, stop: &Stop) -> anyhow::R
             if cluster.pids().postmaster.is_none() {
                 eprintln!("dyno: the PostgreSQL server has ended; it is started again");
                 cluster.restart()?;
-            }
-        }
-        if maintained.elapsed() >= MAINTAIN {
-            maintained = Instant::now();
-            let done = Connection::open(dsn).and_then(|mut open| open.maintain());
-            if let Err(error) = done {
-                eprintln!("dyno: {error}; it is tried again in a minute");
             }
         }
     }

@@ -14,7 +14,9 @@ pub fn run(args: &PubsubStatusArgs) -> anyhow::Result<Exit> {
     let (topics, broker) = (log.topics()?, log.broker()?);
     if args.json {
         let broker = broker.map(|(name, counters)| {
-            let counters = counters.into_iter().map(|(name, value)| (name, json!(value)));
+            let counters = counters
+                .into_iter()
+                .map(|(name, value)| (name, json!(value)));
             json!({ "name": name, "counters": counters.collect::<Map<String, Value>>() })
         });
         let topics: Vec<Value> = topics.iter().map(topic::as_json).collect();
@@ -22,8 +24,15 @@ pub fn run(args: &PubsubStatusArgs) -> anyhow::Result<Exit> {
         terminal::print(&serde_json::to_string_pretty(&all)?)?;
         return Ok(Exit::Done);
     }
-    let mut table =
-        terminal::table(&["topic", "partition", "records", "first", "end", "size", "broker"]);
+    let mut table = terminal::table(&[
+        "topic",
+        "partition",
+        "records",
+        "first",
+        "end",
+        "size",
+        "broker",
+    ]);
     for state in &topics {
         for one in &state.partitions {
             table.add_row([
@@ -39,7 +48,12 @@ pub fn run(args: &PubsubStatusArgs) -> anyhow::Result<Exit> {
     }
     let mut text = format!("{table}\n");
     if let Some((name, counters)) = broker {
-        let of = |wanted: &str| counters.iter().find(|(name, _)| name == wanted).map_or(0, |c| c.1);
+        let of = |wanted: &str| {
+            counters
+                .iter()
+                .find(|(name, _)| name == wanted)
+                .map_or(0, |c| c.1)
+        };
         text.push_str(&format!(
             "broker {name}: {} partitions, {} records in {} appends, {} fetches, {} of them behind, holds {}",
             of("partitions"),

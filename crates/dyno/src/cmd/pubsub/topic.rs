@@ -54,7 +54,9 @@ fn alter(args: &PubsubTopicAlterArgs) -> anyhow::Result<()> {
         ..TopicChanges::default()
     };
     if changes == TopicChanges::default() {
-        bail!("say what is to change: --partitions, --retention, --retention-bytes or --retain-for-groups");
+        bail!(
+            "say what is to change: --partitions, --retention, --retention-bytes or --retain-for-groups"
+        );
     }
     Log::open(&args.place)?.alter_topic(&args.name, &changes)?;
     terminal::print(&format!("topic {} is changed", args.name))
@@ -63,13 +65,21 @@ fn alter(args: &PubsubTopicAlterArgs) -> anyhow::Result<()> {
 /// Milliseconds; -1 for ever.
 fn retention_ms(args: &PubsubRetentionArgs) -> Option<i64> {
     let ms = args.retention?.as_millis();
-    Some(if ms == 0 { -1 } else { i64::try_from(ms).unwrap_or(i64::MAX) })
+    Some(if ms == 0 {
+        -1
+    } else {
+        i64::try_from(ms).unwrap_or(i64::MAX)
+    })
 }
 
 /// Bytes of a partition; -1 without limit.
 fn retention_bytes(args: &PubsubRetentionArgs) -> Option<i64> {
     let bytes = args.retention_bytes?;
-    Some(if bytes == 0 { -1 } else { i64::try_from(bytes).unwrap_or(i64::MAX) })
+    Some(if bytes == 0 {
+        -1
+    } else {
+        i64::try_from(bytes).unwrap_or(i64::MAX)
+    })
 }
 
 fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
@@ -78,9 +88,20 @@ fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
         let topics: Vec<Value> = topics.iter().map(as_json).collect();
         return terminal::print(&serde_json::to_string_pretty(&topics)?);
     }
-    let mut table = terminal::table(&["topic", "partitions", "records", "size", "compression", "kept"]);
+    let mut table = terminal::table(&[
+        "topic",
+        "partitions",
+        "records",
+        "size",
+        "compression",
+        "kept",
+    ]);
     for state in &topics {
-        let records: i64 = state.partitions.iter().map(|state| records(&state.partition)).sum();
+        let records: i64 = state
+            .partitions
+            .iter()
+            .map(|state| records(&state.partition))
+            .sum();
         let bytes: i64 = state.partitions.iter().map(|state| state.bytes).sum();
         table.add_row([
             state.topic.name.clone(),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
-    AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic, Created, DescribeGroups, DropTopic, Dropped, FromWhere, Groups, Heartbeat,
-    JoinGroup, Joined, LeaveGroup, Left, ListOffsets, ListTopics, Metadata, NewProducer, Offset, PartitionIs,
+    AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic, Created,
+    DescribeGroups, DropTopic, Dropped, FromWhere, Groups, Heartbeat, JoinGroup, Joined,
+    LeaveGroup, Left, ListOffsets, ListTopics, Metadata, NewProducer, Offset, PartitionIs,
     ProducerId, SkipLost, Skipped, TopicIs, Topics,
 };
 use dyno_pubsub::{Connection, Membership, Result, Start, TopicOptions, WhenLost};

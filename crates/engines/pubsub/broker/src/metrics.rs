@@ -13,7 +13,10 @@ const GAUGES: [(&str, &str); 5] = [
     ("memory_bytes", "Memory that is held for clients."),
     ("queued_bytes", "Batches that wait for their append."),
     ("tail_bytes", "Committed rows that are kept for consumers."),
-    ("behind_bytes", "Rows on their way to consumers that are behind."),
+    (
+        "behind_bytes",
+        "Rows on their way to consumers that are behind.",
+    ),
 ];
 
 impl Broker {

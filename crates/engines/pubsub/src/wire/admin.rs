@@ -2,7 +2,6 @@
 
 use super::Ask;
 use super::message::{fields, message};
-use crate::error::Result;
 use crate::group::Lag;
 use crate::overview;
 use crate::record::Codec;
@@ -194,7 +193,7 @@ impl AlterTopic {
     ///
     /// # Errors
     /// `bad-argument` for a compression that there is not.
-    pub fn changes(&self) -> Result<TopicChanges> {
+    pub fn changes(&self) -> crate::error::Result<TopicChanges> {
         let set = |value: i64| (value != 0).then_some(value);
         let compression = match self.compression.as_str() {
             "" => None,
@@ -226,7 +225,11 @@ impl Topics {
             retention_bytes: state.topic.options.retention_bytes.unwrap_or(-1),
             range_records: state.topic.options.range_records,
             retain_for_groups: state.topic.options.retain_for_groups,
-            partitions: state.partitions.into_iter().map(PartitionState::of).collect(),
+            partitions: state
+                .partitions
+                .into_iter()
+                .map(PartitionState::of)
+                .collect(),
         });
         Topics {
             topics: topics.collect(),
@@ -237,7 +240,7 @@ impl Topics {
     ///
     /// # Errors
     /// `bad-argument` for a compression that this version does not know.
-    pub fn read(self) -> Result<Vec<overview::TopicState>> {
+    pub fn read(self) -> crate::error::Result<Vec<overview::TopicState>> {
         let kept = |value: i64| (value >= 0).then_some(value);
         let topics = self.topics.into_iter().map(|state| {
             let options = TopicOptions {
@@ -254,7 +257,11 @@ impl Topics {
                     name: state.topic,
                     options,
                 },
-                partitions: state.partitions.into_iter().map(PartitionState::read).collect(),
+                partitions: state
+                    .partitions
+                    .into_iter()
+                    .map(PartitionState::read)
+                    .collect(),
             })
         });
         topics.collect()
