@@ -21,6 +21,20 @@ pub fn run(args: &PubsubBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     bench::run(bench, stop)
 }
 
+/// What the report shows of it.
+const TABLES: &str = r#"[[table]]
+title = "Rates"
+columns = ["system", "throughput", "spread", "reads", "io-rate", "backlog-max", "server-cpu-us", "client-cpu-us", "wal-bytes", "ratio", "verdict"]
+ranked = false
+rows = [{ label = "flow", case = "flow" }]
+
+[[table]]
+title = "Latencies"
+columns = ["system", "write-p50", "write-p95", "write-p99", "read-p50", "read-p95", "read-p99", "end-to-end-p50", "end-to-end-p95", "end-to-end-p99"]
+ranked = false
+rows = [{ label = "flow", case = "flow" }]
+"#;
+
 /// The suite of one case.
 fn suite(args: &PubsubBenchArgs) -> anyhow::Result<String> {
     let PubsubBenchArgs {
@@ -84,18 +98,7 @@ expected_count = {count}
 estimate = {{ units = {messages}, units_per_s = {{ dyno = 5e4, other = 1e4 }}, startup_s = 3, disk_bytes_per_unit = {disk}, memory_bytes = 3e9 }}
 analysis = "Writes count until the last acknowledgement, reads until the last message of the last group; latencies are milliseconds."
 
-[[table]]
-title = "Rates"
-columns = ["system", "throughput", "spread", "reads", "io-rate", "backlog-max", "server-cpu-us", "client-cpu-us", "wal-bytes", "ratio", "verdict"]
-ranked = false
-rows = [{{ label = "flow", case = "flow" }}]
-
-[[table]]
-title = "Latencies"
-columns = ["system", "write-p50", "write-p95", "write-p99", "read-p50", "read-p95", "read-p99", "end-to-end-p50", "end-to-end-p95", "end-to-end-p99"]
-ranked = false
-rows = [{{ label = "flow", case = "flow" }}]
-"#,
+{TABLES}"#,
         count = messages * groups,
         disk = payload * 3 + 500,
     ))

@@ -5,7 +5,8 @@ use std::fs;
 
 use anyhow::{Context, bail};
 use dyno_pubsub::wire::{
-    AlterTopic, Client, ClientOptions, CreateTopic, DescribeGroups, DropTopic, ListTopics, Status,
+    AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListTopics,
+    Status,
 };
 use dyno_pubsub::{Address, Connection, Dsn, GroupState, TopicChanges, TopicOptions, TopicState};
 
@@ -117,14 +118,11 @@ impl Log {
     }
 
     /// The broker's name and what it counts; nothing without a broker.
-    pub fn broker(&mut self) -> dyno_pubsub::Result<Option<(String, Vec<(String, u64)>)>> {
+    pub fn broker(&mut self) -> dyno_pubsub::Result<Option<(String, Vec<Counter>)>> {
         let Log::Broker(client) = self else {
             return Ok(None);
         };
         let counters = client.ask(&Status {})?.counters;
-        let counters = counters
-            .into_iter()
-            .map(|counter| (counter.name, counter.value));
-        Ok(Some((client.broker().to_owned(), counters.collect())))
+        Ok(Some((client.broker().to_owned(), counters)))
     }
 }
