@@ -65,7 +65,9 @@ impl Cluster {
             if self.home.data().join("standby.signal").exists() {
                 self.leave_recovery()?;
             }
-            self.make_database()?;
+            if self.options.listen.is_some() {
+                self.set_password()?;
+            }
         }
         Ok(())
     }

@@ -23,8 +23,10 @@ pub(crate) use identity::{Identity, Role};
 pub use options::{Listen, Options};
 pub use processes::Pids;
 
-/// The superuser and the database of every private cluster.
-pub(crate) const NAME: &str = "dyno";
+/// Who owns everything in a private cluster.
+const SUPERUSER: &str = "dyno";
+/// The database that initdb makes; one of another name would be a second copy of it.
+const DATABASE: &str = "postgres";
 
 /// A private cluster, its server running. Dropping it stops the server, unless
 /// [`Options::leave_running`] is set; [`Cluster::stop`] does so and says how it went.
@@ -110,8 +112,8 @@ impl Cluster {
         Some(Dsn::tcp(
             &listen.address,
             listen.port,
-            NAME,
-            NAME,
+            SUPERUSER,
+            DATABASE,
             &self.identity.password,
         ))
     }
@@ -138,7 +140,7 @@ impl Drop for Cluster {
 }
 
 fn socket_dsn(identity: &Identity) -> Dsn {
-    Dsn::unix(&identity.socket_dir, identity.port, NAME, NAME)
+    Dsn::unix(&identity.socket_dir, identity.port, SUPERUSER, DATABASE)
 }
 
 /// How to reach the running server of the cluster in `dir`, without becoming its owner.
