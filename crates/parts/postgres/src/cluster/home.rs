@@ -42,13 +42,9 @@ impl Home {
         let dir = dir.canonicalize().map_err(PgError::io("open", dir))?;
         if dir
             .to_str()
-            .is_none_or(|text| text.contains(['\n', '\'', '"', '\\']))
+            .is_none_or(|text| text.contains(char::is_control))
         {
-            return Err(PgError::Unusable {
-                path: dir,
-                reason: "its name must be UTF-8 without quotes, backslashes and line ends"
-                    .to_owned(),
-            });
+            return Err(PgError::Name { dir });
         }
         Ok(Self { dir })
     }

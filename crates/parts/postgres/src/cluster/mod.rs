@@ -53,10 +53,13 @@ impl Cluster {
     pub fn open(dir: &Path, options: Options) -> Result<Self, PgError> {
         let mut cluster = Self::claim(dir, options)?;
         if let Role::Deposed { by } = &cluster.identity.role {
-            return Err(PgError::Deposed {
+            let error = PgError::Deposed {
                 dir: cluster.home.dir.clone(),
                 by: by.clone(),
-            });
+            };
+            // It may have been deposed by a process that then died.
+            cluster.kill_all()?;
+            return Err(error);
         }
         cluster.make_data()?;
         cluster.bring_up()?;
