@@ -50,7 +50,7 @@ impl Cluster {
         if staged.exists() {
             fs::remove_dir_all(&staged).map_err(PgError::io("remove", &staged))?;
         }
-        crate::os::enterable(&staged, 0o700)?;
+        crate::os::make_dir(&staged, 0o700)?;
         self.owner.give(&staged)?;
         Ok(staged)
     }

@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use crate::error::PgError;
-use crate::os::{Owner, enterable, first_other_entry};
+use crate::os::{Owner, first_other_entry, make_dir};
 
 /// Longest path of a Unix socket in bytes, its final zero left out (unix(7)).
 const SOCKET_PATH_BYTES: usize = 107;
@@ -33,7 +33,7 @@ pub(crate) struct Home {
 impl Home {
     /// The directory, made when it is missing, as an absolute path without links.
     pub fn prepare(dir: &Path) -> Result<Self, PgError> {
-        enterable(dir, 0o755)?;
+        make_dir(dir, 0o755)?;
         Self::at(dir)
     }
 
@@ -132,7 +132,7 @@ impl Home {
         owner.reach(&self.dir)?;
         for name in ["run", "log"] {
             let room = self.dir.join(name);
-            enterable(&room, 0o700)?;
+            make_dir(&room, 0o700)?;
             let mode = fs::Permissions::from_mode(0o700);
             fs::set_permissions(&room, mode).map_err(PgError::io("close", &room))?;
         }
