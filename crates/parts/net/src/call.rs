@@ -188,15 +188,18 @@ impl Shared {
     fn wait_for_room(&self) -> Result<MutexGuard<'_, Pending>, NetError> {
         let window = self.options.window;
         let full = |pending: &mut Pending| pending.dead().is_none() && pending.len() >= window;
-        let pending = self.lock();
-        let Some(wait) = self.options.answer_wait else {
-            let waited = self.answered.wait_while(pending, full);
-            return Ok(waited.unwrap_or_else(PoisonError::into_inner));
-        };
-        let (pending, timeout) = self
+        let mut pending = self.lock();
+        if !full(&mut pending) {
+            return Ok(pending);
+        }
+        pending.blocked += 1;
+        let for_ever = Duration::from_secs(u64::from(u32::MAX));
+        let wait = self.options.answer_wait.unwrap_or(for_ever);
+        let (mut pending, timeout) = self
             .answered
             .wait_timeout_while(pending, wait, full)
             .unwrap_or_else(PoisonError::into_inner);
+        pending.blocked -= 1;
         if timeout.timed_out() {
             return Err(NetError::Full {
                 address: self.address.clone(),
@@ -257,8 +260,11 @@ impl Shared {
             .into_iter()
             .filter_map(|frame| Some((pending.take(frame.head.request)?, frame)))
             .collect();
+        let blocked = pending.blocked > 0;
         drop(pending);
-        self.answered.notify_all();
+        if blocked {
+            self.answered.notify_all();
+        }
         for (waiting, frame) in waiting {
             (waiting.on_answer)(Ok(frame));
         }
