@@ -1,0 +1,80 @@
+//! Durability, the write-ahead log and checkpoints: what a log's appends spend their time on.
+
+use super::{Advice, MIB, advice, at_restart, mib};
+use crate::machine_size::MachineSize;
+
+const LEAST_WAL: u64 = 512 * MIB;
+const MOST_WAL: u64 = 32 << 10 << 20;
+/// Where the room on the disk is not known.
+const USUAL_WAL: u64 = 2048 * MIB;
+/// From this much memory on, 64 MiB of WAL buffers are nothing.
+const ROOMY: u64 = 4 << 30;
+
+pub(super) fn settings(size: &MachineSize, lz4: bool) -> Vec<Advice> {
+    let tenth = size.disk_free_bytes.map(|bytes| bytes / 10);
+    let wal = tenth.map_or(USUAL_WAL, |bytes| bytes.clamp(LEAST_WAL, MOST_WAL));
+    let buffers = if size.memory_bytes >= ROOMY { 64 } else { 16 };
+    vec![
+        advice(
+            "fsync",
+            "on",
+            "an acknowledged record must survive a power cut",
+        ),
+        advice(
+            "full_page_writes",
+            "on",
+            "a page that was half written at a power cut can be repaired by nothing else",
+        ),
+        advice(
+            "synchronous_commit",
+            "on",
+            "a commit is acknowledged when it is on stable storage, and on the synchronous standbys where there are any",
+        ),
+        at_restart(
+            "wal_level",
+            "replica",
+            "a standby can follow without a restart of this server",
+        ),
+        at_restart(
+            "wal_buffers",
+            format!("{buffers}MB"),
+            "batches of several appenders fit between two flushes, so none has to write the log for room",
+        ),
+        advice(
+            "wal_compression",
+            if lz4 { "lz4" } else { "pglz" },
+            "page images after a checkpoint are the counter rows' and indexes', and compress well",
+        ),
+        advice(
+            "max_wal_size",
+            mib(wal),
+            "checkpoints come by time, not by volume: each makes the next write of every page dearer (a tenth of the free disk)",
+        ),
+        advice(
+            "min_wal_size",
+            mib((wal / 4).max(80 * MIB)),
+            "segments are used again, which is cheaper than new ones",
+        ),
+        advice(
+            "checkpoint_timeout",
+            "15min",
+            "fewer page images in the log; a recovery reads at most what was written in that time",
+        ),
+        advice(
+            "checkpoint_completion_target",
+            "0.9",
+            "a checkpoint's writes are spread over the time until the next one, so that commits do not queue behind them",
+        ),
+        at_restart(
+            "max_wal_senders",
+            "10",
+            "standbys, their copies and one to spare can connect without a restart",
+        ),
+        at_restart("max_replication_slots", "10", "a slot for each standby"),
+        advice(
+            "max_slot_wal_keep_size",
+            mib(wal.max(1024 * MIB)),
+            "a standby that is gone must not fill the disk; it is copied anew instead",
+        ),
+    ]
+}

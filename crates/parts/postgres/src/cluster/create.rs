@@ -1,0 +1,137 @@
+//! A cluster's first day: initdb, beside its place, and the rename that makes it count.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use super::{Cluster, NAME};
+use crate::connect::{Session, connect};
+use crate::dsn::Dsn;
+use crate::error::PgError;
+use crate::os::sync_dir;
+
+impl Cluster {
+    /// Makes the data unless it is there.
+    pub(super) fn make_data(&mut self) -> Result<(), PgError> {
+        let data = self.home.data();
+        if data.join("PG_VERSION").is_file() {
+            return self.check_major();
+        }
+        if data.exists() {
+            return Err(PgError::Damaged {
+                path: data,
+                reason: "it has no PG_VERSION".to_owned(),
+            });
+        }
+        let staged = self.prepare_staged()?;
+        let mut initdb = self
+            .owner
+            .command(&self.installation.program("initdb"), &self.home.dir);
+        initdb
+            .args(["--username", NAME, "--encoding", "UTF8", "--locale", "C"])
+            // The rules of access are ours, and written before the server starts.
+            .args(["--auth", "trust", "--data-checksums", "--pgdata"])
+            .arg(&staged);
+        run(initdb)?;
+        self.install_staged()
+    }
+
+    /// An empty directory for data in the making. What a killed attempt left is removed.
+    pub(crate) fn prepare_staged(&self) -> Result<std::path::PathBuf, PgError> {
+        let staged = self.home.staged();
+        if staged.exists() {
+            fs::remove_dir_all(&staged).map_err(PgError::io("remove", &staged))?;
+        }
+        crate::os::enterable(&staged, 0o700)?;
+        self.owner.give(&staged)?;
+        Ok(staged)
+    }
+
+    /// Gives finished data its place; data that was there is replaced.
+    pub(crate) fn install_staged(&self) -> Result<(), PgError> {
+        let (staged, data, replaced) = (self.home.staged(), self.home.data(), self.home.replaced());
+        if replaced.exists() {
+            fs::remove_dir_all(&replaced).map_err(PgError::io("remove", &replaced))?;
+        }
+        if data.exists() {
+            fs::rename(&data, &replaced).map_err(PgError::io("set aside", &data))?;
+        }
+        fs::rename(&staged, &data).map_err(PgError::io("rename", &staged))?;
+        sync_dir(&self.home.dir)?;
+        if replaced.exists() {
+            fs::remove_dir_all(&replaced).map_err(PgError::io("remove", &replaced))?;
+        }
+        Ok(())
+    }
+
+    fn check_major(&self) -> Result<(), PgError> {
+        let path = self.home.data().join("PG_VERSION");
+        let text = fs::read_to_string(&path).map_err(PgError::io("read", &path))?;
+        let major = text.trim().parse().map_err(|_| PgError::Damaged {
+            path: path.clone(),
+            reason: format!("it holds {:?}, not a version", text.trim()),
+        })?;
+        if major == self.installation.version().major {
+            return Ok(());
+        }
+        Err(PgError::Major {
+            dir: self.home.dir.clone(),
+            data: major,
+            found: self.installation.to_string(),
+        })
+    }
+
+    /// Makes the database, and the password when TCP asks for one. Both wait for no standby: they must
+    /// work while none is there.
+    pub(super) fn make_database(&self) -> Result<(), PgError> {
+        let identity = &self.identity;
+        let dsn = Dsn::unix(&identity.socket_dir, identity.port, NAME, "postgres");
+        let mut session = Session::named("dyno cluster");
+        session.set("synchronous_commit", "local");
+        let mut client = connect(&dsn, &session)?;
+        let there = client
+            .query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&NAME])
+            .map_err(PgError::statement("look for the database"))?;
+        if there.is_none() {
+            client
+                .batch_execute(&format!("CREATE DATABASE {NAME}"))
+                .map_err(PgError::statement("create the database"))?;
+        }
+        if self.options.listen.is_none() {
+            return Ok(());
+        }
+        let row = client
+            .query_one(
+                "SELECT rolpassword IS NULL FROM pg_authid WHERE rolname = $1",
+                &[&NAME],
+            )
+            .map_err(PgError::statement("look for the password"))?;
+        if row.get(0) {
+            // The password is hexadecimal digits.
+            let statement = format!("ALTER ROLE {NAME} PASSWORD '{}'", identity.password);
+            client
+                .batch_execute(&statement)
+                .map_err(PgError::statement("set the password"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs one of PostgreSQL's programs to its end.
+pub(crate) fn run(mut command: Command) -> Result<(), PgError> {
+    let program = std::path::PathBuf::from(command.get_program());
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(PgError::io("run", &program))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let mut lines: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+    lines.drain(..lines.len().saturating_sub(8));
+    Err(PgError::Program {
+        program,
+        status: output.status.to_string(),
+        output: lines.join("; "),
+    })
+}

@@ -1,0 +1,201 @@
+//! The directory of a cluster: what lies where, and who may enter.
+//!
+//! ```text
+//! DIR/lock                 held by the process that owns the cluster
+//! DIR/dyno-cluster.json    what the cluster is (identity.rs)
+//! DIR/data/                PostgreSQL's own; dyno.conf in it is ours
+//! DIR/run/                 the Unix socket, for nobody but the server's user and us
+//! DIR/log/server.log       what the server says
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::PgError;
+use crate::os::{Owner, enterable, first_other_entry};
+
+/// Longest path of a Unix socket in bytes, its final zero left out (unix(7)).
+const SOCKET_PATH_BYTES: usize = 107;
+/// A log longer than this is set aside when the server starts, and the one before is dropped.
+const LOG_BYTES: u64 = 8 << 20;
+/// What may be in the directory before there is a cluster.
+const OURS: [&str; 2] = ["lock", "dyno-cluster.new"];
+
+/// Paths of a cluster.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    pub dir: PathBuf,
+}
+
+impl Home {
+    /// The directory, made when it is missing, as an absolute path without links.
+    pub fn prepare(dir: &Path) -> Result<Self, PgError> {
+        enterable(dir, 0o755)?;
+        Self::at(dir)
+    }
+
+    /// A directory that is there.
+    pub fn at(dir: &Path) -> Result<Self, PgError> {
+        let dir = dir.canonicalize().map_err(PgError::io("open", dir))?;
+        if dir
+            .to_str()
+            .is_none_or(|text| text.contains(['\n', '\'', '"', '\\']))
+        {
+            return Err(PgError::Unusable {
+                path: dir,
+                reason: "its name must be UTF-8 without quotes, backslashes and line ends"
+                    .to_owned(),
+            });
+        }
+        Ok(Self { dir })
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    /// Where data is made, until it is whole and takes its name.
+    pub fn staged(&self) -> PathBuf {
+        self.dir.join("data.new")
+    }
+
+    /// Where data goes that is being replaced.
+    pub fn replaced(&self) -> PathBuf {
+        self.dir.join("data.old")
+    }
+
+    pub fn identity(&self) -> PathBuf {
+        self.dir.join("dyno-cluster.json")
+    }
+
+    pub fn conf(&self) -> PathBuf {
+        self.data().join("dyno.conf")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("log/server.log")
+    }
+
+    /// Refuses a directory that has something else in it.
+    pub fn must_be_empty(&self) -> Result<(), PgError> {
+        match first_other_entry(&self.dir, &OURS)? {
+            None => Ok(()),
+            Some(found) => Err(PgError::NotACluster {
+                dir: self.dir.clone(),
+                found,
+            }),
+        }
+    }
+
+    /// Becomes the owner of the cluster until the file is closed.
+    pub fn lock(&self) -> Result<File, PgError> {
+        let path = self.dir.join("lock");
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options
+            .mode(0o644)
+            .open(&path)
+            .map_err(PgError::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // The holder's name is a courtesy; the lock is what counts.
+                if file.read_to_string(&mut holder).is_err() || holder.trim().is_empty() {
+                    holder = "another process".to_owned();
+                }
+                return Err(PgError::InUse {
+                    dir: self.dir.clone(),
+                    holder: holder.trim().to_owned(),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(PgError::io("lock", &path)(error)),
+        }
+        let program = std::env::current_exe().ok();
+        let name = program
+            .as_deref()
+            .and_then(Path::file_name)
+            .unwrap_or_default();
+        let text = format!(
+            "process {} ({})\n",
+            std::process::id(),
+            name.to_string_lossy()
+        );
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(text.as_bytes()))
+            .map_err(PgError::io("write", &path))?;
+        Ok(file)
+    }
+
+    /// Makes `run/` for the server's user, and `log/`, whose file the server is handed open.
+    pub fn make_rooms(&self, owner: &Owner) -> Result<(), PgError> {
+        owner.reach(&self.dir)?;
+        for name in ["run", "log"] {
+            let room = self.dir.join(name);
+            enterable(&room, 0o700)?;
+            let mode = fs::Permissions::from_mode(0o700);
+            fs::set_permissions(&room, mode).map_err(PgError::io("close", &room))?;
+        }
+        owner.give(&self.dir.join("run"))
+    }
+
+    /// The directory for the socket: `run/`, or a short one in `/tmp` when its path is too long for a
+    /// socket or has signs that connection strings give a meaning. `recorded` is the one used so far.
+    pub fn socket_dir(
+        &self,
+        owner: &Owner,
+        recorded: Option<&Path>,
+        port: u16,
+    ) -> Result<PathBuf, PgError> {
+        let run = self.dir.join("run");
+        let file = run.join(format!(".s.PGSQL.{port}"));
+        let plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+=~".contains(b);
+        let bytes = file.as_os_str().as_bytes();
+        if bytes.len() <= SOCKET_PATH_BYTES && bytes.iter().all(plain) {
+            return Ok(run);
+        }
+        if let Some(short) = recorded
+            && belongs_to(short, owner)
+        {
+            return Ok(short.to_path_buf());
+        }
+        let short = PathBuf::from(format!("/tmp/dyno-{:016x}", random_u64()?));
+        // Fails when somebody made it first: nobody else's directory is taken.
+        let made = fs::DirBuilder::new().mode(0o700).create(&short);
+        made.map_err(PgError::io("create", &short))?;
+        owner.give(&short)?;
+        Ok(short)
+    }
+
+    /// The log, open for the server to append to; a long one is set aside first.
+    pub fn open_log(&self) -> Result<File, PgError> {
+        let path = self.log();
+        if path.metadata().is_ok_and(|m| m.len() > LOG_BYTES) {
+            let old = path.with_extension("log.1");
+            fs::rename(&path, &old).map_err(PgError::io("set aside", &path))?;
+        }
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o640);
+        options.open(&path).map_err(PgError::io("open", &path))
+    }
+}
+
+/// Whether a directory in a place where anybody may make one is the server's, and closed to others.
+fn belongs_to(dir: &Path, owner: &Owner) -> bool {
+    fs::symlink_metadata(dir)
+        .is_ok_and(|m| m.is_dir() && m.uid() == owner.uid && m.mode() & 0o077 == 0)
+}
+
+/// Random bits of the kernel.
+pub(crate) fn random_u64() -> Result<u64, PgError> {
+    let path = Path::new("/dev/urandom");
+    let mut bytes = [0; 8];
+    File::open(path)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(PgError::io("read", path))?;
+    Ok(u64::from_le_bytes(bytes))
+}

@@ -1,0 +1,139 @@
+//! `dyno-cluster.json`: what a cluster is. It is written before the data it describes, so data without
+//! it is somebody else's.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::home::{Home, random_u64};
+use crate::error::PgError;
+use crate::os::replace_file;
+use crate::standby::Synchronous;
+
+const MAGIC: &str = "dyno-cluster";
+const VERSION: u32 = 1;
+/// The port names the socket too; the socket's directory is private, so any will do.
+pub(crate) const PORT: u16 = 5432;
+
+/// What is kept of a cluster from one start to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    magic: String,
+    version: u32,
+    /// PostgreSQL's major version.
+    pub major: u32,
+    /// Where the socket is.
+    pub socket_dir: PathBuf,
+    /// Number of the socket, and of the TCP port when there is one.
+    pub port: u16,
+    /// For TCP; the socket asks for none.
+    pub password: String,
+    pub role: Role,
+    /// Standbys that a commit waits for.
+    pub synchronous: Synchronous,
+}
+
+/// What a cluster is to others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Role {
+    Primary,
+    /// Follows a primary.
+    Standby {
+        /// Its name there.
+        name: String,
+        /// Connection string, password included.
+        primary: String,
+    },
+    /// Was replaced as primary, and must not start as one.
+    Deposed {
+        by: String,
+    },
+}
+
+impl Identity {
+    /// A new one, with a password that nobody knows.
+    pub fn new(major: u32, socket_dir: PathBuf) -> Result<Self, PgError> {
+        let password = format!("{:016x}{:016x}", random_u64()?, random_u64()?);
+        Ok(Self {
+            magic: MAGIC.to_owned(),
+            version: VERSION,
+            major,
+            socket_dir,
+            port: PORT,
+            password,
+            role: Role::Primary,
+            synchronous: Synchronous::Off,
+        })
+    }
+
+    /// Reads the one of a cluster; `None` when there is no cluster.
+    pub fn load(home: &Home) -> Result<Option<Self>, PgError> {
+        let path = home.identity();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(PgError::io("read", &path)(error)),
+        };
+        let damaged = |reason: String| PgError::Damaged {
+            path: path.clone(),
+            reason,
+        };
+        // Magic and version first: a later version may have other fields.
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
+        if value.get("magic").and_then(|m| m.as_str()) != Some(MAGIC) {
+            return Err(damaged(format!("its magic is not {MAGIC:?}")));
+        }
+        let version = value.get("version").and_then(serde_json::Value::as_u64);
+        let version = version.and_then(|v| u32::try_from(v).ok());
+        let version = version.ok_or_else(|| damaged("it has no version".to_owned()))?;
+        if version > VERSION {
+            return Err(PgError::Newer {
+                path,
+                version,
+                known: VERSION,
+            });
+        }
+        serde_json::from_value(value)
+            .map(Some)
+            .map_err(|e| damaged(e.to_string()))
+    }
+
+    /// Writes it whole.
+    pub fn store(&self, home: &Home) -> Result<(), PgError> {
+        let path = home.identity();
+        let text = serde_json::to_string_pretty(self).map_err(|e| PgError::Damaged {
+            path: path.clone(),
+            reason: e.to_string(),
+        })?;
+        replace_file(&path, &format!("{text}\n"), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ours_or_newer_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::prepare(dir.path()).unwrap();
+        assert_eq!(Identity::load(&home).unwrap(), None);
+        let identity = Identity::new(15, dir.path().join("run")).unwrap();
+        identity.store(&home).unwrap();
+        assert_eq!(Identity::load(&home).unwrap().as_ref(), Some(&identity));
+        let text = fs::read_to_string(home.identity()).unwrap();
+        for (from, to, says) in [
+            ("\"version\": 1", "\"version\": 2", "has version 2"),
+            ("dyno-cluster", "other", "its magic is not"),
+            ("\"major\": 15,", "", "missing field `major`"),
+            ("{", "", "is damaged"),
+        ] {
+            fs::write(home.identity(), text.replacen(from, to, 1)).unwrap();
+            let error = Identity::load(&home).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

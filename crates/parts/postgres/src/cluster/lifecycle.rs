@@ -1,0 +1,223 @@
+//! Starting and stopping the server of a cluster, and what to do with one that is there already.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use super::processes::POLL;
+use super::{Cluster, Role, postmaster};
+use crate::error::PgError;
+use crate::os::{last_lines, of_directory};
+
+/// How many lines of the log an error carries.
+const LOG_LINES: usize = 12;
+/// How long a server may take to stop without finishing anything.
+const IMMEDIATE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How waiting for a server ended.
+enum Wait {
+    Ready,
+    Gone(String),
+}
+
+impl Cluster {
+    /// Whether the server takes connections.
+    pub fn is_running(&self) -> bool {
+        postmaster::read(&self.home.data()).is_some_and(|found| found.is_ready())
+    }
+
+    /// Stops the server if it runs, and starts it.
+    ///
+    /// # Errors
+    /// As [`Cluster::stop`] and [`Cluster::open`].
+    pub fn restart(&mut self) -> Result<(), PgError> {
+        self.stop()?;
+        self.bring_up()
+    }
+
+    /// Stops the server: sessions are ended and their transactions rolled back. One that does not stop
+    /// in time is stopped at once, and recovers at its next start. Does nothing when none runs.
+    ///
+    /// # Errors
+    /// When processes remain.
+    pub fn stop(&mut self) -> Result<(), PgError> {
+        if let Some(found) = postmaster::read(&self.home.data()) {
+            self.signal(&found.process, libc::SIGINT)?;
+            if self.wait_gone(self.options.stop_timeout)? {
+                return Ok(());
+            }
+            self.signal(&found.process, libc::SIGQUIT)?;
+            self.wait_gone(IMMEDIATE_TIMEOUT)?;
+        }
+        self.kill_all()
+    }
+
+    /// Brings the server up, whatever is left of an earlier one.
+    pub(crate) fn bring_up(&mut self) -> Result<(), PgError> {
+        self.must_be_a_whole_copy()?;
+        self.write_conf()?;
+        if !self.adopt()? {
+            self.clear_up()?;
+            self.launch()?;
+        }
+        if self.identity.role == Role::Primary {
+            if self.home.data().join("standby.signal").exists() {
+                self.leave_recovery()?;
+            }
+            self.make_database()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses data of a standby-to-be that was not replaced by the copy yet: it would start as a primary.
+    fn must_be_a_whole_copy(&self) -> Result<(), PgError> {
+        let Role::Standby { name, .. } = &self.identity.role else {
+            return Ok(());
+        };
+        if self.home.data().join("standby.signal").exists() {
+            return Ok(());
+        }
+        Err(PgError::Standby {
+            name: name.clone(),
+            reason: "the copy of its primary was not finished; rebuild it".to_owned(),
+        })
+    }
+
+    /// Writes the configuration and has the server read it.
+    pub(crate) fn reload(&self) -> Result<(), PgError> {
+        self.write_conf()?;
+        match postmaster::read(&self.home.data()) {
+            Some(found) => self.signal(&found.process, libc::SIGHUP),
+            None => Err(PgError::NotRunning {
+                dir: self.home.dir.clone(),
+            }),
+        }
+    }
+
+    /// Takes over a living server of this directory; `false` when there is none, or when it had to be
+    /// stopped since it is reached elsewhere, as after the directory was moved.
+    fn adopt(&mut self) -> Result<bool, PgError> {
+        let Some(found) = postmaster::read(&self.home.data()) else {
+            return Ok(false);
+        };
+        if !found.listens_at(&self.identity.socket_dir, self.identity.port) {
+            self.stop()?;
+            return Ok(false);
+        }
+        if let Wait::Gone(_) = self.wait_ready(found.process.pid)? {
+            return Ok(false);
+        }
+        self.signal(&found.process, libc::SIGHUP)?;
+        Ok(true)
+    }
+
+    /// Ends orphans of a killed postmaster, which hold its shared memory, and removes its lock files: by
+    /// now no process of this directory lives, so whoever has the number in them is somebody else.
+    fn clear_up(&mut self) -> Result<(), PgError> {
+        self.kill_all()?;
+        let socket = format!(".s.PGSQL.{}", self.identity.port);
+        let locks = [
+            self.home.data().join("postmaster.pid"),
+            self.identity.socket_dir.join(format!("{socket}.lock")),
+            self.identity.socket_dir.join(socket),
+        ];
+        for lock in locks {
+            match fs::remove_file(&lock) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(PgError::io("remove", &lock)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self) -> Result<(), PgError> {
+        let program = self.installation.program("postgres");
+        let log = self.home.open_log()?;
+        let again = log
+            .try_clone()
+            .map_err(PgError::io("open", &self.home.log()))?;
+        let mut command = self.owner.command(&program, &self.home.dir);
+        command
+            .arg("-D")
+            .arg(self.home.data())
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(again)
+            // Ctrl-C at the terminal is for us, who then stop the server in order.
+            .process_group(0);
+        let child = command.spawn().map_err(PgError::io("run", &program))?;
+        let pid = child.id();
+        self.server = Some(child);
+        match self.wait_ready(pid)? {
+            Wait::Ready => Ok(()),
+            // A server that somebody launched and nobody saw yet may have been faster.
+            Wait::Gone(how) => match self.adopt()? {
+                true => Ok(()),
+                false => Err(self.start_error(how)),
+            },
+        }
+    }
+
+    /// Waits until the server `pid` takes connections, or is gone.
+    fn wait_ready(&mut self, pid: u32) -> Result<Wait, PgError> {
+        let deadline = Instant::now() + self.options.start_timeout;
+        loop {
+            let found = postmaster::read(&self.home.data());
+            if found.is_some_and(|found| found.process.pid == pid && found.is_ready()) {
+                return Ok(Wait::Ready);
+            }
+            if let Some(child) = self.server.as_mut().filter(|child| child.id() == pid) {
+                let ended = child
+                    .try_wait()
+                    .map_err(PgError::io("wait for", &self.home.dir))?;
+                if let Some(status) = ended {
+                    self.server = None;
+                    return Ok(Wait::Gone(format!("it ended with {status}")));
+                }
+            } else if !of_directory(&self.home.data()).iter().any(|p| p.pid == pid) {
+                return Ok(Wait::Gone("it is gone".to_owned()));
+            }
+            if Instant::now() > deadline {
+                let waited = self.options.start_timeout;
+                return Err(self.start_error(format!("it was not ready after {waited:?}")));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Waits until no process of the cluster is left; `false` when some are after `timeout`.
+    fn wait_gone(&mut self, timeout: Duration) -> Result<bool, PgError> {
+        let deadline = Instant::now() + timeout;
+        while !of_directory(&self.home.data()).is_empty() {
+            if Instant::now() > deadline {
+                return Ok(false);
+            }
+            std::thread::sleep(POLL);
+        }
+        self.reap()?;
+        Ok(true)
+    }
+
+    /// Takes the exit status of a server that was our child, so that no zombie stays.
+    pub(super) fn reap(&mut self) -> Result<(), PgError> {
+        if let Some(mut child) = self.server.take() {
+            child
+                .wait()
+                .map_err(PgError::io("wait for", &self.home.dir))?;
+        }
+        Ok(())
+    }
+
+    fn start_error(&self, reason: String) -> PgError {
+        let log = self.home.log();
+        PgError::Start {
+            dir: self.home.dir.clone(),
+            reason,
+            tail: last_lines(&log, LOG_LINES),
+            log,
+        }
+    }
+}

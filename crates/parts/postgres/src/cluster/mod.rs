@@ -1,0 +1,159 @@
+//! A private cluster: a directory with a server in it that this process owns, starts and stops.
+
+mod conf;
+mod create;
+mod home;
+mod identity;
+mod lifecycle;
+mod options;
+mod postmaster;
+mod processes;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Child;
+
+use crate::dsn::Dsn;
+use crate::error::PgError;
+use crate::installation::Installation;
+use crate::os::Owner;
+pub(crate) use create::run;
+use home::Home;
+pub(crate) use identity::{Identity, Role};
+pub use options::{Listen, Options};
+pub use processes::Pids;
+
+/// The superuser and the database of every private cluster.
+pub(crate) const NAME: &str = "dyno";
+
+/// A private cluster, its server running. Dropping it stops the server, unless
+/// [`Options::leave_running`] is set; [`Cluster::stop`] does so and says how it went.
+#[derive(Debug)]
+pub struct Cluster {
+    pub(crate) home: Home,
+    pub(crate) owner: Owner,
+    pub(crate) installation: Installation,
+    pub(crate) identity: Identity,
+    pub(crate) options: Options,
+    /// The server, when this process started it.
+    server: Option<Child>,
+    /// Held as long as the cluster is owned.
+    _lock: File,
+}
+
+impl Cluster {
+    /// Opens the cluster in `dir`, making it at the first time, and has its server running when it
+    /// returns. A server that an earlier owner left is adopted; what is left of a killed one is stopped.
+    ///
+    /// # Errors
+    /// See [`PgError`]: no programs or the wrong version, no right to the directory, a directory in use
+    /// or with something else in it, a server that does not start.
+    pub fn open(dir: &Path, options: Options) -> Result<Self, PgError> {
+        let mut cluster = Self::claim(dir, options)?;
+        if let Role::Deposed { by } = &cluster.identity.role {
+            return Err(PgError::Deposed {
+                dir: cluster.home.dir.clone(),
+                by: by.clone(),
+            });
+        }
+        cluster.make_data()?;
+        cluster.bring_up()?;
+        Ok(cluster)
+    }
+
+    /// Owns the directory, with everything in place but data and server.
+    pub(crate) fn claim(dir: &Path, options: Options) -> Result<Self, PgError> {
+        let owner = Owner::resolve(options.os_user.as_deref())?;
+        let home = Home::prepare(dir)?;
+        let lock = home.lock()?;
+        let known = Identity::load(&home)?;
+        let major = known.as_ref().map(|identity| identity.major);
+        let installation = options.find_installation(&home, major)?;
+        let identity = match known {
+            Some(mut identity) => {
+                let recorded = Some(identity.socket_dir.as_path());
+                identity.socket_dir = home.socket_dir(&owner, recorded, identity.port)?;
+                identity
+            }
+            None => {
+                home.must_be_empty()?;
+                owner.reach(&home.dir)?;
+                let socket_dir = home.socket_dir(&owner, None, identity::PORT)?;
+                Identity::new(installation.version().major, socket_dir)?
+            }
+        };
+        let mut cluster = Self {
+            home,
+            owner,
+            installation,
+            identity,
+            options,
+            server: None,
+            _lock: lock,
+        };
+        if let Some(listen) = &cluster.options.listen {
+            cluster.identity.port = listen.port;
+        }
+        cluster.identity.store(&cluster.home)?;
+        cluster.home.make_rooms(&cluster.owner)?;
+        Ok(cluster)
+    }
+
+    /// How to reach it over its Unix socket; the user who may is the one who opened it, and root.
+    pub fn dsn(&self) -> Dsn {
+        socket_dsn(&self.identity)
+    }
+
+    /// How to reach it over TCP, password included; `None` unless [`Options::listen`] is set.
+    pub fn tcp_dsn(&self) -> Option<Dsn> {
+        let listen = self.options.listen.as_ref()?;
+        Some(Dsn::tcp(
+            &listen.address,
+            listen.port,
+            NAME,
+            NAME,
+            &self.identity.password,
+        ))
+    }
+
+    /// Its directory, absolute and without links.
+    pub fn dir(&self) -> &Path {
+        &self.home.dir
+    }
+
+    /// The programs it runs on.
+    pub fn installation(&self) -> &Installation {
+        &self.installation
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if self.options.leave_running {
+            return;
+        }
+        // Nobody is there to be told; whoever wants to know calls stop() first.
+        let _ = self.stop();
+    }
+}
+
+fn socket_dsn(identity: &Identity) -> Dsn {
+    Dsn::unix(&identity.socket_dir, identity.port, NAME, NAME)
+}
+
+/// How to reach the running server of the cluster in `dir`, without becoming its owner.
+///
+/// # Errors
+/// [`PgError::NotRunning`], and what is wrong with the directory.
+pub fn attach(dir: &Path) -> Result<Dsn, PgError> {
+    let home = Home::at(dir)?;
+    let not_running = || PgError::NotRunning {
+        dir: home.dir.clone(),
+    };
+    let identity = Identity::load(&home)?.ok_or_else(not_running)?;
+    let postmaster = postmaster::read(&home.data());
+    if postmaster.is_some_and(|postmaster| postmaster.is_ready()) {
+        return Ok(socket_dsn(&identity));
+    }
+    Err(not_running())
+}

@@ -1,0 +1,96 @@
+//! Small files that are replaced whole, and looks at directories.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::error::PgError;
+use crate::os::Owner;
+
+/// Writes `text` to `path` so that a reader sees the old or the new text, also after a crash. The file
+/// belongs to `owner` (the caller without one) and is nobody else's to read.
+pub(crate) fn replace_file(path: &Path, text: &str, owner: Option<&Owner>) -> Result<(), PgError> {
+    let staged = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    // The server's user owns some of these directories; root follows no link that it left there.
+    options.custom_flags(libc::O_NOFOLLOW);
+    let mut file = options
+        .open(&staged)
+        .map_err(PgError::io("write", &staged))?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(PgError::io("write", &staged))?;
+    if let Some(owner) = owner {
+        owner.give_file(&file, &staged)?;
+    }
+    fs::rename(&staged, path).map_err(PgError::io("replace", path))?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Makes names in a directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), PgError> {
+    File::open(dir)
+        .and_then(|file| file.sync_all())
+        .map_err(PgError::io("sync", dir))
+}
+
+/// Makes a directory with a mode, and its parents, unless it is there.
+pub(crate) fn enterable(dir: &Path, mode: u32) -> Result<(), PgError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(mode)
+        .create(dir)
+        .map_err(PgError::io("create", dir))
+}
+
+/// The name of something in `dir` that is not in `known`, if there is any.
+pub(crate) fn first_other_entry(dir: &Path, known: &[&str]) -> Result<Option<String>, PgError> {
+    let entries = fs::read_dir(dir).map_err(PgError::io("read", dir))?;
+    for entry in entries {
+        let entry = entry.map_err(PgError::io("read", dir))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !known.contains(&name.as_str()) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// The last lines of a log, at most `lines` of them from its last 8 KiB.
+pub(crate) fn last_lines(path: &Path, lines: usize) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(8 << 10)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match read() {
+        Ok(bytes) => {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let all: Vec<&str> = text.lines().collect();
+            all[all.len().saturating_sub(lines)..].join("\n")
+        }
+        Err(error) => format!("(cannot read it: {error})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_log_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        replace_file(&path, "a\nb\nc\n", None).unwrap();
+        assert_eq!(last_lines(&path, 2), "b\nc");
+        assert!(last_lines(&dir.path().join("none"), 2).contains("cannot read"));
+    }
+}

@@ -1,0 +1,9 @@
+//! The operating system's side of a server: the user it runs as, its processes, files in place.
+
+mod files;
+mod owner;
+mod processes;
+
+pub(crate) use files::{enterable, first_other_entry, last_lines, replace_file, sync_dir};
+pub(crate) use owner::Owner;
+pub(crate) use processes::{Process, of_directory};

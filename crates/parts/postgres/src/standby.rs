@@ -1,0 +1,45 @@
+//! Streaming replication between private clusters: making a standby, waiting for it, whom a commit
+//! waits for, and who takes over (PostgreSQL documentation, chapter "High Availability").
+//!
+//! A takeover in order: kill or stop the old primary; [`furthest`] of the standbys, because with
+//! `ANY 1` only one of them may have the last commits; [`Cluster::promote`] it; [`Cluster::depose`] the
+//! old primary, which from then on refuses to start; [`Cluster::follow`] with the other standbys;
+//! [`Cluster::rebuild`] the old one as a standby.
+
+mod making;
+mod replication;
+mod synchronous;
+mod takeover;
+
+pub use replication::{Follower, followers, wait_streaming};
+pub use synchronous::Synchronous;
+pub use takeover::furthest;
+
+use crate::error::PgError;
+
+/// Longest name of a standby.
+const NAME_CHARS: usize = 40;
+
+/// The primary's slot for a standby.
+pub(crate) fn slot_of(name: &str) -> String {
+    format!("dyno_{name}")
+}
+
+/// Names are part of slots and of settings, so they are plain.
+fn check_name(name: &str) -> Result<(), PgError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(plain) {
+        return Ok(());
+    }
+    Err(PgError::Standby {
+        name: name.to_owned(),
+        reason: format!("a name has 1 to {NAME_CHARS} of a-z, 0-9 and _"),
+    })
+}
+
+fn failed(name: &str, reason: impl Into<String>) -> PgError {
+    PgError::Standby {
+        name: name.to_owned(),
+        reason: reason.into(),
+    }
+}

@@ -1,0 +1,122 @@
+//! TLS with certificates that are and are not good.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::place::{free_port, place};
+use dyno_postgres::{Cluster, Dsn, Listen, Options, PgError, Session, connect};
+
+/// A cluster on TCP, with and without TLS.
+struct Listening {
+    /// Where the certificates are too.
+    dir: PathBuf,
+    port: u16,
+    password: String,
+    cluster: Option<Cluster>,
+}
+
+impl Listening {
+    fn start(dir: &Path) -> Self {
+        let mut one = Self {
+            dir: dir.to_path_buf(),
+            port: free_port(),
+            password: String::new(),
+            cluster: None,
+        };
+        let cluster = one.open("off");
+        let config = cluster.tcp_dsn().unwrap().config();
+        one.password = String::from_utf8(config.get_password().unwrap().to_vec()).unwrap();
+        one.cluster = Some(cluster);
+        one
+    }
+
+    fn open(&self, ssl: &str) -> Cluster {
+        let options = Options {
+            listen: Some(Listen {
+                address: "localhost".to_owned(),
+                port: self.port,
+            }),
+            settings: vec![("ssl".to_owned(), ssl.to_owned())],
+            ..Options::small()
+        };
+        Cluster::open(&self.dir.join("one"), options).unwrap()
+    }
+
+    fn turn_on(&mut self) {
+        let data = self.dir.join("one/data");
+        for (from, to) in [("server.pem", "server.crt"), ("server.key", "server.key")] {
+            let to = data.join(to);
+            fs::copy(self.dir.join(from), &to).unwrap();
+            let like = format!("--reference={}", data.display());
+            Command::new("chown").arg(like).arg(&to).status().unwrap();
+            Command::new("chmod").arg("600").arg(&to).status().unwrap();
+        }
+        self.cluster = None;
+        self.cluster = Some(self.open("on"));
+    }
+
+    /// Whether a connection to `host` with options `more` is encrypted.
+    fn encrypts(&self, host: &str, more: &str) -> Result<bool, PgError> {
+        let (password, port) = (&self.password, self.port);
+        let more = more.replace("ROOT", self.dir.join("root.pem").to_str().unwrap());
+        let text = format!("postgresql://dyno:{password}@{host}:{port}/dyno?{more}");
+        let dsn: Dsn = text.parse().unwrap();
+        let ask = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let mut sql = connect(&dsn, &Session::named("tls"))?;
+        Ok(sql.query_one(ask, &[]).unwrap().get(0))
+    }
+}
+
+/// A root, and a server's certificate for `localhost` signed by it.
+fn certificates(dir: &Path) -> bool {
+    fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n").unwrap();
+    [
+        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem",
+        "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr",
+        "x509 -req -in server.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile names -out server.pem",
+    ]
+    .iter()
+    .all(|line| {
+        let mut openssl = Command::new("openssl");
+        openssl.args(line.split_whitespace()).current_dir(dir);
+        openssl.output().is_ok_and(|output| output.status.success())
+    })
+}
+
+#[test]
+fn certificates_are_checked_as_far_as_the_mode_says() {
+    let Some(place) = place() else { return };
+    if !certificates(place.path()) {
+        println!("skipped: TLS: there is no openssl to make certificates");
+        return;
+    }
+    let mut one = Listening::start(place.path());
+    assert!(!one.encrypts("localhost", "sslmode=prefer").unwrap());
+    assert!(one.encrypts("localhost", "sslmode=require").is_err());
+    one.turn_on();
+    for (host, more, encrypted) in [
+        ("localhost", "sslmode=disable", false),
+        ("localhost", "sslmode=prefer", true),
+        ("localhost", "sslmode=require", true),
+        ("localhost", "sslmode=verify-full&sslrootcert=ROOT", true),
+        ("127.0.0.1", "sslmode=verify-ca&sslrootcert=ROOT", true),
+    ] {
+        let found = one.encrypts(host, more).unwrap();
+        assert_eq!(found, encrypted, "{host} {more}");
+    }
+    for (host, more, says) in [
+        (
+            "127.0.0.1",
+            "verify-full&sslrootcert=ROOT",
+            "certificate not valid for name",
+        ),
+        // Unknown to the system, or the system has no roots.
+        ("localhost", "verify-full&sslrootcert=system", "cannot"),
+        ("localhost", "verify-full", "no root"),
+        ("localhost", "verify-ca&sslrootcert=/no/file", "/no/file"),
+    ] {
+        let error = one.encrypts(host, &format!("sslmode={more}")).unwrap_err();
+        assert!(error.to_string().contains(says), "{more}: {error}");
+    }
+}

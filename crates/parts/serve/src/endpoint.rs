@@ -1,0 +1,247 @@
+//! `/metrics` and `/healthz` on a thread of their own, with a limit on strangers and on their time.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::error::ServeError;
+use crate::guard::guard;
+use crate::http::{self, Request, Status};
+use crate::metrics::Registry;
+use crate::stream::Timed;
+use crate::token::Token;
+
+/// Prometheus, a probe and somebody with a browser; whoever comes on top is told to come again.
+const CONNECTIONS: usize = 16;
+/// For a whole connection, handshake included.
+const WITHIN: Duration = Duration::from_secs(5);
+/// After an accept that failed, as for want of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+/// "Exposition formats" of the Prometheus documentation, text format 0.0.4.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+const PLAIN_TYPE: &str = "text/plain; charset=utf-8";
+
+/// Says whether all is well, or what is not.
+pub type Health = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// What guards an endpoint, and how it answers for the program's health.
+#[derive(Clone)]
+pub struct Settings {
+    /// Asked for at `/metrics`; off loopback there must be one. `/healthz` asks for none, and tells the
+    /// reason only to who has it.
+    pub token: Option<Token>,
+    /// TLS, where it is wanted (see [`crate::tls::server`]).
+    pub tls: Option<Arc<ServerConfig>>,
+    /// Well as long as there is an answer, without one.
+    pub health: Option<Health>,
+    /// How long a connection may take in all.
+    pub within: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            token: None,
+            tls: None,
+            health: None,
+            within: WITHIN,
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("token", &self.token)
+            .field("tls", &self.tls.is_some())
+            .field("health", &self.health.is_some())
+            .field("within", &self.within)
+            .finish()
+    }
+}
+
+/// A running endpoint; dropping it stops it.
+#[derive(Debug)]
+pub struct Endpoint {
+    address: SocketAddr,
+    stopping: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Endpoint {
+    /// Listens on `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// [`ServeError::Unguarded`], [`ServeError::Listen`], [`ServeError::Thread`].
+    pub fn start(
+        address: SocketAddr,
+        registry: Registry,
+        settings: Settings,
+    ) -> Result<Self, ServeError> {
+        guard(address, settings.token.as_ref())?;
+        let listening = |source| ServeError::Listen { address, source };
+        let listener = TcpListener::bind(address).map_err(listening)?;
+        let address = listener.local_addr().map_err(listening)?;
+        let stopping = Arc::new(AtomicBool::new(false));
+        let server = Arc::new(Server { registry, settings });
+        let stop = stopping.clone();
+        let thread = thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || accept(&listener, &server, &stop))
+            .map_err(|source| ServeError::Thread { address, source })?;
+        Ok(Self {
+            address,
+            stopping,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens, with the port it got.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::Release);
+        // A connection wakes the thread. When none comes about there is nothing to wait for either.
+        let ip = match self.address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let woken = TcpStream::connect_timeout(&(ip, self.address.port()).into(), WITHIN);
+        if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
+            // It never panics on purpose; a panic was printed when it came.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Server {
+    registry: Registry,
+    settings: Settings,
+}
+
+/// A place among the connections, free again when it is dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(taken: &Arc<AtomicUsize>) -> Option<Self> {
+        let place = Self(taken.clone());
+        (taken.fetch_add(1, Ordering::AcqRel) < CONNECTIONS).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn accept(listener: &TcpListener, server: &Arc<Server>, stopping: &AtomicBool) {
+    let taken = Arc::new(AtomicUsize::new(0));
+    loop {
+        let accepted = listener.accept();
+        if stopping.load(Ordering::Acquire) {
+            return;
+        }
+        let Ok((socket, _)) = accepted else {
+            thread::sleep(PAUSE);
+            continue;
+        };
+        // Over the limit it closes unanswered: an answer would have to wait for the stranger.
+        let Some(place) = Place::take(&taken) else {
+            continue;
+        };
+        let server = server.clone();
+        let work = move || {
+            let _place = place;
+            server.serve(socket);
+        };
+        // A thread that cannot start drops the connection, which tells the client enough.
+        let _ = thread::Builder::new()
+            .name("metrics-one".to_owned())
+            .spawn(work);
+    }
+}
+
+impl Server {
+    /// One connection. Its errors end it and are nobody's but the client's, who sees it close.
+    fn serve(&self, socket: TcpStream) {
+        let mut stream = Timed::new(socket, self.settings.within);
+        let _ = match &self.settings.tls {
+            None => self.converse(&mut stream),
+            Some(config) => match ServerConnection::new(config.clone()) {
+                Ok(session) => {
+                    let mut stream = StreamOwned::new(session, stream);
+                    let answered = self.converse(&mut stream);
+                    stream.conn.send_close_notify();
+                    answered.and_then(|()| stream.flush())
+                }
+                Err(error) => Err(std::io::Error::other(error)),
+            },
+        };
+    }
+
+    fn converse(&self, stream: &mut (impl Read + Write)) -> std::io::Result<()> {
+        let mut bytes = [0; http::HEAD_BYTES];
+        let mut length = 0;
+        let head = loop {
+            if let Some(end) = http::head_length(&bytes[..length]) {
+                break Ok(end);
+            }
+            if length == bytes.len() {
+                break Err(http::LONG);
+            }
+            match stream.read(&mut bytes[length..]) {
+                Ok(0) => return Ok(()),
+                Ok(read) => length += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        };
+        let answer = match head.and_then(|end| http::parse(&bytes[..end])) {
+            Ok(request) => self.answer(&request),
+            Err(status) => refusal(status, false),
+        };
+        stream.write_all(&answer)?;
+        stream.flush()
+    }
+
+    fn answer(&self, request: &Request<'_>) -> Vec<u8> {
+        let known = match (&self.settings.token, request.bearer) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(token), Some(offered)) => token.is(offered),
+        };
+        match request.path {
+            "/metrics" if known => {
+                let text = self.registry.text();
+                http::answer(http::OK, METRICS_TYPE, &text, request.head_only)
+            }
+            "/metrics" => refusal(http::DENIED, request.head_only),
+            "/healthz" => {
+                let health = self.settings.health.as_ref().map_or(Ok(()), |ask| ask());
+                let (status, body) = match health {
+                    Ok(()) => (http::OK, "ok\n".to_owned()),
+                    Err(reason) if known => (http::BUSY, format!("{reason}\n")),
+                    Err(_) => (http::BUSY, "not well\n".to_owned()),
+                };
+                http::answer(status, PLAIN_TYPE, &body, request.head_only)
+            }
+            _ => refusal(http::MISSING, request.head_only),
+        }
+    }
+}
+
+fn refusal(status: Status, head_only: bool) -> Vec<u8> {
+    http::answer(status, PLAIN_TYPE, &format!("{}\n", status.1), head_only)
+}

@@ -1,0 +1,142 @@
+//! The numbers themselves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// A number on a cache line of its own, so that threads that count different things do not disturb each
+/// other.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Cell<T>(T);
+
+/// A count that only grows, from 0 at the start of the program.
+#[derive(Debug, Clone, Default)]
+pub struct Counter(Arc<Cell<AtomicU64>>);
+
+impl Counter {
+    /// Adds.
+    pub fn add(&self, count: u64) {
+        self.0.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// The sum so far.
+    pub fn get(&self) -> u64 {
+        self.0.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A number that goes up and down.
+#[derive(Debug, Clone, Default)]
+pub struct Gauge(Arc<Cell<AtomicI64>>);
+
+impl Gauge {
+    /// Sets it.
+    pub fn set(&self, value: i64) {
+        self.0.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Adds, or takes away.
+    pub fn add(&self, difference: i64) {
+        self.0.0.fetch_add(difference, Ordering::Relaxed);
+    }
+
+    /// Its value.
+    pub fn get(&self) -> i64 {
+        self.0.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The unit in which a histogram is told what was seen. It is shown in the base unit of Prometheus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Seen in nanoseconds, shown in seconds.
+    Nanoseconds,
+    /// Seen and shown as a count, of bytes or records.
+    Ones,
+}
+
+impl Scale {
+    pub(super) fn per_unit(self) -> f64 {
+        match self {
+            Self::Nanoseconds => 1e9,
+            Self::Ones => 1.0,
+        }
+    }
+}
+
+/// How often values up to each of some bounds were seen, and their sum.
+#[derive(Debug, Clone)]
+pub struct Histogram(Arc<Buckets>);
+
+#[derive(Debug)]
+struct Buckets {
+    scale: Scale,
+    /// Upper bounds, the bound included; one more counter follows for what is above all.
+    bounds: Vec<u64>,
+    counts: Vec<AtomicU64>,
+    sum: AtomicU64,
+}
+
+impl Histogram {
+    pub(super) fn new(scale: Scale, bounds: &[u64]) -> Self {
+        Self(Arc::new(Buckets {
+            scale,
+            bounds: bounds.to_vec(),
+            counts: (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect(),
+            sum: AtomicU64::new(0),
+        }))
+    }
+
+    /// Bounds from 50 us to 10 s in nanoseconds, three to a factor of ten.
+    pub const LATENCY_NS: [u64; 17] = [
+        50_000,
+        100_000,
+        250_000,
+        500_000,
+        1_000_000,
+        2_500_000,
+        5_000_000,
+        10_000_000,
+        25_000_000,
+        50_000_000,
+        100_000_000,
+        250_000_000,
+        500_000_000,
+        1_000_000_000,
+        2_500_000_000,
+        5_000_000_000,
+        10_000_000_000,
+    ];
+
+    /// Counts a value, in the histogram's own unit.
+    pub fn observe(&self, value: u64) {
+        let bucket = self.0.bounds.partition_point(|bound| *bound < value);
+        self.0.counts[bucket].fetch_add(1, Ordering::Relaxed);
+        self.0.sum.fetch_add(value, Ordering::Relaxed);
+    }
+
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        let counts = self.0.counts.iter();
+        counts.map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    pub(super) fn scale(&self) -> Scale {
+        self.0.scale
+    }
+
+    pub(super) fn bounds(&self) -> &[u64] {
+        &self.0.bounds
+    }
+
+    /// Counts up to each bound and in all, and the sum. Values that come meanwhile are in some of them
+    /// and not in others; the counts still grow from bound to bound.
+    pub(super) fn read(&self) -> (Vec<u64>, u64) {
+        let mut total = 0;
+        let counts = self.0.counts.iter().map(|count| {
+            total += count.load(Ordering::Relaxed);
+            total
+        });
+        (counts.collect(), self.0.sum.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,63 @@
+//! TLS settings from PEM files, for listeners and for who connects to them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+use crate::error::ServeError;
+
+/// Settings of a listener with the certificate chain and key in two PEM files.
+///
+/// # Errors
+/// [`ServeError::Tls`] with the file.
+pub fn server(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, ServeError> {
+    let chain = certificates(certificate)?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| bad(key, error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| bad(certificate, error))?
+        .with_no_client_auth()
+        .with_single_cert(chain, secret)
+        .map_err(|error| bad(key, error))?;
+    Ok(Arc::new(config))
+}
+
+/// Settings of a client that trusts the roots in a PEM file, and nothing else.
+///
+/// # Errors
+/// [`ServeError::Tls`] with the file.
+pub fn client(roots: &Path) -> Result<Arc<ClientConfig>, ServeError> {
+    let mut store = RootCertStore::empty();
+    for certificate in certificates(roots)? {
+        store.add(certificate).map_err(|error| bad(roots, error))?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| bad(roots, error))?
+        .with_root_certificates(store)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServeError> {
+    let all = CertificateDer::pem_file_iter(path).map_err(|error| bad(path, error))?;
+    let all: Vec<_> = all
+        .collect::<Result<_, _>>()
+        .map_err(|error| bad(path, error))?;
+    if all.is_empty() {
+        return Err(bad(path, "there is no certificate in it"));
+    }
+    Ok(all)
+}
+
+fn bad(path: &Path, reason: impl ToString) -> ServeError {
+    ServeError::Tls {
+        path: path.to_path_buf(),
+        reason: reason.to_string(),
+    }
+}
