@@ -1,0 +1,165 @@
+-- Appending: one function per partition with static statements, so that their plans stay cached, and
+-- the slow ways that it falls back on.
+
+-- Why the counter's row was not there: says it as an error.
+CREATE OR REPLACE FUNCTION pubsub.refuse_append(topic int, part int, expected_epoch bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    has bigint;
+BEGIN
+    SELECT epoch INTO has FROM pubsub.partitions WHERE topic_id = topic AND partition = part;
+    IF has IS NULL THEN
+        RAISE EXCEPTION 'there is no topic % with partition %', topic, part USING ERRCODE = 'DP001';
+    END IF;
+    RAISE EXCEPTION 'partition % of topic % is at epoch %, not %', part, topic, has, expected_epoch
+        USING ERRCODE = 'DP004';
+END $$;
+
+-- The offset of a producer's record that is in the log already; -1 when it lies more than 2000 rows back.
+CREATE OR REPLACE FUNCTION pubsub.offset_of_sequence(
+    topic int, part int, producer bigint, wanted bigint, upper_offset bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    row_base bigint;
+    runs bigint[];
+    relative bigint;
+BEGIN
+    FOR row_base, runs IN EXECUTE format(
+        'SELECT base_offset, runs FROM pubsub.log_%s_%s WHERE base_offset <= $1 ORDER BY base_offset DESC LIMIT 2000',
+        topic, part) USING upper_offset
+    LOOP
+        relative := 0;
+        FOR i IN 1 .. cardinality(runs) BY 3 LOOP
+            IF runs[i] = producer AND wanted >= runs[i + 1] AND wanted < runs[i + 1] + runs[i + 2] THEN
+                RETURN row_base + relative + wanted - runs[i + 1];
+            END IF;
+            relative := relative + runs[i + 2];
+        END LOOP;
+    END LOOP;
+    RETURN -1;
+END $$;
+
+-- Advances the sequences of several producers, or none of them. NULL: all advanced. Else, by producer:
+-- the offset of the first record of a duplicate (-1: no longer known), NULL for what would have been new.
+-- The caller holds the partition's row, so nobody else moves these sequences.
+CREATE OR REPLACE FUNCTION pubsub.advance_producers(
+    topic int, part int, base bigint,
+    ids bigint[], firsts bigint[], lasts bigint[], relatives bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    given record;
+    known bigint[] := '{}';
+    duplicates int := 0;
+BEGIN
+    FOR given IN
+        SELECT d.*, p.sequence, p.last_base, p.last_first
+          FROM unnest(ids, firsts, lasts) WITH ORDINALITY AS d (id, first, last, at)
+          LEFT JOIN pubsub.producers AS p
+            ON p.topic_id = topic AND p.partition = part AND p.producer_id = d.id
+         ORDER BY d.at
+    LOOP
+        IF given.first = coalesce(given.sequence + 1, 0) THEN
+            known := known || NULL::bigint;
+        ELSIF given.last <= given.sequence THEN
+            duplicates := duplicates + 1;
+            known := known || CASE
+                WHEN given.first >= given.last_first THEN given.last_base + given.first - given.last_first
+                ELSE pubsub.offset_of_sequence(topic, part, given.id, given.first, given.last_base) END;
+        ELSE
+            RAISE EXCEPTION 'producer % sent sequences % to % to partition % of topic %, where its next one is %',
+                given.id, given.first, given.last, part, topic, coalesce(given.sequence + 1, 0)
+                USING ERRCODE = 'DP005';
+        END IF;
+    END LOOP;
+    IF duplicates > 0 THEN
+        RETURN known;
+    END IF;
+    INSERT INTO pubsub.producers AS p (topic_id, partition, producer_id, sequence, last_base, last_first)
+        SELECT topic, part, d.id, d.last, base + d.relative, d.first
+          FROM unnest(ids, firsts, lasts, relatives) AS d (id, first, last, relative)
+        ON CONFLICT (topic_id, partition, producer_id) DO UPDATE
+           SET sequence = excluded.sequence, last_base = excluded.last_base,
+               last_first = excluded.last_first, seen_at = excluded.seen_at;
+    RETURN NULL;
+END $$;
+
+-- Makes ranges until there is room for all offsets below upto and a quarter of a range more. A table is
+-- made by itself and then attached, which locks out neither readers nor writers of its siblings.
+CREATE OR REPLACE FUNCTION pubsub.make_ranges(topic int, part int, upto bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    width bigint;
+    made bigint;
+BEGIN
+    SELECT t.range_records, p.made_until INTO width, made
+      FROM pubsub.topics AS t JOIN pubsub.partitions AS p USING (topic_id)
+     WHERE topic_id = topic AND partition = part;
+    WHILE made < upto + width / 4 LOOP
+        EXECUTE format('CREATE TABLE pubsub.log_%1$s_%2$s_%3$s (LIKE pubsub.log_%1$s_%2$s INCLUDING ALL) '
+            'WITH (toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = -1)', topic, part, made);
+        EXECUTE format('ALTER TABLE pubsub.log_%1$s_%2$s ATTACH PARTITION pubsub.log_%1$s_%2$s_%3$s '
+            'FOR VALUES FROM (%3$s) TO (%4$s)', topic, part, made, made + width);
+        INSERT INTO pubsub.ranges VALUES (topic, part, made, made + width);
+        made := made + width;
+    END LOOP;
+    UPDATE pubsub.partitions SET made_until = made, make_at = made - width / 4
+     WHERE topic_id = topic AND partition = part;
+END $$;
+
+-- The function that appends to one partition. Its arrays describe producers' runs (the first five),
+-- rows, and within rows whose records they hold: run_values[run_from[i]:run_to[i]] is the row's list.
+CREATE OR REPLACE FUNCTION pubsub.make_append(topic int, part int) RETURNS void
+LANGUAGE plpgsql AS $make$
+DECLARE
+    template CONSTANT text := $template$
+CREATE OR REPLACE FUNCTION pubsub.append_{t}_{p}(
+    expected_epoch bigint,
+    producers bigint[], first_sequences bigint[], last_sequences bigint[], relatives bigint[],
+    row_relatives bigint[], counts int[], first_times bigint[], last_times bigint[],
+    run_from int[], run_to int[], run_values bigint[],
+    row_flags smallint[], crcs int[], bodies bytea[],
+    OUT base_offset bigint, OUT known bigint[])
+LANGUAGE plpgsql AS $append$
+DECLARE
+    total CONSTANT bigint := row_relatives[cardinality(row_relatives)] + counts[cardinality(counts)];
+    range_at bigint;
+    moment timestamptz;
+BEGIN
+    UPDATE pubsub.partitions AS s SET next_offset = s.next_offset + total
+     WHERE s.topic_id = {t} AND s.partition = {p} AND (expected_epoch = 0 OR s.epoch = expected_epoch)
+    RETURNING s.next_offset - total, s.make_at INTO base_offset, range_at;
+    IF NOT FOUND THEN
+        PERFORM pubsub.refuse_append({t}, {p}, expected_epoch);
+    END IF;
+    IF cardinality(producers) = 1 THEN
+        UPDATE pubsub.producers AS s
+           SET sequence = last_sequences[1], last_base = base_offset + relatives[1],
+               last_first = first_sequences[1], seen_at = now()
+         WHERE s.topic_id = {t} AND s.partition = {p} AND s.producer_id = producers[1]
+           AND s.sequence = first_sequences[1] - 1;
+    END IF;
+    IF cardinality(producers) > 1 OR (cardinality(producers) = 1 AND NOT FOUND) THEN
+        known := pubsub.advance_producers(
+            {t}, {p}, base_offset, producers, first_sequences, last_sequences, relatives);
+        IF known IS NOT NULL THEN
+            UPDATE pubsub.partitions AS s SET next_offset = base_offset
+             WHERE s.topic_id = {t} AND s.partition = {p};
+            base_offset := NULL;
+            RETURN;
+        END IF;
+    END IF;
+    IF base_offset + total > range_at THEN
+        PERFORM pubsub.make_ranges({t}, {p}, base_offset + total);
+    END IF;
+    moment := clock_timestamp();
+    INSERT INTO pubsub.log_{t}_{p}
+        (base_offset, count, first_time, last_time, appended_at, runs, flags, crc, bytes, body)
+    SELECT append_{t}_{p}.base_offset + r.relative, r.count, r.first_time, r.last_time, moment,
+           run_values[r.run_from : r.run_to], r.flags, r.crc, length(r.body), r.body
+      FROM unnest(row_relatives, counts, first_times, last_times, run_from, run_to, row_flags, crcs, bodies)
+           AS r (relative, count, first_time, last_time, run_from, run_to, flags, crc, body);
+END $append$
+$template$;
+BEGIN
+    EXECUTE replace(replace(template, '{t}', topic::text), '{p}', part::text);
+END $make$;

@@ -1,0 +1,194 @@
+-- Queues: each message is done by one worker. A narrow table has what changes (when it is visible, who
+-- claimed it, how often it was tried), so that claiming does not write the payload again.
+
+CREATE OR REPLACE FUNCTION pubsub.queue_named(queue text) RETURNS pubsub.queues
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found_queue pubsub.queues;
+BEGIN
+    SELECT * INTO found_queue FROM pubsub.queues AS q WHERE q.name = queue;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no queue %', quote_nullable(queue) USING ERRCODE = 'DP012';
+    END IF;
+    RETURN found_queue;
+END $$;
+
+-- The functions of one queue, with static statements. Claims are numbers: an acknowledgement with the number of
+-- a claim that ran out is refused.
+CREATE OR REPLACE FUNCTION pubsub.make_queue_functions(queue int) RETURNS void
+LANGUAGE plpgsql AS $make$
+DECLARE
+    template CONSTANT text := $template$
+CREATE OR REPLACE FUNCTION pubsub.queue_send_{q}(
+    payloads bytea[], message_headers jsonb[], delay_ms bigint) RETURNS bigint[]
+LANGUAGE sql AS $queue$
+    WITH given AS MATERIALIZED (
+        SELECT nextval('pubsub.queue_{q}_ids') AS id, g.payload, g.headers
+          FROM unnest(payloads, message_headers) AS g (payload, headers)
+    ), messages AS (
+        INSERT INTO pubsub.queue_{q} (message_id, headers, payload) SELECT id, headers, payload FROM given
+    ), states AS (
+        INSERT INTO pubsub.queue_{q}_state (message_id, visible_at)
+        SELECT id, statement_timestamp() + delay_ms * interval '1 millisecond' FROM given
+    )
+    SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM given
+$queue$;
+
+-- Messages that were tried too often go to the dead letters; the others come back as a claim.
+CREATE OR REPLACE FUNCTION pubsub.queue_claim_{q}(most int, claim_ms bigint)
+RETURNS TABLE (message_id bigint, claim bigint, attempts int, sent_at timestamptz, headers jsonb, payload bytea)
+LANGUAGE plpgsql AS $queue$
+DECLARE
+    settings pubsub.queues;
+    number bigint;
+    tried_out bigint[];
+BEGIN
+    SELECT * INTO settings FROM pubsub.queues AS q WHERE q.queue_id = {q};
+    SELECT array_agg(d.message_id) INTO tried_out FROM (
+        SELECT s.message_id FROM pubsub.queue_{q}_state AS s
+         WHERE s.visible_at <= statement_timestamp() AND s.attempts >= settings.max_attempts
+         ORDER BY s.visible_at LIMIT most FOR UPDATE SKIP LOCKED) AS d;
+    IF tried_out IS NOT NULL THEN
+        PERFORM pubsub.queue_bury_{q}(tried_out, NULL);
+    END IF;
+    number := nextval('pubsub.claim_ids');
+    RETURN QUERY
+        WITH picked AS MATERIALIZED (
+            SELECT s.message_id FROM pubsub.queue_{q}_state AS s
+             WHERE s.visible_at <= statement_timestamp() AND s.attempts < settings.max_attempts
+             ORDER BY s.visible_at, s.message_id LIMIT most FOR UPDATE SKIP LOCKED
+        ), claimed AS (
+            UPDATE pubsub.queue_{q}_state AS s
+               SET visible_at = statement_timestamp()
+                       + coalesce(claim_ms, settings.visibility_ms) * interval '1 millisecond',
+                   attempts = s.attempts + 1, claim = number
+              FROM picked WHERE s.message_id = picked.message_id
+            RETURNING s.message_id, s.attempts
+        )
+        SELECT c.message_id, number, c.attempts, m.sent_at, m.headers, m.payload
+          FROM claimed AS c JOIN pubsub.queue_{q} AS m ON m.message_id = c.message_id
+         ORDER BY c.message_id;
+END $queue$;
+
+CREATE OR REPLACE FUNCTION pubsub.queue_bury_{q}(ids bigint[], why text) RETURNS void
+LANGUAGE sql AS $queue$
+    WITH states AS (
+        DELETE FROM pubsub.queue_{q}_state WHERE message_id = ANY (ids) RETURNING message_id, attempts, reason
+    ), messages AS (
+        DELETE FROM pubsub.queue_{q} WHERE message_id = ANY (ids) RETURNING *
+    )
+    INSERT INTO pubsub.queue_{q}_dead (message_id, sent_at, headers, payload, attempts, reason)
+    SELECT m.message_id, m.sent_at, m.headers, m.payload, s.attempts,
+           coalesce(why, s.reason, 'no worker acknowledged it')
+      FROM messages AS m JOIN states AS s USING (message_id)
+$queue$;
+
+-- Done: gone, or kept aside where the queue says so. Returns what was refused.
+CREATE OR REPLACE FUNCTION pubsub.queue_ack_{q}(ids bigint[], claims bigint[]) RETURNS bigint[]
+LANGUAGE sql AS $queue$
+    WITH given AS (
+        SELECT * FROM unnest(ids, claims) AS g (id, claim)
+    ), states AS (
+        DELETE FROM pubsub.queue_{q}_state AS s USING given AS g
+         WHERE s.message_id = g.id AND s.claim = g.claim AND s.visible_at > statement_timestamp()
+        RETURNING s.message_id, s.attempts
+    ), messages AS (
+        DELETE FROM pubsub.queue_{q} AS m USING states AS s WHERE m.message_id = s.message_id
+        RETURNING m.message_id, m.sent_at, m.headers, m.payload, s.attempts
+    ), kept AS (
+        INSERT INTO pubsub.queue_{q}_done (message_id, sent_at, headers, payload, attempts)
+        SELECT m.* FROM messages AS m
+         WHERE (SELECT q.keep_done FROM pubsub.queues AS q WHERE q.queue_id = {q})
+    )
+    SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') FROM given AS g
+     WHERE g.id NOT IN (SELECT s.message_id FROM states AS s)
+$queue$;
+
+-- Visible again after so many milliseconds: a worker gives up (why: the reason) or wants more time (NULL).
+CREATE OR REPLACE FUNCTION pubsub.queue_move_{q}(ids bigint[], claims bigint[], after_ms bigint, why text)
+RETURNS bigint[]
+LANGUAGE sql AS $queue$
+    WITH given AS (
+        SELECT * FROM unnest(ids, claims) AS g (id, claim)
+    ), moved AS (
+        UPDATE pubsub.queue_{q}_state AS s
+           SET visible_at = statement_timestamp() + after_ms * interval '1 millisecond',
+               claim = CASE WHEN why IS NULL THEN s.claim END, reason = coalesce(why, s.reason)
+          FROM given AS g
+         WHERE s.message_id = g.id AND s.claim = g.claim AND s.visible_at > statement_timestamp()
+        RETURNING s.message_id
+    )
+    SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') FROM given AS g
+     WHERE g.id NOT IN (SELECT m.message_id FROM moved AS m)
+$queue$;
+
+-- Dead letters, the oldest first, become messages again. Returns how many.
+CREATE OR REPLACE FUNCTION pubsub.queue_redrive_{q}(most int) RETURNS bigint
+LANGUAGE sql AS $queue$
+    WITH risen AS (
+        DELETE FROM pubsub.queue_{q}_dead WHERE message_id IN (
+            SELECT message_id FROM pubsub.queue_{q}_dead ORDER BY message_id LIMIT most FOR UPDATE SKIP LOCKED)
+        RETURNING message_id, sent_at, headers, payload
+    ), messages AS (
+        INSERT INTO pubsub.queue_{q} (message_id, sent_at, headers, payload) SELECT * FROM risen
+    ), states AS (
+        INSERT INTO pubsub.queue_{q}_state (message_id, visible_at) SELECT message_id, statement_timestamp() FROM risen
+    )
+    SELECT count(*) FROM risen
+$queue$;
+$template$;
+BEGIN
+    EXECUTE replace(template, '{q}', queue::text);
+END $make$;
+
+CREATE OR REPLACE FUNCTION pubsub.create_queue(
+    queue text, visibility_ms bigint DEFAULT 30000, max_attempts int DEFAULT 5, keep_done boolean DEFAULT false)
+RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    made int;
+BEGIN
+    BEGIN
+        INSERT INTO pubsub.queues (name, visibility_ms, max_attempts, keep_done)
+        VALUES (create_queue.queue, create_queue.visibility_ms, create_queue.max_attempts, create_queue.keep_done)
+        ON CONFLICT (name) DO NOTHING RETURNING queue_id INTO made;
+    EXCEPTION WHEN check_violation OR not_null_violation THEN
+        RAISE EXCEPTION 'queue % cannot be made: %', quote_nullable(queue), SQLERRM USING ERRCODE = 'DP011';
+    END;
+    IF made IS NULL THEN
+        RAISE EXCEPTION 'there is a queue % already', quote_literal(queue) USING ERRCODE = 'DP010';
+    END IF;
+    EXECUTE replace($queue$
+        CREATE SEQUENCE pubsub.queue_{q}_ids AS bigint CACHE 20;
+        CREATE TABLE pubsub.queue_{q} (
+            message_id bigint PRIMARY KEY, sent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+            headers jsonb, payload bytea NOT NULL);
+        ALTER TABLE pubsub.queue_{q} ALTER payload SET STORAGE EXTERNAL;
+        CREATE TABLE pubsub.queue_{q}_state (
+            message_id bigint PRIMARY KEY, visible_at timestamptz NOT NULL, attempts int NOT NULL DEFAULT 0,
+            claim bigint, reason text)
+            WITH (fillfactor = 70, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.02,
+                  autovacuum_vacuum_cost_delay = 0);
+        CREATE INDEX ON pubsub.queue_{q}_state (visible_at, message_id);
+        CREATE TABLE pubsub.queue_{q}_dead (
+            message_id bigint PRIMARY KEY, sent_at timestamptz NOT NULL, headers jsonb, payload bytea NOT NULL,
+            attempts int NOT NULL, reason text NOT NULL, died_at timestamptz NOT NULL DEFAULT clock_timestamp());
+        CREATE TABLE pubsub.queue_{q}_done (
+            message_id bigint PRIMARY KEY, sent_at timestamptz NOT NULL, headers jsonb, payload bytea NOT NULL,
+            attempts int NOT NULL, done_at timestamptz NOT NULL DEFAULT clock_timestamp());
+    $queue$, '{q}', made::text);
+    PERFORM pubsub.make_queue_functions(made);
+    RETURN made;
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.drop_queue(queue text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    gone pubsub.queues := pubsub.queue_named(queue);
+BEGIN
+    DELETE FROM pubsub.queues AS q WHERE q.queue_id = gone.queue_id;
+    EXECUTE replace('DROP FUNCTION IF EXISTS pubsub.queue_send_{q}, pubsub.queue_claim_{q}, pubsub.queue_bury_{q}, '
+        'pubsub.queue_ack_{q}, pubsub.queue_move_{q}, pubsub.queue_redrive_{q}; '
+        'DROP TABLE pubsub.queue_{q}, pubsub.queue_{q}_state, pubsub.queue_{q}_dead, pubsub.queue_{q}_done; '
+        'DROP SEQUENCE pubsub.queue_{q}_ids', '{q}', gone.queue_id::text);
+END $$;

@@ -1,0 +1,104 @@
+-- Queues for any driver: everything by name.
+
+-- Sends one message, visible after a delay, and returns its number.
+CREATE OR REPLACE FUNCTION pubsub.queue_send(
+    queue text, payload bytea, headers jsonb DEFAULT NULL, delay_ms bigint DEFAULT 0) RETURNS bigint
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (pubsub.queue_send_batch(queue, ARRAY[payload], ARRAY[headers], delay_ms))[1];
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.queue_send_batch(
+    queue text, payloads bytea[], headers jsonb[] DEFAULT NULL, delay_ms bigint DEFAULT 0) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    sent bigint[];
+BEGIN
+    IF payloads IS NULL OR array_position(payloads, NULL) IS NOT NULL OR delay_ms IS NULL OR delay_ms < 0 THEN
+        RAISE EXCEPTION 'a payload is null, or the delay of % ms is none', delay_ms USING ERRCODE = 'DP011';
+    END IF;
+    EXECUTE format('SELECT pubsub.queue_send_%s($1, $2, $3)', (pubsub.queue_named(queue)).queue_id)
+       INTO sent USING payloads, coalesce(headers, '{}'), delay_ms;
+    RETURN sent;
+END $$;
+
+-- The oldest messages that are visible, which are then hidden for a while (NULL: as long as the queue says).
+CREATE OR REPLACE FUNCTION pubsub.queue_claim(queue text, most int DEFAULT 1, claim_ms bigint DEFAULT NULL)
+RETURNS TABLE (message_id bigint, claim bigint, attempts int, sent_at timestamptz, headers jsonb, payload bytea)
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF most IS NULL OR most NOT BETWEEN 1 AND 10000 OR claim_ms <= 0 THEN
+        RAISE EXCEPTION 'claiming % messages for % ms is not possible (1 to 10000)', most, claim_ms
+            USING ERRCODE = 'DP011';
+    END IF;
+    RETURN QUERY EXECUTE format('SELECT * FROM pubsub.queue_claim_%s($1, $2)', (pubsub.queue_named(queue)).queue_id)
+        USING most, claim_ms;
+END $$;
+
+-- Done. Returns the messages whose claim had run out: somebody else has them now, or will.
+CREATE OR REPLACE FUNCTION pubsub.queue_ack(queue text, ids bigint[], claims bigint[]) RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    refused bigint[];
+BEGIN
+    EXECUTE format('SELECT pubsub.queue_ack_%s($1, $2)', (pubsub.queue_named(queue)).queue_id)
+       INTO refused USING ids, claims;
+    RETURN refused;
+END $$;
+
+-- Not done: visible again after a delay, with a reason that dead letters keep.
+CREATE OR REPLACE FUNCTION pubsub.queue_nack(
+    queue text, ids bigint[], claims bigint[], delay_ms bigint DEFAULT 0, reason text DEFAULT 'given back')
+RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    refused bigint[];
+BEGIN
+    EXECUTE format('SELECT pubsub.queue_move_%s($1, $2, $3, $4)', (pubsub.queue_named(queue)).queue_id)
+       INTO refused USING ids, claims, delay_ms, coalesce(reason, 'given back');
+    RETURN refused;
+END $$;
+
+-- More time: the claims run out after so many milliseconds from now.
+CREATE OR REPLACE FUNCTION pubsub.queue_extend(queue text, ids bigint[], claims bigint[], claim_ms bigint)
+RETURNS bigint[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    refused bigint[];
+BEGIN
+    EXECUTE format('SELECT pubsub.queue_move_%s($1, $2, $3, NULL)', (pubsub.queue_named(queue)).queue_id)
+       INTO refused USING ids, claims, claim_ms;
+    RETURN refused;
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.queue_dead(queue text)
+RETURNS TABLE (message_id bigint, sent_at timestamptz, headers jsonb, payload bytea, attempts int, reason text,
+               died_at timestamptz)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY EXECUTE format('SELECT * FROM pubsub.queue_%s_dead ORDER BY message_id',
+        (pubsub.queue_named(queue)).queue_id);
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.queue_redrive(queue text, most int DEFAULT 1000) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+    risen bigint;
+BEGIN
+    EXECUTE format('SELECT pubsub.queue_redrive_%s($1)', (pubsub.queue_named(queue)).queue_id) INTO risen USING most;
+    RETURN risen;
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.queue_stats(queue text, OUT ready bigint, OUT delayed bigint, OUT claimed bigint,
+    OUT dead bigint, OUT done bigint, OUT oldest_ms bigint)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    id CONSTANT int := (pubsub.queue_named(queue)).queue_id;
+BEGIN
+    EXECUTE format('SELECT count(*) FILTER (WHERE visible_at <= statement_timestamp()), '
+        'count(*) FILTER (WHERE visible_at > statement_timestamp() AND claim IS NULL), '
+        'count(*) FILTER (WHERE visible_at > statement_timestamp() AND claim IS NOT NULL), '
+        '(SELECT count(*) FROM pubsub.queue_%1$s_dead), (SELECT count(*) FROM pubsub.queue_%1$s_done), '
+        '(SELECT (extract(epoch FROM statement_timestamp() - min(sent_at)) * 1000)::bigint FROM pubsub.queue_%1$s) '
+        'FROM pubsub.queue_%1$s_state', id) INTO ready, delayed, claimed, dead, done, oldest_ms;
+END $$;

@@ -1,0 +1,145 @@
+-- Records inside a row's body: packing, unpacking, and which partition a key belongs to.
+
+CREATE OR REPLACE FUNCTION pubsub.int4_at(body bytea, at int) RETURNS int
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+$$ SELECT ('x' || encode(substring(body FROM at + 1 FOR 4), 'hex'))::bit(32)::int $$;
+
+CREATE OR REPLACE FUNCTION pubsub.int8_at(body bytea, at int) RETURNS bigint
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+$$ SELECT ('x' || encode(substring(body FROM at + 1 FOR 8), 'hex'))::bit(64)::bigint $$;
+
+CREATE OR REPLACE FUNCTION pubsub.int2_at(body bytea, at int) RETURNS int
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+$$ SELECT get_byte(body, at) * 256 + get_byte(body, at + 1) $$;
+
+-- FNV-1a, 64 bits, of the key, modulo the number of partitions. Two halves of 32 bits, because bigint
+-- has no multiplication that wraps: the prime is 2^40 + 435.
+CREATE OR REPLACE FUNCTION pubsub.key_partition(key bytea, partitions int) RETURNS int
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+DECLARE
+    high bigint := 3421674724;  -- 0xcbf29ce4
+    low bigint := 2216829733;   -- 0x84222325
+    low_product bigint;
+BEGIN
+    FOR at IN 0 .. length(key) - 1 LOOP
+        low := low # get_byte(key, at);
+        low_product := low * 435;
+        high := (high * 435 + (low_product >> 32) + (low << 8)) & 4294967295;
+        low := low_product & 4294967295;
+    END LOOP;
+    RETURN ((high % partitions) * (4294967296 % partitions) + low) % partitions;
+END $$;
+
+-- One record. Headers are a JSON object of texts (or nulls); an array of texts is a repeated header.
+CREATE OR REPLACE FUNCTION pubsub.pack(time_us bigint, key bytea, headers jsonb, value bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    packed bytea := ''::bytea;
+    header_count int := 0;
+    name text;
+    header_values jsonb;
+    one text;
+    record bytea;
+BEGIN
+    IF value IS NULL THEN
+        RAISE EXCEPTION 'the value is null; a record has one, if an empty one' USING ERRCODE = 'DP011';
+    END IF;
+    IF jsonb_typeof(headers) NOT IN ('object', 'null') THEN
+        RAISE EXCEPTION 'headers are a JSON %, not an object', jsonb_typeof(headers) USING ERRCODE = 'DP011';
+    END IF;
+    IF jsonb_typeof(headers) = 'object' THEN
+        FOR name, header_values IN SELECT * FROM jsonb_each(headers) LOOP
+            IF jsonb_typeof(header_values) <> 'array' THEN
+                header_values := jsonb_build_array(header_values);
+            END IF;
+            FOR one IN SELECT * FROM jsonb_array_elements_text(header_values) LOOP
+                IF octet_length(name) > 65535 OR header_count = 65535 THEN
+                    RAISE EXCEPTION 'header % is too long, or one too many', left(name, 40) USING ERRCODE = 'DP011';
+                END IF;
+                header_count := header_count + 1;
+                packed := packed || substring(int4send(octet_length(name)) FROM 3) || convert_to(name, 'UTF8')
+                    || CASE WHEN one IS NULL THEN int4send(-1)
+                            ELSE int4send(octet_length(one)) || convert_to(one, 'UTF8') END;
+            END LOOP;
+        END LOOP;
+    END IF;
+    record := int8send(time_us)
+        || CASE WHEN key IS NULL THEN int4send(-1) ELSE int4send(length(key)) || key END
+        || substring(int4send(header_count) FROM 3) || packed || value;
+    IF length(record) > 8388608 THEN
+        RAISE EXCEPTION 'a record of % bytes is larger than the 8388608 that are allowed', length(record)
+            USING ERRCODE = 'DP002';
+    END IF;
+    RETURN int4send(length(record)) || record;
+END $$;
+
+-- A header's value as JSON: text where it is UTF-8, else an object with the bytes in base64. Not for
+-- parallel workers, and so nothing that calls it is: it catches an error, and they may not.
+CREATE OR REPLACE FUNCTION pubsub.header_value(bytes bytea) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL RESTRICTED AS $$
+BEGIN
+    RETURN coalesce(to_jsonb(convert_from(bytes, 'UTF8')), 'null'::jsonb);
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+    RETURN jsonb_build_object('base64', encode(bytes, 'base64'));
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.unpack_headers(record bytea, INOUT at int, OUT headers jsonb)
+LANGUAGE plpgsql IMMUTABLE PARALLEL RESTRICTED AS $$
+DECLARE
+    header_count int := pubsub.int2_at(record, at);
+    name text;
+    size int;
+    one jsonb;
+BEGIN
+    at := at + 2;
+    FOR i IN 1 .. header_count LOOP
+        size := pubsub.int2_at(record, at);
+        name := convert_from(substring(record FROM at + 3 FOR size), 'UTF8');
+        at := at + 2 + size;
+        size := pubsub.int4_at(record, at);
+        one := CASE WHEN size < 0 THEN 'null'::jsonb
+                    ELSE pubsub.header_value(substring(record FROM at + 5 FOR size)) END;
+        at := at + 4 + greatest(size, 0);
+        headers := coalesce(headers, '{}'::jsonb) || jsonb_build_object(name,
+            CASE WHEN NOT coalesce(headers ? name, false) THEN one
+                 WHEN jsonb_typeof(headers -> name) = 'array' THEN (headers -> name) || jsonb_build_array(one)
+                 ELSE jsonb_build_array(headers -> name, one) END);
+    END LOOP;
+END $$;
+
+-- The records of one row, in order. Rows that a client compressed need a client to read them.
+CREATE OR REPLACE FUNCTION pubsub.unpack(base_offset bigint, flags smallint, body bytea)
+RETURNS TABLE (message_offset bigint, "time" timestamptz, key bytea, headers jsonb, value bytea)
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL RESTRICTED AS $$
+DECLARE
+    whole bytea := body || ''::bytea;  -- out of TOAST once, not for each field
+    total int := length(whole);
+    place int := 0;
+    size int;
+    record bytea;
+    key_size int;
+    at int;
+BEGIN
+    IF flags & 3 <> 0 THEN
+        RAISE EXCEPTION 'the row at offset % is compressed, which SQL cannot undo: read it with dyno or its library',
+            base_offset USING ERRCODE = 'DP013';
+    END IF;
+    message_offset := base_offset;
+    WHILE place < total LOOP
+        size := CASE WHEN place + 4 <= total THEN pubsub.int4_at(whole, place) ELSE -1 END;
+        IF size < 14 OR size > total - place - 4 THEN
+            RAISE EXCEPTION 'the row at offset % is damaged at byte % of %', base_offset, place, total
+                USING ERRCODE = 'DP014';
+        END IF;
+        record := substring(whole FROM place + 5 FOR size);
+        "time" := timestamptz 'epoch' + pubsub.int8_at(record, 0) * interval '1 microsecond';
+        key_size := pubsub.int4_at(record, 8);
+        key := CASE WHEN key_size >= 0 THEN substring(record FROM 13 FOR key_size) END;
+        at := 12 + greatest(key_size, 0);
+        SELECT h.at, h.headers INTO at, headers FROM pubsub.unpack_headers(record, at) AS h;
+        value := substring(record FROM at + 1);
+        RETURN NEXT;
+        message_offset := message_offset + 1;
+        place := place + 4 + size;
+    END LOOP;
+END $$;

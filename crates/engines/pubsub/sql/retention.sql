@@ -1,0 +1,99 @@
+-- Retention: whole ranges are dropped, nothing is ever deleted row by row.
+
+-- Whether a partition's oldest range may go, and where the log begins then. NULL: it stays.
+CREATE OR REPLACE FUNCTION pubsub.first_after_oldest(topic pubsub.topics, part int, oldest bigint, range_end bigint)
+RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    last_end bigint;
+    last_at timestamptz;
+    held_bytes bigint;
+    first_needed bigint;
+BEGIN
+    -- The last row may reach into the next range: the log begins after all of it.
+    EXECUTE format('SELECT base_offset + count, appended_at FROM pubsub.log_%s_%s_%s '
+        'ORDER BY base_offset DESC LIMIT 1', topic.topic_id, part, oldest) INTO last_end, last_at;
+    IF NOT EXISTS (SELECT FROM pubsub.partitions AS p WHERE p.topic_id = topic.topic_id AND p.partition = part
+                      AND p.next_offset >= range_end) THEN
+        RETURN NULL;
+    END IF;
+    -- A range in which no row begins: the row before it reached over it, and went with its own range.
+    IF last_end IS NULL THEN
+        RETURN range_end;
+    END IF;
+    IF topic.retain_for_groups THEN
+        SELECT min(a.committed) INTO first_needed FROM pubsub.assignments AS a JOIN pubsub.groups AS g USING (group_id)
+         WHERE g.topic_id = topic.topic_id AND a.partition = part;
+        IF first_needed < last_end THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    IF last_at < clock_timestamp() - topic.retention_ms * interval '1 millisecond' THEN
+        RETURN last_end;
+    END IF;
+    IF topic.retention_bytes IS NOT NULL THEN
+        SELECT sum(pg_total_relation_size(format('pubsub.log_%s_%s_%s', r.topic_id, r.partition, r.first_offset)::regclass))
+          INTO held_bytes FROM pubsub.ranges AS r WHERE r.topic_id = topic.topic_id AND r.partition = part;
+        IF held_bytes > topic.retention_bytes THEN
+            RETURN last_end;
+        END IF;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Drops a partition's oldest range where retention says so, and returns the first offset that is then left
+-- (NULL: nothing was dropped). It waits at most 200 ms for readers of that range, because appends wait meanwhile;
+-- then it fails with lock_not_available, and can be tried again.
+CREATE OR REPLACE FUNCTION pubsub.drop_oldest_range(topic pubsub.topics, part int) RETURNS bigint
+LANGUAGE plpgsql SET lock_timeout = '200ms' AS $$
+DECLARE
+    oldest bigint;
+    range_end bigint;
+    left_from bigint;
+BEGIN
+    SELECT r.first_offset, r.end_offset INTO oldest, range_end FROM pubsub.ranges AS r
+     WHERE r.topic_id = topic.topic_id AND r.partition = part ORDER BY r.first_offset LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    left_from := pubsub.first_after_oldest(topic, part, oldest, range_end);
+    IF left_from IS NULL THEN
+        RETURN NULL;
+    END IF;
+    -- The counter before the table, in the order in which appends take them.
+    UPDATE pubsub.partitions AS p SET first_offset = greatest(p.first_offset, left_from)
+     WHERE p.topic_id = topic.topic_id AND p.partition = part RETURNING p.first_offset INTO left_from;
+    EXECUTE format('DROP TABLE pubsub.log_%s_%s_%s', topic.topic_id, part, oldest);
+    DELETE FROM pubsub.ranges AS r WHERE r.topic_id = topic.topic_id AND r.partition = part AND r.first_offset = oldest;
+    RETURN left_from;
+END $$;
+
+-- Applies every topic's retention, and forgets producers that were silent for seven days (one that comes back
+-- after that is refused with a sequence gap, and takes a new id).
+CREATE OR REPLACE FUNCTION pubsub.maintain()
+RETURNS TABLE (topic text, partition int, first_offset bigint, outcome text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    kept pubsub.topics;
+BEGIN
+    FOR kept IN SELECT * FROM pubsub.topics AS t
+                 WHERE t.retention_ms IS NOT NULL OR t.retention_bytes IS NOT NULL ORDER BY t.topic_id LOOP
+        topic := kept.name;
+        FOR part IN 0 .. kept.partitions - 1 LOOP
+            partition := part;
+            LOOP
+                BEGIN
+                    first_offset := pubsub.drop_oldest_range(kept, part);
+                    outcome := 'dropped a range';
+                EXCEPTION WHEN lock_not_available THEN
+                    first_offset := NULL;
+                    outcome := 'busy: a reader holds the range; call again';
+                    RETURN NEXT;
+                END;
+                EXIT WHEN first_offset IS NULL;
+                RETURN NEXT;
+            END LOOP;
+        END LOOP;
+    END LOOP;
+    DELETE FROM pubsub.producers AS p WHERE p.seen_at < now() - interval '7 days';
+END $$;

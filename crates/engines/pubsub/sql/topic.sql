@@ -1,0 +1,126 @@
+-- Topics: creating, changing, dropping.
+
+CREATE OR REPLACE FUNCTION pubsub.topic_named(topic_name text) RETURNS pubsub.topics
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found_topic pubsub.topics;
+BEGIN
+    SELECT * INTO found_topic FROM pubsub.topics AS t WHERE t.name = topic_name;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no topic %', coalesce(quote_literal(topic_name), 'without a name')
+            USING ERRCODE = 'DP001';
+    END IF;
+    RETURN found_topic;
+END $$;
+
+-- The view's name: identifiers end after 63 bytes, names of topics may be longer.
+CREATE OR REPLACE FUNCTION pubsub.view_name(topic int, topic_name text) RETURNS text
+LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN length(topic_name) <= 54 THEN 'messages_' || topic_name
+               ELSE 'messages_' || left(topic_name, 40) || '_' || topic END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.make_view(topic pubsub.topics) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    parts text;
+BEGIN
+    SELECT string_agg(format(
+        'SELECT %2$s AS partition, m.message_offset, m."time", r.appended_at, m.key, m.headers, m.value '
+        'FROM pubsub.log_%1$s_%2$s AS r, pubsub.unpack(r.base_offset, r.flags, r.body) AS m',
+        topic.topic_id, n), ' UNION ALL ' ORDER BY n)
+      INTO parts FROM generate_series(0, topic.partitions - 1) AS n;
+    EXECUTE format('CREATE OR REPLACE VIEW pubsub.%I AS %s',
+        pubsub.view_name(topic.topic_id, topic.name), parts);
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.make_partition(topic int, part int) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO pubsub.partitions (topic_id, partition) VALUES (topic, part);
+    EXECUTE format('CREATE TABLE pubsub.log_%s_%s ('
+        'base_offset bigint PRIMARY KEY, count int NOT NULL, first_time bigint NOT NULL, '
+        'last_time bigint NOT NULL, appended_at timestamptz NOT NULL, runs bigint[] NOT NULL, '
+        'flags smallint NOT NULL, crc int, bytes int NOT NULL, body bytea NOT NULL'
+        ') PARTITION BY RANGE (base_offset)', topic, part);
+    EXECUTE format('ALTER TABLE pubsub.log_%s_%s ALTER body SET STORAGE EXTERNAL', topic, part);
+    PERFORM pubsub.make_ranges(topic, part, 0);
+    PERFORM pubsub.make_append(topic, part);
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.create_topic(
+    topic_name text, partitions int DEFAULT 1, compression text DEFAULT 'none',
+    retention_ms bigint DEFAULT NULL, retention_bytes bigint DEFAULT NULL,
+    range_records bigint DEFAULT 1000000, retain_for_groups boolean DEFAULT false) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    made pubsub.topics;
+BEGIN
+    BEGIN
+        INSERT INTO pubsub.topics
+            (name, partitions, compression, retention_ms, retention_bytes, range_records, retain_for_groups)
+        VALUES (create_topic.topic_name, create_topic.partitions, create_topic.compression,
+            create_topic.retention_ms, create_topic.retention_bytes, create_topic.range_records,
+            create_topic.retain_for_groups)
+        ON CONFLICT (name) DO NOTHING RETURNING * INTO made;
+    EXCEPTION WHEN check_violation OR not_null_violation THEN
+        RAISE EXCEPTION 'topic % cannot be made: %', coalesce(quote_literal(topic_name), 'without a name'), SQLERRM
+            USING ERRCODE = 'DP011';
+    END;
+    IF made IS NULL THEN
+        RAISE EXCEPTION 'there is a topic % already', quote_literal(topic_name) USING ERRCODE = 'DP010';
+    END IF;
+    FOR part IN 0 .. made.partitions - 1 LOOP
+        PERFORM pubsub.make_partition(made.topic_id, part);
+    END LOOP;
+    PERFORM pubsub.make_view(made);
+    RETURN made.topic_id;
+END $$;
+
+-- NULL leaves a setting as it is, -1 takes a limit away. Partitions can be added; keys then move.
+CREATE OR REPLACE FUNCTION pubsub.alter_topic(
+    topic_name text, partitions int DEFAULT NULL, compression text DEFAULT NULL,
+    retention_ms bigint DEFAULT NULL, retention_bytes bigint DEFAULT NULL,
+    range_records bigint DEFAULT NULL, retain_for_groups boolean DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    had pubsub.topics := pubsub.topic_named(topic_name);
+    has pubsub.topics;
+BEGIN
+    IF alter_topic.partitions < had.partitions THEN
+        RAISE EXCEPTION 'topic % has % partitions, and they cannot become %', quote_literal(topic_name),
+            had.partitions, alter_topic.partitions USING ERRCODE = 'DP011';
+    END IF;
+    BEGIN
+        UPDATE pubsub.topics AS t SET
+            partitions = coalesce(alter_topic.partitions, t.partitions),
+            compression = coalesce(alter_topic.compression, t.compression),
+            retention_ms = nullif(coalesce(alter_topic.retention_ms, t.retention_ms), -1),
+            retention_bytes = nullif(coalesce(alter_topic.retention_bytes, t.retention_bytes), -1),
+            range_records = coalesce(alter_topic.range_records, t.range_records),
+            retain_for_groups = coalesce(alter_topic.retain_for_groups, t.retain_for_groups)
+        WHERE t.topic_id = had.topic_id RETURNING * INTO has;
+    EXCEPTION WHEN check_violation THEN
+        RAISE EXCEPTION 'topic % cannot be changed: %', quote_literal(topic_name), SQLERRM USING ERRCODE = 'DP011';
+    END;
+    FOR part IN (SELECT count(*) FROM pubsub.partitions AS p WHERE p.topic_id = had.topic_id) .. has.partitions - 1 LOOP
+        PERFORM pubsub.make_partition(had.topic_id, part);
+    END LOOP;
+    IF has.partitions > had.partitions THEN
+        PERFORM pubsub.make_view(has);
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.drop_topic(topic_name text) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    gone pubsub.topics := pubsub.topic_named(topic_name);
+BEGIN
+    -- The counters first, as appends take them: whoever waits for one finds it gone.
+    DELETE FROM pubsub.topics WHERE topic_id = gone.topic_id;
+    DELETE FROM pubsub.producers WHERE topic_id = gone.topic_id;
+    EXECUTE format('DROP VIEW IF EXISTS pubsub.%I', pubsub.view_name(gone.topic_id, gone.name));
+    FOR part IN 0 .. gone.partitions - 1 LOOP
+        EXECUTE format('DROP FUNCTION IF EXISTS pubsub.append_%s_%s', gone.topic_id, part);
+        EXECUTE format('DROP TABLE IF EXISTS pubsub.log_%s_%s', gone.topic_id, part);
+    END LOOP;
+END $$;

@@ -1,0 +1,216 @@
+//! A connection to the server: what producers, consumers, brokers and commands do over SQL.
+
+use std::sync::Arc;
+
+use dyno_postgres::postgres::Client;
+use dyno_postgres::{Dsn, Notices, Session, connect};
+
+use crate::append::{Appended, Appends};
+use crate::error::{Code, Error, Result};
+use crate::fetch::{Fetched, Fetches};
+use crate::record::Batch;
+use crate::schema::{self, Installed};
+use crate::start::Start;
+use crate::topic::{self, Partition, Topic, TopicChanges, TopicOptions};
+
+/// One session of the server, owned by one thread. After an error whose retry is `Unknown`, or when
+/// [`Self::is_closed`], open another.
+pub struct Connection {
+    client: Client,
+    notices: Arc<Notices>,
+    appends: Appends,
+    fetches: Fetches,
+}
+
+impl Connection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// `server-lost`, `denied`, `unknown-database`, or `bad-argument` for a connection string that is none.
+    pub fn open(dsn: &Dsn) -> Result<Self> {
+        Self::open_session(dsn, "dyno-pubsub", &[])
+    }
+
+    /// Connects with a name that `pg_stat_activity` shows, and with settings (name, value).
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_session(dsn: &Dsn, name: &str, settings: &[(&str, &str)]) -> Result<Self> {
+        let notices = Arc::new(Notices::default());
+        let mut session = Session::named(name);
+        session.notices = Some(notices.clone());
+        for (name, value) in settings {
+            session.set(name, value);
+        }
+        Ok(Self {
+            client: connect(dsn, &session)?,
+            notices,
+            appends: Appends::default(),
+            fetches: Fetches::default(),
+        })
+    }
+
+    /// The client, for statements that this crate has none for.
+    pub fn client(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
+    /// Whether the session has ended.
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// Makes or migrates the schema.
+    ///
+    /// # Errors
+    /// See [`schema::install`].
+    pub fn install(&mut self) -> Result<Installed> {
+        schema::install(&mut self.client)
+    }
+
+    /// Makes sure that the schema is there and known.
+    ///
+    /// # Errors
+    /// `not-installed`, `newer-schema`.
+    pub fn check_schema(&mut self) -> Result<()> {
+        schema::check(&mut self.client)
+    }
+
+    /// Makes a topic and returns its number.
+    ///
+    /// # Errors
+    /// `name-taken`, `bad-argument`.
+    pub fn create_topic(&mut self, name: &str, options: &TopicOptions) -> Result<i32> {
+        topic::create(&mut self.client, name, options)
+    }
+
+    /// Changes a topic.
+    ///
+    /// # Errors
+    /// `unknown-topic`, `bad-argument`.
+    pub fn alter_topic(&mut self, name: &str, changes: &TopicChanges) -> Result<()> {
+        topic::alter(&mut self.client, name, changes)
+    }
+
+    /// Drops a topic with all its records and groups.
+    ///
+    /// # Errors
+    /// `unknown-topic`.
+    pub fn drop_topic(&mut self, name: &str) -> Result<()> {
+        topic::drop(&mut self.client, name)
+    }
+
+    /// A topic by name.
+    ///
+    /// # Errors
+    /// `unknown-topic`.
+    pub fn topic(&mut self, name: &str) -> Result<Topic> {
+        topic::find(&mut self.client, name)
+    }
+
+    /// All topics by name.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn topics(&mut self) -> Result<Vec<Topic>> {
+        topic::list(&mut self.client)
+    }
+
+    /// A topic's partitions.
+    ///
+    /// # Errors
+    /// Whatever the server says; an unknown topic has none.
+    pub fn partitions(&mut self, topic_id: i32) -> Result<Vec<Partition>> {
+        topic::partitions(&mut self.client, topic_id)
+    }
+
+    /// The offset of a place.
+    ///
+    /// # Errors
+    /// `unknown-topic`.
+    pub fn offset_of(&mut self, topic: &str, partition: i32, start: Start) -> Result<i64> {
+        topic::offset_of(&mut self.client, topic, partition, start)
+    }
+
+    /// An id for a producer, which nobody else gets.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn new_producer(&mut self) -> Result<i64> {
+        self.client
+            .query_one("SELECT pubsub.new_producer()", &[])
+            .map(|row| row.get(0))
+            .map_err(Error::statement("take a producer id"))
+    }
+
+    /// Appends a batch to a partition and commits. `epoch` is the broker's, 0 without one. After an error
+    /// whose retry is `Unknown` the same batch may be sent again: what is there already is not appended.
+    ///
+    /// # Errors
+    /// `unknown-topic`, `fenced`, `sequence-gap`, `outcome-unknown`, which is also the answer when the
+    /// server committed without the synchronous standbys that it should have waited for.
+    pub fn append(
+        &mut self,
+        topic_id: i32,
+        partition: i32,
+        epoch: i64,
+        batch: &mut Batch,
+    ) -> Result<Appended> {
+        let alone = self.notices.unreplicated();
+        let done = self
+            .appends
+            .append(&mut self.client, (topic_id, partition), epoch, batch)?;
+        self.was_replicated(alone)?;
+        Ok(done)
+    }
+
+    /// Appends to several partitions in one transaction: all of them or none. In the order of the
+    /// partitions, or two writers may wait for each other.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn append_all(
+        &mut self,
+        epoch_batches: &mut [(i32, i32, i64, &mut Batch)],
+    ) -> Result<Vec<Appended>> {
+        let alone = self.notices.unreplicated();
+        let failed = || Error::statement("append to several partitions");
+        let mut transaction = self.client.transaction().map_err(failed())?;
+        let mut done = Vec::with_capacity(epoch_batches.len());
+        for (topic_id, partition, epoch, batch) in epoch_batches {
+            done.push(self.appends.append(
+                &mut transaction,
+                (*topic_id, *partition),
+                *epoch,
+                batch,
+            )?);
+        }
+        transaction.commit().map_err(failed())?;
+        self.was_replicated(alone)?;
+        Ok(done)
+    }
+
+    /// Rows of a partition from an offset on: the first that holds it, and more while their bodies are
+    /// within the bound. None at the end of the log. Reading on where the last fetch ended is the fast way.
+    ///
+    /// # Errors
+    /// `unknown-topic`; `offset-out-of-range` for what retention took away or was not written yet.
+    pub fn fetch(
+        &mut self,
+        topic_id: i32,
+        partition: i32,
+        offset: i64,
+        most_bytes: usize,
+    ) -> Result<Fetched> {
+        self.fetches
+            .fetch(&mut self.client, (topic_id, partition), offset, most_bytes)
+    }
+
+    fn was_replicated(&self, before: u64) -> Result<()> {
+        if self.notices.unreplicated() == before {
+            return Ok(());
+        }
+        let text = "the commit was not confirmed by the synchronous standbys";
+        Err(Error::new(Code::OutcomeUnknown, text))
+    }
+}

@@ -1,0 +1,232 @@
+//! What can go wrong, with a stable code and whether a retry is safe.
+
+use std::fmt;
+
+use dyno_postgres::{Class, PgError, class::describe, postgres};
+
+pub use dyno_postgres::Retry;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])+ $variant:ident = $name:literal $retry:ident,)+) => {
+        /// The kinds of failure. The names are stable: programs and other languages may compare them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($(#[$doc])+ $variant,)+
+        }
+
+        impl Code {
+            /// All kinds.
+            pub const ALL: &[Code] = &[$(Code::$variant),+];
+
+            /// The stable name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Code::$variant => $name,)+
+                }
+            }
+
+            /// Whether a retry is safe, unless the error says otherwise.
+            pub fn retry(self) -> Retry {
+                match self {
+                    $(Code::$variant => Retry::$retry,)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// No such topic or partition.
+    UnknownTopic = "unknown-topic" Never,
+    /// A record is larger than [`crate::record::RECORD_BYTES_MAX`].
+    RecordTooLarge = "record-too-large" Never,
+    /// A partition is not the member's at that generation any more: forget it, it will be read again.
+    WrongGeneration = "wrong-generation" Never,
+    /// Another broker took the partition over.
+    Fenced = "fenced" Never,
+    /// A producer skipped sequences, or was silent so long that it was forgotten: take a new producer id.
+    SequenceGap = "sequence-gap" Never,
+    /// The offset is before what retention left, or after the end.
+    OffsetOutOfRange = "offset-out-of-range" Never,
+    /// The tables were made by a later version of this program: use that one.
+    NewerSchema = "newer-schema" Never,
+    /// No such group.
+    UnknownGroup = "unknown-group" Never,
+    /// The member never joined, or its lease lapsed: join again.
+    UnknownMember = "unknown-member" Never,
+    /// The name is in use.
+    NameTaken = "name-taken" Never,
+    /// An argument that makes no sense; the text says which.
+    BadArgument = "bad-argument" Never,
+    /// No such queue.
+    UnknownQueue = "unknown-queue" Never,
+    /// SQL cannot read compressed rows.
+    Compressed = "compressed" Never,
+    /// Stored or received bytes that are no records, or whose checksum is wrong.
+    Damaged = "damaged" Never,
+    /// The schema `pubsub` is not there: install it.
+    NotInstalled = "not-installed" Never,
+    /// No space left for the server.
+    DiskFull = "disk-full" Safe,
+    /// The server is not there.
+    ServerLost = "server-lost" Safe,
+    /// It may have been done, or not.
+    OutcomeUnknown = "outcome-unknown" Unknown,
+    /// Too much at once: buffers or connections are used up.
+    Overloaded = "overloaded" Safe,
+    /// Not allowed: password, token or privilege.
+    Denied = "denied" Never,
+    /// A lock or a concurrent change was in the way.
+    Conflict = "conflict" Safe,
+    /// The statement was cancelled.
+    Cancelled = "cancelled" Safe,
+    /// The server is a standby.
+    NotPrimary = "not-primary" Safe,
+    /// The database does not exist.
+    UnknownDatabase = "unknown-database" Never,
+    /// The server found its files damaged.
+    DataDamaged = "data-damaged" Never,
+    /// The server's disk failed.
+    ServerIo = "server-io" Never,
+    /// The server refused for a reason that its text gives.
+    Refused = "refused" Never,
+    /// The time given for it has passed before anything was sent.
+    TimedOut = "timed-out" Safe,
+    /// The producer, consumer or connection was closed.
+    Closed = "closed" Never,
+}
+
+impl Code {
+    /// The kind with this name, as a broker sends it.
+    pub fn named(name: &str) -> Option<Code> {
+        Code::ALL.iter().copied().find(|code| code.name() == name)
+    }
+}
+
+/// A failure: what kind, whether to retry, and a sentence that names the object and the reason.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text} [{}]", .code.name())]
+pub struct Error {
+    code: Code,
+    retry: Retry,
+    text: String,
+}
+
+/// What this crate's calls return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// A failure of a kind, with the kind's own answer to whether a retry is safe.
+    pub fn new(code: Code, text: impl fmt::Display) -> Self {
+        Self::with_retry(code, code.retry(), text)
+    }
+
+    /// A failure of which is known whether a retry is safe.
+    pub fn with_retry(code: Code, retry: Retry, text: impl fmt::Display) -> Self {
+        Self {
+            code,
+            retry,
+            text: text.to_string(),
+        }
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> Code {
+        self.code
+    }
+
+    /// The kind's stable name, such as `unknown-topic`.
+    pub fn code(&self) -> &'static str {
+        self.code.name()
+    }
+
+    /// Whether the same request may be sent again.
+    pub fn retry(&self) -> Retry {
+        self.retry
+    }
+
+    /// The sentence without the code.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn bad_argument(text: impl fmt::Display) -> Self {
+        Self::new(Code::BadArgument, text)
+    }
+
+    /// Turns the error of a statement into ours; `action` says what was tried.
+    pub(crate) fn statement(action: impl fmt::Display) -> impl FnOnce(postgres::Error) -> Self {
+        move |error| {
+            let class = Class::of(&error);
+            let (code, retry) = meaning(&class);
+            Self::with_retry(
+                code,
+                retry,
+                format_args!("cannot {action}: {}", describe(&error)),
+            )
+        }
+    }
+}
+
+impl From<PgError> for Error {
+    fn from(error: PgError) -> Self {
+        match error.class() {
+            Some(class) => {
+                let (code, retry) = meaning(class);
+                Self::with_retry(code, retry, error)
+            }
+            None => Self::bad_argument(error),
+        }
+    }
+}
+
+/// What a class of the server's errors means here. Class `DP` is raised by the functions in `sql/`.
+fn meaning(class: &Class) -> (Code, Retry) {
+    let of_ours = match class.sqlstate.as_deref() {
+        Some("DP001") => Some(Code::UnknownTopic),
+        Some("DP002") => Some(Code::RecordTooLarge),
+        Some("DP003") => Some(Code::WrongGeneration),
+        Some("DP004") => Some(Code::Fenced),
+        Some("DP005") => Some(Code::SequenceGap),
+        Some("DP006") => Some(Code::OffsetOutOfRange),
+        Some("DP007") => Some(Code::NewerSchema),
+        Some("DP008") => Some(Code::UnknownGroup),
+        Some("DP009") => Some(Code::UnknownMember),
+        Some("DP010") => Some(Code::NameTaken),
+        Some("DP011") => Some(Code::BadArgument),
+        Some("DP012") => Some(Code::UnknownQueue),
+        Some("DP013") => Some(Code::Compressed),
+        Some("DP014") => Some(Code::Damaged),
+        _ => None,
+    };
+    match of_ours {
+        Some(code) => (code, code.retry()),
+        None => (
+            Code::named(class.code).unwrap_or(Code::Refused),
+            class.retry,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back() {
+        for code in Code::ALL {
+            assert_eq!(Code::named(code.name()), Some(*code));
+        }
+        assert_eq!(Code::named("no-such"), None);
+    }
+
+    #[test]
+    fn our_sqlstates_have_their_own_kinds() {
+        let class = Class {
+            code: "application",
+            sqlstate: Some("DP004".to_owned()),
+            retry: Retry::Never,
+        };
+        assert_eq!(meaning(&class), (Code::Fenced, Retry::Never));
+    }
+}

@@ -1,0 +1,315 @@
+//! Reading rows of a partition, in order, with a bound on bytes.
+//!
+//! Rows are read from the table of their range and not from its parent: one table to lock and a plan that
+//! never has to be made again. A row that reaches over the end of its range is found by looking back.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use dyno_postgres::postgres::{Client, Row, Statement};
+
+use crate::error::{Code, Error, Result};
+use crate::record::{Codec, ROW_RECORDS_MAX, Records, decompress};
+
+/// A row of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRow {
+    /// The offset of its first record.
+    pub base_offset: i64,
+    /// Records in it.
+    pub count: i32,
+    /// The earliest of the producers' times, microseconds since 1970.
+    pub first_time_us: i64,
+    /// The latest.
+    pub last_time_us: i64,
+    /// When it was appended, by the server's clock, microseconds since 1970. Grows with the offset.
+    pub appended_at_us: i64,
+    /// The codec's number.
+    pub flags: i16,
+    /// CRC32C of the body as stored; `None`: SQL functions wrote it on a server that cannot compute one.
+    pub crc: Option<u32>,
+    /// The records, as stored.
+    pub body: Bytes,
+}
+
+impl StoredRow {
+    /// The row's records after its checksum was found to be right.
+    ///
+    /// # Errors
+    /// `damaged`, with the offset.
+    pub fn records(&self) -> Result<Records> {
+        let at = self.base_offset;
+        if let Some(crc) = self.crc {
+            let found = crc32c::crc32c(&self.body);
+            if found != crc {
+                let text =
+                    format_args!("the row at offset {at} has checksum {found:08x}, not {crc:08x}");
+                return Err(Error::new(Code::Damaged, text));
+            }
+        }
+        let raw = decompress(Codec::of_flags(self.flags)?, self.body.clone()).map_err(|e| {
+            Error::new(
+                Code::Damaged,
+                format_args!("the row at offset {at}: {}", e.text()),
+            )
+        })?;
+        Ok(Records::new(raw))
+    }
+}
+
+/// Rows of one partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Whole rows, in order and without gaps; the first may begin before the offset that was asked for.
+    pub rows: Vec<StoredRow>,
+    /// Where to go on.
+    pub next_offset: i64,
+}
+
+/// The prepared statements of one connection, and where its last fetches ended.
+#[derive(Default)]
+pub(crate) struct Fetches {
+    places: HashMap<(i32, i32), Place>,
+}
+
+/// A partition as its reader knows it.
+struct Place {
+    range: Range,
+    statement: Statement,
+    /// Known to be the first offset of a row, or the end of the log.
+    row_starts_at: i64,
+    /// Of the rows of the last fetch.
+    mean_row_bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    first_offset: i64,
+    end_offset: i64,
+}
+
+/// Rows looked at in one fetch, whatever their size.
+const ROWS_MAX: usize = 8192;
+
+impl Fetches {
+    pub(crate) fn fetch(
+        &mut self,
+        client: &mut Client,
+        place: (i32, i32),
+        offset: i64,
+        most_bytes: usize,
+    ) -> Result<Fetched> {
+        let known = self.places.get(&place);
+        let sequential = known.is_some_and(|known| {
+            known.row_starts_at == offset
+                && (known.range.first_offset..known.range.end_offset).contains(&offset)
+        });
+        if !sequential {
+            let from = row_holding(client, place, offset)?;
+            self.open_range(client, place, from)?;
+        }
+        match self.read(client, place, offset, most_bytes) {
+            Err(error) if error.is_gone() => {
+                // Retention took the range away between two fetches: say what is left.
+                self.places.remove(&place);
+                row_holding(client, place, offset)?;
+                Err(error.error)
+            }
+            done => done.map_err(|error| error.error),
+        }
+    }
+
+    /// Makes ready to read the range that an offset lies in, from that offset on.
+    fn open_range(&mut self, client: &mut Client, place: (i32, i32), from: i64) -> Result<()> {
+        let (topic_id, partition) = place;
+        if let Some(known) = self.places.get_mut(&place)
+            && (known.range.first_offset..known.range.end_offset).contains(&from)
+        {
+            known.row_starts_at = from;
+            return Ok(());
+        }
+        let row = client
+            .query_opt(
+                "SELECT first_offset, end_offset FROM pubsub.ranges WHERE topic_id = $1 AND partition = $2 \
+                 AND first_offset <= $3 AND end_offset > $3",
+                &[&topic_id, &partition, &from],
+            )
+            .map_err(failed(place))?
+            .ok_or_else(|| out_of_range(place, from, "no range holds it"))?;
+        let range = Range {
+            first_offset: row.get(0),
+            end_offset: row.get(1),
+        };
+        let statement = client
+            .prepare(&query(place, range))
+            .map_err(failed(place))?;
+        let mean_row_bytes = self
+            .places
+            .get(&place)
+            .map_or(8192, |known| known.mean_row_bytes);
+        let known = Place {
+            range,
+            statement,
+            row_starts_at: from,
+            mean_row_bytes,
+        };
+        self.places.insert(place, known);
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        client: &mut Client,
+        place: (i32, i32),
+        offset: i64,
+        most_bytes: usize,
+    ) -> std::result::Result<Fetched, ReadError> {
+        let Some(known) = self.places.get_mut(&place) else {
+            return Err(out_of_range(place, offset, "no range is open").into());
+        };
+        let rows_limit = (most_bytes / known.mean_row_bytes.max(1) + 2).min(ROWS_MAX) as i64;
+        let bytes_limit = i64::try_from(most_bytes).unwrap_or(i64::MAX);
+        let found = client
+            .query(
+                &known.statement,
+                &[&known.row_starts_at, &bytes_limit, &rows_limit],
+            )
+            .map_err(|error| ReadError::of(error, place))?;
+        let rows: Vec<StoredRow> = found.iter().map(stored).collect();
+        let mut next_offset = known.row_starts_at;
+        for row in &rows {
+            if row.base_offset != next_offset {
+                let text = format_args!(
+                    "partition {} of topic {}: a row begins at offset {}, not at {next_offset}",
+                    place.1, place.0, row.base_offset
+                );
+                return Err(Error::new(Code::Damaged, text).into());
+            }
+            next_offset += i64::from(row.count);
+        }
+        if !rows.is_empty() {
+            let bytes: usize = rows.iter().map(|row| row.body.len()).sum();
+            known.mean_row_bytes = (bytes / rows.len()).max(1);
+        }
+        known.row_starts_at = next_offset;
+        Ok(Fetched { rows, next_offset })
+    }
+}
+
+/// The first row always comes, the others while the sum of their bytes is within the bound; the sum is made
+/// over the narrow columns, so no body is touched that is not sent.
+fn query((topic_id, partition): (i32, i32), range: Range) -> String {
+    let table = format!("pubsub.log_{topic_id}_{partition}_{}", range.first_offset);
+    format!(
+        "SELECT base_offset, count, first_time, last_time, appended_at, flags, crc, body FROM {table} \
+          WHERE base_offset >= $1 AND base_offset <= ( \
+            SELECT max(s.base_offset) FROM ( \
+              SELECT base_offset, bytes, sum(bytes) OVER (ORDER BY base_offset ROWS UNBOUNDED PRECEDING) AS upto \
+                FROM {table} WHERE base_offset >= $1 ORDER BY base_offset LIMIT $3) AS s \
+             WHERE s.upto <= $2 OR s.upto = s.bytes) \
+          ORDER BY base_offset"
+    )
+}
+
+/// The first offset of the row that holds an offset; the offset itself at the end of the log.
+fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i64> {
+    let (topic_id, partition) = place;
+    let ends = client
+        .query_opt(
+            "SELECT first_offset, next_offset FROM pubsub.partitions WHERE topic_id = $1 AND partition = $2",
+            &[&topic_id, &partition],
+        )
+        .map_err(failed(place))?
+        .ok_or_else(|| {
+            let text = format_args!("there is no topic {topic_id} with partition {partition}");
+            Error::new(Code::UnknownTopic, text)
+        })?;
+    let (first, next): (i64, i64) = (ends.get(0), ends.get(1));
+    if offset < first || offset > next {
+        return Err(out_of_range(
+            place,
+            offset,
+            format_args!("offsets {first} to {next} are there"),
+        ));
+    }
+    if offset == next {
+        return Ok(offset);
+    }
+    let query = format!(
+        "SELECT base_offset FROM pubsub.log_{topic_id}_{partition} \
+          WHERE base_offset <= $1 AND base_offset >= $1 - {ROW_RECORDS_MAX} ORDER BY base_offset DESC LIMIT 1"
+    );
+    let row = client
+        .query_opt(&query, &[&offset])
+        .map_err(failed(place))?;
+    row.map(|row| row.get(0))
+        .ok_or_else(|| out_of_range(place, offset, "no row holds it"))
+}
+
+fn stored(row: &Row) -> StoredRow {
+    let crc: Option<i32> = row.get(6);
+    StoredRow {
+        base_offset: row.get(0),
+        count: row.get(1),
+        first_time_us: row.get(2),
+        last_time_us: row.get(3),
+        appended_at_us: micros(row.get(4)),
+        flags: row.get(5),
+        crc: crc.map(i32::cast_unsigned),
+        body: Bytes::copy_from_slice(row.get(7)),
+    }
+}
+
+fn micros(time: SystemTime) -> i64 {
+    let of = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => of(after),
+        Err(before) => -of(before.duration()),
+    }
+}
+
+fn failed(
+    (topic_id, partition): (i32, i32),
+) -> impl FnOnce(dyno_postgres::postgres::Error) -> Error {
+    Error::statement(format!("read partition {partition} of topic {topic_id}"))
+}
+
+fn out_of_range(
+    (topic_id, partition): (i32, i32),
+    offset: i64,
+    reason: impl std::fmt::Display,
+) -> Error {
+    let text = format_args!(
+        "offset {offset} of partition {partition} of topic {topic_id} cannot be read: {reason}"
+    );
+    Error::new(Code::OffsetOutOfRange, text)
+}
+
+/// An error, and whether it says that the table is gone.
+struct ReadError {
+    error: Error,
+    gone: bool,
+}
+
+impl ReadError {
+    fn of(error: dyno_postgres::postgres::Error, place: (i32, i32)) -> Self {
+        // 42P01: unknown table; XX000: its number, when it went between planning and opening.
+        let state = error.code().map(|state| state.code());
+        let gone = matches!(state, Some("42P01" | "XX000"));
+        Self {
+            error: failed(place)(error),
+            gone,
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone
+    }
+}
+
+impl From<Error> for ReadError {
+    fn from(error: Error) -> Self {
+        Self { error, gone: false }
+    }
+}

@@ -1,0 +1,51 @@
+//! A partitioned log with consumer groups, and queues, in PostgreSQL.
+//!
+//! What it is: topics with partitions whose offsets have no gaps; records packed into rows that fill a
+//! page; producers whose repetitions append nothing; groups of consumers with leases and generations; queues
+//! with claims and dead letters. Acknowledged means committed, with the durability that the server has.
+//! Everything lies in the schema `pubsub`, and its SQL functions serve any driver (`docs/pubsub.md`).
+//!
+//! What it is not: a Kafka server, a log that is compacted by key. It blocks, and owns no thread but those of
+//! a [`Producer`].
+//!
+//! ```ignore
+//! # let cluster = dyno_pubsub::doc_server()?; let dsn = cluster.dsn();
+//! use std::time::Duration;
+//! use dyno_pubsub::{Connection, Consumer, ConsumerOptions, Producer, ProducerOptions, Start, Topic, TopicOptions};
+//!
+//! let mut server = Connection::open(&dsn)?;
+//! server.install()?;
+//! server.create_topic("orders", &TopicOptions { partitions: 4, ..TopicOptions::default() })?;
+//!
+//! let producer = Producer::open(&dsn, "orders", ProducerOptions::default())?;
+//! let receipt = producer.send(Some(b"customer-7"), b"two chairs")?;
+//! let place = receipt.wait()?; // committed
+//! println!("partition {} offset {}", place.partition, place.offset);
+//!
+//! let options = ConsumerOptions { start: Start::Earliest, ..ConsumerOptions::default() };
+//! let mut consumer = Consumer::open(&dsn, "orders", "billing", options)?;
+//! let messages = consumer.poll(Duration::from_secs(5))?;
+//! assert_eq!(&messages[0].value[..], b"two chairs");
+//! consumer.commit()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod append;
+mod connection;
+mod error;
+mod fetch;
+pub mod key;
+pub mod record;
+pub mod schema;
+mod start;
+mod topic;
+
+pub use append::Appended;
+pub use connection::Connection;
+pub use error::{Code, Error, Result, Retry};
+pub use fetch::{Fetched, StoredRow};
+pub use record::Record;
+pub use start::Start;
+pub use topic::{Partition, Topic, TopicChanges, TopicOptions};
+
+pub use dyno_postgres::{self as server, Dsn};

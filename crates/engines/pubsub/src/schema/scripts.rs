@@ -1,0 +1,24 @@
+//! The SQL files, in the order in which they are run.
+
+/// (version, script): each brings the tables from the version before to its own, once.
+pub const MIGRATIONS: &[(i32, &str)] = &[(1, include_str!("../../sql/tables_1.sql"))];
+
+/// Functions are replaced at every installation.
+pub const FUNCTIONS: &[&str] = &[
+    include_str!("../../sql/record.sql"),
+    include_str!("../../sql/append.sql"),
+    include_str!("../../sql/topic.sql"),
+    include_str!("../../sql/read.sql"),
+    include_str!("../../sql/send.sql"),
+    include_str!("../../sql/group.sql"),
+    include_str!("../../sql/poll.sql"),
+    include_str!("../../sql/retention.sql"),
+    include_str!("../../sql/queue.sql"),
+    include_str!("../../sql/queue_by_name.sql"),
+];
+
+/// The checksum of rows that SQL writes, where the server can compute it.
+pub const CRC_OF_SERVER: &str = include_str!("../../sql/crc_of_server.sql");
+
+/// And where it cannot.
+pub const CRC_MISSING: &str = include_str!("../../sql/crc_missing.sql");

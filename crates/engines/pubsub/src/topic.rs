@@ -1,0 +1,209 @@
+//! Topics and their partitions.
+
+use dyno_postgres::postgres::{Client, Row};
+
+use crate::error::{Code, Error, Result};
+use crate::record::Codec;
+use crate::start::Start;
+
+/// How a topic is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopicOptions {
+    /// Partitions, 1 to 1000.
+    pub partitions: u32,
+    /// What clients do to bodies before they send them.
+    pub compression: Codec,
+    /// Ranges whose last record is older than this are dropped, in milliseconds; `None`: kept.
+    pub retention_ms: Option<i64>,
+    /// The oldest ranges of a partition are dropped while it is larger than this many bytes; `None`: kept.
+    pub retention_bytes: Option<i64>,
+    /// Offsets in one range, the unit in which records are dropped.
+    pub range_records: i64,
+    /// Whether nothing is dropped that a group has not committed.
+    pub retain_for_groups: bool,
+}
+
+impl Default for TopicOptions {
+    fn default() -> Self {
+        Self {
+            partitions: 1,
+            compression: Codec::None,
+            retention_ms: None,
+            retention_bytes: None,
+            range_records: 1_000_000,
+            retain_for_groups: false,
+        }
+    }
+}
+
+/// What changes at a topic; `None` leaves a setting as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TopicChanges {
+    /// More partitions than before. Keys then belong to other partitions.
+    pub partitions: Option<u32>,
+    /// For what is sent from now on.
+    pub compression: Option<Codec>,
+    /// Milliseconds; -1: kept.
+    pub retention_ms: Option<i64>,
+    /// Bytes of a partition; -1: kept.
+    pub retention_bytes: Option<i64>,
+    /// For ranges that are made from now on.
+    pub range_records: Option<i64>,
+    /// See [`TopicOptions`].
+    pub retain_for_groups: Option<bool>,
+}
+
+/// A topic as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topic {
+    /// Its number; tables and functions are named by it.
+    pub topic_id: i32,
+    /// Its name.
+    pub name: String,
+    /// How it was made.
+    pub options: TopicOptions,
+}
+
+/// A partition as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    /// Its number.
+    pub partition: i32,
+    /// The first offset that retention left.
+    pub first_offset: i64,
+    /// The offset that the next record gets.
+    pub next_offset: i64,
+    /// Raised by each broker that takes it over.
+    pub epoch: i64,
+    /// Where its broker listens, while its lease holds.
+    pub broker_address: Option<String>,
+}
+
+const COLUMNS: &str = "topic_id, name, partitions, compression, retention_ms, retention_bytes, range_records, \
+                       retain_for_groups";
+
+pub(crate) fn create(client: &mut Client, name: &str, options: &TopicOptions) -> Result<i32> {
+    let partitions = partitions_number(options.partitions)?;
+    client
+        .query_one(
+            "SELECT pubsub.create_topic($1, $2, $3, $4, $5, $6, $7)",
+            &[
+                &name,
+                &partitions,
+                &options.compression.name(),
+                &options.retention_ms,
+                &options.retention_bytes,
+                &options.range_records,
+                &options.retain_for_groups,
+            ],
+        )
+        .map(|row| row.get(0))
+        .map_err(Error::statement(format_args!("create topic {name:?}")))
+}
+
+pub(crate) fn alter(client: &mut Client, name: &str, changes: &TopicChanges) -> Result<()> {
+    let partitions = changes.partitions.map(partitions_number).transpose()?;
+    client
+        .execute(
+            "SELECT pubsub.alter_topic($1, $2, $3, $4, $5, $6, $7)",
+            &[
+                &name,
+                &partitions,
+                &changes.compression.map(Codec::name),
+                &changes.retention_ms,
+                &changes.retention_bytes,
+                &changes.range_records,
+                &changes.retain_for_groups,
+            ],
+        )
+        .map(|_| ())
+        .map_err(Error::statement(format_args!("change topic {name:?}")))
+}
+
+pub(crate) fn drop(client: &mut Client, name: &str) -> Result<()> {
+    client
+        .execute("SELECT pubsub.drop_topic($1)", &[&name])
+        .map(|_| ())
+        .map_err(Error::statement(format_args!("drop topic {name:?}")))
+}
+
+pub(crate) fn find(client: &mut Client, name: &str) -> Result<Topic> {
+    let query = format!("SELECT {COLUMNS} FROM pubsub.topics WHERE name = $1");
+    let row = client
+        .query_opt(&query, &[&name])
+        .map_err(Error::statement(format_args!("find topic {name:?}")))?
+        .ok_or_else(|| {
+            Error::new(
+                Code::UnknownTopic,
+                format_args!("there is no topic {name:?}"),
+            )
+        })?;
+    of_row(&row)
+}
+
+pub(crate) fn list(client: &mut Client) -> Result<Vec<Topic>> {
+    let query = format!("SELECT {COLUMNS} FROM pubsub.topics ORDER BY name");
+    let rows = client
+        .query(&query, &[])
+        .map_err(Error::statement("list topics"))?;
+    rows.iter().map(of_row).collect()
+}
+
+pub(crate) fn partitions(client: &mut Client, topic_id: i32) -> Result<Vec<Partition>> {
+    let rows = client
+        .query(
+            "SELECT partition, first_offset, next_offset, epoch, \
+                    CASE WHEN lease_until > clock_timestamp() THEN broker_address END \
+               FROM pubsub.partitions WHERE topic_id = $1 ORDER BY partition",
+            &[&topic_id],
+        )
+        .map_err(Error::statement(format_args!(
+            "list the partitions of topic {topic_id}"
+        )))?;
+    let partitions = rows.iter().map(|row| Partition {
+        partition: row.get(0),
+        first_offset: row.get(1),
+        next_offset: row.get(2),
+        epoch: row.get(3),
+        broker_address: row.get(4),
+    });
+    Ok(partitions.collect())
+}
+
+pub(crate) fn offset_of(
+    client: &mut Client,
+    topic: &str,
+    partition: i32,
+    start: Start,
+) -> Result<i64> {
+    client
+        .query_one(
+            "SELECT pubsub.offset_of_start($1, $2, $3)",
+            &[&topic, &partition, &start.text()],
+        )
+        .map(|row| row.get(0))
+        .map_err(Error::statement(format_args!(
+            "find the offset of {} in partition {partition} of topic {topic:?}",
+            start.text()
+        )))
+}
+
+fn of_row(row: &Row) -> Result<Topic> {
+    Ok(Topic {
+        topic_id: row.get(0),
+        name: row.get(1),
+        options: TopicOptions {
+            partitions: row.get::<_, i32>(2).unsigned_abs(),
+            compression: Codec::named(row.get(3))?,
+            retention_ms: row.get(4),
+            retention_bytes: row.get(5),
+            range_records: row.get(6),
+            retain_for_groups: row.get(7),
+        },
+    })
+}
+
+fn partitions_number(partitions: u32) -> Result<i32> {
+    i32::try_from(partitions)
+        .map_err(|_| Error::bad_argument(format_args!("{partitions} partitions are too many")))
+}

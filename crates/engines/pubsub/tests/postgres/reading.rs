@@ -1,0 +1,216 @@
+use dyno_pubsub::record::{self, Batch, Codec, Run};
+use dyno_pubsub::{Start, TopicOptions};
+
+use super::server::Server;
+use super::{base, batch, read_all, unpack};
+
+const RUN: Run = Run {
+    producer_id: 0,
+    first_sequence: 0,
+};
+
+#[test]
+fn rows_fill_pages_and_ranges_are_crossed() {
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions {
+        range_records: 100,
+        ..TopicOptions::default()
+    });
+    let mut connection = server.connect();
+    let value = vec![b'x'; 1024];
+    let values: Vec<&[u8]> = vec![&value; 333];
+    base(
+        connection
+            .append(topic_id, 0, 0, &mut batch(0, 0, &values))
+            .unwrap(),
+    );
+    let fetched = connection.fetch(topic_id, 0, 0, 1 << 20).unwrap();
+    assert!(fetched.rows[..10].iter().all(|row| row.count == 7));
+    // From every offset, the first row holds it.
+    for from in [0, 1, 6, 7, 99, 100, 101, 104, 105, 199, 200, 332] {
+        let fetched = connection.fetch(topic_id, 0, from, 4096).unwrap();
+        let row = &fetched.rows[0];
+        assert!(
+            row.base_offset <= from && from < row.base_offset + i64::from(row.count),
+            "{from}"
+        );
+        assert_eq!(
+            read_all(&mut connection, topic_id, 0, from).len(),
+            333 - from as usize
+        );
+    }
+    let toasted: i64 = connection
+        .client()
+        .query_one(
+            "SELECT coalesce(sum(pg_relation_size(reltoastrelid)), 0)::bigint FROM pg_class WHERE relname LIKE $1 AND reltoastrelid <> 0",
+            &[&format!("log_{topic_id}_0_%")],
+        )
+        .unwrap()
+        .get(0);
+    assert_eq!(toasted, 0, "rows that fit a page are not taken out of it");
+}
+
+#[test]
+fn the_end_is_empty_and_beyond_it_is_an_error() {
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    assert!(
+        connection
+            .fetch(topic_id, 0, 0, 1000)
+            .unwrap()
+            .rows
+            .is_empty()
+    );
+    base(
+        connection
+            .append(topic_id, 0, 0, &mut batch(0, 0, &[b"a"]))
+            .unwrap(),
+    );
+    assert_eq!(
+        connection.fetch(topic_id, 0, 0, 1000).unwrap().next_offset,
+        1
+    );
+    assert!(
+        connection
+            .fetch(topic_id, 0, 1, 1000)
+            .unwrap()
+            .rows
+            .is_empty()
+    );
+    base(
+        connection
+            .append(topic_id, 0, 0, &mut batch(0, 0, &[b"a"]))
+            .unwrap(),
+    );
+    assert_eq!(
+        connection.fetch(topic_id, 0, 1, 1000).unwrap().next_offset,
+        2
+    );
+    for offset in [3, -1] {
+        assert_eq!(
+            connection
+                .fetch(topic_id, 0, offset, 1000)
+                .unwrap_err()
+                .code(),
+            "offset-out-of-range"
+        );
+    }
+    assert_eq!(
+        connection.fetch(topic_id, 7, 0, 1000).unwrap_err().code(),
+        "unknown-topic"
+    );
+}
+
+#[test]
+fn compressed_rows_come_back() {
+    let server = Server::shared();
+    for codec in [Codec::Lz4, Codec::Zstd] {
+        let (topic_id, _) = server.topic(&TopicOptions::default());
+        let mut connection = server.connect();
+        let mut body = Vec::new();
+        for i in 0..20_000 {
+            record::encode(
+                &mut body,
+                i,
+                Some(b"key"),
+                &[],
+                format!("value number {i}").as_bytes(),
+            )
+            .unwrap();
+        }
+        let mut batch = Batch::new();
+        assert_eq!(batch.push_compressing(RUN, codec, &body).unwrap(), 20_000);
+        assert!(
+            batch
+                .bodies()
+                .all(|body| body.len() <= record::PAGE_BODY_BYTES)
+        );
+        base(connection.append(topic_id, 0, 0, &mut batch).unwrap());
+        let read = read_all(&mut connection, topic_id, 0, 0);
+        assert_eq!(read.len(), 20_000);
+        assert_eq!(read[19_999].1.value, "value number 19999");
+        // As it is stored, it can be appended again as it is.
+        let stored = connection.fetch(topic_id, 0, 0, 1).unwrap().rows.remove(0);
+        let mut again = Batch::new();
+        let count = again
+            .push_compressed(RUN, codec, stored.body.clone())
+            .unwrap();
+        assert_eq!(count, i64::from(stored.count));
+        assert_eq!(
+            base(connection.append(topic_id, 0, 0, &mut again).unwrap()),
+            20_000
+        );
+        let last = connection
+            .fetch(topic_id, 0, 20_000, 1)
+            .unwrap()
+            .rows
+            .remove(0);
+        assert_eq!(unpack(&last).len(), stored.count as usize);
+    }
+}
+
+#[test]
+fn a_time_leads_to_the_first_row_from_then_on() {
+    let server = Server::shared();
+    let (topic_id, name) = server.topic(&TopicOptions {
+        range_records: 100,
+        ..TopicOptions::default()
+    });
+    let mut connection = server.connect();
+    for _ in 0..60 {
+        base(
+            connection
+                .append(topic_id, 0, 0, &mut batch(0, 0, &[b"a", b"b", b"c"]))
+                .unwrap(),
+        );
+    }
+    let rows = connection.fetch(topic_id, 0, 0, 1 << 20).unwrap().rows;
+    for row in &rows {
+        let offset = connection
+            .offset_of(&name, 0, Start::TimeUs(row.appended_at_us))
+            .unwrap();
+        let first_then = rows
+            .iter()
+            .find(|r| r.appended_at_us >= row.appended_at_us)
+            .unwrap();
+        assert_eq!(offset, first_then.base_offset);
+    }
+    assert_eq!(connection.offset_of(&name, 0, Start::TimeUs(0)).unwrap(), 0);
+    assert_eq!(
+        connection
+            .offset_of(&name, 0, Start::TimeUs(i64::MAX / 1000))
+            .unwrap(),
+        180
+    );
+    assert_eq!(connection.offset_of(&name, 0, Start::Latest).unwrap(), 180);
+    assert_eq!(
+        connection
+            .offset_of("none", 0, Start::Latest)
+            .unwrap_err()
+            .code(),
+        "unknown-topic"
+    );
+}
+
+#[test]
+fn damage_is_found() {
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    base(
+        connection
+            .append(topic_id, 0, 0, &mut batch(0, 0, &[b"abc"]))
+            .unwrap(),
+    );
+    let spoil = format!("UPDATE pubsub.log_{topic_id}_0 SET body = set_byte(body, 20, 0)");
+    connection.client().execute(&spoil, &[]).unwrap();
+    let row = connection
+        .fetch(topic_id, 0, 0, 1000)
+        .unwrap()
+        .rows
+        .remove(0);
+    let error = row.records().unwrap_err();
+    assert_eq!(error.code(), "damaged");
+    assert!(error.text().contains("offset 0"), "{error}");
+}

@@ -1,0 +1,114 @@
+use std::thread;
+
+use dyno_pubsub::{Connection, Dsn, TopicOptions, schema};
+
+use super::server::Server;
+
+/// A database of its own on the shared server.
+fn database(server: &Server, name: &str) -> Dsn {
+    let mut admin = server.connect();
+    admin
+        .client()
+        .batch_execute(&format!("CREATE DATABASE {name}"))
+        .unwrap();
+    let config = server.dsn.config();
+    let dyno_pubsub::server::postgres::config::Host::Unix(socket) = &config.get_hosts()[0] else {
+        panic!("a private cluster has a socket");
+    };
+    Dsn::unix(
+        socket,
+        config.get_ports()[0],
+        config.get_user().unwrap(),
+        name,
+    )
+}
+
+#[test]
+fn many_install_at_once() {
+    let server = Server::shared();
+    let dsn = database(&server, "installed");
+    let mut before = Connection::open(&dsn).unwrap();
+    assert_eq!(before.check_schema().unwrap_err().code(), "not-installed");
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| Connection::open(&dsn).unwrap().install().unwrap());
+        }
+    });
+    before.check_schema().unwrap();
+    let again = before.install().unwrap();
+    assert_eq!((again.from, again.to), (schema::VERSION, schema::VERSION));
+}
+
+#[test]
+fn a_newer_schema_is_refused_by_name() {
+    let server = Server::shared();
+    let dsn = database(&server, "newer");
+    let mut connection = Connection::open(&dsn).unwrap();
+    connection.install().unwrap();
+    let newer = format!(
+        "UPDATE pubsub.schema_version SET version = {}",
+        schema::VERSION + 1
+    );
+    connection.client().execute(&newer, &[]).unwrap();
+    for error in [
+        connection.install().unwrap_err(),
+        connection.check_schema().unwrap_err(),
+    ] {
+        assert_eq!(error.code(), "newer-schema");
+        assert!(
+            error
+                .text()
+                .contains(&format!("version {}", schema::VERSION + 1)),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn topics_are_made_changed_and_dropped() {
+    let server = Server::shared();
+    let mut connection = server.connect();
+    let options = TopicOptions {
+        partitions: 3,
+        ..TopicOptions::default()
+    };
+    let long = "a.long_name-".repeat(8);
+    let topic_id = connection.create_topic(&long, &options).unwrap();
+    assert_eq!(connection.topic(&long).unwrap().options, options);
+    let more = dyno_pubsub::TopicChanges {
+        partitions: Some(5),
+        ..Default::default()
+    };
+    connection.alter_topic(&long, &more).unwrap();
+    assert_eq!(connection.partitions(topic_id).unwrap().len(), 5);
+    assert_eq!(
+        connection.create_topic(&long, &options).unwrap_err().code(),
+        "name-taken"
+    );
+    for name in ["", "a b", "é", &"x".repeat(101)] {
+        assert_eq!(
+            connection.create_topic(name, &options).unwrap_err().code(),
+            "bad-argument",
+            "{name}"
+        );
+    }
+    let fewer = dyno_pubsub::TopicChanges {
+        partitions: Some(2),
+        ..Default::default()
+    };
+    assert_eq!(
+        connection.alter_topic(&long, &fewer).unwrap_err().code(),
+        "bad-argument"
+    );
+    connection.drop_topic(&long).unwrap();
+    assert_eq!(connection.topic(&long).unwrap_err().code(), "unknown-topic");
+    let left: i64 = connection
+        .client()
+        .query_one(
+            "SELECT count(*) FROM pg_class WHERE relname LIKE $1",
+            &[&format!("log\\_{topic_id}\\_%")],
+        )
+        .unwrap()
+        .get(0);
+    assert_eq!(left, 0);
+}

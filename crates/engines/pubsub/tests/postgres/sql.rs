@@ -1,0 +1,175 @@
+use dyno_pubsub::record::{self, Batch, Run};
+use dyno_pubsub::{TopicOptions, key};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::server::Server;
+use super::{base, read_all};
+
+#[test]
+fn keys_belong_to_the_same_partitions_in_sql() {
+    let server = Server::shared();
+    let mut connection = server.connect();
+    let query = connection
+        .client()
+        .prepare("SELECT pubsub.key_partition($1, $2)")
+        .unwrap();
+    let connection = std::cell::RefCell::new(connection);
+    let mut runner = TestRunner::new(Config::with_cases(200));
+    let cases = (prop::collection::vec(any::<u8>(), 0..40), 1_i32..1_000_000);
+    runner
+        .run(&cases, |(key, partitions)| {
+            let mut connection = connection.borrow_mut();
+            let row = connection
+                .client()
+                .query_one(&query, &[&key, &partitions])
+                .unwrap();
+            let ours = key::partition_of(&key, partitions.unsigned_abs());
+            prop_assert_eq!(row.get::<_, i32>(0).unsigned_abs(), ours);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn what_sql_sends_the_library_reads() {
+    let server = Server::shared();
+    let (topic_id, name) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let send = "SELECT message_offset FROM pubsub.send($1, $2, $3, '{\"b\": [\"1\", null], \"a\": \"x\"}')";
+    let sent = connection
+        .client()
+        .query_one(send, &[&name, &&b"value"[..], &Some(&b"key"[..])])
+        .unwrap();
+    assert_eq!(sent.get::<_, i64>(0), 0);
+    let large = vec![vec![1_u8; 3000]; 7];
+    let batch = "SELECT first_offset, records FROM pubsub.send_batch($1, $2)";
+    let sent = connection
+        .client()
+        .query_one(batch, &[&name, &large])
+        .unwrap();
+    assert_eq!((sent.get::<_, i64>(0), sent.get::<_, i32>(1)), (1, 7));
+    let read = read_all(&mut connection, topic_id, 0, 0);
+    let first = &read[0].1;
+    assert_eq!(
+        (&first.key.as_ref().unwrap()[..], &first.value[..]),
+        (&b"key"[..], &b"value"[..])
+    );
+    let headers: Vec<(&str, Option<&[u8]>)> = first
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_deref()))
+        .collect();
+    assert_eq!(
+        headers,
+        [("a", Some(&b"x"[..])), ("b", Some(b"1")), ("b", None)]
+    );
+    assert!(read[1..].iter().all(|(_, record)| record.value == large[0]));
+    let rows = connection.fetch(topic_id, 0, 1, 1 << 20).unwrap().rows;
+    assert_eq!(
+        rows.iter().map(|row| row.count).collect::<Vec<_>>(),
+        [2, 2, 2, 1]
+    );
+}
+
+#[test]
+fn the_view_shows_what_the_library_wrote() {
+    let server = Server::shared();
+    let (topic_id, name) = server.topic(&TopicOptions {
+        partitions: 2,
+        ..TopicOptions::default()
+    });
+    let mut connection = server.connect();
+    for partition in 0..2 {
+        let mut body = Vec::new();
+        for i in 0..50_i64 {
+            let value = vec![b'a'; (i * 37 % 1500) as usize];
+            let key = format!("key {i}");
+            let bytes = [0xff, 0x00];
+            let headers: [(&str, Option<&[u8]>); 2] =
+                [("text", Some(b"t")), ("bytes", Some(&bytes))];
+            let headers = if i % 2 == 0 { &headers[..] } else { &[] };
+            record::encode(
+                &mut body,
+                i * 1_000_001,
+                (i % 3 > 0).then_some(key.as_bytes()),
+                headers,
+                &value,
+            )
+            .unwrap();
+        }
+        let mut batch = Batch::new();
+        let run = Run {
+            producer_id: 0,
+            first_sequence: 0,
+        };
+        batch.push(run, &body).unwrap();
+        base(
+            connection
+                .append(topic_id, partition, 0, &mut batch)
+                .unwrap(),
+        );
+    }
+    let view = format!(
+        "SELECT message_offset, (extract(epoch FROM time) * 1000000)::bigint, key, headers::text, value \
+         FROM pubsub.\"messages_{name}\" WHERE partition = 1 ORDER BY message_offset"
+    );
+    let seen = connection.client().query(&view, &[]).unwrap();
+    let read = read_all(&mut connection, topic_id, 1, 0);
+    assert_eq!(seen.len(), 50);
+    for (row, (offset, record)) in seen.iter().zip(&read) {
+        assert_eq!(
+            (row.get::<_, i64>(0), row.get::<_, i64>(1)),
+            (*offset, record.time_us)
+        );
+        assert_eq!(row.get::<_, Option<&[u8]>>(2), record.key.as_deref());
+        assert_eq!(row.get::<_, &[u8]>(4), &record.value[..]);
+        let headers: Option<String> = row.get(3);
+        assert_eq!(headers.is_some(), !record.headers.is_empty());
+        if let Some(headers) = headers {
+            assert_eq!(headers, r#"{"text": "t", "bytes": {"base64": "/wA="}}"#);
+        }
+    }
+    let some = "SELECT count(*), min(message_offset) FROM pubsub.messages($1, 0, 17, 23)";
+    let row = connection.client().query_one(some, &[&name]).unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (6, 17));
+}
+
+#[test]
+fn sql_has_our_error_codes() {
+    let server = Server::shared();
+    let (_, name) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    for (state, statement) in [
+        ("DP001", "SELECT pubsub.send('none', 'x')".to_owned()),
+        (
+            "DP001",
+            format!("SELECT pubsub.send('{name}', 'x', part => 1)"),
+        ),
+        (
+            "DP002",
+            format!("SELECT pubsub.send('{name}', decode(repeat('00', 8388608), 'hex'))"),
+        ),
+        (
+            "DP005",
+            format!(
+                "SELECT pubsub.send_batch('{name}', ARRAY['x']::bytea[], part => 0, producer => 5, first_sequence => 1)"
+            ),
+        ),
+        (
+            "DP008",
+            format!("SELECT pubsub.poll('{name}', 'none', 'm')"),
+        ),
+        ("DP010", format!("SELECT pubsub.create_topic('{name}')")),
+        ("DP011", "SELECT pubsub.create_topic('a b')".to_owned()),
+        ("DP011", format!("SELECT pubsub.send('{name}', NULL)")),
+        ("DP012", "SELECT pubsub.queue_claim('none')".to_owned()),
+    ] {
+        let error = connection.client().execute(&statement, &[]).unwrap_err();
+        assert_eq!(
+            error.code().map(|code| code.code()),
+            Some(state),
+            "{statement}: {error:?}"
+        );
+    }
+}
