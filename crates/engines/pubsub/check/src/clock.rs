@@ -6,5 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     // A clock before 1970 would make every time equal, which no rule reads as an error.
-    since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    since.map_or(0, |since| {
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    })
 }

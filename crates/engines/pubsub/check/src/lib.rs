@@ -7,6 +7,10 @@
 //! show here.
 
 pub mod checker;
+pub mod child;
+mod clock;
 pub mod history;
 pub mod message;
+pub mod nemesis;
 pub mod proxy;
+pub mod run;

@@ -36,11 +36,6 @@ impl Events {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// The flag itself, for those who wait elsewhere.
-    pub fn stop_flag(&self) -> Arc<AtomicBool> {
-        self.stopping.clone()
-    }
-
     /// Notes what happened now; [`Events::flush`] tells it.
     pub fn add(&mut self, what: What) -> io::Result<()> {
         let event = Event {

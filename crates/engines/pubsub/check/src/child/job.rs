@@ -99,8 +99,6 @@ pub struct BrokerJob {
     pub dsn: String,
     /// Where it listens.
     pub listen: String,
-    /// Its name among brokers.
-    pub name: String,
     /// For how long a silent broker keeps its partitions, milliseconds.
     pub lease_ms: u64,
 }

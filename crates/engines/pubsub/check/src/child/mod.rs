@@ -10,7 +10,7 @@ mod queue;
 mod schedule;
 mod sql;
 
-pub use job::{ConsumeJob, Job, ProduceJob, SendJob, Speech, WorkJob};
+pub use job::{BrokerJob, ConsumeJob, Job, ProduceJob, SendJob, Speech, WorkJob};
 pub use process::{Ended, Process, SpawnError};
 
 use dyno_postgres::PgError;
@@ -42,10 +42,10 @@ pub enum ChildError {
 }
 
 impl ChildError {
-    fn refused<R: std::fmt::Debug>(action: &'static str) -> impl FnOnce(R) -> Self {
+    fn refused<R: std::fmt::Display>(action: &'static str) -> impl FnOnce(R) -> Self {
         move |refusal| Self::Refused {
             action,
-            reason: format!("{refusal:?}"),
+            reason: refusal.to_string(),
         }
     }
 }
@@ -62,5 +62,6 @@ pub fn run(argument: &str) -> Result<(), ChildError> {
         Job::Consume(job) => sql::consume(&job, events),
         Job::Send(job) => queue::send(&job, events),
         Job::Work(job) => queue::work(&job, events),
+        Job::Broker(job) => Err(ChildError::refused("be a broker")(job.dsn)),
     }
 }

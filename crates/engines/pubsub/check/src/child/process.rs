@@ -59,7 +59,10 @@ impl Process {
             source,
         };
         let (path, arguments) = program.split_first().ok_or_else(|| {
-            failed(io::Error::new(io::ErrorKind::InvalidInput, "no program is named"))
+            failed(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "no program is named",
+            ))
         })?;
         let log = dir.join(format!("{name}.log"));
         let mut child = Command::new(path)

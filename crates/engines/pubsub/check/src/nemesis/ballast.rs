@@ -52,9 +52,7 @@ impl Tmpfs {
         let size = format!("size={bytes},mode=0755");
         let source = format!("{SOURCE}{}", id());
         let mut mount = Command::new("mount");
-        mount
-            .args(["-t", "tmpfs", "-o", &size, &source])
-            .arg(path);
+        mount.args(["-t", "tmpfs", "-o", &size, &source]).arg(path);
         run(&mut mount, "mount", path)?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -141,7 +139,9 @@ fn run(command: &mut Command, action: &'static str, path: &Path) -> Result<(), B
         path: path.to_path_buf(),
         reason,
     };
-    let output = command.output().map_err(|error| failed(error.to_string()))?;
+    let output = command
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
     if output.status.success() {
         return Ok(());
     }

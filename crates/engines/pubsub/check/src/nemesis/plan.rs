@@ -11,9 +11,7 @@ const PAUSE_MIN_MS: u64 = 150;
 const PAUSE_SPREAD_MS: u64 = 700;
 
 /// One thing that is done to the system.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Blow {
     /// kill -9 of one server process that serves a client; the server then restarts itself.

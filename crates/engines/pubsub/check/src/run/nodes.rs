@@ -15,6 +15,8 @@ const STREAMING_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Nodes {
     primary: Option<Node>,
     standbys: Vec<Node>,
+    /// A former primary that is to become a standby, by name and folder.
+    deposed: Option<(String, PathBuf)>,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ impl Nodes {
         let mut nodes = Self {
             primary: Some(primary),
             standbys,
+            deposed: None,
         };
         nodes.wait_for_one()?;
         Ok(nodes)
@@ -79,7 +82,10 @@ impl Nodes {
         if self.standbys.is_empty() {
             return Ok(());
         }
-        let mut client = connect(&self.primary()?.cluster.dsn(), &Session::named("dyno check"))?;
+        let mut client = connect(
+            &self.primary()?.cluster.dsn(),
+            &Session::named("dyno check"),
+        )?;
         for node in &self.standbys {
             standby::wait_streaming(&mut client, &node.name, STREAMING_TIMEOUT)?;
         }
@@ -161,7 +167,8 @@ impl Nodes {
             .is_ok()
     }
 
-    /// kill -9 of the primary; the standby that has most takes over.
+    /// kill -9 of the primary; the standby that has most takes over. When it returns, the new primary's commits
+    /// wait for a standby, so that clients may come.
     pub fn take_over(&mut self) -> Result<(), PgError> {
         self.kill_server()?;
         let standbys: Vec<&Cluster> = self.standbys.iter().map(|node| &node.cluster).collect();
@@ -171,14 +178,23 @@ impl Nodes {
         let dsn = new.cluster.dsn();
         let old = self.primary.replace(new).ok_or_else(Self::none)?;
         old.cluster.depose(&dsn)?;
+        self.deposed = Some((old.name, old.dir));
+        if self.standbys.is_empty() {
+            return self.rebuild_rest();
+        }
         for node in &mut self.standbys {
             node.cluster.follow(&dsn)?;
         }
-        self.standbys.push(Node {
-            cluster: Cluster::rebuild(&old.dir, options(), &dsn, &old.name)?,
-            name: old.name,
-            dir: old.dir,
-        });
+        self.wait_for_one()
+    }
+
+    /// Makes a standby of the primary that was replaced, if that was not done.
+    pub fn rebuild_rest(&mut self) -> Result<(), PgError> {
+        let Some((name, dir)) = self.deposed.take() else {
+            return Ok(());
+        };
+        let cluster = Cluster::rebuild(&dir, options(), &self.dsn()?, &name)?;
+        self.standbys.push(Node { name, dir, cluster });
         self.wait_for_one()
     }
 }

@@ -11,8 +11,10 @@ use crate::nemesis::Blow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Clients that speak SQL with the server.
+    /// Clients of the library that speak SQL with the server.
     Direct,
+    /// Clients that call the SQL functions, as any driver can.
+    Sql,
     /// Clients that speak with brokers.
     Broker,
     /// Senders and workers of a queue.
@@ -83,6 +85,12 @@ impl Options {
             soak: None,
             only: Vec::new(),
             narrate: false,
+        }
+    }
+
+    pub(super) fn say(&self, line: impl FnOnce() -> String) {
+        if self.narrate {
+            eprintln!("{}", line());
         }
     }
 

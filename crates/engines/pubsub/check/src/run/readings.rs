@@ -2,9 +2,12 @@
 
 use dyno_postgres::postgres::{Client, Row};
 use dyno_postgres::{Class, PgError};
+use dyno_pubsub::Connection;
 
 use crate::checker::{Cursor, Entry, PartitionLog, QueueLeft, Reading};
 use crate::message::{self, Stamp};
+
+const FETCH_BYTES: usize = 1 << 20;
 
 /// A statement of the checker's own failed.
 fn failed(action: &str) -> impl FnOnce(dyno_postgres::postgres::Error) -> PgError {
@@ -65,6 +68,41 @@ fn entry(row: &Row) -> Entry {
     }
 }
 
+/// The log as the library reads it.
+pub fn through_library(
+    connection: &mut Connection,
+    topic: &str,
+) -> Result<Reading, dyno_pubsub::Error> {
+    let topic_id = connection.topic(topic)?.topic_id;
+    let mut partitions = Vec::new();
+    for place in connection.partitions(topic_id)? {
+        let mut entries = Vec::new();
+        let mut at = place.first_offset;
+        while at < place.next_offset {
+            let fetched = connection.fetch(topic_id, place.partition, at, FETCH_BYTES)?;
+            if fetched.rows.is_empty() {
+                break;
+            }
+            for row in &fetched.rows {
+                for (offset, record) in (row.base_offset..).zip(row.records()?) {
+                    let stamp = stamp_of(Some(&record?.value));
+                    entries.push(Entry { offset, stamp });
+                }
+            }
+            at = fetched.next_offset;
+        }
+        partitions.push(PartitionLog {
+            first_offset: place.first_offset,
+            next_offset: place.next_offset,
+            entries,
+        });
+    }
+    Ok(Reading {
+        reader: "the library".to_owned(),
+        partitions,
+    })
+}
+
 /// Each group's place in each partition; groups are named g0, g1 and so on.
 pub fn cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError> {
     let rows = client
@@ -114,9 +152,45 @@ pub fn dead_rows(client: &mut Client) -> Result<i64, PgError> {
     Ok(row.get(0))
 }
 
-/// Rows of a queue that nobody has done, by a statement that gives id, whether it is dead, and value.
-pub fn queue_left(client: &mut Client, ask: &str) -> Result<Vec<QueueLeft>, PgError> {
-    let rows = client.query(ask, &[]).map_err(failed("read the queue"))?;
+/// Does what retention asks for.
+pub fn maintain(client: &mut Client) -> Result<(), PgError> {
+    client
+        .execute("SELECT pubsub.maintain()", &[])
+        .map(|_| ())
+        .map_err(failed("drop what retention does not keep"))
+}
+
+/// The number of a queue's tables.
+fn queue_number(client: &mut Client, queue: &str) -> Result<i32, PgError> {
+    client
+        .query_one(
+            "SELECT queue_id FROM pubsub.queues WHERE name = $1",
+            &[&queue],
+        )
+        .map(|row| row.get(0))
+        .map_err(failed("find the queue"))
+}
+
+/// Messages of a queue that wait or are held.
+pub fn queue_waiting(client: &mut Client, queue: &str) -> Result<i64, PgError> {
+    let ask = format!(
+        "SELECT count(*) FROM pubsub.queue_{}",
+        queue_number(client, queue)?
+    );
+    client
+        .query_one(&ask, &[])
+        .map(|row| row.get(0))
+        .map_err(failed("count the queue"))
+}
+
+/// What a queue and its dead letters hold.
+pub fn queue_left(client: &mut Client, queue: &str) -> Result<Vec<QueueLeft>, PgError> {
+    let number = queue_number(client, queue)?;
+    let ask = format!(
+        "SELECT message_id, false, payload FROM pubsub.queue_{number} UNION ALL \
+         SELECT message_id, true, payload FROM pubsub.queue_{number}_dead ORDER BY 1"
+    );
+    let rows = client.query(&ask, &[]).map_err(failed("read the queue"))?;
     Ok(rows
         .iter()
         .map(|row| QueueLeft {

@@ -148,7 +148,14 @@ impl Member<'_> {
         let answer = self.link.ask(|client| {
             client.execute(
                 "SELECT pubsub.commit($1, $2, $3, $4, $5, $6)",
-                &[&job.topic, &job.group_name, name, &partition, &generation, &next],
+                &[
+                    &job.topic,
+                    &job.group_name,
+                    name,
+                    &partition,
+                    &generation,
+                    &next,
+                ],
             )
         });
         let accepted = match answer {
@@ -171,10 +178,7 @@ impl Member<'_> {
 }
 
 /// `None` for what passes by itself, an error for what does not.
-fn settled<T>(
-    answer: Result<T, Refusal>,
-    action: &'static str,
-) -> Result<Option<T>, ChildError> {
+fn settled<T>(answer: Result<T, Refusal>, action: &'static str) -> Result<Option<T>, ChildError> {
     match answer {
         Ok(value) => Ok(Some(value)),
         Err(refusal) if refusal.retry == Retry::Never && refusal.sqlstate != UNKNOWN_MEMBER => {

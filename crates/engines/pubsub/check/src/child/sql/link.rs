@@ -17,7 +17,8 @@ pub struct Link {
 }
 
 /// Why a statement has no result.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct Refusal {
     /// Five characters; empty when the server did not say.
     pub sqlstate: String,
@@ -45,13 +46,12 @@ impl Link {
         let client = match &mut self.client {
             Some(client) if !client.is_closed() => client,
             gone => {
-                let client = connect(&self.dsn, &Session::named(&self.name)).map_err(|error| {
-                    Refusal {
+                let client =
+                    connect(&self.dsn, &Session::named(&self.name)).map_err(|error| Refusal {
                         sqlstate: String::new(),
                         retry: error.class().map_or(Retry::Never, |class| class.retry),
                         text: error.to_string(),
-                    }
-                })?;
+                    })?;
                 gone.insert(client)
             }
         };

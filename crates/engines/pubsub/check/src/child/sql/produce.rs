@@ -21,7 +21,11 @@ pub fn produce(job: &ProduceJob, mut events: Events) -> Result<(), ChildError> {
     let mut link = Link::new(&job.endpoint, &format!("check producer {}", job.producer))?;
     let id: i64 = link
         .insist(
-            |client| Ok(client.query_one("SELECT pubsub.new_producer()", &[])?.get(0)),
+            |client| {
+                Ok(client
+                    .query_one("SELECT pubsub.new_producer()", &[])?
+                    .get(0))
+            },
             |_| events.stopping(),
         )
         .map_err(ChildError::refused("ask for a producer's number"))?;

@@ -1,0 +1,102 @@
+//! Whole runs: real servers, real kills. A few blows here; the slow ones have 50 each.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use dyno_pubsub_check::nemesis::Blow;
+use dyno_pubsub_check::run::{Mode, Options, Outcome, run};
+
+/// A folder that the server's user can enter, with a path short enough for sockets.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("dyck-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+        std::fs::set_permissions(&path, open).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A failed run's folder stays, for whoever looks for the cause.
+        if !std::thread::panicking() {
+            std::fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+}
+
+/// Whether this machine has a server; says so if not.
+fn has_server() -> bool {
+    match dyno_postgres::Installation::find(None) {
+        Ok(_) => true,
+        Err(error) => {
+            println!("skipped: PostgreSQL: {error}");
+            false
+        }
+    }
+}
+
+fn check(name: &str, kills: usize, change: impl FnOnce(&mut Options)) -> Option<Outcome> {
+    if !has_server() {
+        return None;
+    }
+    let folder = Folder::new(name);
+    let program = vec![
+        env!("CARGO_BIN_EXE_dyno-pubsub-check").to_owned(),
+        "job".to_owned(),
+    ];
+    let seed = std::env::var("DYNO_CHECK_SEED").ok();
+    let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let mut options = Options::new(program, folder.0.clone(), kills, seed);
+    options.narrate = true;
+    change(&mut options);
+    let outcome = run(&options).unwrap();
+    for reason in &outcome.left_out {
+        println!("skipped: {reason}");
+    }
+    assert!(outcome.holds, "seed {seed}: {outcome:#?}");
+    assert!(outcome.verdict.acknowledged > 0);
+    println!("{}", serde_json::to_string(&outcome).unwrap());
+    // Nothing of ours goes on.
+    let alive = Command::new("pgrep").arg("-f").arg(&folder.0).output();
+    let alive = alive.map_or(String::new(), |o| String::from_utf8_lossy(&o.stdout).into());
+    assert_eq!(alive, "", "processes are left");
+    Some(outcome)
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn sql_clients_survive_fifty_blows() {
+    check("sql50", 50, |options| options.mode = Mode::Sql);
+}
+
+#[test]
+fn a_queue_survives_a_few_blows() {
+    check("queue", 5, |options| {
+        options.mode = Mode::Queue;
+        options.only = vec![Blow::CutInCommit, Blow::Server, Blow::Consumer, Blow::Stall];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn a_queue_survives_fifty_blows() {
+    check("queue50", 50, |options| options.mode = Mode::Queue);
+}
+
+#[test]
+fn sql_clients_survive_a_few_blows() {
+    check("sql", 5, |options| {
+        options.mode = Mode::Sql;
+        options.only = vec![
+            Blow::CutInCommit,
+            Blow::Backend,
+            Blow::Server,
+            Blow::Producer,
+            Blow::Consumer,
+        ];
+    });
+}
