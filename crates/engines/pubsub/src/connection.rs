@@ -1,8 +1,9 @@
 //! A connection to the server: what producers, consumers, brokers and commands do over SQL.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use dyno_postgres::postgres::Client;
+use dyno_postgres::postgres::{Client, Statement};
 use dyno_postgres::{Dsn, Notices, Session, connect};
 
 use crate::append::{Appended, Appends};
@@ -20,6 +21,7 @@ pub struct Connection {
     notices: Arc<Notices>,
     appends: Appends,
     fetches: Fetches,
+    statements: HashMap<&'static str, Statement>,
 }
 
 impl Connection {
@@ -47,12 +49,26 @@ impl Connection {
             notices,
             appends: Appends::default(),
             fetches: Fetches::default(),
+            statements: HashMap::new(),
         })
     }
 
     /// The client, for statements that this crate has none for.
     pub fn client(&mut self) -> &mut Client {
         &mut self.client
+    }
+
+    /// A statement that is prepared once in this session.
+    pub(crate) fn prepared(&mut self, query: &'static str) -> Result<Statement> {
+        if let Some(statement) = self.statements.get(query) {
+            return Ok(statement.clone());
+        }
+        let made = self
+            .client
+            .prepare(query)
+            .map_err(Error::statement("prepare a statement"))?;
+        self.statements.insert(query, made.clone());
+        Ok(made)
     }
 
     /// Whether the session has ended.

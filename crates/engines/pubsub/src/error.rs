@@ -155,7 +155,7 @@ impl Error {
     }
 
     /// Turns the error of a statement into ours; `action` says what was tried.
-    pub(crate) fn statement(action: impl fmt::Display) -> impl FnOnce(postgres::Error) -> Self {
+    pub fn statement(action: impl fmt::Display) -> impl FnOnce(postgres::Error) -> Self {
         move |error| {
             let class = Class::of(&error);
             let (code, retry) = meaning(&class);
@@ -165,6 +165,12 @@ impl Error {
                 format_args!("cannot {action}: {}", describe(&error)),
             )
         }
+    }
+}
+
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
     }
 }
 

@@ -31,19 +31,27 @@
 //! ```
 
 mod append;
+mod client;
 mod connection;
 mod error;
 mod fetch;
+mod group;
 pub mod key;
 pub mod record;
 pub mod schema;
 mod start;
 mod topic;
+pub mod wire;
 
 pub use append::Appended;
+pub use client::{
+    Acknowledge, Address, Change, Consumer, ConsumerOptions, FetchError, Joined, Lanes, Message,
+    Place, Producer, ProducerOptions, Receipt, Sealed, Source,
+};
 pub use connection::Connection;
 pub use error::{Code, Error, Result, Retry};
 pub use fetch::{Fetched, StoredRow};
+pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
 pub use record::Record;
 pub use start::Start;
 pub use topic::{Partition, Topic, TopicChanges, TopicOptions};

@@ -70,6 +70,11 @@ impl Batch {
             .map(|(start, end)| &self.bytes[start..*end])
     }
 
+    /// The bodies, one after the other, without copying them.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// What each row says of itself, in the order of [`Self::bodies`].
     pub fn heads(&self) -> impl Iterator<Item = RowHead> + '_ {
         (0..self.rows()).map(|row| RowHead {

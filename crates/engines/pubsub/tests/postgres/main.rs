@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod append;
+mod groups;
+mod producing;
 mod reading;
 mod retention;
 mod schema;

@@ -1,13 +1,13 @@
 //! A private cluster that the tests of one process share; the last one to let go stops it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use dyno_pubsub::server::{Cluster, Options};
 use dyno_pubsub::{Connection, Dsn, TopicOptions};
 
 pub struct Server {
-    _cluster: Cluster,
+    cluster: Mutex<Cluster>,
     pub dsn: Dsn,
     _dir: tempfile::TempDir,
 }
@@ -39,7 +39,7 @@ impl Server {
         let dsn = cluster.dsn();
         Connection::open(&dsn).unwrap().install().unwrap();
         Server {
-            _cluster: cluster,
+            cluster: Mutex::new(cluster),
             dsn,
             _dir: dir,
         }
@@ -47,6 +47,10 @@ impl Server {
 
     pub fn connect(&self) -> Connection {
         Connection::open(&self.dsn).unwrap()
+    }
+
+    pub fn cluster(&self) -> MutexGuard<'_, Cluster> {
+        self.cluster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes a topic with a name of its own: (number, name).

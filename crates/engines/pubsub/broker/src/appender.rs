@@ -1,0 +1,326 @@
+//! The thread of a lane: takes what waits, commits it, publishes and acknowledges it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_pubsub::wire::RowHead;
+use dyno_pubsub::{Appended, Code, Error, Retry};
+
+use crate::batch::Batch;
+use crate::chunk::Chunk;
+use crate::counters::{Counters, add};
+use crate::error::not_mine;
+use crate::lane::Lane;
+use crate::ledger::{Known, Verdict};
+use crate::link::Link;
+use crate::memory::Memory;
+use crate::merge::Append;
+use crate::partition::{Partition, lock};
+
+/// The first and the longest pause before an append is sent again.
+const PAUSES_MS: (u64, u64) = (5, 500);
+
+/// One lane's thread.
+pub struct Appender {
+    pub lane: Arc<Lane>,
+    pub link: Link,
+    pub memory: Memory,
+    pub counters: Arc<Counters>,
+    /// Set when nothing may be waited for any more: what is in doubt stays in doubt.
+    pub abandon: Arc<AtomicBool>,
+}
+
+type Prepared = (Arc<Partition>, Append);
+
+impl Appender {
+    /// Appends until the lane is stopped and empty.
+    pub fn run(mut self) {
+        while let Some(work) = self.lane.next() {
+            let mut prepared: Vec<Prepared> = Vec::with_capacity(work.len());
+            for (partition, batches) in work {
+                if let Some(append) = self.prepare(&partition, batches) {
+                    prepared.push((partition, append));
+                }
+            }
+            // Always in the same order, or two transactions might wait for each other.
+            prepared.sort_by_key(|(partition, _)| partition.key);
+            if prepared.len() > 1 {
+                prepared = self.append_together(prepared);
+            }
+            for (partition, append) in prepared {
+                self.append_alone(&partition, append);
+            }
+        }
+    }
+
+    /// Sorts out what comes next from what is there already, and merges it. None: nothing is left to do.
+    fn prepare(&mut self, partition: &Partition, batches: Vec<Batch>) -> Option<Append> {
+        if let Err(error) = self.learn_producers(partition, &batches) {
+            self.refuse_all(batches, &error);
+            return None;
+        }
+        let mut next = Vec::with_capacity(batches.len());
+        let mut pending: Vec<(i64, (i64, i64))> = Vec::new();
+        let mut again = Vec::new();
+        for batch in batches {
+            let at = pending.iter().position(|(id, _)| *id == batch.producer_id);
+            let verdict = lock(&partition.ledger).judge(&batch, at.map(|at| pending[at].1));
+            match verdict {
+                Verdict::Next => {
+                    match at {
+                        Some(at) => pending[at].1.1 = batch.last_sequence(),
+                        None => {
+                            let run = (batch.first_sequence, batch.last_sequence());
+                            pending.push((batch.producer_id, run));
+                        }
+                    }
+                    next.push(batch);
+                }
+                Verdict::Pending(within) => again.push((batch, within)),
+                Verdict::Duplicate(offset) => self.acknowledge_duplicate(partition, &batch, offset),
+                Verdict::Gap { expected } => {
+                    add(&self.counters.refused_batches, 1);
+                    batch.ack.refused(&Error::new(
+                        Code::SequenceGap,
+                        format_args!(
+                            "producer {} sent sequence {} where {expected} comes next",
+                            batch.producer_id, batch.first_sequence
+                        ),
+                    ));
+                }
+            }
+        }
+        if next.is_empty() {
+            return None;
+        }
+        let bytes = next.iter().map(|batch| batch.body.len()).sum();
+        let charge = self.memory.tails.charge(bytes);
+        let mut append = Append::of(next, partition.codec, charge);
+        for (batch, within) in again {
+            append.acknowledge_with(&batch, within);
+        }
+        (!append.is_empty()).then_some(append)
+    }
+
+    /// Asks the database about producers that are not remembered.
+    fn learn_producers(&mut self, partition: &Partition, batches: &[Batch]) -> Result<(), Error> {
+        let unknown: Vec<i64> = {
+            let ledger = lock(&partition.ledger);
+            let ids = batches.iter().map(|batch| batch.producer_id);
+            ids.filter(|id| !ledger.knows(*id)).collect()
+        };
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let (topic_id, number) = partition.key;
+        let rows = self.insist(partition, |link| {
+            link.run(|connection| {
+                connection
+                    .client()
+                    .query(
+                        "SELECT producer_id, sequence, last_base, last_first FROM pubsub.producers \
+                         WHERE topic_id = $1 AND partition = $2 AND producer_id = ANY ($3)",
+                        &[&topic_id, &number, &unknown],
+                    )
+                    .map_err(Error::statement("look producers up"))
+            })
+        })?;
+        let mut ledger = lock(&partition.ledger);
+        for id in unknown {
+            ledger.set(id, Known::NEW);
+        }
+        for row in rows {
+            let known = Known {
+                last_sequence: row.get(1),
+                last_base: row.get(2),
+                last_first: row.get(3),
+            };
+            ledger.set(row.get(0), known);
+        }
+        Ok(())
+    }
+
+    fn acknowledge_duplicate(&mut self, partition: &Partition, batch: &Batch, offset: Option<i64>) {
+        add(&self.counters.duplicate_batches, 1);
+        let found = match offset {
+            Some(offset) => Ok(offset),
+            None => self.find_offset(partition, batch),
+        };
+        match found {
+            Ok(offset) => batch.ack.produced(offset, true),
+            Err(error) => batch.ack.refused(&error),
+        }
+    }
+
+    /// The offset of records that were appended before the producer's last run.
+    fn find_offset(&mut self, partition: &Partition, batch: &Batch) -> Result<i64, Error> {
+        let (topic_id, number) = partition.key;
+        let end = lock(&partition.tail).offsets().1;
+        self.link.run(|connection| {
+            connection
+                .client()
+                .query_one(
+                    "SELECT pubsub.offset_of_sequence($1, $2, $3, $4, $5)",
+                    &[
+                        &topic_id,
+                        &number,
+                        &batch.producer_id,
+                        &batch.first_sequence,
+                        &end,
+                    ],
+                )
+                .map(|row| row.get(0))
+                .map_err(Error::statement("find the offset of a duplicate"))
+        })
+    }
+
+    /// One transaction for several partitions. What is given back was not, or not certainly, committed and
+    /// has to be appended one by one, which tells them apart.
+    fn append_together(&mut self, mut prepared: Vec<Prepared>) -> Vec<Prepared> {
+        let began = Instant::now();
+        let done = self.link.run(|connection| {
+            let mut batches: Vec<_> = prepared
+                .iter_mut()
+                .map(|(partition, append)| {
+                    let (topic_id, number) = partition.key;
+                    (topic_id, number, partition.epoch, &mut append.rows)
+                })
+                .collect();
+            connection.append_all(&mut batches)
+        });
+        self.waited(began);
+        match done {
+            Err(_) => prepared,
+            Ok(done) => {
+                for ((partition, append), done) in prepared.into_iter().zip(done) {
+                    self.finish(&partition, append, done);
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// One partition: sends it until the outcome is known. Repeating is safe, the function in the database
+    /// recognises what it has.
+    fn append_alone(&mut self, partition: &Partition, mut append: Append) {
+        let (topic_id, number) = partition.key;
+        let began = Instant::now();
+        let done = self.insist(partition, |link| {
+            link.run(|connection| {
+                connection.append(topic_id, number, partition.epoch, &mut append.rows)
+            })
+        });
+        self.waited(began);
+        match done {
+            Ok(done) => self.finish(partition, append, done),
+            Err(error) => {
+                let error = match error.kind() {
+                    Code::Fenced => not_mine(partition.key),
+                    _ => error,
+                };
+                if matches!(error.kind(), Code::Fenced | Code::UnknownTopic) {
+                    partition.close(&error);
+                }
+                lock(&partition.ledger).clear();
+                add(&self.counters.refused_batches, append.acks.len());
+                append.refuse(&error);
+            }
+        }
+    }
+
+    /// Asks again while the outcome is in doubt or the server is away, as long as the partition is ours.
+    fn insist<T>(
+        &mut self,
+        partition: &Partition,
+        mut ask: impl FnMut(&mut Link) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut pause_ms = PAUSES_MS.0;
+        let mut in_doubt = false;
+        loop {
+            let error = match ask(&mut self.link) {
+                Ok(done) => return Ok(done),
+                Err(error) => error,
+            };
+            in_doubt |= error.retry() == Retry::Unknown;
+            let passing = error.retry() == Retry::Unknown
+                || matches!(error.kind(), Code::ServerLost | Code::Conflict);
+            if !passing || self.abandon.load(Ordering::Acquire) || partition.is_closed() {
+                // An error after an unknown outcome does not say that nothing was done.
+                let fenced = matches!(error.kind(), Code::Fenced | Code::UnknownTopic);
+                if in_doubt && !fenced {
+                    return Err(Error::with_retry(
+                        error.kind(),
+                        Retry::Unknown,
+                        error.text(),
+                    ));
+                }
+                return Err(error);
+            }
+            add(&self.counters.retried_appends, 1);
+            thread::sleep(Duration::from_millis(pause_ms));
+            pause_ms = (2 * pause_ms).min(PAUSES_MS.1);
+        }
+    }
+
+    /// The database has answered for this append.
+    fn finish(&self, partition: &Partition, append: Append, done: Appended) {
+        match done {
+            Appended::New { base_offset } => self.committed(partition, append, base_offset),
+            Appended::Known { offsets } => match append.whole_at(&offsets) {
+                // An earlier attempt was committed after all.
+                Some(base_offset) => self.committed(partition, append, base_offset),
+                None => {
+                    lock(&partition.ledger).clear();
+                    append.acknowledge_known(&offsets);
+                }
+            },
+        }
+    }
+
+    /// Publishes to consumers, then acknowledges to producers.
+    fn committed(&self, partition: &Partition, mut append: Append, base_offset: i64) {
+        let heads: Vec<RowHead> = append.heads(base_offset);
+        let bytes: usize = heads.iter().map(|head| head.bytes as usize).sum();
+        add(&self.counters.appends, 1);
+        add(
+            &self.counters.appended_records,
+            append.rows.records() as usize,
+        );
+        add(&self.counters.appended_rows, heads.len());
+        add(&self.counters.appended_bytes, bytes);
+        if let Some((bodies, charge)) = append.take_bodies()
+            && let Some(chunk) = Chunk::new(&heads, bodies, charge)
+        {
+            let most_bytes = self.memory.tail_bytes();
+            lock(&partition.tail).publish(chunk, most_bytes, Instant::now());
+        }
+        {
+            let mut ledger = lock(&partition.ledger);
+            for run in &append.runs {
+                let known = Known {
+                    last_sequence: run.last_sequence,
+                    last_base: base_offset + run.relative,
+                    last_first: run.first_sequence,
+                };
+                ledger.set(run.producer_id, known);
+            }
+        }
+        append.acknowledge(base_offset);
+    }
+
+    fn refuse_all(&self, batches: Vec<Batch>, error: &Error) {
+        add(&self.counters.refused_batches, batches.len());
+        for batch in batches {
+            batch.ack.refused(error);
+        }
+    }
+
+    fn waited(&self, began: Instant) {
+        add(
+            &self.counters.append_wait_us,
+            began.elapsed().as_micros() as usize,
+        );
+    }
+}

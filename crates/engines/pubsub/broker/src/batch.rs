@@ -1,0 +1,87 @@
+//! What a producer sent, on its way to the log.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use dyno_net::{Head, Outbox};
+use dyno_pubsub::record::{Codec, Records, decompress};
+use dyno_pubsub::wire::{ANSWER, Message, Produced, Verb};
+
+use dyno_pubsub::{Error, Result};
+
+use crate::error::{bad, failed};
+use crate::memory::Charge;
+
+/// Records of one producer that stand together, checked but for their sequence.
+#[derive(Debug)]
+pub struct Batch {
+    pub producer_id: i64,
+    pub first_sequence: i64,
+    pub count: u32,
+    pub codec: Codec,
+    pub body: Bytes,
+    pub ack: Ack,
+    /// Given back when the records have been copied into rows.
+    pub _charge: Charge,
+}
+
+impl Batch {
+    pub fn last_sequence(&self) -> i64 {
+        self.first_sequence + i64::from(self.count) - 1
+    }
+}
+
+/// Whom to tell.
+#[derive(Debug, Clone)]
+pub struct Ack {
+    pub outbox: Arc<Outbox>,
+    pub request: u32,
+}
+
+impl Ack {
+    /// The records are committed.
+    pub fn produced(&self, base_offset: i64, duplicate: bool) {
+        self.answer(&Produced {
+            base_offset,
+            duplicate,
+        });
+    }
+
+    /// The request was not carried out.
+    pub fn refused(&self, error: &Error) {
+        self.answer(&failed(error));
+    }
+
+    /// Puts any answer into the client's outbox.
+    pub fn answer<M: Message>(&self, message: &M) {
+        self.push(M::VERB, &message.parts());
+    }
+
+    fn push(&self, verb: Verb, parts: &[Bytes]) {
+        let head = Head {
+            verb: verb as u8,
+            flags: ANSWER,
+            request: self.request,
+        };
+        // Answers are far below the 4 GiB that a frame can hold, the only thing that can be wrong.
+        if self.outbox.push(head, parts).is_err() {
+            self.outbox.close();
+        }
+    }
+}
+
+/// Checks that a body is `count` whole records, so that no reader stumbles over it later.
+pub fn check(codec: Codec, body: Bytes, count: u32) -> Result<()> {
+    let raw = decompress(codec, body)?;
+    let mut found = 0_u64;
+    for record in Records::new(raw) {
+        record?;
+        found += 1;
+    }
+    if found != u64::from(count) || found == 0 {
+        return Err(bad(format!(
+            "the body holds {found} records, the request says {count}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Consumers that are behind what is in memory: their rows are read from the database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use dyno_pubsub::wire::{Fetched, Rest, RowHead};
+use dyno_pubsub::{Code, Error, StoredRow};
+
+use crate::chunk::Chunk;
+use crate::counters::{Counters, add};
+use crate::jobs::Jobs;
+use crate::link::Link;
+use crate::memory::Memory;
+use crate::partition::{Partition, lock};
+use crate::tail::Waiter;
+
+/// Bytes of one fetch at most, but for a row that alone is longer.
+pub const MOST_BYTES: usize = 4 << 20;
+/// How long a fetch waits for memory.
+const ROOM_WAIT: Duration = Duration::from_secs(5);
+
+/// A fetch whose rows are not in memory.
+pub struct Behind {
+    pub partition: Arc<Partition>,
+    pub waiter: Waiter,
+}
+
+impl Behind {
+    /// There are too many of them.
+    pub fn refuse(&self) {
+        let text = "too many requests wait for the database";
+        self.waiter.ack.refused(&Error::new(Code::Overloaded, text));
+    }
+}
+
+/// A thread that reads for those behind.
+pub struct Reader {
+    pub jobs: Arc<Jobs<Behind>>,
+    pub link: Link,
+    pub memory: Memory,
+    pub counters: Arc<Counters>,
+}
+
+impl Reader {
+    /// Reads until the list is stopped.
+    pub fn run(mut self) {
+        while let Some(job) = self.jobs.next() {
+            if job.waiter.ack.outbox.is_closed() {
+                continue;
+            }
+            let ack = job.waiter.ack.clone();
+            if let Err(error) = self.read(job) {
+                ack.refused(&error);
+            }
+        }
+    }
+
+    fn read(&mut self, job: Behind) -> Result<(), Error> {
+        let Behind { partition, waiter } = job;
+        let (topic_id, number) = partition.key;
+        let most_bytes = waiter.most_bytes.min(MOST_BYTES);
+        let Some(mut charge) = self.memory.behind.wait_for(most_bytes, ROOM_WAIT) else {
+            let text = "consumers that are behind hold all the memory that there is for them";
+            return Err(Error::new(Code::Overloaded, text));
+        };
+        let found = self
+            .link
+            .run(|connection| connection.fetch(topic_id, number, waiter.offset, most_bytes))?;
+        if found.rows.is_empty() {
+            // The end of the log after all, as the database has it.
+            let mut tail = lock(&partition.tail);
+            let first_offset = tail.offsets().0;
+            tail.heard(first_offset, found.next_offset);
+            drop(tail);
+            return self.wait_at_end(&partition, waiter);
+        }
+        let bytes = found.rows.iter().map(|row| row.body.len()).sum();
+        add(&self.counters.read_bytes, bytes);
+        if bytes > most_bytes {
+            charge = self.memory.behind.charge(bytes);
+        }
+        let mut bodies = Vec::with_capacity(bytes);
+        let heads: Vec<RowHead> = found.rows.iter().map(head).collect();
+        for row in &found.rows {
+            bodies.extend_from_slice(&row.body);
+        }
+        drop(found);
+        let mut parts = Vec::new();
+        if let Some(chunk) = Chunk::new(&heads, bodies, charge) {
+            chunk.put(waiter.offset, usize::MAX, true, &mut parts);
+        }
+        let (first_offset, next_offset) = lock(&partition.tail).offsets();
+        waiter.ack.answer(&Fetched {
+            first_offset,
+            next_offset,
+            rows: Rest(parts),
+        });
+        Ok(())
+    }
+
+    /// Lets it wait with the others; if the log has grown meanwhile beyond what is in memory it is asked to
+    /// come again.
+    fn wait_at_end(&self, partition: &Partition, waiter: Waiter) -> Result<(), Error> {
+        if let Some(waiter) = partition.fetch(waiter) {
+            let (first_offset, next_offset) = lock(&partition.tail).offsets();
+            waiter.ack.answer(&Fetched {
+                first_offset,
+                next_offset,
+                rows: Rest::default(),
+            });
+        }
+        Ok(())
+    }
+}
+
+fn head(row: &StoredRow) -> RowHead {
+    RowHead {
+        base_offset: row.base_offset,
+        count: row.count.cast_unsigned(),
+        bytes: row.body.len() as u32,
+        first_time_us: row.first_time_us,
+        last_time_us: row.last_time_us,
+        crc: row.crc,
+        codec: row.flags as u8,
+    }
+}

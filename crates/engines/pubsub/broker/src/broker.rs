@@ -1,0 +1,284 @@
+//! A broker from start to stop: its threads and what they share.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use dyno_net::{Address, Listener, ServeOptions, Server};
+use dyno_pubsub::Connection;
+use dyno_pubsub::wire::Counter;
+
+use crate::appender::Appender;
+use crate::behind::Reader;
+use crate::commits;
+use crate::control;
+use crate::counters::Counters;
+use crate::error::{BrokerError, stopping};
+use crate::front::{Front, MOST_BODY_BYTES};
+use crate::held::{Held, Lanes};
+use crate::jobs::Jobs;
+use crate::lane::Lane;
+use crate::leases::{Leases, SESSION, Signal};
+use crate::link::Link;
+use crate::memory::Memory;
+use crate::options::Options;
+use crate::partition::lock;
+
+/// Threads that answer what is asked seldom.
+const CONTROL_THREADS: usize = 2;
+/// How exact the waits of fetches are.
+const TICK: Duration = Duration::from_millis(10);
+/// How long a stop waits for what is being appended.
+const DRAIN: Duration = Duration::from_secs(10);
+/// What the sessions are called that are not the lease's.
+const SESSION_NAME: &str = "dyno-pubsub broker";
+
+/// A running broker. Dropping it stops it.
+pub struct Broker {
+    front: Arc<Front>,
+    servers: Vec<Server>,
+    lanes: Arc<Lanes>,
+    abandon: Arc<AtomicBool>,
+    signal: Arc<Signal>,
+    threads: Vec<JoinHandle<()>>,
+    leases: Option<JoinHandle<()>>,
+    ticking: Arc<AtomicBool>,
+    stopped: bool,
+}
+
+impl Broker {
+    /// Connects to the database, listens, and takes its share of the partitions.
+    ///
+    /// # Errors
+    /// [`BrokerError`]: options of no use, no database, no schema in it, an address in use.
+    pub fn start(options: Options) -> Result<Broker, BrokerError> {
+        options.check()?;
+        Connection::open(&options.dsn)?.check_schema()?;
+        let listeners: Vec<Listener> = options
+            .listen
+            .iter()
+            .map(Listener::bind)
+            .collect::<Result<_, _>>()?;
+        let memory = Memory::new(options.memory_bytes);
+        let front = Arc::new(Front {
+            name: new_name(),
+            token: options.token.clone(),
+            held: Arc::new(Held::default()),
+            memory,
+            counters: Arc::default(),
+            control: control::list(),
+            commits: Arc::new(Jobs::new(10_000)),
+            behind: Arc::new(Jobs::new(10_000)),
+            stopping: AtomicBool::new(false),
+        });
+        let abandon = Arc::new(AtomicBool::new(false));
+        let mut broker = Broker {
+            lanes: Arc::new(lanes(&options, &front, &abandon)),
+            front,
+            servers: Vec::new(),
+            abandon,
+            signal: Arc::default(),
+            threads: Vec::new(),
+            leases: None,
+            ticking: Arc::new(AtomicBool::new(true)),
+            stopped: false,
+        };
+        broker.start_threads(&options)?;
+        broker.start_leases(&options, &listeners)?;
+        broker.listen(&options, listeners)?;
+        Ok(broker)
+    }
+
+    fn start_threads(&mut self, options: &Options) -> io::Result<()> {
+        let link = || Link::new(&options.dsn, SESSION_NAME, &[]);
+        for _ in 0..CONTROL_THREADS {
+            let jobs = Arc::clone(&self.front.control);
+            let link = link();
+            let signal = Arc::clone(&self.signal);
+            self.spawn("broker-control", move || {
+                control::run(&jobs, link, || signal.wake());
+            })?;
+        }
+        for _ in 0..options.readers {
+            let reader = Reader {
+                jobs: Arc::clone(&self.front.behind),
+                link: link(),
+                memory: self.front.memory.clone(),
+                counters: Arc::clone(&self.front.counters),
+            };
+            self.spawn("broker-read", move || reader.run())?;
+        }
+        let jobs = Arc::clone(&self.front.commits);
+        let counters = Arc::clone(&self.front.counters);
+        let asynchronous = Link::new(&options.dsn, SESSION_NAME, commits::SETTINGS);
+        self.spawn("broker-commit", move || {
+            commits::run(&jobs, asynchronous, &counters);
+        })?;
+        let held = Arc::clone(&self.front.held);
+        let ticking = Arc::clone(&self.ticking);
+        self.spawn("broker-tick", move || {
+            while ticking.load(Ordering::Acquire) {
+                thread::sleep(TICK);
+                answer_late(&held);
+            }
+        })
+    }
+
+    fn start_leases(&mut self, options: &Options, listeners: &[Listener]) -> io::Result<()> {
+        let address = match (&options.advertise, listeners.first()) {
+            (Some(address), _) => address.to_string(),
+            (None, Some(first)) => first.address().to_string(),
+            (None, None) => String::new(),
+        };
+        let name = format!("{SESSION}{}", self.front.name);
+        let leases = Leases {
+            link: Link::new(&options.dsn, &name, &[]),
+            broker: self.front.name.clone(),
+            address,
+            lease: options.lease,
+            held: Arc::clone(&self.front.held),
+            lanes: Arc::clone(&self.lanes),
+            memory: self.front.memory.clone(),
+            counters: Arc::clone(&self.front.counters),
+            behind: Arc::clone(&self.front.behind),
+            signal: Arc::clone(&self.signal),
+            ended: HashMap::new(),
+        };
+        let thread = thread::Builder::new()
+            .name("broker-lease".to_owned())
+            .spawn(move || leases.run())?;
+        self.leases = Some(thread);
+        Ok(())
+    }
+
+    fn listen(&mut self, options: &Options, listeners: Vec<Listener>) -> Result<(), BrokerError> {
+        for listener in listeners {
+            let serve = ServeOptions {
+                most_connections: options.most_connections,
+                most_body_bytes: MOST_BODY_BYTES,
+                outbox_bytes: options.outbox_bytes,
+                write_wait: options.write_wait,
+                ..ServeOptions::default()
+            };
+            let server = Server::start(listener, Arc::clone(&self.front), serve)?;
+            self.servers.push(server);
+        }
+        Ok(())
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Where it listens, with ports that the system chose.
+    pub fn addresses(&self) -> Vec<Address> {
+        let addresses = self.servers.iter().map(|server| server.address().clone());
+        addresses.collect()
+    }
+
+    /// Its name, new with every start.
+    pub fn name(&self) -> &str {
+        &self.front.name
+    }
+
+    /// What it counts, and what it holds now.
+    pub fn counters(&self) -> Vec<Counter> {
+        self.front.status().counters
+    }
+
+    /// Partitions that it holds, as (topic, partition, epoch).
+    pub fn partitions(&self) -> Vec<(i32, i32, i64)> {
+        let held = self.front.held.all();
+        let keys = held.iter().map(|p| (p.key.0, p.key.1, p.epoch));
+        keys.collect()
+    }
+
+    /// Takes no more records, appends and acknowledges what it has, gives its leases back, and ends every
+    /// connection.
+    pub fn stop(&mut self) {
+        if std::mem::replace(&mut self.stopped, true) {
+            return;
+        }
+        self.front.stopping.store(true, Ordering::Release);
+        let held = self.front.held.all();
+        held.iter()
+            .for_each(|partition| partition.close_door(&stopping()));
+        let end = Instant::now() + DRAIN;
+        while !held.iter().all(|partition| partition.is_drained()) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.abandon.store(true, Ordering::Release);
+        self.lanes.stop();
+        self.signal.stop();
+        if let Some(leases) = self.leases.take() {
+            // A thread that panicked has said so on standard error; so below.
+            let _ = leases.join();
+        }
+        held.iter()
+            .for_each(|partition| partition.close(&stopping()));
+        self.front.control.stop();
+        self.front.commits.stop();
+        self.front.behind.stop();
+        self.ticking.store(false, Ordering::Release);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        self.front.memory.close();
+        self.servers.iter_mut().for_each(Server::stop);
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn lanes(options: &Options, front: &Front, abandon: &Arc<AtomicBool>) -> Lanes {
+    let dsn = options.dsn.clone();
+    let linger = options.linger;
+    let memory = front.memory.clone();
+    let counters: Arc<Counters> = Arc::clone(&front.counters);
+    let abandon = Arc::clone(abandon);
+    Lanes::new(
+        options.appenders,
+        move || Lane::new(linger),
+        move |lane| {
+            let appender = Appender {
+                lane,
+                link: Link::new(&dsn, SESSION_NAME, &[]),
+                memory: memory.clone(),
+                counters: Arc::clone(&counters),
+                abandon: Arc::clone(&abandon),
+            };
+            appender.run();
+        },
+    )
+}
+
+/// Answers the fetches whose time has come.
+fn answer_late(held: &Held) {
+    let now = Instant::now();
+    for partition in held.all() {
+        let mut tail = lock(&partition.tail);
+        if tail.waiters() > 0 {
+            tail.answer_waiters(now);
+        }
+    }
+}
+
+/// A name that no other broker has or had: process, time, and chance.
+fn new_name() -> String {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let pid = std::process::id();
+    let chance = RandomState::new().hash_one((pid, since));
+    format!("{pid}-{:x}-{chance:08x}", since.as_millis())
+}

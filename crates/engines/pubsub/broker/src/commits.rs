@@ -1,0 +1,107 @@
+//! Cursors: those of all consumers that came since the last commit are stored in one transaction.
+//!
+//! The session commits asynchronously. A crash of the server can lose the last cursors, which makes
+//! consumers read some records again; it can lose no record.
+
+use std::sync::Arc;
+use std::time::Duration;
+use std::{mem, thread};
+
+use dyno_pubsub::wire::{Commit, Committed, Cursor};
+use dyno_pubsub::{Connection, Error, Result};
+
+use crate::batch::Ack;
+use crate::counters::{Counters, add};
+use crate::jobs::Jobs;
+use crate::link::Link;
+
+/// What the session of this thread is opened with.
+pub const SETTINGS: &[(&str, &str)] = &[("synchronous_commit", "off")];
+/// Requests of one transaction at most.
+const MOST: usize = 500;
+/// How long the first request waits for others.
+const TICK: Duration = Duration::from_millis(2);
+
+/// A request and whom to answer.
+pub struct Commits {
+    pub ack: Ack,
+    pub request: Commit,
+}
+
+/// Stores cursors until the list is stopped.
+pub fn run(jobs: &Arc<Jobs<Commits>>, mut link: Link, counters: &Counters) {
+    loop {
+        let mut taken = jobs.take(MOST);
+        if taken.is_empty() {
+            return;
+        }
+        thread::sleep(TICK);
+        taken.append(&mut jobs.take_now(MOST - taken.len().min(MOST)));
+        // In one order everywhere, or two brokers' transactions might wait for each other.
+        taken.sort_by_key(|commit| (commit.request.group_id, first(&commit.request.cursors)));
+        add(&counters.cursor_commits, 1);
+        let cursors = taken.iter().map(|commit| commit.request.cursors.len());
+        add(&counters.cursors, cursors.sum());
+        if let Ok(refused) = link.run(|connection| store_all(connection, &taken)) {
+            for (commit, refused) in taken.iter().zip(refused) {
+                commit.ack.answer(&Committed { refused });
+            }
+            continue;
+        }
+        // One of them is wrong, or the server was away: each by itself. Storing a cursor twice is harmless.
+        for commit in mem::take(&mut taken) {
+            match link.run(|connection| store(connection.client(), &commit.request)) {
+                Ok(refused) => commit.ack.answer(&Committed { refused }),
+                Err(error) => commit.ack.refused(&error),
+            }
+        }
+    }
+}
+
+fn first(cursors: &[Cursor]) -> i32 {
+    cursors
+        .iter()
+        .map(|cursor| cursor.partition)
+        .min()
+        .unwrap_or(0)
+}
+
+fn store_all(connection: &mut Connection, commits: &[Commits]) -> Result<Vec<Vec<i32>>> {
+    let failed = || Error::statement("store cursors");
+    let mut transaction = connection.client().transaction().map_err(failed())?;
+    let mut refused = Vec::with_capacity(commits.len());
+    for commit in commits {
+        refused.push(store(&mut transaction, &commit.request)?);
+    }
+    transaction.commit().map_err(failed())?;
+    Ok(refused)
+}
+
+fn store(
+    client: &mut impl dyno_pubsub::server::postgres::GenericClient,
+    ask: &Commit,
+) -> Result<Vec<i32>> {
+    let set = |value: i64| (value != -1).then_some(value);
+    let of = |value: fn(&Cursor) -> i64| ask.cursors.iter().map(value).collect::<Vec<i64>>();
+    let partitions: Vec<i32> = ask.cursors.iter().map(|cursor| cursor.partition).collect();
+    let generations = of(|cursor| cursor.generation);
+    let committed: Vec<Option<i64>> = of(|cursor| cursor.committed).into_iter().map(set).collect();
+    let claims: Vec<Option<i64>> = of(|cursor| cursor.claimed_to)
+        .into_iter()
+        .map(set)
+        .collect();
+    client
+        .query_one(
+            "SELECT pubsub.group_commit($1, $2, $3, $4, $5, $6)",
+            &[
+                &ask.group_id,
+                &ask.member,
+                &partitions,
+                &generations,
+                &committed,
+                &claims,
+            ],
+        )
+        .map(|row| row.get(0))
+        .map_err(Error::statement("store cursors"))
+}

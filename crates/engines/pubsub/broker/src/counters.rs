@@ -1,0 +1,67 @@
+//! What the broker counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dyno_pubsub::wire::Counter;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counters that only grow, from the start of the broker on.
+        #[derive(Debug, Default)]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: AtomicU64,)*
+        }
+
+        impl Counters {
+            /// All of them by name.
+            pub fn all(&self) -> Vec<Counter> {
+                vec![$(Counter {
+                    name: stringify!($name).to_owned(),
+                    value: self.$name.load(Ordering::Relaxed),
+                },)*]
+            }
+        }
+    };
+}
+
+counters! {
+    /// Records acknowledged, duplicates not counted.
+    appended_records,
+    /// Bytes of their rows.
+    appended_bytes,
+    /// Rows.
+    appended_rows,
+    /// Calls of append functions that were committed.
+    appends,
+    /// Batches that were there already.
+    duplicate_batches,
+    /// Batches that were refused.
+    refused_batches,
+    /// Appends sent again because their outcome was unknown.
+    retried_appends,
+    /// Microseconds that appenders waited for the database.
+    append_wait_us,
+    /// Fetches.
+    fetches,
+    /// Fetches that went to the database.
+    fetches_behind,
+    /// Bytes of rows read from the database.
+    read_bytes,
+    /// Transactions that stored cursors.
+    cursor_commits,
+    /// Cursors in them.
+    cursors,
+    /// Partitions whose lease was taken.
+    leases_taken,
+    /// Partitions whose lease was lost.
+    leases_lost,
+    /// Connections that were let in.
+    connections,
+    /// Connections that ended because their client sent what is no frame or did not read.
+    broken_connections,
+}
+
+/// Adds to a counter.
+pub fn add(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
+}

@@ -1,0 +1,56 @@
+//! Why a broker cannot start, and what it tells clients.
+
+use dyno_net::NetError;
+use dyno_pubsub::wire::Failed;
+use dyno_pubsub::{Code, Error, Retry};
+
+/// A broker that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerError {
+    /// It cannot listen.
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The database cannot be reached, or has no log in it.
+    #[error(transparent)]
+    Log(#[from] Error),
+    /// An option is of no use: mend it.
+    #[error("{option} is of no use: {reason}")]
+    Option {
+        /// The option's name.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// The request is wrong: sending it again is of no use.
+pub fn bad(text: impl std::fmt::Display) -> Error {
+    Error::new(Code::BadArgument, text)
+}
+
+/// Another broker has the partition, or none has it yet: ask for metadata and send it again.
+pub fn not_mine((topic_id, partition): (i32, i32)) -> Error {
+    let text = format_args!("partition {partition} of topic {topic_id} is not with this broker");
+    Error::with_retry(Code::Fenced, Retry::Safe, text)
+}
+
+/// The broker goes: nothing was done.
+pub fn stopping() -> Error {
+    Error::new(Code::ServerLost, "the broker is stopping")
+}
+
+/// The answer that carries an error.
+pub fn failed(error: &Error) -> Failed {
+    Failed {
+        code: error.code().to_owned(),
+        retry: match error.retry() {
+            Retry::Safe => 0,
+            Retry::Never => 1,
+            Retry::Unknown => 2,
+        },
+        text: error.text().to_owned(),
+    }
+}

@@ -1,0 +1,303 @@
+//! Which partitions this broker holds. Each is leased, and every change of its holder raises its epoch,
+//! which every append checks: a broker that was taken for dead can append nothing more.
+//!
+//! Living brokers are those whose lease session the server shows. Each takes its fair share of what is free,
+//! and gives back what it has beyond it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_pubsub::record::Codec;
+use dyno_pubsub::{Error, Result};
+
+use crate::behind::Behind;
+use crate::counters::{Counters, add};
+use crate::error::not_mine;
+use crate::held::{Held, Lanes};
+use crate::jobs::Jobs;
+use crate::link::Link;
+use crate::memory::Memory;
+use crate::partition::{Key, Partition, lock};
+
+/// What the lease sessions' names begin with.
+pub const SESSION: &str = "dyno-broker ";
+/// How often it is looked whether somebody appended without the broker while consumers wait.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long a partition that is given back may still append what waits.
+const DRAIN: Duration = Duration::from_millis(500);
+
+const RENEW: &str = "\
+    WITH mine AS (SELECT topic_id, partition FROM pubsub.partitions \
+                   WHERE broker = $1 AND lease_until > clock_timestamp() ORDER BY 1, 2 FOR UPDATE) \
+    UPDATE pubsub.partitions AS p SET lease_until = clock_timestamp() + $2::bigint * interval '1 millisecond' \
+      FROM mine WHERE p.topic_id = mine.topic_id AND p.partition = mine.partition \
+    RETURNING p.topic_id, p.partition, p.first_offset";
+const COUNT: &str = "\
+    SELECT (SELECT count(*) FROM pubsub.partitions), \
+           (SELECT count(DISTINCT application_name) FROM pg_stat_activity \
+             WHERE datname = current_database() AND starts_with(application_name, $1))";
+const TAKE: &str = "\
+    WITH free AS (SELECT topic_id, partition FROM pubsub.partitions \
+                   WHERE lease_until IS NULL OR lease_until < clock_timestamp() \
+                   ORDER BY 1, 2 LIMIT $4 FOR UPDATE SKIP LOCKED) \
+    UPDATE pubsub.partitions AS p \
+       SET epoch = p.epoch + 1, broker = $1, broker_address = $2, \
+           lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond' \
+      FROM free, pubsub.topics AS t \
+     WHERE p.topic_id = free.topic_id AND p.partition = free.partition AND t.topic_id = p.topic_id \
+    RETURNING p.topic_id, p.partition, p.epoch, p.first_offset, p.next_offset, t.compression";
+const GIVE_BACK: &str = "\
+    UPDATE pubsub.partitions SET broker = NULL, broker_address = NULL, lease_until = NULL \
+     WHERE broker = $1 AND topic_id = $2 AND partition = $3";
+const LOOK_AT: &str = "\
+    SELECT topic_id, partition, first_offset, next_offset FROM pubsub.partitions WHERE broker = $1";
+
+/// The thread that holds leases.
+pub struct Leases {
+    pub link: Link,
+    /// This broker's name, its own among all that ever were.
+    pub broker: String,
+    /// Where clients reach it.
+    pub address: String,
+    pub lease: Duration,
+    pub held: Arc<Held>,
+    pub lanes: Arc<Lanes>,
+    pub memory: Memory,
+    pub counters: Arc<Counters>,
+    pub behind: Arc<Jobs<Behind>>,
+    pub signal: Arc<Signal>,
+    /// Where the tail of a partition ended at the last look, if it was behind the database.
+    pub ended: HashMap<Key, i64>,
+}
+
+/// Wakes the thread, or stops it.
+#[derive(Default)]
+pub struct Signal {
+    woken: Mutex<bool>,
+    wakes: Condvar,
+    stopped: AtomicBool,
+}
+
+impl Signal {
+    /// Something has changed: look at once.
+    pub fn wake(&self) {
+        *lock(&self.woken) = true;
+        self.wakes.notify_all();
+    }
+
+    /// Ends the thread; it gives its leases back.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Waits for a call, and says whether one came before `wait` had passed.
+    pub fn wait(&self, wait: Duration) -> bool {
+        let (mut woken, _) = self
+            .wakes
+            .wait_timeout_while(lock(&self.woken), wait, |woken| !*woken)
+            .unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut woken)
+    }
+}
+
+impl Leases {
+    /// Renews, takes, gives back, until it is stopped; then gives all back.
+    pub fn run(mut self) {
+        let mut held_until = Instant::now();
+        let mut next_renewal = Instant::now();
+        while !self.signal.is_stopped() {
+            let now = Instant::now();
+            if now >= next_renewal {
+                if self.renew_and_share().is_ok() {
+                    // Counted from before it was asked, so it ends here before it ends for others.
+                    held_until = now + self.lease;
+                }
+                next_renewal = now + self.lease / 3;
+            }
+            if Instant::now() >= held_until {
+                self.lose_all();
+            }
+            // A failed look is made up for by the next.
+            let _ = self.look();
+            if self.signal.wait(LOOK.min(self.lease / 3)) {
+                next_renewal = Instant::now();
+            }
+        }
+        for partition in self.held.all() {
+            // What cannot be given back ends with the lease.
+            let _ = self.give_back(&partition);
+        }
+    }
+
+    fn renew_and_share(&mut self) -> Result<()> {
+        self.renew()?;
+        let (all, brokers) = self.count()?;
+        let share = all.div_ceil(brokers.max(1));
+        let has = self.held.len();
+        if has < share {
+            self.take(share - has)?;
+        }
+        for partition in self.held.all().into_iter().skip(share) {
+            self.give_back(&partition)?;
+        }
+        self.memory.divide_tails(self.held.len());
+        Ok(())
+    }
+
+    fn renew(&mut self) -> Result<()> {
+        let lease_ms = self.lease.as_millis() as i64;
+        let broker = &self.broker;
+        let rows = self.link.run(|connection| {
+            connection
+                .client()
+                .query(RENEW, &[broker, &lease_ms])
+                .map_err(Error::statement("renew leases"))
+        })?;
+        let mut renewed = HashSet::new();
+        for row in rows {
+            let key = (row.get(0), row.get(1));
+            renewed.insert(key);
+            if let Some(partition) = self.held.get(key) {
+                lock(&partition.tail).heard_first(row.get(2));
+            }
+        }
+        for partition in self.held.all() {
+            if !renewed.contains(&partition.key) || partition.is_closed() {
+                self.lose(&partition);
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(usize, usize)> {
+        let row = self.link.run(|connection| {
+            connection
+                .client()
+                .query_one(COUNT, &[&SESSION])
+                .map_err(Error::statement("count brokers"))
+        })?;
+        let number = |at| usize::try_from(row.get::<_, i64>(at)).unwrap_or(0);
+        Ok((number(0), number(1)))
+    }
+
+    fn take(&mut self, most: usize) -> Result<()> {
+        let lease_ms = self.lease.as_millis() as i64;
+        let most = most as i64;
+        let (broker, address) = (&self.broker, &self.address);
+        let rows = self.link.run(|connection| {
+            connection
+                .client()
+                .query(TAKE, &[broker, address, &lease_ms, &most])
+                .map_err(Error::statement("take leases"))
+        })?;
+        for row in rows {
+            let key = (row.get(0), row.get(1));
+            let codec = Codec::named(row.get(5))?;
+            let lane = match self.lanes.lane(self.held.len()) {
+                Ok(lane) => lane,
+                Err(_) => {
+                    // Without a thread it cannot be served; another broker may have more luck.
+                    self.give_up(key)?;
+                    continue;
+                }
+            };
+            let offsets = (row.get(3), row.get(4));
+            let partition = Partition::new(key, row.get(2), codec, offsets, lane);
+            self.held.insert(Arc::new(partition));
+            add(&self.counters.leases_taken, 1);
+        }
+        Ok(())
+    }
+
+    /// Appends what waits, and lets another broker have it.
+    fn give_back(&mut self, partition: &Arc<Partition>) -> Result<()> {
+        let moved = not_mine(partition.key);
+        partition.close_door(&moved);
+        let end = Instant::now() + DRAIN.min(self.lease / 3);
+        while !partition.is_drained() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.held.remove(partition.key);
+        let given = self.give_up(partition.key);
+        partition.close(&moved);
+        given
+    }
+
+    fn give_up(&mut self, (topic_id, number): Key) -> Result<()> {
+        let broker = &self.broker;
+        self.link.run(|connection| {
+            connection
+                .client()
+                .execute(GIVE_BACK, &[broker, &topic_id, &number])
+                .map(|_| ())
+                .map_err(Error::statement("give a lease back"))
+        })
+    }
+
+    fn lose(&self, partition: &Partition) {
+        self.held.remove(partition.key);
+        partition.close(&not_mine(partition.key));
+        add(&self.counters.leases_lost, 1);
+    }
+
+    fn lose_all(&self) {
+        for partition in self.held.all() {
+            self.lose(&partition);
+        }
+    }
+
+    /// Finds out about records that were appended without this broker, if somebody waits for any. A tail
+    /// that is behind at two looks and has not moved is not behind because of a commit under way.
+    fn look(&mut self) -> Result<()> {
+        let all = self.held.all();
+        if all
+            .iter()
+            .all(|partition| lock(&partition.tail).waiters() == 0)
+        {
+            return Ok(());
+        }
+        let broker = &self.broker;
+        let rows = self.link.run(|connection| {
+            connection
+                .client()
+                .query(LOOK_AT, &[broker])
+                .map_err(Error::statement("look at partitions"))
+        })?;
+        let before = std::mem::take(&mut self.ended);
+        for row in rows {
+            let key = (row.get(0), row.get(1));
+            let Some(partition) = self.held.get(key) else {
+                continue;
+            };
+            let mut tail = lock(&partition.tail);
+            let (_, end) = tail.offsets();
+            let stored: i64 = row.get(3);
+            if stored <= end {
+                continue;
+            }
+            if before.get(&key) != Some(&end) {
+                self.ended.insert(key, end);
+                continue;
+            }
+            tail.heard(row.get(2), stored);
+            for waiter in tail.take_waiters() {
+                let job = Behind {
+                    partition: Arc::clone(&partition),
+                    waiter,
+                };
+                if let Err(job) = self.behind.push(job) {
+                    job.refuse();
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! A session of the server that is opened again after it was lost.
+
+use dyno_pubsub::{Connection, Dsn, Error, Result, Retry};
+
+/// One session, owned by one thread.
+pub struct Link {
+    dsn: Dsn,
+    name: String,
+    settings: &'static [(&'static str, &'static str)],
+    open: Option<Connection>,
+}
+
+impl Link {
+    /// A link that connects when it is first used. `name` is what `pg_stat_activity` shows.
+    pub fn new(dsn: &Dsn, name: &str, settings: &'static [(&'static str, &'static str)]) -> Link {
+        Link {
+            dsn: dsn.clone(),
+            name: name.to_owned(),
+            settings,
+            open: None,
+        }
+    }
+
+    /// Does something in the session. After an error that leaves its state in doubt the session is dropped.
+    pub fn run<T>(&mut self, ask: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        let session = match &mut self.open {
+            Some(open) if !open.is_closed() => open,
+            other => {
+                *other = None;
+                let opened = Connection::open_session(&self.dsn, &self.name, self.settings)?;
+                other.insert(opened)
+            }
+        };
+        let result = ask(session);
+        if session.is_closed() || result.as_ref().is_err_and(in_doubt) {
+            self.open = None;
+        }
+        result
+    }
+}
+
+fn in_doubt(error: &Error) -> bool {
+    error.retry() == Retry::Unknown
+}

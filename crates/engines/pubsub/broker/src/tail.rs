@@ -1,0 +1,195 @@
+//! The end of a partition's log in memory: what was committed last, and who waits for more.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use bytes::Bytes;
+use dyno_pubsub::wire::{Fetched, Rest};
+
+use crate::batch::Ack;
+use crate::chunk::Chunk;
+use dyno_pubsub::Error;
+
+/// The committed end of one partition.
+#[derive(Debug, Default)]
+pub struct Tail {
+    chunks: VecDeque<Chunk>,
+    bytes: usize,
+    /// The first offset that retention has left, as last heard.
+    first_offset: i64,
+    next_offset: i64,
+    waiters: Vec<Waiter>,
+}
+
+/// A fetch that waits for records.
+#[derive(Debug)]
+pub struct Waiter {
+    pub ack: Ack,
+    pub offset: i64,
+    pub most_bytes: usize,
+    pub least_bytes: usize,
+    pub until: Instant,
+}
+
+/// What a tail knows about an offset.
+#[derive(Debug)]
+pub enum Found {
+    /// Rows, from memory.
+    Rows(Vec<Bytes>),
+    /// The offset is the next one: nothing is there yet.
+    End,
+    /// Not in memory: older than the tail, or newer than this broker knows of.
+    Elsewhere,
+}
+
+impl Tail {
+    /// An empty tail of a partition that ends at `next_offset`.
+    pub fn new(first_offset: i64, next_offset: i64) -> Tail {
+        Tail {
+            first_offset,
+            next_offset,
+            ..Tail::default()
+        }
+    }
+
+    pub fn offsets(&self) -> (i64, i64) {
+        (self.first_offset, self.next_offset)
+    }
+
+    pub fn waiters(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// Takes rows that were just committed, answers who waited for them, and lets the oldest go until
+    /// `most_bytes` are left.
+    pub fn publish(&mut self, chunk: Chunk, most_bytes: usize, now: Instant) {
+        if self.next_offset != chunk.base_offset {
+            // Somebody appended without this broker: what is in memory does not reach to here.
+            self.forget();
+        }
+        self.next_offset = chunk.end_offset;
+        self.bytes += chunk.bytes();
+        self.chunks.push_back(chunk);
+        self.answer_waiters(now);
+        self.shrink(most_bytes);
+    }
+
+    /// Lets the oldest rows go until at most `most_bytes` are left.
+    pub fn shrink(&mut self, most_bytes: usize) {
+        while self.bytes > most_bytes {
+            match self.chunks.pop_front() {
+                Some(chunk) => self.bytes -= chunk.bytes(),
+                None => break,
+            }
+        }
+    }
+
+    /// Takes what the database says of the partition, into which others may have appended.
+    pub fn heard(&mut self, first_offset: i64, next_offset: i64) {
+        self.heard_first(first_offset);
+        if next_offset > self.next_offset {
+            self.forget();
+            self.next_offset = next_offset;
+        }
+    }
+
+    /// Takes what retention left.
+    pub fn heard_first(&mut self, first_offset: i64) {
+        self.first_offset = self.first_offset.max(first_offset);
+    }
+
+    fn forget(&mut self) {
+        self.chunks.clear();
+        self.bytes = 0;
+    }
+
+    pub fn find(&self, offset: i64, most_bytes: usize) -> Found {
+        if offset == self.next_offset {
+            return Found::End;
+        }
+        let from = self
+            .chunks
+            .partition_point(|chunk| chunk.end_offset <= offset);
+        let mut rows = Vec::new();
+        let mut left = most_bytes;
+        let mut at = offset;
+        for chunk in self.chunks.range(from..) {
+            if chunk.base_offset > at {
+                break;
+            }
+            let Some((bytes, end)) = chunk.put(at, left, rows.is_empty(), &mut rows) else {
+                break;
+            };
+            left = left.saturating_sub(bytes);
+            at = end;
+            if end < chunk.end_offset {
+                break;
+            }
+        }
+        if rows.is_empty() {
+            return Found::Elsewhere;
+        }
+        Found::Rows(rows)
+    }
+
+    /// Bytes in memory from an offset on.
+    fn bytes_from(&self, offset: i64) -> usize {
+        let from = self
+            .chunks
+            .partition_point(|chunk| chunk.end_offset <= offset);
+        let whole = self.chunks.range(from..).skip(1).map(|chunk| chunk.bytes());
+        let first = self
+            .chunks
+            .get(from)
+            .map_or(0, |chunk| chunk.bytes_from(offset));
+        first + whole.sum::<usize>()
+    }
+
+    /// Answers a fetch from memory, or keeps it as a waiter, or gives it back when the rows are elsewhere.
+    pub fn fetch(&mut self, waiter: Waiter, now: Instant) -> Option<Waiter> {
+        match self.find(waiter.offset, waiter.most_bytes) {
+            Found::Elsewhere => return Some(waiter),
+            Found::Rows(rows) if now >= waiter.until || self.enough(&waiter) => {
+                self.answer(&waiter.ack, rows);
+            }
+            Found::End if now >= waiter.until => self.answer(&waiter.ack, Vec::new()),
+            Found::Rows(_) | Found::End => self.waiters.push(waiter),
+        }
+        None
+    }
+
+    fn enough(&self, waiter: &Waiter) -> bool {
+        waiter.least_bytes <= 1
+            || self.bytes_from(waiter.offset) >= waiter.least_bytes.min(waiter.most_bytes)
+    }
+
+    /// Answers the waiters that have enough, or whose time has come.
+    pub fn answer_waiters(&mut self, now: Instant) {
+        for waiter in std::mem::take(&mut self.waiters) {
+            if let Some(lost) = self.fetch(waiter, now) {
+                // What it waited for went by: an empty answer sends it on its way to ask again.
+                self.answer(&lost.ack, Vec::new());
+            }
+        }
+    }
+
+    /// All waiters, to be looked after elsewhere.
+    pub fn take_waiters(&mut self) -> Vec<Waiter> {
+        std::mem::take(&mut self.waiters)
+    }
+
+    /// Tells all waiters no.
+    pub fn refuse_waiters(&mut self, error: &Error) {
+        for waiter in self.take_waiters() {
+            waiter.ack.refused(error);
+        }
+    }
+
+    fn answer(&self, ack: &Ack, rows: Vec<Bytes>) {
+        ack.answer(&Fetched {
+            first_offset: self.first_offset,
+            next_offset: self.next_offset,
+            rows: Rest(rows),
+        });
+    }
+}

@@ -1,0 +1,128 @@
+//! Carries a producer's batches to the server itself, one connection and one thread for some of the lanes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_postgres::Dsn;
+
+use super::lanes::{Lanes, Sealed};
+use super::options::Acknowledge;
+use crate::append::Appended;
+use crate::connection::Connection;
+use crate::error::{Code, Error, Result, Retry};
+use crate::record::{Batch, Codec, Run};
+
+/// One thread's work.
+pub(super) struct Carrier {
+    pub dsn: Dsn,
+    pub acknowledge: Acknowledge,
+    pub topic_id: i32,
+    pub codec: Codec,
+    /// (this one, how many there are).
+    pub share: (usize, usize),
+    pub connection: Option<Connection>,
+}
+
+/// How the producer is known at one partition.
+struct Identity {
+    producer_id: i64,
+    next_sequence: i64,
+}
+
+const PAUSE_LEAST: Duration = Duration::from_millis(10);
+const PAUSE_MOST: Duration = Duration::from_secs(1);
+
+impl Carrier {
+    /// Sends until the producer is closed and nothing is left.
+    pub fn run(mut self, lanes: &Arc<Lanes>) {
+        let mut identities = HashMap::new();
+        while let Some(sealed) = lanes.take(self.share, 1, None) {
+            let outcome = self.deliver(&sealed, &mut identities);
+            if outcome.is_err() {
+                // Whether the sequences were used is not known: go on as somebody else.
+                identities.remove(&sealed.partition);
+            }
+            lanes.finish(sealed, outcome);
+        }
+    }
+
+    /// Tries until the batch is in the log, cannot be, or its time is up. A repetition carries the same
+    /// sequences, so it does no harm when the attempt before it was committed after all.
+    fn deliver(&mut self, sealed: &Sealed, identities: &mut HashMap<i32, Identity>) -> Result<i64> {
+        let mut pause = PAUSE_LEAST;
+        let mut may_be_there = false;
+        loop {
+            let error = match self.attempt(sealed, identities) {
+                Ok(base_offset) => return Ok(base_offset),
+                Err(error) => error,
+            };
+            if error.retry() == Retry::Never {
+                return Err(error);
+            }
+            may_be_there |= error.retry() == Retry::Unknown;
+            if error.retry() == Retry::Unknown
+                || self.connection.as_ref().is_none_or(Connection::is_closed)
+            {
+                self.connection = None;
+            }
+            if Instant::now() + pause > sealed.deadline {
+                return Err(gave_up(sealed, may_be_there, &error));
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(PAUSE_MOST);
+        }
+    }
+
+    fn attempt(&mut self, sealed: &Sealed, identities: &mut HashMap<i32, Identity>) -> Result<i64> {
+        if self.connection.is_none() {
+            self.connection = Some(connect(&self.dsn, self.acknowledge)?);
+        }
+        let Some(connection) = &mut self.connection else {
+            return Err(Error::new(Code::ServerLost, "no connection"));
+        };
+        let identity = match identities.entry(sealed.partition) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(unknown) => unknown.insert(Identity {
+                producer_id: connection.new_producer()?,
+                next_sequence: 0,
+            }),
+        };
+        let run = Run {
+            producer_id: identity.producer_id,
+            first_sequence: identity.next_sequence,
+        };
+        let mut batch = Batch::new();
+        batch.push_compressing(run, self.codec, &sealed.body)?;
+        let appended = connection.append(self.topic_id, sealed.partition, 0, &mut batch)?;
+        identity.next_sequence += sealed.records;
+        Ok(match appended {
+            Appended::New { base_offset } => base_offset,
+            Appended::Known { offsets } => offsets.first().copied().flatten().unwrap_or(-1),
+        })
+    }
+}
+
+/// A connection for appending.
+pub(super) fn connect(dsn: &Dsn, acknowledge: Acknowledge) -> Result<Connection> {
+    let settings: &[(&str, &str)] = match acknowledge {
+        Acknowledge::Committed => &[],
+        Acknowledge::Async => &[("synchronous_commit", "off")],
+    };
+    Connection::open_session(dsn, "dyno-producer", settings)
+}
+
+fn gave_up(sealed: &Sealed, may_be_there: bool, last: &Error) -> Error {
+    let (code, retry) = if may_be_there {
+        (Code::OutcomeUnknown, Retry::Unknown)
+    } else {
+        (last.kind(), Retry::Safe)
+    };
+    let (records, partition) = (sealed.records, sealed.partition);
+    let text = format_args!(
+        "gave up on {records} records for partition {partition}; the last attempt: {}",
+        last.text()
+    );
+    Error::with_retry(code, retry, text)
+}

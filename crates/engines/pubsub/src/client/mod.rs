@@ -1,0 +1,21 @@
+//! The client library: a producer that batches and retries, and a consumer in a group, over SQL or a broker.
+
+mod address;
+mod consumer;
+mod direct;
+mod lanes;
+mod message;
+mod options;
+mod owned;
+mod producer;
+mod receipt;
+mod source;
+
+pub use address::Address;
+pub use consumer::{Change, Consumer};
+pub use lanes::{Lanes, Sealed};
+pub use message::Message;
+pub use options::{Acknowledge, ConsumerOptions, ProducerOptions};
+pub use producer::Producer;
+pub use receipt::{Place, Receipt};
+pub use source::{FetchError, Joined, Source};

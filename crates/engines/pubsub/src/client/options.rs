@@ -1,0 +1,91 @@
+//! Settings of producers and consumers.
+
+use std::time::Duration;
+
+use crate::group::WhenLost;
+use crate::start::Start;
+
+/// What a receipt means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Acknowledge {
+    /// The records are on stable storage, and on the standbys that the server waits for.
+    #[default]
+    Committed,
+    /// The records are in the server's memory; a crash of the server may take the last moments of them
+    /// (`synchronous_commit = off`).
+    Async,
+}
+
+/// How a producer batches, waits and retries.
+#[derive(Debug, Clone)]
+pub struct ProducerOptions {
+    /// How long a record may wait for others. 0: it waits only while the append before it is under way.
+    pub linger: Duration,
+    /// A batch is sent when it has this many bytes.
+    pub batch_bytes: usize,
+    /// Or this many records.
+    pub batch_records: usize,
+    /// Bytes that may wait for their acknowledgement; then `send` blocks.
+    pub buffer_bytes: usize,
+    /// Connections, direct mode: partition p is appended by connection p modulo this.
+    pub connections: usize,
+    /// How long a batch is tried again before its receipts fail.
+    pub delivery_timeout: Duration,
+    /// What a receipt means; direct mode.
+    pub acknowledge: Acknowledge,
+    /// The token that a broker asks for.
+    pub token: Option<String>,
+}
+
+impl Default for ProducerOptions {
+    fn default() -> Self {
+        Self {
+            linger: Duration::ZERO,
+            batch_bytes: 256 << 10,
+            batch_records: 10_000,
+            buffer_bytes: 32 << 20,
+            connections: 4,
+            delivery_timeout: Duration::from_secs(120),
+            acknowledge: Acknowledge::Committed,
+            token: None,
+        }
+    }
+}
+
+/// How a consumer reads.
+#[derive(Debug, Clone)]
+pub struct ConsumerOptions {
+    /// Its name in the group; one of its own when there is none.
+    pub member: Option<String>,
+    /// Where a new group begins.
+    pub start: Start,
+    /// What a new group does when retention took records that it has not read.
+    pub when_lost: WhenLost,
+    /// How long the consumer is taken for alive when nothing is heard of it. Call `poll` or `commit`
+    /// more often.
+    pub lease: Duration,
+    /// Bytes of rows that one `poll` returns; a row that is larger comes alone.
+    pub fetch_bytes: usize,
+    /// Records of a partition that may be handed out beyond those committed before the server is told again.
+    /// So many are delivered twice at most when the consumer dies.
+    pub window_records: i64,
+    /// The longest pause between two looks at an idle topic, direct mode.
+    pub idle_pause: Duration,
+    /// The token that a broker asks for.
+    pub token: Option<String>,
+}
+
+impl Default for ConsumerOptions {
+    fn default() -> Self {
+        Self {
+            member: None,
+            start: Start::Latest,
+            when_lost: WhenLost::Skip,
+            lease: Duration::from_secs(10),
+            fetch_bytes: 1 << 20,
+            window_records: 10_000,
+            idle_pause: Duration::from_millis(5),
+            token: None,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The producer.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::address::Address;
+use super::direct::{self, Carrier};
+use super::lanes::Lanes;
+use super::options::ProducerOptions;
+use super::receipt::Receipt;
+use crate::error::{Code, Error, Result};
+use crate::key;
+
+/// Sends records to one topic. Records become batches per partition; each batch is appended exactly once,
+/// however often it has to be sent, and stays in memory until it is acknowledged. May be shared by threads.
+///
+/// Dropping it sends what waits. Call [`Self::flush`] before to learn of failures.
+pub struct Producer {
+    lanes: Arc<Lanes>,
+    partitions: u32,
+    carriers: Vec<JoinHandle<()>>,
+}
+
+impl Producer {
+    /// Connects to a server or a broker and finds the topic.
+    ///
+    /// # Errors
+    /// `unknown-topic`, `not-installed`, `newer-schema`, `server-lost`, `denied`; `bad-argument` for an
+    /// address that is none.
+    pub fn open<A>(address: A, topic: &str, options: ProducerOptions) -> Result<Producer>
+    where
+        A: TryInto<Address>,
+        Error: From<A::Error>,
+    {
+        match address.try_into()? {
+            Address::Server(dsn) => {
+                let mut connection = direct::connect(&dsn, options.acknowledge)?;
+                connection.check_schema()?;
+                let topic = connection.topic(topic)?;
+                let partitions = topic.options.partitions;
+                let lanes = Arc::new(Lanes::new(partitions as usize, options.clone()));
+                let carriers = options.connections.clamp(1, partitions.max(1) as usize);
+                let mut first = Some(connection);
+                let carriers = (0..carriers).map(|carrier| {
+                    let carrier = Carrier {
+                        dsn: (*dsn).clone(),
+                        acknowledge: options.acknowledge,
+                        topic_id: topic.topic_id,
+                        codec: topic.options.compression,
+                        share: (carrier, carriers),
+                        connection: first.take(),
+                    };
+                    let lanes = lanes.clone();
+                    thread::Builder::new()
+                        .name("dyno-producer".to_owned())
+                        .spawn(move || carrier.run(&lanes))
+                        .map_err(|e| {
+                            Error::new(Code::Overloaded, format_args!("cannot start a thread: {e}"))
+                        })
+                });
+                let carriers = carriers.collect::<Result<Vec<_>>>();
+                if carriers.is_err() {
+                    lanes.close();
+                }
+                Ok(Producer {
+                    carriers: carriers?,
+                    lanes,
+                    partitions,
+                })
+            }
+            Address::Broker(broker) => Err(Error::bad_argument(format_args!(
+                "this build cannot speak to the broker at {broker}"
+            ))),
+        }
+    }
+
+    /// The topic's partitions.
+    pub fn partitions(&self) -> u32 {
+        self.partitions
+    }
+
+    /// Sends a record: to its key's partition, or to any without a key. Returns at once unless the buffer is
+    /// full; the receipt says when it is acknowledged.
+    ///
+    /// # Errors
+    /// `record-too-large`, `overloaded`, `closed`. The record was not taken then.
+    pub fn send(&self, key: Option<&[u8]>, value: &[u8]) -> Result<Receipt> {
+        self.send_with(key, value, &[], None)
+    }
+
+    /// Sends a record with headers, to a given partition where there is one.
+    ///
+    /// # Errors
+    /// As [`Self::send`], and `unknown-topic` for a partition that is not there.
+    pub fn send_with(
+        &self,
+        key: Option<&[u8]>,
+        value: &[u8],
+        headers: &[(&str, Option<&[u8]>)],
+        partition: Option<u32>,
+    ) -> Result<Receipt> {
+        if let Some(partition) = partition.filter(|partition| *partition >= self.partitions) {
+            let text = format_args!(
+                "there is no partition {partition}, only 0 to {}",
+                self.partitions - 1
+            );
+            return Err(Error::new(Code::UnknownTopic, text));
+        }
+        let partition =
+            partition.or_else(|| key.map(|key| key::partition_of(key, self.partitions)));
+        let since_1970 = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let time_us = i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX);
+        self.lanes.push(
+            partition.map(|partition| partition as usize),
+            time_us,
+            key,
+            headers,
+            value,
+        )
+    }
+
+    /// Sends what waits and returns when all of it is acknowledged or has failed.
+    ///
+    /// # Errors
+    /// The first failure since the last flush; receipts tell of each.
+    pub fn flush(&self) -> Result<()> {
+        self.lanes.flush()
+    }
+}
+
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.lanes.close();
+        for carrier in self.carriers.drain(..) {
+            // A carrier that panicked has said so already.
+            carrier.join().ok();
+        }
+    }
+}

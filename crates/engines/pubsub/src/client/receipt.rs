@@ -1,0 +1,116 @@
+//! What becomes of a record that was sent.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::error::{Code, Error, Result};
+
+/// Where a record is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The partition.
+    pub partition: i32,
+    /// The offset; -1 when the record was there already, from an attempt so long ago that it is not known.
+    pub offset: i64,
+}
+
+/// The outcome of all records of one batch.
+#[derive(Default)]
+pub(super) struct Outcome {
+    base_offset: Mutex<Option<Result<i64>>>,
+    known: Condvar,
+}
+
+impl Outcome {
+    pub fn set(&self, base_offset: Result<i64>) {
+        let mut outcome = self
+            .base_offset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *outcome = Some(base_offset);
+        self.known.notify_all();
+    }
+}
+
+/// Becomes the record's place when it is acknowledged, or the reason why it was not. It may be dropped: the
+/// record is sent all the same, and `flush` tells of failures.
+#[derive(Clone)]
+pub struct Receipt {
+    pub(super) outcome: Arc<Outcome>,
+    pub(super) partition: i32,
+    pub(super) index: i64,
+}
+
+impl Receipt {
+    /// Waits until the record is acknowledged.
+    ///
+    /// # Errors
+    /// Why it was not: `retry` says whether it may be in the log.
+    pub fn wait(&self) -> Result<Place> {
+        let mut outcome = self
+            .outcome
+            .base_offset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(done) = &*outcome {
+                return self.place(done);
+            }
+            outcome = self
+                .outcome
+                .known
+                .wait(outcome)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits at most so long.
+    ///
+    /// # Errors
+    /// As [`Self::wait`], and `timed-out`: it is still on its way.
+    pub fn wait_for(&self, longest: Duration) -> Result<Place> {
+        let until = Instant::now() + longest;
+        let mut outcome = self
+            .outcome
+            .base_offset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(done) = &*outcome {
+                return self.place(done);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let text = format_args!(
+                    "a record to partition {} is not acknowledged yet",
+                    self.partition
+                );
+                return Err(Error::with_retry(
+                    Code::TimedOut,
+                    crate::error::Retry::Unknown,
+                    text,
+                ));
+            }
+            let waited = self.outcome.known.wait_timeout(outcome, left);
+            outcome = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The outcome, if there is one already.
+    pub fn outcome(&self) -> Option<Result<Place>> {
+        let outcome = self
+            .outcome
+            .base_offset
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        outcome.as_ref().map(|done| self.place(done))
+    }
+
+    fn place(&self, done: &Result<i64>) -> Result<Place> {
+        let base = done.clone()?;
+        Ok(Place {
+            partition: self.partition,
+            offset: if base < 0 { -1 } else { base + self.index },
+        })
+    }
+}

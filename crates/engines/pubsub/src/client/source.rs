@@ -1,0 +1,261 @@
+//! Where a consumer reads from: the server itself here, a broker elsewhere.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_postgres::Dsn;
+
+use crate::connection::Connection;
+use crate::error::{Code, Error, Result, Retry};
+use crate::fetch::Fetched;
+use crate::group::{Assigned, Cursor, Membership};
+
+/// What a member learns when it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Joined {
+    /// The group's number.
+    pub group_id: i32,
+    /// The topic's.
+    pub topic_id: i32,
+    /// Partitions of the topic.
+    pub partitions: u32,
+}
+
+/// A connection of one member of a group. After an error it reconnects by itself at the next call.
+pub trait Source: Send {
+    /// Enters the group.
+    ///
+    /// # Errors
+    /// See [`Connection::join_group`].
+    fn join(&mut self, membership: &Membership) -> Result<Joined>;
+
+    /// Renews the lease, gives partitions back, and says what is owned now.
+    ///
+    /// # Errors
+    /// See [`Connection::group_heartbeat`].
+    fn heartbeat(&mut self, released: &[i32]) -> Result<Vec<Assigned>>;
+
+    /// Stores cursors and returns the partitions that were refused. What is claimed has to be durable when
+    /// this returns; what is committed need not be.
+    ///
+    /// # Errors
+    /// See [`Connection::group_commit`].
+    fn commit(&mut self, cursors: &[Cursor]) -> Result<Vec<i32>>;
+
+    /// Leaves the group.
+    ///
+    /// # Errors
+    /// See [`Connection::group_leave`].
+    fn leave(&mut self) -> Result<()>;
+
+    /// Moves over what retention took.
+    ///
+    /// # Errors
+    /// See [`Connection::group_skip_lost`].
+    fn skip_lost(&mut self, partition: i32, generation: i64) -> Result<i64>;
+
+    /// Reads at these places (partition, offset), at most so many bytes together, but for the first row. Returns as
+    /// soon as there is something, with nothing when the wait is over.
+    ///
+    /// # Errors
+    /// See [`Connection::fetch`]; `offset-out-of-range` names one partition of many in no other way than by
+    /// [`FetchError::partition`].
+    fn fetch(
+        &mut self,
+        places: &[(i32, i64)],
+        most_bytes: usize,
+        wait: Duration,
+    ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError>;
+}
+
+/// A failed fetch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchError {
+    /// What failed.
+    pub error: Error,
+    /// At which partition, where it was one.
+    pub partition: Option<i32>,
+}
+
+impl From<Error> for FetchError {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            partition: None,
+        }
+    }
+}
+
+/// Direct mode: one session that reads, joins and claims, and one whose commits do not wait for the disk.
+pub(super) struct Direct {
+    dsn: Dsn,
+    idle_pause: Duration,
+    reading: Option<Connection>,
+    committing: Option<Connection>,
+    joined: Option<(Joined, String)>,
+    /// Which place is read first, in turn, so that one busy partition does not starve the others.
+    turn: usize,
+}
+
+impl Direct {
+    pub fn open(dsn: &Dsn, idle_pause: Duration) -> Result<Self> {
+        let mut direct = Self {
+            dsn: dsn.clone(),
+            idle_pause,
+            reading: None,
+            committing: None,
+            joined: None,
+            turn: 0,
+        };
+        direct.with_reading(Connection::check_schema)?;
+        Ok(direct)
+    }
+
+    fn with_reading<T>(&mut self, act: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        with(
+            &mut self.reading,
+            || Connection::open_session(&self.dsn, "dyno-consumer", &[]),
+            act,
+        )
+    }
+
+    /// A lost commit of a cursor is a redelivery, never a loss, so it does not wait for the disk.
+    fn with_committing<T>(&mut self, act: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        let settings = [("synchronous_commit", "off")];
+        let open = || Connection::open_session(&self.dsn, "dyno-consumer-commits", &settings);
+        with(&mut self.committing, open, act)
+    }
+
+    fn member(&self) -> Result<(i32, i32, String)> {
+        let (joined, member) = self.joined.as_ref().ok_or_else(|| {
+            Error::new(Code::UnknownMember, "the consumer has not joined its group")
+        })?;
+        Ok((joined.group_id, joined.topic_id, member.clone()))
+    }
+
+    /// The places at which there is something to read.
+    fn with_news(&mut self, topic_id: i32, places: &[(i32, i64)]) -> Result<Vec<(i32, i64)>> {
+        self.turn = self.turn.wrapping_add(1);
+        let ends = self.with_reading(|connection| {
+            let statement = connection.prepared(
+                "SELECT partition, next_offset FROM pubsub.partitions WHERE topic_id = $1 ORDER BY partition",
+            )?;
+            let rows = connection.client().query(&statement, &[&topic_id]);
+            rows.map_err(Error::statement(format_args!("read the ends of topic {topic_id}")))
+        })?;
+        let end = |partition: i32| {
+            ends.iter()
+                .find(|row| row.get::<_, i32>(0) == partition)
+                .map(|row| row.get(1))
+        };
+        let mut news: Vec<(i32, i64)> = places.to_vec();
+        news.retain(|(partition, offset)| end(*partition).is_none_or(|end: i64| end != *offset));
+        if !news.is_empty() {
+            let first = self.turn % news.len();
+            news.rotate_left(first);
+        }
+        Ok(news)
+    }
+}
+
+fn with<T>(
+    place: &mut Option<Connection>,
+    open: impl FnOnce() -> Result<Connection>,
+    act: impl FnOnce(&mut Connection) -> Result<T>,
+) -> Result<T> {
+    let mut connection = match place.take() {
+        Some(connection) if !connection.is_closed() => connection,
+        _ => open()?,
+    };
+    let done = act(&mut connection);
+    let usable = done
+        .as_ref()
+        .err()
+        .is_none_or(|error| error.retry() != Retry::Unknown);
+    if usable && !connection.is_closed() {
+        *place = Some(connection);
+    }
+    done
+}
+
+impl Source for Direct {
+    fn join(&mut self, membership: &Membership) -> Result<Joined> {
+        let joined = self.with_reading(|connection| {
+            let topic = connection.topic(&membership.topic)?;
+            Ok(Joined {
+                group_id: connection.join_group(membership)?,
+                topic_id: topic.topic_id,
+                partitions: topic.options.partitions,
+            })
+        })?;
+        self.joined = Some((joined, membership.member.clone()));
+        Ok(joined)
+    }
+
+    fn heartbeat(&mut self, released: &[i32]) -> Result<Vec<Assigned>> {
+        let (group_id, _, member) = self.member()?;
+        self.with_reading(|connection| connection.group_heartbeat(group_id, &member, released))
+    }
+
+    fn commit(&mut self, cursors: &[Cursor]) -> Result<Vec<i32>> {
+        let (group_id, _, member) = self.member()?;
+        let commit =
+            |connection: &mut Connection| connection.group_commit(group_id, &member, cursors);
+        if cursors.iter().any(|cursor| cursor.claimed_to.is_some()) {
+            self.with_reading(commit)
+        } else {
+            self.with_committing(commit)
+        }
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let (group_id, _, member) = self.member()?;
+        self.with_reading(|connection| connection.group_leave(group_id, &member))?;
+        self.joined = None;
+        Ok(())
+    }
+
+    fn skip_lost(&mut self, partition: i32, generation: i64) -> Result<i64> {
+        let (group_id, _, member) = self.member()?;
+        self.with_reading(|connection| {
+            connection.group_skip_lost(group_id, &member, partition, generation)
+        })
+    }
+
+    fn fetch(
+        &mut self,
+        places: &[(i32, i64)],
+        most_bytes: usize,
+        wait: Duration,
+    ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
+        let (_, topic_id, _) = self.member()?;
+        let until = Instant::now() + wait;
+        let mut pause = Duration::from_millis(1).min(self.idle_pause);
+        loop {
+            let mut fetched = Vec::new();
+            let mut left = most_bytes;
+            for (partition, offset) in self.with_news(topic_id, places)? {
+                let read = self
+                    .with_reading(|connection| connection.fetch(topic_id, partition, offset, left));
+                let read = read.map_err(|error| FetchError {
+                    error,
+                    partition: Some(partition),
+                })?;
+                let bytes: usize = read.rows.iter().map(|row| row.body.len()).sum();
+                left = left.saturating_sub(bytes);
+                if !read.rows.is_empty() {
+                    fetched.push((partition, read));
+                }
+                if left < most_bytes / 8 {
+                    break;
+                }
+            }
+            let now = Instant::now();
+            if !fetched.is_empty() || now >= until {
+                return Ok(fetched);
+            }
+            thread::sleep(pause.min(until - now));
+            pause = (pause * 2).min(self.idle_pause);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Values in a body: how each is written and read.
+
+use bytes::{Buf, Bytes};
+
+use super::WireError;
+
+/// A body being written. What comes last in a message may be large, and is shared instead of copied.
+#[derive(Debug, Default)]
+pub struct Body {
+    fixed: Vec<u8>,
+    rest: Vec<Bytes>,
+}
+
+impl Body {
+    /// The body as the parts of a frame.
+    pub fn into_parts(mut self) -> Vec<Bytes> {
+        self.rest.insert(0, Bytes::from(self.fixed));
+        self.rest
+    }
+}
+
+/// A body being read, field by field.
+#[derive(Debug)]
+pub struct Fields {
+    message: &'static str,
+    bytes: Bytes,
+}
+
+impl Fields {
+    /// Reads this body of the message of this name.
+    pub fn new(message: &'static str, bytes: Bytes) -> Fields {
+        Fields { message, bytes }
+    }
+
+    /// The error for a value that means nothing.
+    pub fn wrong(&self, field: &'static str, reason: &'static str) -> WireError {
+        WireError::Value {
+            message: self.message,
+            field,
+            reason,
+        }
+    }
+
+    /// To be called after the last field.
+    pub fn end(self) -> Result<(), WireError> {
+        match self.bytes.len() {
+            0 => Ok(()),
+            bytes => Err(WireError::Long {
+                message: self.message,
+                bytes,
+            }),
+        }
+    }
+
+    fn need(&self, bytes: usize, field: &'static str) -> Result<(), WireError> {
+        if self.bytes.len() < bytes {
+            return Err(WireError::Short {
+                message: self.message,
+                field,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A value that can stand in a body.
+pub trait Field: Sized {
+    /// The fewest bytes that a value takes; bounds what a count of a list may claim.
+    const LEAST_BYTES: usize;
+
+    /// Writes it.
+    fn put(&self, body: &mut Body);
+
+    /// Reads it; `field` is its name, for errors.
+    fn take(fields: &mut Fields, field: &'static str) -> Result<Self, WireError>;
+}
+
+macro_rules! number {
+    ($kind:ty, $get:ident) => {
+        impl Field for $kind {
+            const LEAST_BYTES: usize = size_of::<$kind>();
+
+            fn put(&self, body: &mut Body) {
+                body.fixed.extend_from_slice(&self.to_le_bytes());
+            }
+
+            fn take(fields: &mut Fields, field: &'static str) -> Result<$kind, WireError> {
+                fields.need(size_of::<$kind>(), field)?;
+                Ok(fields.bytes.$get())
+            }
+        }
+    };
+}
+
+number!(u8, get_u8);
+number!(u16, get_u16_le);
+number!(u32, get_u32_le);
+number!(i32, get_i32_le);
+number!(u64, get_u64_le);
+number!(i64, get_i64_le);
+
+impl Field for bool {
+    const LEAST_BYTES: usize = 1;
+
+    fn put(&self, body: &mut Body) {
+        u8::from(*self).put(body);
+    }
+
+    fn take(fields: &mut Fields, field: &'static str) -> Result<bool, WireError> {
+        match u8::take(fields, field)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(fields.wrong(field, "is neither 0 nor 1")),
+        }
+    }
+}
+
+/// At most 65 535 bytes of UTF-8; what is longer is cut at a character, which only messages for people
+/// ever are (names have their own, shorter limits).
+impl Field for String {
+    const LEAST_BYTES: usize = 2;
+
+    fn put(&self, body: &mut Body) {
+        let mut length = self.len().min(usize::from(u16::MAX));
+        while !self.is_char_boundary(length) {
+            length -= 1;
+        }
+        (length as u16).put(body);
+        body.fixed.extend_from_slice(&self.as_bytes()[..length]);
+    }
+
+    fn take(fields: &mut Fields, field: &'static str) -> Result<String, WireError> {
+        let length = usize::from(u16::take(fields, field)?);
+        fields.need(length, field)?;
+        let bytes = fields.bytes.split_to(length);
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => Ok(text.to_owned()),
+            Err(_) => Err(fields.wrong(field, "is not UTF-8")),
+        }
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    const LEAST_BYTES: usize = 4;
+
+    fn put(&self, body: &mut Body) {
+        (self.len() as u32).put(body);
+        self.iter().for_each(|value| value.put(body));
+    }
+
+    fn take(fields: &mut Fields, field: &'static str) -> Result<Vec<T>, WireError> {
+        let count = u32::take(fields, field)? as usize;
+        fields.need(count.saturating_mul(T::LEAST_BYTES), field)?;
+        (0..count).map(|_| T::take(fields, field)).collect()
+    }
+}
+
+/// The rest of a body, without a length: the last field of a message. Several parts are written one
+/// after the other, and come back as one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rest(pub Vec<Bytes>);
+
+impl Rest {
+    /// A rest of one part.
+    pub fn one(bytes: Bytes) -> Rest {
+        Rest(vec![bytes])
+    }
+
+    /// All of it; shared when it is one part, as it is when it was read.
+    pub fn bytes(&self) -> Bytes {
+        match &self.0[..] {
+            [one] => one.clone(),
+            parts => Bytes::from(parts.concat()),
+        }
+    }
+}
+
+impl Field for Rest {
+    const LEAST_BYTES: usize = 0;
+
+    fn put(&self, body: &mut Body) {
+        body.rest.extend(self.0.iter().cloned());
+    }
+
+    fn take(fields: &mut Fields, _: &'static str) -> Result<Rest, WireError> {
+        Ok(Rest::one(fields.bytes.split_off(0)))
+    }
+}

@@ -1,0 +1,149 @@
+//! Verbs, and the messages that carry them.
+
+use bytes::Bytes;
+
+use super::{Body, Fields, WireError};
+
+/// Set in the flags of an answer.
+pub const ANSWER: u8 = 1;
+
+/// What a frame asks for, or answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Verb {
+    /// The first request of a connection: who asks.
+    Hello = 1,
+    /// Where the partitions of a topic are.
+    Metadata = 2,
+    /// An id for an idempotent producer.
+    NewProducer = 3,
+    /// Appends records to a partition.
+    Produce = 4,
+    /// Reads rows of a partition, or waits for them.
+    Fetch = 5,
+    /// The offset of the earliest, the latest, or the first record from a time on.
+    ListOffsets = 6,
+    /// Enters a group.
+    JoinGroup = 7,
+    /// Renews a member's lease, and says what it owns.
+    Heartbeat = 8,
+    /// Stores how far a member has read.
+    Commit = 9,
+    /// Leaves a group.
+    LeaveGroup = 10,
+    /// Makes a topic.
+    CreateTopic = 11,
+    /// What the broker counts.
+    Status = 12,
+    /// Goes on where retention left something.
+    SkipLost = 13,
+    /// In answers alone: why not.
+    Error = 127,
+}
+
+impl Verb {
+    /// The verb with this number.
+    pub fn from_number(number: u8) -> Option<Verb> {
+        use Verb::*;
+        [
+            Hello,
+            Metadata,
+            NewProducer,
+            Produce,
+            Fetch,
+            ListOffsets,
+            JoinGroup,
+            Heartbeat,
+            Commit,
+            LeaveGroup,
+            CreateTopic,
+            Status,
+            SkipLost,
+            Error,
+        ]
+        .into_iter()
+        .find(|verb| *verb as u8 == number)
+    }
+}
+
+/// The body of a frame with a known verb.
+pub trait Message: Sized {
+    /// The verb of its frame.
+    const VERB: Verb;
+
+    /// Writes it, as the parts of a frame's body.
+    fn parts(&self) -> Vec<Bytes>;
+
+    /// Reads it, to the last byte.
+    fn decode(body: Bytes) -> Result<Self, WireError>;
+}
+
+/// A request, and what answers it.
+pub trait Ask: Message {
+    /// What comes back, unless it is [`super::Failed`].
+    type Answer: Message;
+}
+
+/// Declares a structure whose fields stand in the body in this order.
+macro_rules! fields {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $kind,)*
+        }
+
+        impl $crate::wire::Field for $name {
+            const LEAST_BYTES: usize = 0 $(+ <$kind as $crate::wire::Field>::LEAST_BYTES)*;
+
+            #[allow(unused_variables, reason = "a message may have no fields")]
+            fn put(&self, body: &mut $crate::wire::Body) {
+                $($crate::wire::Field::put(&self.$field, body);)*
+            }
+
+            #[allow(unused_variables, reason = "a message may have no fields")]
+            fn take(
+                fields: &mut $crate::wire::Fields,
+                field: &'static str,
+            ) -> Result<Self, $crate::wire::WireError> {
+                Ok($name {
+                    $($field: $crate::wire::Field::take(fields, stringify!($field))?,)*
+                })
+            }
+        }
+    };
+}
+
+/// Declares a structure of [`fields`] that is the whole body of a verb.
+macro_rules! message {
+    ($verb:ident, $(#[$meta:meta])* $name:ident $fields:tt) => {
+        $crate::wire::message::fields! { $(#[$meta])* $name $fields }
+
+        impl $crate::wire::Message for $name {
+            const VERB: $crate::wire::Verb = $crate::wire::Verb::$verb;
+
+            fn parts(&self) -> Vec<bytes::Bytes> {
+                $crate::wire::message::parts(self)
+            }
+
+            fn decode(body: bytes::Bytes) -> Result<Self, $crate::wire::WireError> {
+                $crate::wire::message::decode(stringify!($name), body)
+            }
+        }
+    };
+}
+
+pub(super) use {fields, message};
+
+pub(super) fn parts(message: &impl super::Field) -> Vec<Bytes> {
+    let mut body = Body::default();
+    message.put(&mut body);
+    body.into_parts()
+}
+
+pub(super) fn decode<T: super::Field>(name: &'static str, body: Bytes) -> Result<T, WireError> {
+    let mut fields = Fields::new(name, body);
+    let message = T::take(&mut fields, name)?;
+    fields.end()?;
+    Ok(message)
+}

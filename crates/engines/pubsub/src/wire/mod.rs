@@ -1,0 +1,31 @@
+//! What client and broker say to each other: the body of each verb's frame.
+//!
+//! A frame is `dyno_net`'s; here is what its verb and body mean. FORMAT.md has the layout. All numbers are
+//! little-endian; a text or a byte string has its length before it, a list its count. What a peer sends is
+//! checked field by field: nothing here panics or allocates more than the bytes that are there.
+
+mod client;
+mod error;
+mod fetch;
+mod field;
+mod group;
+mod message;
+mod produce;
+mod session;
+mod topic;
+
+pub use client::{Client, ClientOptions};
+pub use error::WireError;
+pub use fetch::{Fetch, Fetched, FromWhere, ListOffsets, Offset, ROW_HEADER_BYTES, RowHead, Rows};
+pub use field::{Body, Field, Fields, Rest};
+pub use group::{
+    Assigned, Assignments, Commit, Committed, Cursor, Heartbeat, JoinGroup, Joined, LeaveGroup,
+    Left, SkipLost, Skipped,
+};
+pub use message::{ANSWER, Ask, Message, Verb};
+pub use produce::{NewProducer, Produce, Produced, ProducerId};
+pub use session::{Counter, Failed, Hello, Status, StatusIs, Welcome};
+pub use topic::{CreateTopic, Created, Metadata, PartitionIs, TopicIs};
+
+#[cfg(test)]
+mod tests;
