@@ -112,9 +112,9 @@ fn what_is_too_large_or_too_much_is_refused() {
 /// Sends numbered records while something happens, and returns what the log then holds.
 fn numbers_through(server: &Server, disturb: impl FnOnce() + Send) -> (u64, Vec<u64>) {
     let (topic_id, name) = server.topic(&TopicOptions::default());
+    let producer = Producer::open(&server.dsn, &name, ProducerOptions::default()).unwrap();
     let acknowledged = thread::scope(|scope| {
         let disturbing = scope.spawn(disturb);
-        let producer = Producer::open(&server.dsn, &name, ProducerOptions::default()).unwrap();
         let mut sent = 0_u64;
         let mut receipts = Vec::new();
         while !disturbing.is_finished() || sent < 1000 {
