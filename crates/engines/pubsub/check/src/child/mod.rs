@@ -3,8 +3,10 @@
 //! A child gets its [`Job`] as one argument, writes events as lines of JSON to its standard output, and ends
 //! when its standard input does, which also happens when the checker dies.
 
+mod broker;
 mod events;
 mod job;
+mod library;
 mod process;
 mod queue;
 mod schedule;
@@ -58,10 +60,16 @@ pub fn run(argument: &str) -> Result<(), ChildError> {
     let job: Job = serde_json::from_str(argument)?;
     let events = Events::start();
     match job {
-        Job::Produce(job) => sql::produce(&job, events),
-        Job::Consume(job) => sql::consume(&job, events),
+        Job::Produce(job) => match job.speech {
+            Speech::Library => library::produce(&job, events),
+            Speech::Sql => sql::produce(&job, events),
+        },
+        Job::Consume(job) => match job.speech {
+            Speech::Library => library::consume(&job, events),
+            Speech::Sql => sql::consume(&job, events),
+        },
         Job::Send(job) => queue::send(&job, events),
         Job::Work(job) => queue::work(&job, events),
-        Job::Broker(job) => Err(ChildError::refused("be a broker")(job.dsn)),
+        Job::Broker(job) => broker::serve(&job, &events),
     }
 }

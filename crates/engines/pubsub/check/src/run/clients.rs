@@ -145,8 +145,7 @@ impl Clients {
         Ok(started?)
     }
 
-    /// The place that client number `at` connects to, and how it speaks: in direct mode half of them call the
-    /// SQL functions, as any driver does.
+    /// The place that client number `at` connects to, and how it speaks.
     fn way(&self, at: usize) -> (String, Speech) {
         let template = &self.template;
         match template.mode {

@@ -12,9 +12,6 @@ use crate::checker::{self, Evidence, QueueEvidence, Verdict};
 use crate::history::{Event, What};
 use crate::nemesis::Blow;
 
-/// What a member may be given beyond its last commit before it must say so again; the library's default.
-const WINDOW: u64 = 10_000;
-
 /// Judges a run that has ended.
 pub fn outcome(
     options: &Options,
@@ -88,7 +85,7 @@ fn log(
             events: history.events(),
             readings: &readings,
             cursors: &cursors,
-            forgotten_max: forgetful * WINDOW,
+            forgotten_max: 0,
             server_stayed: forgetful == 0,
             drained,
         })

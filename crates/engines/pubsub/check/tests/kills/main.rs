@@ -88,6 +88,26 @@ fn a_queue_survives_fifty_blows() {
 }
 
 #[test]
+fn the_library_survives_a_few_blows() {
+    check("lib", 6, |options| {
+        options.only = vec![
+            Blow::CutInCommit,
+            Blow::Cut,
+            Blow::Server,
+            Blow::Producer,
+            Blow::Consumer,
+            Blow::Stall,
+        ];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn the_library_survives_fifty_blows() {
+    check("lib50", 50, |_| {});
+}
+
+#[test]
 fn sql_clients_survive_a_few_blows() {
     check("sql", 5, |options| {
         options.mode = Mode::Sql;
