@@ -37,6 +37,7 @@ struct Template {
     value_bytes: usize,
     lease_ms: u64,
     brokers: usize,
+    careless: bool,
 }
 
 impl Clients {
@@ -59,6 +60,7 @@ impl Clients {
                 value_bytes: options.value_bytes,
                 lease_ms: options.lease_ms,
                 brokers: options.brokers,
+                careless: options.careless,
             },
             lives: 0,
             brokers: Vec::new(),
@@ -181,6 +183,7 @@ impl Clients {
                 producer: life,
                 rate,
                 value_bytes,
+                careless: self.template.careless,
             })
         };
         self.spawn(&format!("producer{life}"), &job)
@@ -205,6 +208,7 @@ impl Clients {
                 group_name: format!("g{group}"),
                 member: life,
                 lease_ms: self.template.lease_ms,
+                careless: self.template.careless,
             })
         };
         self.spawn(&format!("consumer{life}"), &job)

@@ -59,6 +59,9 @@ pub struct Options {
     pub soak: Option<Duration>,
     /// Only these blows; all that fit when empty.
     pub only: Vec<Blow>,
+    /// Clients make the mistakes that the engine's rules are there to prevent, so that the check must fail: a test
+    /// of the check itself, in SQL mode.
+    pub careless: bool,
     /// Tells what happens, line by line, to standard error.
     pub narrate: bool,
 }
@@ -84,6 +87,7 @@ impl Options {
             snapshot: true,
             soak: None,
             only: Vec::new(),
+            careless: false,
             narrate: false,
         }
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use dyno_pubsub_check::checker::Rule;
 use dyno_pubsub_check::nemesis::Blow;
 use dyno_pubsub_check::run::{Mode, Options, Outcome, run};
 
@@ -39,7 +40,7 @@ fn has_server() -> bool {
     }
 }
 
-fn check(name: &str, kills: usize, change: impl FnOnce(&mut Options)) -> Option<Outcome> {
+fn judged(name: &str, kills: usize, change: impl FnOnce(&mut Options)) -> Option<Outcome> {
     if !has_server() {
         return None;
     }
@@ -54,17 +55,41 @@ fn check(name: &str, kills: usize, change: impl FnOnce(&mut Options)) -> Option<
     options.narrate = true;
     change(&mut options);
     let outcome = run(&options).unwrap();
+    println!("{}", serde_json::to_string(&outcome).unwrap());
     for reason in &outcome.left_out {
         println!("skipped: {reason}");
     }
-    assert!(outcome.holds, "seed {seed}: {outcome:#?}");
-    assert!(outcome.verdict.acknowledged > 0);
-    println!("{}", serde_json::to_string(&outcome).unwrap());
     // Nothing of ours goes on.
     let alive = Command::new("pgrep").arg("-f").arg(&folder.0).output();
     let alive = alive.map_or(String::new(), |o| String::from_utf8_lossy(&o.stdout).into());
     assert_eq!(alive, "", "processes are left");
     Some(outcome)
+}
+
+/// A run that must hold.
+fn check(name: &str, kills: usize, change: impl FnOnce(&mut Options)) {
+    if let Some(outcome) = judged(name, kills, change) {
+        assert!(outcome.holds, "seed {}: {outcome:#?}", outcome.seed);
+        assert!(outcome.verdict.acknowledged > 0);
+    }
+}
+
+#[test]
+fn clients_that_repeat_without_saying_so_are_found_out() {
+    let outcome = judged("careless", 6, |options| {
+        options.mode = Mode::Sql;
+        options.careless = true;
+        options.only = vec![Blow::CutInCommit];
+    });
+    if let Some(outcome) = outcome {
+        let broken = &outcome.verdict.broken;
+        assert!(broken.contains_key(&Rule::NothingTwice), "{outcome:#?}");
+        assert!(
+            broken.contains_key(&Rule::CursorBehindDelivery),
+            "{outcome:#?}"
+        );
+        assert!(outcome.history.is_some(), "a failed run leaves its history");
+    }
 }
 
 #[test]
@@ -105,6 +130,21 @@ fn the_library_survives_a_few_blows() {
 #[ignore = "about two minutes of kills"]
 fn the_library_survives_fifty_blows() {
     check("lib50", 50, |_| {});
+}
+
+#[test]
+#[ignore = "about a minute of takeovers"]
+fn two_nodes_lose_nothing_when_the_primary_is_killed() {
+    check("two", 6, |options| {
+        options.nodes = 2;
+        options.only = vec![Blow::Primary, Blow::CutInCommit];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of takeovers"]
+fn three_nodes_survive_twenty_blows() {
+    check("three", 20, |options| options.nodes = 3);
 }
 
 #[test]

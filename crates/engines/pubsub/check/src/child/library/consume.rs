@@ -13,6 +13,8 @@ use crate::history::{Commit, Delivery, What};
 use crate::message;
 
 const WAIT: Duration = Duration::from_millis(100);
+/// Every so often it commits: what is open when it dies comes again.
+const ROUNDS: u64 = 4;
 
 /// Reads, and commits what it read, until it is told to stop.
 pub fn consume(job: &ConsumeJob, mut events: Events) -> Result<(), ChildError> {
@@ -38,13 +40,18 @@ pub fn consume(job: &ConsumeJob, mut events: Events) -> Result<(), ChildError> {
         job,
         open: BTreeMap::new(),
     };
+    let mut rounds: u64 = 0;
     while !events.stopping() {
         match member.consumer.poll(WAIT) {
             Ok(messages) => member.deliver(&messages, &mut events)?,
             Err(error) => passing("poll", error)?,
         }
-        member.commit(&mut events)?;
+        rounds += 1;
+        if rounds.is_multiple_of(ROUNDS) {
+            member.commit(&mut events)?;
+        }
     }
+    member.commit(&mut events)?;
     // A member that cannot say goodbye is missed when its lease ends.
     let _ = member.consumer.close();
     Ok(())

@@ -66,6 +66,11 @@ fn send(
     let values: Vec<&[u8]> = batch.iter().map(|one| one.value.as_slice()).collect();
     let first = batch[0].stamp.identity;
     let (part, sequence) = (first.partition as i32, first.sequence as i64);
+    let (id, sequence) = if job.careless {
+        (None, None)
+    } else {
+        (Some(id), Some(sequence))
+    };
     let answer = link.insist(
         |client| {
             let row = client.query_one(
