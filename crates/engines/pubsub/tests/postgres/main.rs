@@ -4,7 +4,9 @@
 
 mod append;
 mod groups;
+mod manual;
 mod producing;
+mod queues;
 mod reading;
 mod retention;
 mod schema;

@@ -1,0 +1,327 @@
+//! Queues: each message is done by one worker, and comes again when that worker does not say that it is done.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use dyno_postgres::Dsn;
+use dyno_postgres::postgres::Statement;
+use dyno_postgres::postgres::types::Type;
+
+use crate::connection::Connection;
+use crate::error::{Code, Error, Result};
+
+/// How a queue is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueOptions {
+    /// How long a claimed message is hidden from others.
+    pub visibility: Duration,
+    /// Claims of a message until it becomes a dead letter.
+    pub max_attempts: i32,
+    /// Whether messages that are done are kept aside.
+    pub keep_done: bool,
+}
+
+impl Default for QueueOptions {
+    fn default() -> Self {
+        Self {
+            visibility: Duration::from_secs(30),
+            max_attempts: 5,
+            keep_done: false,
+        }
+    }
+}
+
+/// A message that is this worker's until the claim runs out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Its number, in the order in which messages were sent.
+    pub message_id: i64,
+    /// The claim, which acknowledgements carry.
+    pub claim: i64,
+    /// Claims so far, this one included.
+    pub attempts: i32,
+    /// When it was sent, by the server's clock.
+    pub sent_at: SystemTime,
+    /// The payload.
+    pub payload: Vec<u8>,
+}
+
+/// What is in a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueStats {
+    /// Messages that can be claimed.
+    pub ready: i64,
+    /// Messages that will be visible later.
+    pub delayed: i64,
+    /// Messages that somebody works on.
+    pub claimed: i64,
+    /// Dead letters.
+    pub dead: i64,
+    /// Messages that are done and kept.
+    pub done: i64,
+    /// Age of the oldest message that is not done, in milliseconds.
+    pub oldest_ms: Option<i64>,
+}
+
+/// One queue over one connection. Sending is not idempotent: after an error whose retry is `Unknown` the
+/// messages may be there, and sent again they may be there twice. Acknowledging is.
+pub struct Queue {
+    connection: Connection,
+    name: String,
+    queue_id: i32,
+    statements: HashMap<&'static str, Statement>,
+}
+
+impl Queue {
+    /// Makes a queue.
+    ///
+    /// # Errors
+    /// `name-taken`, `bad-argument`.
+    pub fn create(connection: &mut Connection, name: &str, options: &QueueOptions) -> Result<()> {
+        let visibility_ms = milliseconds(options.visibility);
+        connection
+            .client()
+            .execute(
+                "SELECT pubsub.create_queue($1, $2, $3, $4)",
+                &[
+                    &name,
+                    &visibility_ms,
+                    &options.max_attempts,
+                    &options.keep_done,
+                ],
+            )
+            .map(|_| ())
+            .map_err(Error::statement(format_args!("create queue {name:?}")))
+    }
+
+    /// Drops a queue with all that is in it.
+    ///
+    /// # Errors
+    /// `unknown-queue`.
+    pub fn drop(connection: &mut Connection, name: &str) -> Result<()> {
+        connection
+            .client()
+            .execute("SELECT pubsub.drop_queue($1)", &[&name])
+            .map(|_| ())
+            .map_err(Error::statement(format_args!("drop queue {name:?}")))
+    }
+
+    /// Connects to a queue.
+    ///
+    /// # Errors
+    /// `unknown-queue`, `not-installed`, `newer-schema`, `server-lost`.
+    pub fn open(dsn: &Dsn, name: &str) -> Result<Queue> {
+        let mut connection = Connection::open_session(dsn, "dyno-queue", &[])?;
+        connection.check_schema()?;
+        let queue_id = connection
+            .client()
+            .query_opt(
+                "SELECT queue_id FROM pubsub.queues WHERE name = $1",
+                &[&name],
+            )
+            .map_err(Error::statement(format_args!("find queue {name:?}")))?
+            .ok_or_else(|| {
+                Error::new(
+                    Code::UnknownQueue,
+                    format_args!("there is no queue {name:?}"),
+                )
+            })?
+            .get(0);
+        Ok(Queue {
+            connection,
+            name: name.to_owned(),
+            queue_id,
+            statements: HashMap::new(),
+        })
+    }
+
+    /// Sends messages, visible after the delay, in one transaction; returns their numbers.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn send(&mut self, payloads: &[&[u8]], delay: Duration) -> Result<Vec<i64>> {
+        if payloads.is_empty() {
+            return Ok(Vec::new());
+        }
+        let statement = self.statement(
+            "send",
+            "SELECT pubsub.queue_send_{q}($1, '{}', $2)",
+            &[Type::BYTEA_ARRAY, Type::INT8],
+        )?;
+        self.connection
+            .client()
+            .query_one(&statement, &[&payloads, &milliseconds(delay)])
+            .map(|row| row.get(0))
+            .map_err(Error::statement(format_args!(
+                "send to queue {:?}",
+                self.name
+            )))
+    }
+
+    /// Claims the messages that have been visible for longest, so many at most. `visibility` in place of the
+    /// queue's own, where it is given. Messages that were claimed too often become dead letters.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn claim(&mut self, most: u32, visibility: Option<Duration>) -> Result<Vec<Claimed>> {
+        let query = "SELECT message_id, claim, attempts, sent_at, payload FROM pubsub.queue_claim_{q}($1, $2)";
+        let statement = self.statement("claim", query, &[Type::INT4, Type::INT8])?;
+        let most = i32::try_from(most.clamp(1, 10_000)).unwrap_or(1);
+        let rows = self
+            .connection
+            .client()
+            .query(&statement, &[&most, &visibility.map(milliseconds)])
+            .map_err(Error::statement(format_args!(
+                "claim from queue {:?}",
+                self.name
+            )))?;
+        let claimed = rows.iter().map(|row| Claimed {
+            message_id: row.get(0),
+            claim: row.get(1),
+            attempts: row.get(2),
+            sent_at: row.get(3),
+            payload: row.get(4),
+        });
+        Ok(claimed.collect())
+    }
+
+    /// Says that these are done. Returns the messages of which that was too late: the claim had run out, and
+    /// they come to somebody again. Repeated after `outcome-unknown`, it returns what the first attempt
+    /// finished.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn acknowledge(&mut self, claimed: &[Claimed]) -> Result<Vec<i64>> {
+        let types = [Type::INT8_ARRAY, Type::INT8_ARRAY];
+        let statement =
+            self.statement("acknowledge", "SELECT pubsub.queue_ack_{q}($1, $2)", &types)?;
+        let (ids, claims) = numbers(claimed);
+        self.connection
+            .client()
+            .query_one(&statement, &[&ids, &claims])
+            .map(|row| row.get(0))
+            .map_err(Error::statement(format_args!(
+                "acknowledge in queue {:?}",
+                self.name
+            )))
+    }
+
+    /// Gives these back, visible after the delay; the reason goes with them to the dead letters. Returns those of
+    /// which it was too late.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn give_back(
+        &mut self,
+        claimed: &[Claimed],
+        delay: Duration,
+        reason: &str,
+    ) -> Result<Vec<i64>> {
+        self.move_to(claimed, delay, Some(reason))
+    }
+
+    /// Keeps these for so long from now. Returns those of which it was too late.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn extend(&mut self, claimed: &[Claimed], visibility: Duration) -> Result<Vec<i64>> {
+        self.move_to(claimed, visibility, None)
+    }
+
+    /// Makes messages of the oldest dead letters again, so many at most; returns how many there were.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn redrive(&mut self, most: u32) -> Result<i64> {
+        let statement = self.statement(
+            "redrive",
+            "SELECT pubsub.queue_redrive_{q}($1)",
+            &[Type::INT4],
+        )?;
+        let most = i32::try_from(most).unwrap_or(i32::MAX);
+        self.connection
+            .client()
+            .query_one(&statement, &[&most])
+            .map(|row| row.get(0))
+            .map_err(Error::statement(format_args!(
+                "redrive queue {:?}",
+                self.name
+            )))
+    }
+
+    /// Counts what is in the queue.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn stats(&mut self) -> Result<QueueStats> {
+        let query =
+            "SELECT ready, delayed, claimed, dead, done, oldest_ms FROM pubsub.queue_stats($1)";
+        let row = self
+            .connection
+            .client()
+            .query_one(query, &[&self.name])
+            .map_err(Error::statement(format_args!(
+                "count queue {:?}",
+                self.name
+            )))?;
+        Ok(QueueStats {
+            ready: row.get(0),
+            delayed: row.get(1),
+            claimed: row.get(2),
+            dead: row.get(3),
+            done: row.get(4),
+            oldest_ms: row.get(5),
+        })
+    }
+
+    fn move_to(
+        &mut self,
+        claimed: &[Claimed],
+        after: Duration,
+        why: Option<&str>,
+    ) -> Result<Vec<i64>> {
+        let types = [Type::INT8_ARRAY, Type::INT8_ARRAY, Type::INT8, Type::TEXT];
+        let statement = self.statement(
+            "move",
+            "SELECT pubsub.queue_move_{q}($1, $2, $3, $4)",
+            &types,
+        )?;
+        let (ids, claims) = numbers(claimed);
+        self.connection
+            .client()
+            .query_one(&statement, &[&ids, &claims, &milliseconds(after), &why])
+            .map(|row| row.get(0))
+            .map_err(Error::statement(format_args!(
+                "move messages of queue {:?}",
+                self.name
+            )))
+    }
+
+    fn statement(&mut self, name: &'static str, query: &str, types: &[Type]) -> Result<Statement> {
+        if let Some(statement) = self.statements.get(name) {
+            return Ok(statement.clone());
+        }
+        let query = query.replace("{q}", &self.queue_id.to_string());
+        let made = self
+            .connection
+            .client()
+            .prepare_typed(&query, types)
+            .map_err(Error::statement(format_args!(
+                "prepare to {name} in queue {:?}",
+                self.name
+            )))?;
+        self.statements.insert(name, made.clone());
+        Ok(made)
+    }
+}
+
+fn numbers(claimed: &[Claimed]) -> (Vec<i64>, Vec<i64>) {
+    claimed
+        .iter()
+        .map(|message| (message.message_id, message.claim))
+        .unzip()
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

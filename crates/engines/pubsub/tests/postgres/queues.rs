@@ -1,0 +1,143 @@
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_pubsub::{Claimed, Queue, QueueOptions};
+
+use super::server::Server;
+
+const NOW: Duration = Duration::ZERO;
+
+fn queue(server: &Server, options: &QueueOptions) -> (String, Queue) {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("queue-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    Queue::create(&mut server.connect(), &name, options).unwrap();
+    let opened = Queue::open(&server.dsn, &name).unwrap();
+    (name, opened)
+}
+
+fn payloads(claimed: &[Claimed]) -> Vec<&[u8]> {
+    claimed.iter().map(|message| &message.payload[..]).collect()
+}
+
+#[test]
+fn a_message_is_done_by_one_worker() {
+    let server = Server::shared();
+    let (name, mut queue) = queue(&server, &QueueOptions::default());
+    for start in (0..3000_u32).step_by(300) {
+        let numbers: Vec<[u8; 4]> = (start..start + 300).map(u32::to_be_bytes).collect();
+        queue
+            .send(&numbers.iter().map(|n| &n[..]).collect::<Vec<_>>(), NOW)
+            .unwrap();
+    }
+    let done = Mutex::new(HashMap::<Vec<u8>, u32>::new());
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let mut worker = Queue::open(&server.dsn, &name).unwrap();
+                loop {
+                    let claimed = worker.claim(70, None).unwrap();
+                    if claimed.is_empty() {
+                        return;
+                    }
+                    assert!(worker.acknowledge(&claimed).unwrap().is_empty());
+                    let mut done = done.lock().unwrap();
+                    for message in claimed {
+                        *done.entry(message.payload).or_default() += 1;
+                    }
+                }
+            });
+        }
+    });
+    let done = done.lock().unwrap();
+    assert_eq!((done.len(), done.values().max()), (3000, Some(&1)));
+    assert_eq!(queue.stats().unwrap(), dyno_pubsub::QueueStats::default());
+}
+
+#[test]
+fn an_unacknowledged_message_comes_again_and_then_is_a_dead_letter() {
+    let server = Server::shared();
+    let options = QueueOptions {
+        visibility: Duration::from_millis(300),
+        max_attempts: 2,
+        keep_done: true,
+    };
+    let (_, mut queue) = queue(&server, &options);
+    queue.send(&[b"one", b"two"], NOW).unwrap();
+    let first = queue.claim(10, None).unwrap();
+    assert_eq!(payloads(&first), [&b"one"[..], b"two"]);
+    assert!(queue.claim(10, None).unwrap().is_empty());
+    assert!(queue.acknowledge(&first[..1]).unwrap().is_empty());
+    let until = Instant::now() + Duration::from_secs(5);
+    let second = loop {
+        let second = queue.claim(10, None).unwrap();
+        if !second.is_empty() || Instant::now() > until {
+            break second;
+        }
+    };
+    assert_eq!(
+        (payloads(&second), second[0].attempts),
+        (vec![&b"two"[..]], 2)
+    );
+    // The first claim has run out.
+    assert_eq!(
+        queue.acknowledge(&first[1..]).unwrap(),
+        [first[1].message_id]
+    );
+    assert!(
+        queue
+            .give_back(&second, NOW, "no chairs left")
+            .unwrap()
+            .is_empty()
+    );
+    assert!(queue.claim(10, None).unwrap().is_empty());
+    let stats = queue.stats().unwrap();
+    assert_eq!(
+        (stats.ready, stats.claimed, stats.dead, stats.done),
+        (0, 0, 1, 1)
+    );
+    let mut connection = server.connect();
+    let reason = "SELECT reason, attempts FROM pubsub.queue_dead((SELECT max(name) FROM pubsub.queues WHERE max_attempts = 2))";
+    let row = connection.client().query_one(reason, &[]).unwrap();
+    assert_eq!(
+        (row.get::<_, &str>(0), row.get::<_, i32>(1)),
+        ("no chairs left", 2)
+    );
+    assert_eq!(queue.redrive(10).unwrap(), 1);
+    let third = queue.claim(10, None).unwrap();
+    assert_eq!(
+        (payloads(&third), third[0].attempts),
+        (vec![&b"two"[..]], 1)
+    );
+}
+
+#[test]
+fn delays_and_extensions_hide_messages() {
+    let server = Server::shared();
+    let (_, mut queue) = queue(&server, &QueueOptions::default());
+    queue.send(&[b"later"], Duration::from_millis(400)).unwrap();
+    assert!(queue.claim(1, None).unwrap().is_empty());
+    assert_eq!(queue.stats().unwrap().delayed, 1);
+    let until = Instant::now() + Duration::from_secs(5);
+    let claimed = loop {
+        let claimed = queue.claim(1, Some(Duration::from_millis(200))).unwrap();
+        if !claimed.is_empty() || Instant::now() > until {
+            break claimed;
+        }
+    };
+    assert!(
+        queue
+            .extend(&claimed, Duration::from_secs(60))
+            .unwrap()
+            .is_empty()
+    );
+    thread::sleep(Duration::from_millis(250));
+    assert!(queue.claim(1, None).unwrap().is_empty());
+    assert!(queue.acknowledge(&claimed).unwrap().is_empty());
+    assert_eq!(
+        queue.acknowledge(&claimed).unwrap(),
+        [claimed[0].message_id]
+    );
+}
