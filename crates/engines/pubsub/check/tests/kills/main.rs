@@ -40,7 +40,11 @@ fn has_server() -> bool {
     }
 }
 
-fn judged(name: &str, kills: usize, change: impl FnOnce(&mut Options)) -> Option<Outcome> {
+fn judged(
+    name: &str,
+    kills: usize,
+    change: impl FnOnce(&mut Options),
+) -> Option<(Outcome, Folder)> {
     if !has_server() {
         return None;
     }
@@ -63,12 +67,12 @@ fn judged(name: &str, kills: usize, change: impl FnOnce(&mut Options)) -> Option
     let alive = Command::new("pgrep").arg("-f").arg(&folder.0).output();
     let alive = alive.map_or(String::new(), |o| String::from_utf8_lossy(&o.stdout).into());
     assert_eq!(alive, "", "processes are left");
-    Some(outcome)
+    Some((outcome, folder))
 }
 
 /// A run that must hold.
 fn check(name: &str, kills: usize, change: impl FnOnce(&mut Options)) {
-    if let Some(outcome) = judged(name, kills, change) {
+    if let Some((outcome, _folder)) = judged(name, kills, change) {
         assert!(outcome.holds, "seed {}: {outcome:#?}", outcome.seed);
         assert!(outcome.verdict.acknowledged > 0);
     }
@@ -81,14 +85,14 @@ fn clients_that_repeat_without_saying_so_are_found_out() {
         options.careless = true;
         options.only = vec![Blow::CutInCommit];
     });
-    if let Some(outcome) = outcome {
+    if let Some((outcome, _folder)) = outcome {
         let broken = &outcome.verdict.broken;
         assert!(broken.contains_key(&Rule::NothingTwice), "{outcome:#?}");
         assert!(
             broken.contains_key(&Rule::CursorBehindDelivery),
             "{outcome:#?}"
         );
-        assert!(outcome.history.is_some(), "a failed run leaves its history");
+        assert!(outcome.history.is_some_and(|history| history.exists()));
     }
 }
 
