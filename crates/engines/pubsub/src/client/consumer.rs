@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant};
 
 use super::address::Address;
+use super::broker::{Brokered, Brokers};
 use super::message::{self, Message};
 use super::options::ConsumerOptions;
 use super::owned::Owned;
@@ -73,8 +74,13 @@ impl Consumer {
         let source: Box<dyn Source> = match address.try_into()? {
             Address::Server(dsn) => Box::new(Direct::open(&dsn, options.idle_pause)?),
             Address::Broker(broker) => {
-                let text = format_args!("this build cannot speak to the broker at {broker}");
-                return Err(Error::bad_argument(text));
+                let token = options.token.as_deref();
+                Box::new(Brokered::open(Brokers::open(
+                    &broker,
+                    topic,
+                    token,
+                    "dyno-consumer",
+                )?))
             }
         };
         Consumer::with_source(source, topic, group, options)
