@@ -43,6 +43,7 @@ mod group;
 pub mod key;
 mod queue;
 pub mod record;
+mod retention;
 pub mod schema;
 mod start;
 mod topic;
@@ -59,6 +60,7 @@ pub use fetch::{Fetched, StoredRow};
 pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
 pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use record::Record;
+pub use retention::Maintained;
 pub use start::Start;
 pub use topic::{Partition, Topic, TopicChanges, TopicOptions};
 
