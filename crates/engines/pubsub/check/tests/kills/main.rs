@@ -137,6 +137,26 @@ fn the_library_survives_fifty_blows() {
 }
 
 #[test]
+fn brokers_survive_a_few_blows() {
+    check("broker", 5, |options| {
+        options.mode = Mode::Broker;
+        options.only = vec![
+            Blow::CutInCommit,
+            Blow::Broker,
+            Blow::Server,
+            Blow::Producer,
+            Blow::Consumer,
+        ];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn brokers_survive_fifty_blows() {
+    check("broker50", 50, |options| options.mode = Mode::Broker);
+}
+
+#[test]
 #[ignore = "about a minute of takeovers"]
 fn two_nodes_lose_nothing_when_the_primary_is_killed() {
     check("two", 6, |options| {
