@@ -134,7 +134,8 @@ impl Producer {
         )
     }
 
-    /// Sends what waits and returns when all of it is acknowledged or has failed.
+    /// Sends what waits and returns when nothing is on its way any more: all of it is acknowledged or has
+    /// failed. While other threads go on sending, it waits for theirs too.
     ///
     /// # Errors
     /// The first failure since the last flush; receipts tell of each.
