@@ -215,13 +215,13 @@ fn bare_statement(topic_id: i32, partition: i32) -> String {
     format!(
         "WITH counter AS (UPDATE pubsub.partitions AS s SET next_offset = s.next_offset + {BATCH} \
            WHERE s.topic_id = {topic_id} AND s.partition = {partition} RETURNING s.next_offset - {BATCH} AS base), \
-         producer AS (UPDATE pubsub.producers AS s SET sequence = $3, last_base = counter.base, last_first = $2, \
+         producer AS (UPDATE pubsub.producers AS s SET sequence = $3::bigint, last_base = counter.base, last_first = $2::bigint, \
            seen_at = now() FROM counter WHERE s.topic_id = {topic_id} AND s.partition = {partition} \
-           AND s.producer_id = $1 AND s.sequence = $2 - 1 RETURNING counter.base), \
+           AND s.producer_id = $1::bigint AND s.sequence = $2::bigint - 1 RETURNING counter.base), \
          rows AS (INSERT INTO pubsub.log_{topic_id}_{partition} \
              (base_offset, count, first_time, last_time, appended_at, runs, flags, crc, bytes, body) \
            SELECT producer.base + r.relative, r.count, r.first_time, r.first_time, clock_timestamp(), \
-               ARRAY[$1::bigint, $2 + r.relative, r.count], 0::smallint, r.crc, length(r.body), r.body \
+               ARRAY[$1::bigint, $2::bigint + r.relative, r.count], 0::smallint, r.crc, length(r.body), r.body \
              FROM producer, unnest($4::bigint[], $5::int[], $6::bigint[], $7::int[], $8::bytea[]) \
                AS r (relative, count, first_time, crc, body)) \
          SELECT base FROM producer"

@@ -118,12 +118,11 @@ CREATE OR REPLACE FUNCTION pubsub.append_{t}_{p}(
     row_relatives bigint[], counts int[], first_times bigint[], last_times bigint[],
     run_from int[], run_to int[], run_values bigint[],
     row_flags smallint[], crcs int[], bodies bytea[],
-    OUT base_offset bigint, OUT known bigint[])
+    OUT base_offset bigint, OUT known bigint[], OUT appended_at timestamptz)
 LANGUAGE plpgsql AS $append$
 DECLARE
     total CONSTANT bigint := row_relatives[cardinality(row_relatives)] + counts[cardinality(counts)];
     range_at bigint;
-    moment timestamptz;
 BEGIN
     UPDATE pubsub.partitions AS s SET next_offset = s.next_offset + total
      WHERE s.topic_id = {t} AND s.partition = {p} AND (expected_epoch = 0 OR s.epoch = expected_epoch)
@@ -151,10 +150,10 @@ BEGIN
     IF base_offset + total > range_at THEN
         PERFORM pubsub.make_ranges({t}, {p}, base_offset + total);
     END IF;
-    moment := clock_timestamp();
+    appended_at := clock_timestamp();
     INSERT INTO pubsub.log_{t}_{p}
         (base_offset, count, first_time, last_time, appended_at, runs, flags, crc, bytes, body)
-    SELECT append_{t}_{p}.base_offset + r.relative, r.count, r.first_time, r.last_time, moment,
+    SELECT append_{t}_{p}.base_offset + r.relative, r.count, r.first_time, r.last_time, append_{t}_{p}.appended_at,
            run_values[r.run_from : r.run_to], r.flags, r.crc, length(r.body), r.body
       FROM unnest(row_relatives, counts, first_times, last_times, run_from, run_to, row_flags, crcs, bodies)
            AS r (relative, count, first_time, last_time, run_from, run_to, flags, crc, body);

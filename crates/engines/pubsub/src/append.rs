@@ -6,6 +6,7 @@ use dyno_postgres::postgres::types::{ToSql, Type};
 use dyno_postgres::postgres::{GenericClient, Statement};
 
 use crate::error::{Code, Error, Result};
+use crate::fetch::micros;
 use crate::record::Batch;
 
 /// What an append did.
@@ -15,6 +16,8 @@ pub enum Appended {
     New {
         /// The offset of the batch's first record.
         base_offset: i64,
+        /// When, by the server's clock, microseconds since 1970.
+        appended_at_us: i64,
     },
     /// Nothing was appended, because some of it is there already. Send the rest again without that.
     Known {
@@ -74,7 +77,10 @@ impl Appends {
         ];
         let row = client.query_one(&statement, &parameters).map_err(failed)?;
         match row.get::<_, Option<i64>>(0) {
-            Some(base_offset) => Ok(Appended::New { base_offset }),
+            Some(base_offset) => Ok(Appended::New {
+                base_offset,
+                appended_at_us: micros(row.get(2)),
+            }),
             None => Ok(Appended::Known {
                 offsets: row
                     .get::<_, Option<Vec<Option<i64>>>>(1)
@@ -104,7 +110,7 @@ const TYPES: [Type; 15] = [
 
 fn query(topic_id: i32, partition: i32) -> String {
     format!(
-        "SELECT base_offset, known FROM pubsub.append_{topic_id}_{partition}\
+        "SELECT base_offset, known, appended_at FROM pubsub.append_{topic_id}_{partition}\
          ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
     )
 }

@@ -261,7 +261,8 @@ fn stored(row: &Row) -> StoredRow {
     }
 }
 
-fn micros(time: SystemTime) -> i64 {
+/// Microseconds since 1970.
+pub(crate) fn micros(time: SystemTime) -> i64 {
     let of = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => of(after),

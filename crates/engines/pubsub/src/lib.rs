@@ -8,11 +8,15 @@
 //! What it is not: a Kafka server, a log that is compacted by key. It blocks, and owns no thread but those of
 //! a [`Producer`].
 //!
-//! ```ignore
-//! # let cluster = dyno_pubsub::doc_server()?; let dsn = cluster.dsn();
+//! ```
 //! use std::time::Duration;
+//! use dyno_pubsub::server::{Cluster, Options};
 //! use dyno_pubsub::{Connection, Consumer, ConsumerOptions, Producer, ProducerOptions, Start, Topic, TopicOptions};
 //!
+//! # let home = tempfile::tempdir_in("/tmp")?;
+//! # let directory = home.path().join("log");
+//! let cluster = Cluster::open(&directory, Options::small())?; // or any server: Dsn::parse("postgres://...")
+//! let dsn = cluster.dsn();
 //! let mut server = Connection::open(&dsn)?;
 //! server.install()?;
 //! server.create_topic("orders", &TopicOptions { partitions: 4, ..TopicOptions::default() })?;
@@ -39,6 +43,7 @@ mod group;
 pub mod key;
 mod queue;
 pub mod record;
+mod retention;
 pub mod schema;
 mod start;
 mod topic;
@@ -55,6 +60,7 @@ pub use fetch::{Fetched, StoredRow};
 pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
 pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use record::Record;
+pub use retention::Maintained;
 pub use start::Start;
 pub use topic::{Partition, Topic, TopicChanges, TopicOptions};
 

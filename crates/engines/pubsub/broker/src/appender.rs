@@ -267,10 +267,13 @@ impl Appender {
     /// The database has answered for this append.
     fn finish(&self, partition: &Partition, append: Append, done: Appended) {
         match done {
-            Appended::New { base_offset } => self.committed(partition, append, base_offset),
+            Appended::New {
+                base_offset,
+                appended_at_us,
+            } => self.committed(partition, append, base_offset, Some(appended_at_us)),
             Appended::Known { offsets } => match append.whole_at(&offsets) {
                 // An earlier attempt was committed after all.
-                Some(base_offset) => self.committed(partition, append, base_offset),
+                Some(base_offset) => self.committed(partition, append, base_offset, None),
                 None => {
                     lock(&partition.ledger).clear();
                     append.acknowledge_known(&offsets);
@@ -279,9 +282,16 @@ impl Appender {
         }
     }
 
-    /// Publishes to consumers, then acknowledges to producers.
-    fn committed(&self, partition: &Partition, mut append: Append, base_offset: i64) {
-        let heads: Vec<RowHead> = append.heads(base_offset);
+    /// Publishes to consumers, then acknowledges to producers. Without its time the append is left to be
+    /// read from the database.
+    fn committed(
+        &self,
+        partition: &Partition,
+        mut append: Append,
+        base_offset: i64,
+        appended_at_us: Option<i64>,
+    ) {
+        let heads: Vec<RowHead> = append.heads(base_offset, appended_at_us.unwrap_or(0));
         let bytes: usize = heads.iter().map(|head| head.bytes as usize).sum();
         add(&self.counters.appends, 1);
         add(
@@ -290,7 +300,12 @@ impl Appender {
         );
         add(&self.counters.appended_rows, heads.len());
         add(&self.counters.appended_bytes, bytes);
-        if let Some((bodies, charge)) = append.take_bodies()
+        if appended_at_us.is_none() {
+            let mut tail = lock(&partition.tail);
+            let first_offset = tail.offsets().0;
+            tail.heard(first_offset, base_offset + append.rows.records());
+            tail.answer_waiters(Instant::now());
+        } else if let Some((bodies, charge)) = append.take_bodies()
             && let Some(chunk) = Chunk::new(&heads, bodies, charge)
         {
             let most_bytes = self.memory.tail_bytes();

@@ -120,6 +120,7 @@ fn head(row: &StoredRow) -> RowHead {
         bytes: row.body.len() as u32,
         first_time_us: row.first_time_us,
         last_time_us: row.last_time_us,
+        appended_at_us: row.appended_at_us,
         crc: row.crc,
         codec: row.flags as u8,
     }

@@ -102,6 +102,7 @@ pub mod tests {
                 bytes: 10,
                 first_time_us: 0,
                 last_time_us: 0,
+                appended_at_us: 0,
                 crc: None,
                 codec: 0,
             })

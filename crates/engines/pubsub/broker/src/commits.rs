@@ -1,7 +1,8 @@
 //! Cursors: those of all consumers that came since the last commit are stored in one transaction.
 //!
 //! The session commits asynchronously. A crash of the server can lose the last cursors, which makes
-//! consumers read some records again; it can lose no record.
+//! consumers read some records again; it can lose no record. Claims, which bound what is read again, go the
+//! ordinary way (`control`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub fn run(jobs: &Arc<Jobs<Commits>>, mut link: Link, counters: &Counters) {
         }
         // One of them is wrong, or the server was away: each by itself. Storing a cursor twice is harmless.
         for commit in mem::take(&mut taken) {
-            match link.run(|connection| store(connection.client(), &commit.request)) {
+            match link.run(|connection| store(connection, &commit.request)) {
                 Ok(refused) => commit.ack.answer(&Committed { refused }),
                 Err(error) => commit.ack.refused(&error),
             }
@@ -68,40 +69,31 @@ fn first(cursors: &[Cursor]) -> i32 {
 
 fn store_all(connection: &mut Connection, commits: &[Commits]) -> Result<Vec<Vec<i32>>> {
     let failed = || Error::statement("store cursors");
-    let mut transaction = connection.client().transaction().map_err(failed())?;
-    let mut refused = Vec::with_capacity(commits.len());
-    for commit in commits {
-        refused.push(store(&mut transaction, &commit.request)?);
-    }
-    transaction.commit().map_err(failed())?;
-    Ok(refused)
+    connection
+        .client()
+        .batch_execute("BEGIN")
+        .map_err(failed())?;
+    let stored: Result<Vec<Vec<i32>>> = commits
+        .iter()
+        .map(|commit| store(connection, &commit.request))
+        .collect();
+    let end = if stored.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    connection.client().batch_execute(end).map_err(failed())?;
+    stored
 }
 
-fn store(
-    client: &mut impl dyno_pubsub::server::postgres::GenericClient,
-    ask: &Commit,
-) -> Result<Vec<i32>> {
+/// Stores the cursors of one request, and says which of them are refused.
+pub fn store(connection: &mut Connection, ask: &Commit) -> Result<Vec<i32>> {
     let set = |value: i64| (value != -1).then_some(value);
-    let of = |value: fn(&Cursor) -> i64| ask.cursors.iter().map(value).collect::<Vec<i64>>();
-    let partitions: Vec<i32> = ask.cursors.iter().map(|cursor| cursor.partition).collect();
-    let generations = of(|cursor| cursor.generation);
-    let committed: Vec<Option<i64>> = of(|cursor| cursor.committed).into_iter().map(set).collect();
-    let claims: Vec<Option<i64>> = of(|cursor| cursor.claimed_to)
-        .into_iter()
-        .map(set)
+    let cursors: Vec<dyno_pubsub::Cursor> = ask
+        .cursors
+        .iter()
+        .map(|cursor| dyno_pubsub::Cursor {
+            partition: cursor.partition,
+            generation: cursor.generation,
+            committed: set(cursor.committed),
+            claimed_to: set(cursor.claimed_to),
+        })
         .collect();
-    client
-        .query_one(
-            "SELECT pubsub.group_commit($1, $2, $3, $4, $5, $6)",
-            &[
-                &ask.group_id,
-                &ask.member,
-                &partitions,
-                &generations,
-                &committed,
-                &claims,
-            ],
-        )
-        .map(|row| row.get(0))
-        .map_err(Error::statement("store cursors"))
+    connection.group_commit(ask.group_id, &ask.member, &cursors)
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
-    Assigned, Assignments, CreateTopic, Created, FromWhere, Heartbeat, JoinGroup, Joined,
-    LeaveGroup, Left, ListOffsets, Metadata, NewProducer, Offset, PartitionIs, ProducerId,
-    SkipLost, Skipped, TopicIs,
+    Assigned, Assignments, Commit, Committed, CreateTopic, Created, FromWhere, Heartbeat,
+    JoinGroup, Joined, LeaveGroup, Left, ListOffsets, Metadata, NewProducer, Offset, PartitionIs,
+    ProducerId, SkipLost, Skipped, TopicIs,
 };
-use dyno_pubsub::{Connection, Error, Result, Start, TopicOptions};
+use dyno_pubsub::{Connection, Membership, Result, Start, TopicOptions, WhenLost};
 
 use crate::batch::Ack;
+use crate::commits::store;
+use crate::error::bad;
 use crate::jobs::Jobs;
 use crate::link::Link;
 
@@ -29,6 +31,8 @@ pub enum Request {
     ListOffsets(ListOffsets),
     JoinGroup(JoinGroup),
     Heartbeat(Heartbeat),
+    /// Cursors that have to be on disk when they are answered.
+    Commit(Commit),
     LeaveGroup(LeaveGroup),
     SkipLost(SkipLost),
 }
@@ -55,13 +59,20 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
         Request::ListOffsets(ask) => ack.answer(&Offset {
             offset: link.run(|c| c.offset_of(&ask.topic, ask.partition, start(ask.from)))?,
         }),
-        Request::JoinGroup(ask) => ack.answer(&link.run(|c| join(c, &ask))?),
+        Request::JoinGroup(ask) => ack.answer(&link.run(|c| join(c, ask))?),
         Request::Heartbeat(ask) => ack.answer(&link.run(|c| heartbeat(c, &ask))?),
+        Request::Commit(ask) => ack.answer(&Committed {
+            refused: link.run(|c| store(c, &ask))?,
+        }),
         Request::LeaveGroup(ask) => {
-            link.run(|c| leave(c, &ask))?;
+            link.run(|c| c.group_leave(ask.group_id, &ask.member))?;
             ack.answer(&Left {});
         }
-        Request::SkipLost(ask) => ack.answer(&link.run(|c| skip_lost(c, &ask))?),
+        Request::SkipLost(ask) => ack.answer(&Skipped {
+            committed: link.run(|c| {
+                c.group_skip_lost(ask.group_id, &ask.member, ask.partition, ask.generation)
+            })?,
+        }),
     }
     Ok(())
 }
@@ -108,67 +119,34 @@ fn create_topic(connection: &mut Connection, ask: &CreateTopic) -> Result<Create
     Ok(Created { topic_id })
 }
 
-fn join(connection: &mut Connection, ask: &JoinGroup) -> Result<Joined> {
-    connection
-        .client()
-        .query_one(
-            "SELECT pubsub.join_group($1, $2, $3, $4, $5, $6)",
-            &[
-                &ask.topic,
-                &ask.group,
-                &ask.member,
-                &i64::from(ask.lease_ms),
-                &start(ask.start).text(),
-                &ask.when_lost,
-            ],
-        )
-        .map(|row| Joined {
-            group_id: row.get(0),
-        })
-        .map_err(Error::statement(format_args!("join group {:?}", ask.group)))
+fn join(connection: &mut Connection, ask: JoinGroup) -> Result<Joined> {
+    let membership = Membership {
+        topic: ask.topic,
+        group: ask.group,
+        member: ask.member,
+        lease_ms: i64::from(ask.lease_ms),
+        start: start(ask.start),
+        when_lost: match ask.when_lost.as_str() {
+            "skip" => WhenLost::Skip,
+            "fail" => WhenLost::Fail,
+            other => return Err(bad(format_args!("{other:?} is neither skip nor fail"))),
+        },
+    };
+    let group_id = connection.join_group(&membership)?;
+    Ok(Joined { group_id })
 }
 
 fn heartbeat(connection: &mut Connection, ask: &Heartbeat) -> Result<Assignments> {
-    let rows = connection
-        .client()
-        .query(
-            "SELECT partition, generation, committed, wanted FROM pubsub.group_heartbeat($1, $2, $3)",
-            &[&ask.group_id, &ask.member, &ask.released],
-        )
-        .map_err(Error::statement("renew a member's lease"))?;
-    let assigned = rows.iter().map(|row| Assigned {
-        partition: row.get(0),
-        generation: row.get(1),
-        committed: row.get(2),
-        wanted: row.get(3),
+    let owned = connection.group_heartbeat(ask.group_id, &ask.member, &ask.released)?;
+    let assigned = owned.into_iter().map(|owned| Assigned {
+        partition: owned.partition,
+        generation: owned.generation,
+        committed: owned.committed,
+        wanted: owned.wanted,
     });
     Ok(Assignments {
         assigned: assigned.collect(),
     })
-}
-
-fn leave(connection: &mut Connection, ask: &LeaveGroup) -> Result<()> {
-    connection
-        .client()
-        .execute(
-            "SELECT pubsub.group_leave($1, $2)",
-            &[&ask.group_id, &ask.member],
-        )
-        .map(|_| ())
-        .map_err(Error::statement("leave a group"))
-}
-
-fn skip_lost(connection: &mut Connection, ask: &SkipLost) -> Result<Skipped> {
-    connection
-        .client()
-        .query_one(
-            "SELECT pubsub.group_skip_lost($1, $2, $3, $4)",
-            &[&ask.group_id, &ask.member, &ask.partition, &ask.generation],
-        )
-        .map(|row| Skipped {
-            committed: row.get(0),
-        })
-        .map_err(Error::statement("skip what retention took"))
 }
 
 /// The list that requests wait on, with room for a burst of every client.

@@ -207,6 +207,13 @@ impl Front {
     }
 
     fn commit(&self, ack: &Ack, request: Commit) -> Result<()> {
+        if request.cursors.iter().any(|cursor| cursor.claimed_to != -1) {
+            let asked = Asked {
+                ack: ack.clone(),
+                request: Request::Commit(request),
+            };
+            return self.control.push(asked).map_err(|_| self.too_much());
+        }
         let commit = Commits {
             ack: ack.clone(),
             request,

@@ -116,8 +116,8 @@ impl Append {
         }
     }
 
-    /// The rows' headers, once the first offset is known.
-    pub fn heads(&self, base_offset: i64) -> Vec<RowHead> {
+    /// The rows' headers, once its place is known.
+    pub fn heads(&self, base_offset: i64, appended_at_us: i64) -> Vec<RowHead> {
         let lengths = self.rows.bodies().map(<[u8]>::len);
         let heads = self.rows.heads().zip(lengths);
         heads
@@ -127,6 +127,7 @@ impl Append {
                 bytes: bytes as u32,
                 first_time_us: head.first_time_us,
                 last_time_us: head.last_time_us,
+                appended_at_us,
                 crc: Some(head.crc),
                 codec: head.flags as u8,
             })

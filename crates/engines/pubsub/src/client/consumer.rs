@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant};
 
 use super::address::Address;
+use super::broker::{Brokered, Brokers};
 use super::message::{self, Message};
 use super::options::ConsumerOptions;
 use super::owned::Owned;
@@ -73,8 +74,13 @@ impl Consumer {
         let source: Box<dyn Source> = match address.try_into()? {
             Address::Server(dsn) => Box::new(Direct::open(&dsn, options.idle_pause)?),
             Address::Broker(broker) => {
-                let text = format_args!("this build cannot speak to the broker at {broker}");
-                return Err(Error::bad_argument(text));
+                let token = options.token.as_deref();
+                Box::new(Brokered::open(Brokers::open(
+                    &broker,
+                    topic,
+                    token,
+                    "dyno-consumer",
+                )?))
             }
         };
         Consumer::with_source(source, topic, group, options)
@@ -257,8 +263,12 @@ impl Consumer {
                 error,
                 partition: Some(partition),
             }) if error.kind() == Code::OffsetOutOfRange => {
-                self.skip_lost(partition)?;
-                return Ok(Vec::new());
+                // Before the log's first record: over to that. Beyond its end: nothing can be done here.
+                return if self.skip_lost(partition)? {
+                    Ok(Vec::new())
+                } else {
+                    Err(error)
+                };
             }
             Err(failed) => return Err(failed.error),
         };
@@ -311,20 +321,23 @@ impl Consumer {
         Ok(())
     }
 
-    fn skip_lost(&mut self, partition: i32) -> Result<()> {
-        if let Some(at) = self
+    /// Whether there was something to skip.
+    fn skip_lost(&mut self, partition: i32) -> Result<bool> {
+        let Some(at) = self
             .owned
             .iter()
             .position(|owned| owned.partition == partition)
-        {
-            let moved = self
-                .source
-                .skip_lost(partition, self.owned[at].generation)?;
-            let owned = &mut self.owned[at];
-            owned.position = owned.position.max(moved);
-            owned.committed = owned.committed.max(moved);
-        }
-        Ok(())
+        else {
+            return Ok(true);
+        };
+        let moved = self
+            .source
+            .skip_lost(partition, self.owned[at].generation)?;
+        let owned = &mut self.owned[at];
+        let skipped = owned.position < moved;
+        owned.position = owned.position.max(moved);
+        owned.committed = owned.committed.max(moved);
+        Ok(skipped)
     }
 
     /// Joins, or renews the lease where it is time, and gives up what others want and nothing is open of.

@@ -98,7 +98,7 @@ impl Carrier {
         let appended = connection.append(self.topic_id, sealed.partition, 0, &mut batch)?;
         identity.next_sequence += sealed.records;
         Ok(match appended {
-            Appended::New { base_offset } => base_offset,
+            Appended::New { base_offset, .. } => base_offset,
             Appended::Known { offsets } => offsets.first().copied().flatten().unwrap_or(-1),
         })
     }

@@ -1,6 +1,7 @@
 //! The client library: a producer that batches and retries, and a consumer in a group, over SQL or a broker.
 
 mod address;
+mod broker;
 mod consumer;
 mod direct;
 mod lanes;

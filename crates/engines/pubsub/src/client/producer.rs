@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::address::Address;
+use super::broker::{self, Brokers};
 use super::direct::{self, Carrier};
 use super::lanes::Lanes;
 use super::options::ProducerOptions;
@@ -55,9 +56,7 @@ impl Producer {
                     thread::Builder::new()
                         .name("dyno-producer".to_owned())
                         .spawn(move || carrier.run(&lanes))
-                        .map_err(|e| {
-                            Error::new(Code::Overloaded, format_args!("cannot start a thread: {e}"))
-                        })
+                        .map_err(no_thread)
                 });
                 let carriers = carriers.collect::<Result<Vec<_>>>();
                 if carriers.is_err() {
@@ -69,9 +68,22 @@ impl Producer {
                     partitions,
                 })
             }
-            Address::Broker(broker) => Err(Error::bad_argument(format_args!(
-                "this build cannot speak to the broker at {broker}"
-            ))),
+            Address::Broker(broker) => {
+                let token = options.token.as_deref();
+                let brokers = Brokers::open(&broker, topic, token, "dyno-producer")?;
+                let (carrier, partitions) = broker::Carrier::new(brokers)?;
+                let lanes = Arc::new(Lanes::new(partitions, options));
+                let carried = lanes.clone();
+                let thread = thread::Builder::new()
+                    .name("dyno-producer".to_owned())
+                    .spawn(move || carrier.run(&carried))
+                    .map_err(no_thread)?;
+                Ok(Producer {
+                    carriers: vec![thread],
+                    lanes,
+                    partitions: u32::try_from(partitions).unwrap_or(u32::MAX),
+                })
+            }
         }
     }
 
@@ -139,4 +151,11 @@ impl Drop for Producer {
             carrier.join().ok();
         }
     }
+}
+
+fn no_thread(error: std::io::Error) -> Error {
+    Error::new(
+        Code::Overloaded,
+        format_args!("cannot start a thread: {error}"),
+    )
 }

@@ -62,7 +62,7 @@ impl Batch {
         self.counts.len()
     }
 
-    /// (records, body) of each row. For whoever keeps what was committed.
+    /// Each row's body. For whoever keeps what was committed.
     pub fn bodies(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts
@@ -83,7 +83,15 @@ impl Batch {
             first_time_us: self.first_times[row],
             last_time_us: self.last_times[row],
             flags: self.flags[row],
-            crc: self.crcs[row].cast_unsigned(),
+            crc: self.crcs.get(row).copied().unwrap_or(0).cast_unsigned(),
+        })
+    }
+
+    /// (producer, first sequence, count) of each run in each row, one after the other.
+    pub fn row_runs(&self) -> impl Iterator<Item = &[i64]> {
+        let bounds = self.run_from.iter().zip(&self.run_to);
+        bounds.map(|(from, to)| {
+            &self.run_values[from.unsigned_abs() as usize - 1..to.unsigned_abs() as usize]
         })
     }
 

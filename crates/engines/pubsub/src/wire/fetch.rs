@@ -42,7 +42,7 @@ impl Ask for Fetch {
 }
 
 /// The length of a row's header.
-pub const ROW_HEADER_BYTES: usize = 40;
+pub const ROW_HEADER_BYTES: usize = 48;
 
 /// In the wire's flags of a row: it was written by a server that cannot compute CRC32C.
 const NO_CRC: u8 = 0x80;
@@ -60,6 +60,8 @@ pub struct RowHead {
     pub first_time_us: i64,
     /// The producers' latest time.
     pub last_time_us: i64,
+    /// When it was appended, by the database's clock, microseconds since 1970.
+    pub appended_at_us: i64,
     /// CRC32C of the body as stored; None: not computed by who wrote it.
     pub crc: Option<u32>,
     /// Bits 0 and 1: 0 no compression, 1 LZ4, 2 zstd.
@@ -67,16 +69,18 @@ pub struct RowHead {
 }
 
 impl RowHead {
-    /// The header's bytes: base offset, times, count, length, checksum, flags, three zeros.
+    /// The header's bytes: base offset, producers' times, time of the append, count, length, checksum,
+    /// flags, three zeros.
     pub fn encode(&self) -> [u8; ROW_HEADER_BYTES] {
         let mut out = [0; ROW_HEADER_BYTES];
         out[..8].copy_from_slice(&self.base_offset.to_le_bytes());
         out[8..16].copy_from_slice(&self.first_time_us.to_le_bytes());
         out[16..24].copy_from_slice(&self.last_time_us.to_le_bytes());
-        out[24..28].copy_from_slice(&self.count.to_le_bytes());
-        out[28..32].copy_from_slice(&self.bytes.to_le_bytes());
-        out[32..36].copy_from_slice(&self.crc.unwrap_or(0).to_le_bytes());
-        out[36] = self.codec | if self.crc.is_none() { NO_CRC } else { 0 };
+        out[24..32].copy_from_slice(&self.appended_at_us.to_le_bytes());
+        out[32..36].copy_from_slice(&self.count.to_le_bytes());
+        out[36..40].copy_from_slice(&self.bytes.to_le_bytes());
+        out[40..44].copy_from_slice(&self.crc.unwrap_or(0).to_le_bytes());
+        out[44] = self.codec | if self.crc.is_none() { NO_CRC } else { 0 };
         out
     }
 
@@ -86,6 +90,7 @@ impl RowHead {
         let base_offset = header.get_i64_le();
         let first_time_us = header.get_i64_le();
         let last_time_us = header.get_i64_le();
+        let appended_at_us = header.get_i64_le();
         let count = header.get_u32_le();
         let length = header.get_u32_le();
         let crc = header.get_u32_le();
@@ -96,6 +101,7 @@ impl RowHead {
             bytes: length,
             first_time_us,
             last_time_us,
+            appended_at_us,
             crc: (flags & NO_CRC == 0).then_some(crc),
             codec: flags & !NO_CRC,
         }

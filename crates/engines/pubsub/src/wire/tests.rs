@@ -107,6 +107,7 @@ fn row() -> impl Strategy<Value = (RowHead, Vec<u8>)> {
             bytes: body.len() as u32,
             first_time_us: first,
             last_time_us: last,
+            appended_at_us: first,
             crc,
             codec,
         };

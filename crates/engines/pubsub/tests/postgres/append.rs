@@ -203,13 +203,8 @@ fn several_partitions_in_one_transaction() {
             (topic_id, 1, 0, &mut batches.1),
         ])
         .unwrap();
-    assert_eq!(
-        done,
-        [
-            Appended::New { base_offset: 0 },
-            Appended::New { base_offset: 0 }
-        ]
-    );
+    let new = |done: &Appended| matches!(done, Appended::New { base_offset: 0, .. });
+    assert!(done.len() == 2 && done.iter().all(new), "{done:?}");
     let partitions = connection.partitions(topic_id).unwrap();
     assert_eq!(
         partitions.iter().map(|p| p.next_offset).collect::<Vec<_>>(),

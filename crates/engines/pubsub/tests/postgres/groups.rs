@@ -312,3 +312,72 @@ fn a_former_owner_cannot_commit() {
     let lag = connection.group_lag(&name, "g").unwrap();
     assert_eq!(lag[0].redelivered, 2);
 }
+
+#[test]
+fn what_retention_took_is_skipped_or_refused_and_an_end_that_moved_back_is_told() {
+    let server = Server::shared();
+    let (topic_id, name) = server.topic(&TopicOptions {
+        range_records: 100,
+        retention_ms: Some(1),
+        ..TopicOptions::default()
+    });
+    let fails = ConsumerOptions {
+        when_lost: WhenLost::Fail,
+        ..options("m", 10_000)
+    };
+    let mut skipping = Consumer::open(&server.dsn, &name, "skips", options("m", 10_000)).unwrap();
+    let mut failing = Consumer::open(&server.dsn, &name, "fails", fails).unwrap();
+    send(&server, &name, 0..1000);
+    let mut connection = server.connect();
+    assert!(!connection.maintain().unwrap().is_empty());
+    let first = connection.partitions(topic_id).unwrap()[0].first_offset;
+    send(&server, &name, 1000..1010);
+    let got = poll_all(&mut skipping, 1010 - first as usize);
+    assert_eq!(
+        got.iter().map(number).collect::<Vec<_>>(),
+        (first as u64..1010).collect::<Vec<_>>()
+    );
+    assert_eq!(connection.group_lag(&name, "skips").unwrap()[0].lost, first);
+    let refused = failing.poll(Duration::from_secs(5)).unwrap_err();
+    assert_eq!(refused.code(), "offset-out-of-range");
+    let beyond = ConsumerOptions {
+        start: Start::Offset(5000),
+        ..options("m", 10_000)
+    };
+    let mut beyond = Consumer::open(&server.dsn, &name, "beyond", beyond).unwrap();
+    assert_eq!(
+        beyond.poll(Duration::from_secs(5)).unwrap_err().code(),
+        "offset-out-of-range"
+    );
+}
+
+#[test]
+fn a_consumer_goes_on_after_the_server_was_killed() {
+    let server = Server::alone();
+    let (_, name) = server.topic(&TopicOptions::default());
+    send(&server, &name, 0..500);
+    let mut consumer = Consumer::open(&server.dsn, &name, "g", options("m", 20_000)).unwrap();
+    let mut seen = HashSet::new();
+    let until = Instant::now() + Duration::from_secs(30);
+    for turn in 0..4 {
+        while seen.len() < 500 * (turn + 1) && Instant::now() < until {
+            for message in consumer.poll(Duration::from_secs(1)).unwrap_or_default() {
+                seen.insert(number(&message));
+            }
+            consumer.commit().ok();
+        }
+        {
+            let mut cluster = server.cluster();
+            cluster.kill_all().unwrap();
+            cluster.restart().unwrap();
+        }
+        let next = 500 * (turn as u64 + 1);
+        send(&server, &name, next..next + 500);
+    }
+    assert!(seen.len() >= 2000, "{}", seen.len());
+    let lag = server.connect().group_lag(&name, "g").unwrap();
+    assert_eq!(
+        lag[0].generation, 1,
+        "the lease outlived the server's absence"
+    );
+}

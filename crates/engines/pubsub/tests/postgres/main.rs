@@ -4,6 +4,7 @@
 
 mod append;
 mod groups;
+mod manual;
 mod producing;
 mod queues;
 mod reading;
@@ -32,7 +33,7 @@ fn batch(producer_id: i64, first_sequence: i64, values: &[&[u8]]) -> Batch {
 
 fn base(appended: Appended) -> i64 {
     match appended {
-        Appended::New { base_offset } => base_offset,
+        Appended::New { base_offset, .. } => base_offset,
         known => panic!("{known:?}"),
     }
 }

@@ -1,0 +1,163 @@
+//! The library's producer and consumer over a broker.
+
+mod served;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use dyno_pubsub::{Address, Consumer, ConsumerOptions, Producer, ProducerOptions, Result, Start};
+use dyno_pubsub_broker::Broker;
+use served::served;
+
+fn address(broker: &Broker) -> Address {
+    Address::Broker(broker.addresses()[0].to_string())
+}
+
+fn consumer(broker: &Broker, group: &str) -> Result<Consumer> {
+    let options = ConsumerOptions {
+        start: Start::Earliest,
+        lease: Duration::from_secs(2),
+        ..ConsumerOptions::default()
+    };
+    Consumer::open(address(broker), "t", group, options)
+}
+
+/// Polls and commits until `count` different values have come; how many came altogether is the second answer.
+fn consume(consumer: &mut Consumer, count: usize) -> (HashSet<Vec<u8>>, usize) {
+    let (mut found, mut all) = (HashSet::new(), 0);
+    for _ in 0..400 {
+        let messages = consumer.poll(Duration::from_millis(500)).expect("messages");
+        all += messages.len();
+        found.extend(messages.into_iter().map(|message| message.value.to_vec()));
+        consumer.commit().expect("a commit");
+        if found.len() >= count {
+            return (found, all);
+        }
+    }
+    panic!("{} of {count} values came", found.len());
+}
+
+#[test]
+fn a_producer_and_a_consumer_find_each_other() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    served.topic("t", 3);
+    let broker = served.broker("s", 3);
+    let producer = Producer::open(address(&broker), "t", ProducerOptions::default()).unwrap();
+    let receipts: Vec<_> = (0..2000)
+        .map(|n: u32| {
+            producer
+                .send(Some(&n.to_be_bytes()), format!("value {n}").as_bytes())
+                .unwrap()
+        })
+        .collect();
+    producer.flush().unwrap();
+    let places: HashSet<_> = receipts
+        .iter()
+        .map(|receipt| {
+            receipt
+                .wait()
+                .map(|place| (place.partition, place.offset))
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(places.len(), 2000);
+    let (found, all) = consume(&mut consumer(&broker, "g").unwrap(), 2000);
+    assert_eq!((found.len(), all), (2000, 2000));
+}
+
+#[test]
+fn a_group_goes_on_where_it_committed_and_shares_its_partitions() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    served.topic("t", 4);
+    let broker = served.broker("s", 4);
+    let producer = Producer::open(address(&broker), "t", ProducerOptions::default()).unwrap();
+    let send = |from: u32| {
+        for n in from..from + 500 {
+            producer
+                .send(Some(&n.to_be_bytes()), &n.to_be_bytes())
+                .unwrap();
+        }
+        producer.flush().unwrap();
+    };
+    send(0);
+    let mut first = consumer(&broker, "g").unwrap();
+    assert_eq!(consume(&mut first, 500).1, 500);
+    first.close().unwrap();
+    send(500);
+    let mut second = consumer(&broker, "g").unwrap();
+    assert_eq!(consume(&mut second, 500).1, 500);
+    let mut third = consumer(&broker, "g").unwrap();
+    for _ in 0..100 {
+        second.poll(Duration::from_millis(20)).unwrap();
+        third.poll(Duration::from_millis(20)).unwrap();
+        if second.assigned().len() == 2 && third.assigned().len() == 2 {
+            return;
+        }
+    }
+    panic!(
+        "{:?} and {:?} do not share",
+        second.assigned(),
+        third.assigned()
+    );
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_the_broker_stops_and_another_takes_over() {
+    let Some(served) = served("broker") else {
+        return;
+    };
+    served.topic("t", 2);
+    let mut first = served.broker("s", 2);
+    let second = Broker::start(served.options("s2")).unwrap();
+    let producer = Producer::open(address(&second), "t", ProducerOptions::default()).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(300));
+            first.stop();
+        });
+        for n in 0..3000_u32 {
+            producer
+                .send(Some(&n.to_be_bytes()), &n.to_be_bytes())
+                .unwrap();
+            if n % 10 == 0 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    });
+    producer.flush().unwrap();
+    let (found, all) = consume(&mut consumer(&second, "g").unwrap(), 3000);
+    assert_eq!((found.len(), all), (3000, 3000));
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_the_database_is_killed() {
+    let Some(mut served) = served("broker") else {
+        return;
+    };
+    served.topic("t", 2);
+    let broker = served.broker("s", 2);
+    let producer = Producer::open(address(&broker), "t", ProducerOptions::default()).unwrap();
+    for round in 0..3_u32 {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 0..1000_u32 {
+                    let value = (round * 1000 + n).to_be_bytes();
+                    producer.send(Some(&value), &value).unwrap();
+                    if n % 10 == 0 {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                }
+            });
+            std::thread::sleep(Duration::from_millis(100));
+            served.cluster.kill_all().unwrap();
+            served.cluster.restart().unwrap();
+        });
+    }
+    producer.flush().unwrap();
+    let (found, all) = consume(&mut consumer(&broker, "g").unwrap(), 3000);
+    assert_eq!((found.len(), all), (3000, 3000));
+}

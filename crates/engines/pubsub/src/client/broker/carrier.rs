@@ -1,0 +1,156 @@
+//! Carries a producer's batches to brokers: one thread for all partitions, several batches of each under
+//! way. What is not acknowledged is kept, and sent again wherever its partition has moved.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::super::lanes::Lanes;
+use super::Brokers;
+use super::flight::Flight;
+use crate::error::Result;
+use crate::wire::{NewProducer, Produce, Rest};
+
+/// Batches of one partition under way at once.
+const IN_FLIGHT: usize = 5;
+/// How often it is looked for answers that need something done.
+const LOOK: Duration = Duration::from_millis(5);
+/// The first and the longest pause before batches are sent again, in milliseconds.
+const PAUSES_MS: (u64, u64) = (5, 500);
+
+/// The work of one producer.
+pub struct Carrier {
+    pub brokers: Brokers,
+    pub topic_id: i32,
+    pub flights: Vec<Arc<Mutex<Flight>>>,
+}
+
+impl Carrier {
+    /// A carrier of a topic's partitions.
+    pub fn new(mut brokers: Brokers) -> Result<(Carrier, usize)> {
+        let places = brokers.places()?;
+        let (topic_id, partitions) = (places.topic_id, places.partitions.len());
+        let flights = std::iter::repeat_with(Arc::default).take(partitions);
+        let carrier = Carrier {
+            topic_id,
+            flights: flights.collect(),
+            brokers,
+        };
+        Ok((carrier, partitions))
+    }
+
+    /// Sends until the producer is closed and nothing is left.
+    pub fn run(mut self, lanes: &Arc<Lanes>) {
+        loop {
+            let busy = self
+                .flights
+                .iter()
+                .any(|flight| !lock(flight).batches.is_empty());
+            let until = busy.then(|| Instant::now() + LOOK);
+            let taken = lanes.take((0, 1), IN_FLIGHT, until);
+            let nothing = taken.is_none();
+            if let Some(sealed) = taken {
+                let at = usize::try_from(sealed.partition).unwrap_or(0);
+                lock(&self.flights[at]).add(sealed);
+                self.send(at, lanes);
+            }
+            if nothing && !busy {
+                return;
+            }
+            if nothing {
+                self.look_after(lanes);
+            }
+        }
+    }
+
+    /// Mends what was refused and answered, and sends what waits.
+    fn look_after(&mut self, lanes: &Arc<Lanes>) {
+        for at in 0..self.flights.len() {
+            let now = Instant::now();
+            let mut flight = lock(&self.flights[at]);
+            if flight.broken && flight.unanswered == 0 {
+                let ended = flight.mend(now);
+                let pause_ms = PAUSES_MS.0 << flight.failures.min(10);
+                flight.not_before = Some(now + Duration::from_millis(pause_ms.min(PAUSES_MS.1)));
+                drop(flight);
+                self.brokers.forget_places();
+                ended
+                    .into_iter()
+                    .for_each(|(sealed, end)| lanes.finish(sealed, end));
+            } else {
+                drop(flight);
+            }
+            self.send(at, lanes);
+        }
+    }
+
+    /// Sends what was not sent yet, in order.
+    fn send(&mut self, at: usize, lanes: &Arc<Lanes>) {
+        loop {
+            {
+                let flight = lock(&self.flights[at]);
+                let waits = flight.not_before.is_some_and(|then| Instant::now() < then);
+                if flight.broken || waits || flight.batches.iter().all(|flying| flying.sent) {
+                    return;
+                }
+            }
+            if let Err(error) = self.send_one(at, lanes) {
+                let mut flight = lock(&self.flights[at]);
+                if let Some(flying) = flight.batches.iter_mut().find(|flying| !flying.sent) {
+                    // Nothing was sent, so this says nothing about earlier attempts.
+                    flying.error = Some(error);
+                }
+                flight.broken = true;
+                return;
+            }
+        }
+    }
+
+    /// Sends the first batch that was not sent.
+    fn send_one(&mut self, at: usize, lanes: &Arc<Lanes>) -> Result<()> {
+        let partition = i32::try_from(at).unwrap_or(i32::MAX);
+        let client = self.brokers.of_partition(partition)?;
+        let known = lock(&self.flights[at]).identity;
+        let (producer_id, next) = match known {
+            Some(known) => known,
+            None => (client.ask(&NewProducer {})?.producer_id, 0),
+        };
+        let mut flight = lock(&self.flights[at]);
+        let Some(flying) = flight.batches.iter_mut().find(|flying| !flying.sent) else {
+            return Ok(());
+        };
+        let sequence = flying.sequence.unwrap_or(next);
+        let fresh = flying.sequence.is_none();
+        flying.sequence = Some(sequence);
+        flying.sent = true;
+        flying.error = None;
+        let records = flying.sealed.records;
+        let produce = Produce {
+            topic_id: self.topic_id,
+            partition,
+            producer_id,
+            first_sequence: sequence,
+            count: u32::try_from(records).unwrap_or(u32::MAX),
+            crc: flying.crc,
+            codec: 0,
+            body: Rest::one(flying.body.clone()),
+        };
+        flight.identity = Some((producer_id, if fresh { sequence + records } else { next }));
+        flight.unanswered += 1;
+        drop(flight);
+        let flight = Arc::clone(&self.flights[at]);
+        let lanes = Arc::clone(lanes);
+        client.send(&produce, move |answer| {
+            let answer = answer.map(|produced| produced.base_offset);
+            let ended = lock(&flight).answered(sequence, answer);
+            if let Some((sealed, end)) = ended {
+                lanes.finish(sealed, end);
+            }
+        });
+        Ok(())
+    }
+}
+
+/// No code here panics while it holds the lock.
+fn lock(flight: &Mutex<Flight>) -> MutexGuard<'_, Flight> {
+    flight.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,160 @@
+//! The batches of one partition that are under way to a broker, in order.
+//!
+//! Several are sent before the first is answered. When one is refused those behind it are too, because their
+//! sequences do not follow. So after a refusal nothing is sent until everything is answered; then it is
+//! decided what became of the oldest, and the rest is sent again in order, under the same sequences.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::super::lanes::Sealed;
+use crate::error::{Code, Error, Result, Retry};
+
+/// One partition's batches.
+#[derive(Default)]
+pub struct Flight {
+    pub batches: VecDeque<Flying>,
+    /// How the producer is known here, once it is; the next sequence.
+    pub identity: Option<(i64, i64)>,
+    /// Requests that have no answer yet.
+    pub unanswered: usize,
+    /// Something was refused: nothing is sent until all is answered and sorted out.
+    pub broken: bool,
+    /// Nothing is sent before this.
+    pub not_before: Option<Instant>,
+    pub failures: u32,
+}
+
+/// One batch.
+pub struct Flying {
+    pub sealed: Sealed,
+    pub body: Bytes,
+    pub crc: u32,
+    /// Given when it is first sent.
+    pub sequence: Option<i64>,
+    pub sent: bool,
+    /// The last answer, if it was a refusal.
+    pub error: Option<Error>,
+    /// Whether some attempt may have been committed.
+    pub may_be_there: bool,
+}
+
+/// A batch whose end is known.
+pub type Ended = (Sealed, Result<i64>);
+
+impl Flight {
+    pub fn add(&mut self, mut sealed: Sealed) {
+        let body = Bytes::from(std::mem::take(&mut sealed.body));
+        self.batches.push_back(Flying {
+            crc: crc32c::crc32c(&body),
+            sealed,
+            body,
+            sequence: None,
+            sent: false,
+            error: None,
+            may_be_there: false,
+        });
+    }
+
+    /// Takes the answer to the batch with this sequence.
+    pub fn answered(&mut self, sequence: i64, answer: Result<i64>) -> Option<Ended> {
+        self.unanswered -= 1;
+        let at = self
+            .batches
+            .iter()
+            .position(|flying| flying.sequence == Some(sequence))?;
+        match answer {
+            Ok(base_offset) => {
+                self.failures = 0;
+                let flying = self.batches.remove(at)?;
+                Some((flying.whole(), Ok(base_offset)))
+            }
+            Err(error) => {
+                let flying = &mut self.batches[at];
+                flying.may_be_there |= error.retry() == Retry::Unknown;
+                flying.error = Some(error);
+                self.broken = true;
+                None
+            }
+        }
+    }
+
+    /// Sorts out what is left after refusals, once all is answered: what cannot be saved ends, the rest is to
+    /// be sent again.
+    pub fn mend(&mut self, now: Instant) -> Vec<Ended> {
+        self.broken = false;
+        self.failures += 1;
+        let mut ended = Vec::new();
+        while let Some(oldest) = self.batches.front() {
+            let late = now >= oldest.sealed.deadline;
+            let refused = oldest
+                .error
+                .as_ref()
+                .is_some_and(|error| error.retry() == Retry::Never);
+            if !late && !refused {
+                break;
+            }
+            let in_doubt = oldest.may_be_there;
+            if let Some(oldest) = self.batches.pop_front() {
+                ended.push(oldest.given_up());
+            }
+            // The sequence of what was given up is never filled, so the rest goes on as somebody else. If it may
+            // be there, so may those behind it, and as somebody else they could be there twice.
+            self.identity = None;
+            while in_doubt
+                && self
+                    .batches
+                    .front()
+                    .is_some_and(|next| next.sequence.is_some())
+            {
+                if let Some(mut next) = self.batches.pop_front() {
+                    next.may_be_there = true;
+                    ended.push(next.given_up());
+                }
+            }
+            for flying in &mut self.batches {
+                flying.sequence = None;
+                flying.error = None;
+            }
+        }
+        for flying in &mut self.batches {
+            flying.sent = false;
+            flying.error = None;
+        }
+        ended
+    }
+}
+
+impl Flying {
+    /// The batch as it was taken.
+    fn whole(self) -> Sealed {
+        let mut sealed = self.sealed;
+        sealed.body = self.body.into();
+        sealed
+    }
+
+    fn given_up(self) -> Ended {
+        let (records, partition) = (self.sealed.records, self.sealed.partition);
+        let last = self
+            .error
+            .clone()
+            .unwrap_or_else(|| Error::new(Code::ServerLost, "no broker was there"));
+        let refused = last.retry() == Retry::Never && !self.may_be_there;
+        let error = if refused {
+            last
+        } else {
+            let (code, retry) = match self.may_be_there {
+                true => (Code::OutcomeUnknown, Retry::Unknown),
+                false => (last.kind(), Retry::Safe),
+            };
+            let why = last.text();
+            let text = format_args!(
+                "gave up on {records} records for partition {partition}; the last attempt: {why}"
+            );
+            Error::with_retry(code, retry, text)
+        };
+        (self.whole(), Err(error))
+    }
+}

@@ -1,0 +1,289 @@
+//! A consumer's source over brokers: one fetch of each owned partition is always under way, so that the next
+//! rows come while the last ones are worked on.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::super::source::{FetchError, Joined, Source};
+use super::Brokers;
+use crate::error::{Code, Error, Result};
+use crate::fetch::{Fetched, StoredRow};
+use crate::group::{Assigned, Cursor, Membership, WhenLost};
+use crate::start::Start;
+use crate::wire::{
+    self, Commit, Fetch, FromWhere, Heartbeat, JoinGroup, LeaveGroup, Rows, SkipLost,
+};
+
+/// How long a fetch waits at the broker: a lost one is noticed after this, and no later.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// A member's connections.
+pub struct Brokered {
+    brokers: Brokers,
+    joined: Option<(Joined, String)>,
+    arrivals: Arc<Arrivals>,
+    /// The offset of the fetch that is under way, or whose answer waits, by partition.
+    asked: HashMap<i32, i64>,
+}
+
+type Answer = (i64, Result<wire::Fetched>);
+
+/// Answers that have come: at most one for each partition.
+#[derive(Default)]
+struct Arrivals {
+    ready: Mutex<HashMap<i32, Answer>>,
+    came: Condvar,
+}
+
+impl Arrivals {
+    fn lock(&self) -> MutexGuard<'_, HashMap<i32, Answer>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Brokered {
+    pub fn open(brokers: Brokers) -> Brokered {
+        Brokered {
+            brokers,
+            joined: None,
+            arrivals: Arc::default(),
+            asked: HashMap::new(),
+        }
+    }
+
+    fn member(&self) -> Result<(Joined, String)> {
+        self.joined
+            .clone()
+            .ok_or_else(|| Error::new(Code::UnknownMember, "the consumer has not joined its group"))
+    }
+
+    /// Sends a fetch for this place unless one is under way.
+    fn ask(&mut self, topic_id: i32, partition: i32, offset: i64, most_bytes: usize) -> Result<()> {
+        if self.asked.get(&partition) == Some(&offset) {
+            return Ok(());
+        }
+        let client = self.brokers.of_partition(partition)?;
+        self.asked.insert(partition, offset);
+        let request = Fetch {
+            topic_id,
+            partition,
+            offset,
+            most_bytes: u32::try_from(most_bytes).unwrap_or(u32::MAX),
+            least_bytes: 1,
+            wait_ms: WAIT.as_millis() as u32,
+        };
+        let arrivals = Arc::clone(&self.arrivals);
+        client.send(&request, move |answer| {
+            arrivals.lock().insert(partition, (offset, answer));
+            arrivals.came.notify_all();
+        });
+        Ok(())
+    }
+
+    /// Takes an answer for one of these places; those for places that are wanted no more are let go.
+    fn take(&mut self, places: &[(i32, i64)]) -> Vec<(i32, Answer)> {
+        let mut ready = self.arrivals.lock();
+        let mut taken = Vec::new();
+        for (partition, offset) in places {
+            if let Some(answer) = ready.remove(partition) {
+                if answer.0 == *offset {
+                    taken.push((*partition, answer));
+                    self.asked.remove(partition);
+                } else if self.asked.get(partition) == Some(&answer.0) {
+                    self.asked.remove(partition);
+                }
+            }
+        }
+        taken
+    }
+}
+
+impl Source for Brokered {
+    fn join(&mut self, membership: &Membership) -> Result<Joined> {
+        let joined = self.brokers.ask_any(&JoinGroup {
+            topic: membership.topic.clone(),
+            group: membership.group.clone(),
+            member: membership.member.clone(),
+            start: place(membership.start),
+            lease_ms: u32::try_from(membership.lease_ms).unwrap_or(u32::MAX),
+            when_lost: match membership.when_lost {
+                WhenLost::Skip => "skip".to_owned(),
+                WhenLost::Fail => "fail".to_owned(),
+            },
+        })?;
+        let places = self.brokers.places()?;
+        let joined = Joined {
+            group_id: joined.group_id,
+            topic_id: places.topic_id,
+            partitions: u32::try_from(places.partitions.len()).unwrap_or(u32::MAX),
+        };
+        self.joined = Some((joined, membership.member.clone()));
+        Ok(joined)
+    }
+
+    fn heartbeat(&mut self, released: &[i32]) -> Result<Vec<Assigned>> {
+        let (joined, member) = self.member()?;
+        let answer = self.brokers.ask_any(&Heartbeat {
+            group_id: joined.group_id,
+            member,
+            released: released.to_vec(),
+        })?;
+        let assigned = answer.assigned.into_iter().map(|is| Assigned {
+            partition: is.partition,
+            generation: is.generation,
+            committed: is.committed,
+            wanted: is.wanted,
+        });
+        Ok(assigned.collect())
+    }
+
+    fn commit(&mut self, cursors: &[Cursor]) -> Result<Vec<i32>> {
+        let (joined, member) = self.member()?;
+        let answer = self.brokers.ask_any(&Commit {
+            group_id: joined.group_id,
+            member,
+            cursors: cursors
+                .iter()
+                .map(|cursor| wire::Cursor {
+                    partition: cursor.partition,
+                    generation: cursor.generation,
+                    committed: cursor.committed.unwrap_or(-1),
+                    claimed_to: cursor.claimed_to.unwrap_or(-1),
+                })
+                .collect(),
+        })?;
+        Ok(answer.refused)
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let (joined, member) = self.member()?;
+        self.brokers.ask_any(&LeaveGroup {
+            group_id: joined.group_id,
+            member,
+        })?;
+        self.joined = None;
+        Ok(())
+    }
+
+    fn skip_lost(&mut self, partition: i32, generation: i64) -> Result<i64> {
+        let (joined, member) = self.member()?;
+        let answer = self.brokers.ask_any(&SkipLost {
+            group_id: joined.group_id,
+            member,
+            partition,
+            generation,
+        })?;
+        Ok(answer.committed)
+    }
+
+    fn fetch(
+        &mut self,
+        places: &[(i32, i64)],
+        most_bytes: usize,
+        wait: Duration,
+    ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
+        let topic_id = self.member()?.0.topic_id;
+        let share = (most_bytes / places.len().max(1)).max(1);
+        let until = Instant::now() + wait;
+        loop {
+            let mut unreachable = None;
+            for (partition, offset) in places {
+                if let Err(error) = self.ask(topic_id, *partition, *offset, share) {
+                    unreachable = Some(error);
+                }
+            }
+            let mut fetched = Vec::new();
+            for (partition, (offset, answer)) in self.take(places) {
+                let rows = match answer.and_then(|answer| stored(&answer, offset)) {
+                    Ok(rows) => rows,
+                    Err(error) if moved(&error) => {
+                        self.brokers.forget_places();
+                        unreachable = Some(error);
+                        continue;
+                    }
+                    Err(error) => {
+                        let partition = Some(partition);
+                        return Err(FetchError { error, partition });
+                    }
+                };
+                if !rows.rows.is_empty() {
+                    // The next rows of this partition come while these are worked on.
+                    let next = rows.next_offset;
+                    self.ask(topic_id, partition, next, share).ok();
+                    fetched.push((partition, rows));
+                }
+            }
+            let now = Instant::now();
+            if !fetched.is_empty() || now >= until {
+                return match unreachable {
+                    Some(error) if fetched.is_empty() => Err(error.into()),
+                    _ => Ok(fetched),
+                };
+            }
+            self.wait_for_arrival(unreachable.is_some(), until - now);
+        }
+    }
+}
+
+impl Brokered {
+    /// Waits until an answer is there. With a partition out of reach only for a moment: then it is tried again.
+    fn wait_for_arrival(&self, hurry: bool, wait: Duration) {
+        let longest = if hurry {
+            Duration::from_millis(20)
+        } else {
+            wait
+        };
+        let none = |ready: &mut HashMap<i32, Answer>| ready.is_empty();
+        let waited =
+            self.arrivals
+                .came
+                .wait_timeout_while(self.arrivals.lock(), wait.min(longest), none);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Whether the partition may be found elsewhere, or later.
+fn moved(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        Code::Fenced | Code::ServerLost | Code::OutcomeUnknown | Code::Overloaded
+    )
+}
+
+fn place(start: Start) -> FromWhere {
+    match start {
+        Start::Earliest => FromWhere::Earliest,
+        Start::Latest => FromWhere::Latest,
+        Start::Offset(offset) => FromWhere::Offset(offset),
+        Start::TimeUs(time_us) => FromWhere::TimeUs(time_us),
+    }
+}
+
+/// The rows of an answer, whose bodies share its memory.
+fn stored(answer: &wire::Fetched, offset: i64) -> Result<Fetched> {
+    let mut rows = Vec::new();
+    let mut next_offset = offset;
+    for row in Rows::new(answer.rows.bytes()) {
+        let (head, body) = row.map_err(|error| Error::new(Code::Damaged, error))?;
+        next_offset = head.base_offset + i64::from(head.count);
+        rows.push(StoredRow {
+            base_offset: head.base_offset,
+            count: i32::try_from(head.count).unwrap_or(i32::MAX),
+            first_time_us: head.first_time_us,
+            last_time_us: head.last_time_us,
+            appended_at_us: head.appended_at_us,
+            flags: i16::from(head.codec),
+            crc: head.crc,
+            body,
+        });
+    }
+    if offset < answer.first_offset && rows.is_empty() {
+        let text = format_args!(
+            "offset {offset} is before {}, the first",
+            answer.first_offset
+        );
+        return Err(Error::new(Code::OffsetOutOfRange, text));
+    }
+    Ok(Fetched { rows, next_offset })
+}
