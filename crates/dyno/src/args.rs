@@ -68,7 +68,14 @@ pub enum Command {
     Tpch(TpchArgs),
     /// Run one workload as a child of the lab
     #[command(hide = true)]
-    Rig,
+    Rig(RigArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RigArgs {
+    /// Speak another program's protocol, under that peer's name
+    #[arg(long, value_name = "PEER")]
+    pub speak_as: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

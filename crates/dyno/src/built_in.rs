@@ -9,12 +9,13 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 2] = [
+const SUITES: [(&str, &str); 3] = [
     ("wspr", include_str!("../../../suites/wspr.toml")),
     ("tpch", include_str!("../../../suites/tpch.toml")),
+    ("pubsub", include_str!("../../../suites/pubsub.toml")),
 ];
 
-const PEERS: [(&str, &str); 13] = [
+const PEERS: [(&str, &str); 14] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -42,6 +43,10 @@ const PEERS: [(&str, &str); 13] = [
     (
         "pyarrow_peer.py",
         include_str!("../../../peers/pyarrow_peer.py"),
+    ),
+    (
+        "pg-msg-bench.toml",
+        include_str!("../../../peers/pg-msg-bench.toml"),
     ),
     ("tpch.py", include_str!("../../../peers/tpch.py")),
     ("door.py", include_str!("../../../peers/door.py")),

@@ -37,8 +37,8 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> anyhow::Result<Exit> {
     // A rig is a child of the lab: it is killed by its parent and handles no signal itself.
-    if let Command::Rig = args.command {
-        return cmd::rig::run();
+    if let Command::Rig(args) = &args.command {
+        return cmd::rig::run(args);
     }
     let stop = interrupt::on_ctrl_c()?;
     match args.command {
@@ -54,6 +54,6 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Man(args) => cmd::man::run(&args),
         Command::Ingest(args) => cmd::ingest::run(&args, &stop),
         Command::Tpch(args) => cmd::tpch::run(&args, &stop),
-        Command::Rig => cmd::rig::run(),
+        Command::Rig(args) => cmd::rig::run(&args),
     }
 }

@@ -8,7 +8,7 @@ pub enum RigError {
     /// The suite names a workload that no rig has.
     #[error(
         "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
-         query-prepare, query-top-ten, tpch-write"
+         query-prepare, query-top-ten, tpch-write, pubsub-flow"
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
@@ -25,6 +25,12 @@ pub enum RigError {
     /// The TPC-H engine failed.
     #[error(transparent)]
     Tpch(#[from] dyno_tpch_files::Error),
+    /// Messages did not flow as they should.
+    #[error(transparent)]
+    Flow(#[from] crate::pubsub::FlowError),
+    /// No protocol of that name is spoken here.
+    #[error("no peer is called `{0}` here; there is: pg-msg-bench")]
+    Peer(String),
     /// An archive is not in the table as it should be.
     #[error("{}: {reason}", path.display())]
     NotLoaded {

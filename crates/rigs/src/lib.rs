@@ -6,9 +6,11 @@
 mod error;
 mod ingest;
 mod params;
+mod pubsub;
 mod query;
 mod table_checksum;
 mod tpch;
+mod used;
 
 use dyno_suite::protocol::{Reply, Request, VersionReply};
 
@@ -19,17 +21,21 @@ pub use table_checksum::{TableSum, table_checksum};
 /// Changes when data that an earlier program prepared must be made anew.
 pub const DATA_VERSION: &str = "1";
 
-/// Runs the workload of a request and answers with the line to print.
+/// Runs the workload of a request and answers with the line to print. `speak_as` is the peer whose protocol to speak, for
+/// peers that are protocols and no programs of their own.
 ///
 /// # Errors
 /// See [`RigError`]; the caller prints it on stderr and exits with another code than 0.
-pub fn answer(request: &Request) -> Result<String, RigError> {
+pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigError> {
     let mut params = Params::new(&request.params);
     let scratch = &request.scratch;
     let reply: Reply = match request.workload.as_str() {
         "version" => {
             return Ok(serde_json::to_string(&VersionReply {
-                version: env!("CARGO_PKG_VERSION").to_string(),
+                version: match speak_as {
+                    Some(peer) => pubsub::peer_version(peer)?.to_string(),
+                    None => env!("CARGO_PKG_VERSION").to_string(),
+                },
                 data_version: DATA_VERSION.to_string(),
             })?);
         }
@@ -39,6 +45,7 @@ pub fn answer(request: &Request) -> Result<String, RigError> {
         "query-prepare" => query::prepare(&mut params, scratch)?,
         "query-top-ten" => query::top_ten(&mut params)?,
         "tpch-write" => tpch::write(&mut params, request)?,
+        "pubsub-flow" => pubsub::flow(&mut params, request, speak_as)?,
         other => return Err(RigError::Unknown(other.to_string())),
     };
     params.finish()?;

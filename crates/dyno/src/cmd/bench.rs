@@ -26,8 +26,13 @@ pub struct Bench<'a> {
     pub data_dir: Option<PathBuf>,
     /// Below it the run and its report are written.
     pub report: &'a Path,
+    /// How often a line is printed when no progress bar is shown.
+    pub report_every: Duration,
     pub json: bool,
 }
+
+/// Unless the command has a flag for it.
+pub const REPORT_EVERY: Duration = Duration::from_secs(30);
 
 pub fn run(bench: Bench<'_>, stop: &Stop) -> anyhow::Result<Exit> {
     let folder = places::cache(None)?.join("bench");
@@ -50,7 +55,7 @@ pub fn run(bench: Bench<'_>, stop: &Stop) -> anyhow::Result<Exit> {
             max_disk: None,
         },
         beside: None,
-        report_every: Duration::from_secs(30),
+        report_every: bench.report_every,
         budget: None,
         limits: false,
         out: bench.report.to_owned(),

@@ -5,12 +5,13 @@ use std::io;
 use anyhow::Context;
 use dyno_suite::protocol::Request;
 
+use crate::args::RigArgs;
 use crate::exit::Exit;
 use crate::terminal;
 
-pub fn run() -> anyhow::Result<Exit> {
+pub fn run(args: &RigArgs) -> anyhow::Result<Exit> {
     let request: Request =
         serde_json::from_reader(io::stdin().lock()).context("stdin holds no request of the lab")?;
-    terminal::print(&dyno_rigs::answer(&request)?)?;
+    terminal::print(&dyno_rigs::answer(&request, args.speak_as.as_deref())?)?;
     Ok(Exit::Done)
 }

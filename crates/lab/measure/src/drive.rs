@@ -39,9 +39,17 @@ pub struct DriveOptions<'a> {
 /// Longest wait between two looks at the stop flag.
 const WAIT_MAX_NS: u64 = 50_000_000;
 
-/// Runs operations until the end asked for. `make(thread)` gives each thread its operation, which
-/// is called with a number that rises by one per call of that thread. All threads are ready before
-/// the clock of the run starts.
+/// A call of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// Rises by one per call of that thread, from 0.
+    pub sequence: u64,
+    /// When the schedule meant it to start, on the run's clock; now, in a closed loop.
+    pub intended_ns: u64,
+}
+
+/// Runs operations until the end asked for. `make(thread)` gives each thread its operation. All threads are
+/// ready before the clock of the run starts.
 ///
 /// # Errors
 /// On options without meaning, or when an operation panics. An operation that fails is counted.
@@ -52,7 +60,7 @@ pub fn drive<E, Op, Make>(
 ) -> Result<LoadOutcome, MeasureError>
 where
     E: Display,
-    Op: FnMut(u64) -> Result<(), E>,
+    Op: FnMut(Call) -> Result<(), E>,
     Make: Fn(usize) -> Op + Sync,
 {
     // Refused before any thread starts.
@@ -175,7 +183,7 @@ impl<'a, C: Clock> Worker<'a, C> {
 
     fn run<E: Display>(
         mut self,
-        mut operation: impl FnMut(u64) -> Result<(), E>,
+        mut operation: impl FnMut(Call) -> Result<(), E>,
     ) -> Result<Part, MeasureError> {
         let mut sequence = 0;
         while sequence + self.part.skipped < self.operations_max {
@@ -201,12 +209,15 @@ impl<'a, C: Clock> Worker<'a, C> {
                 break;
             }
             let started_ns = self.clock.now_ns();
-            let result = operation(sequence);
+            // In a closed loop the operation is meant to start when it does.
+            let intended_ns = intended_ns.unwrap_or(started_ns);
+            let result = operation(Call {
+                sequence,
+                intended_ns,
+            });
             let ended_ns = self.clock.now_ns();
             sequence += 1;
             self.part.ended_ns = self.part.ended_ns.max(ended_ns);
-            // In a closed loop the operation is meant to start when it does.
-            let intended_ns = intended_ns.unwrap_or(started_ns);
             let was_waiting = free_ns <= intended_ns;
             match result {
                 Ok(()) => {

@@ -18,7 +18,7 @@ mod schedule;
 mod steady;
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use drive::{DriveOptions, Until, drive};
+pub use drive::{Call, DriveOptions, Until, drive};
 pub use error::MeasureError;
 pub use interval_log::{CORRECTED_TAG, RAW_TAG, read_interval_log, write_interval_log};
 pub use outcome::{GeneratorVerdict, LoadOutcome};

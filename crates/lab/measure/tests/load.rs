@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use dyno_measure::{
-    CORRECTED_TAG, Clock, DriveOptions, GeneratorVerdict, LoadOutcome, ManualClock, MeasureError,
+    CORRECTED_TAG, Call, Clock, DriveOptions, GeneratorVerdict, LoadOutcome, ManualClock, MeasureError,
     RAW_TAG, Schedule, SystemClock, Until, drive, read_interval_log, write_interval_log,
 };
 
@@ -31,7 +31,7 @@ fn stalling_server(options: &DriveOptions<'_>, stall_at: u64, stall_ns: u64) -> 
     let clock = ManualClock::default();
     let server = |_thread: usize| {
         let clock = &clock;
-        move |sequence: u64| -> Result<(), MeasureError> {
+        move |Call { sequence, .. }| -> Result<(), MeasureError> {
             clock.advance(if sequence == stall_at {
                 stall_ns
             } else {
@@ -148,7 +148,7 @@ fn a_generator_that_wakes_late_is_called_so() {
 fn failures_are_counted_and_the_first_is_told() {
     let clock = ManualClock::default();
     let fails = |_| {
-        |n: u64| {
+        |Call { sequence: n, .. }| {
             if n % 2 == 1 {
                 Err(format!("request {n} refused"))
             } else {
@@ -175,7 +175,7 @@ fn several_threads_share_the_operations() {
     let calls = AtomicU64::new(0);
     let count = |_thread: usize| {
         let calls = &calls;
-        move |_n: u64| -> Result<(), MeasureError> {
+        move |_: Call| -> Result<(), MeasureError> {
             calls.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }
@@ -205,7 +205,7 @@ fn a_raised_flag_ends_the_load() {
     };
     let raise = |_| {
         let stop = &stop;
-        move |n: u64| -> Result<(), MeasureError> {
+        move |Call { sequence: n, .. }| -> Result<(), MeasureError> {
             stop.store(n == 9, Ordering::Relaxed);
             Ok(())
         }
@@ -217,7 +217,7 @@ fn a_raised_flag_ends_the_load() {
 #[test]
 fn a_panicking_operation_is_an_error() {
     let clock = ManualClock::default();
-    let panics = |_| |_: u64| -> Result<(), MeasureError> { panic!("on purpose") };
+    let panics = |_| |_: Call| -> Result<(), MeasureError> { panic!("on purpose") };
     let error = drive(
         &clock,
         &options(Schedule::ClosedLoop, Until::Operations(1)),

@@ -3,6 +3,7 @@
 //! A peer of Python lives in a virtual environment of its own under the peers' root, installed
 //! from exact requirements. It is started like our own program and speaks the same protocol.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,10 +31,10 @@ pub struct Peer {
     pub version: String,
     /// Changes when data that its scripts made before must be made anew.
     pub data_version: String,
-    /// Requirements for pip, all pinned.
+    /// Requirements for pip, all pinned; none for what needs no installation.
     pub install: Vec<String>,
-    /// Command: `python` is that of its own environment, other words that name a script are
-    /// found beside this file.
+    /// Command: `python` is that of its own environment, `dyno` is this program, which speaks some
+    /// peers' protocols, and other words that name a script are found beside this file.
     pub run: Vec<String>,
     /// What must be on the machine before it can be installed, for people.
     pub needs: Vec<String>,
@@ -146,6 +147,9 @@ impl Catalogue {
 
     /// Whether it is installed as declared; starts nothing.
     pub fn state(&self, peer: &Peer) -> PeerState {
+        if peer.install.is_empty() {
+            return PeerState::Ready;
+        }
         let how = format!("install it with `dyno peers install {}`", peer.name);
         match fs::read_to_string(self.marker(peer)) {
             Ok(there) if there.trim() == peer.install.join(" ") => PeerState::Ready,
@@ -191,6 +195,8 @@ impl Catalogue {
             let script = self.scripts.join(word);
             if word == "python" {
                 self.home(peer).join("venv/bin/python").into_os_string()
+            } else if let ("dyno", Ok(program)) = (word.as_str(), env::current_exe()) {
+                program.into_os_string()
             } else if script.is_file() {
                 script.into_os_string()
             } else {

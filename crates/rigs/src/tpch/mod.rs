@@ -2,7 +2,6 @@
 
 mod ground;
 mod readback;
-mod used;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -13,7 +12,7 @@ use dyno_suite::protocol::{Reply, Request};
 use dyno_tpch::{Scale, Table};
 use dyno_tpch_files::{Compression, Format, Job, Mode, Progress, Report, SinkKind, run};
 
-use crate::{Params, RigError};
+use crate::{Params, RigError, used};
 use ground::Ground;
 use readback::Texts;
 

@@ -14,6 +14,7 @@ pub fn run(args: &BenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
         peers_from: &args.peers_from,
         data_dir: None,
         report: &args.report,
+        report_every: bench::REPORT_EVERY,
         json: args.json,
     };
     bench::run(bench, stop)

@@ -17,6 +17,7 @@ pub fn run(args: &TpchBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
         peers_from: &args.peers_from,
         data_dir: args.data_dir.clone(),
         report: &args.report,
+        report_every: bench::REPORT_EVERY,
         json: args.json,
     };
     bench::run(bench, stop)

@@ -7,7 +7,7 @@ use std::fs;
 use std::mem::MaybeUninit;
 
 /// Seconds of processor time of all threads, in user and kernel mode. Zero where the clock is missing.
-pub(super) fn cpu_s() -> f64 {
+pub(crate) fn cpu_s() -> f64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: a zeroed timespec is a valid value, and clock_gettime writes only into it.
     let time = unsafe {
@@ -18,7 +18,7 @@ pub(super) fn cpu_s() -> f64 {
 }
 
 /// The kernel's high-water mark of this process's resident memory, in bytes.
-pub(super) fn peak_bytes() -> Option<f64> {
+pub(crate) fn peak_bytes() -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
     let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

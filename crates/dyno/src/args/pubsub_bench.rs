@@ -1,0 +1,75 @@
+//! `dyno pubsub bench` as it is written.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+
+use super::PeersFrom;
+use crate::units::{bytes, count, duration};
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno pubsub bench --peers\n  \
+    dyno pubsub bench --mode pubsub --partitions 4 --writers 10 --consumer-groups 5 --write-batch 100 --read-batch 200 --throttle-writes 5000\n  \
+    dyno pubsub bench --way broker --write-batch 1 --window 125\n  \
+    dyno pubsub bench --way text-array      the protocol of the original\n\n\
+    Flags are those of the benchmark that started this. Readers are one for each partition of each group, as there.")]
+pub struct PubsubBenchArgs {
+    /// direct, broker, or a step of the ladder: text-array, binary, lean
+    #[arg(long, value_name = "WAY", default_value = "direct")]
+    pub way: String,
+    /// Writers, dealt to partitions in turn
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub writers: u64,
+    /// Partitions
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub partitions: u64,
+    /// Readers of each group [default: one for each partition]
+    #[arg(long, value_name = "N")]
+    pub readers: Option<u64>,
+    /// Groups, each of which reads everything
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub consumer_groups: u64,
+    /// Messages written at once
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub write_batch: u64,
+    /// Messages read at once
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub read_batch: u64,
+    /// Bytes of a message
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "1KiB")]
+    pub payload: u64,
+    /// Messages in all; with --duration and --throttle-writes they follow from those
+    #[arg(long, value_name = "N", value_parser = count, default_value = "200000", conflicts_with = "duration")]
+    pub messages: u64,
+    /// How long to write, under --throttle-writes
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "throttle_writes")]
+    pub duration: Option<Duration>,
+    /// Messages a second over all writers; 0 as fast as they are acknowledged
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub throttle_writes: u64,
+    /// Batches of each writer that may be without acknowledgement
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub window: u64,
+    /// Timed invocations of each system
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// Run the original's protocol too
+    #[arg(long)]
+    pub peers: bool,
+    #[command(flatten)]
+    pub peers_from: PeersFrom,
+    /// Keep servers and scratch files here [default: ~/.cache/dynolab]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Print a line this often when no progress bar is shown
+    #[arg(long = "report", value_name = "TIME", value_parser = duration, default_value = "5s")]
+    pub report_every: Duration,
+    /// Write the run below this directory
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+    /// Print the report as JSON instead of the headline
+    #[arg(long)]
+    pub json: bool,
+}

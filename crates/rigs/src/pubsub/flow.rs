@@ -1,0 +1,252 @@
+//! A flow: writers write a given number of messages, groups of readers read them all, and everything is counted.
+//!
+//! The number of messages is given and not the time, so that all systems answer the same and rates are of work that was
+//! finished: writes count until the last acknowledgement, reads until the last message of the last group.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dyno_measure::{
+    Call, Clock, DriveOptions, GeneratorVerdict, LoadOutcome, Schedule, SystemClock, Until, drive,
+};
+
+use super::FlowError;
+use super::backlog::Backlog;
+use super::payload::{self, Stamp};
+use super::readers::{Read, read_all};
+use super::way::{Way, Writer};
+use super::window;
+
+/// How much, by whom and how fast.
+#[derive(Debug, Clone)]
+pub(super) struct Flow {
+    pub writers: usize,
+    /// Of each group.
+    pub readers: usize,
+    pub groups: usize,
+    /// Messages handed over at once.
+    pub batch: usize,
+    /// Over all writers; a multiple of the batch.
+    pub messages: u64,
+    /// Bytes of a message.
+    pub payload: usize,
+    /// Messages a second over all writers; as fast as they are acknowledged when absent.
+    pub rate: Option<f64>,
+    /// Batches of each writer that may be without acknowledgement.
+    pub window: usize,
+}
+
+/// What a flow came to.
+#[derive(Debug)]
+pub(super) struct Flowed {
+    /// One operation is one batch, from its intended start to its acknowledgement.
+    pub writes: LoadOutcome,
+    /// Sum of the digests of what was written.
+    pub written_digest: u64,
+    pub read: Read,
+    pub backlog: Backlog,
+}
+
+/// What threads of a flow share.
+pub(super) struct Shared {
+    pub clock: SystemClock,
+    pub stop: AtomicBool,
+    pub written: AtomicU64,
+    pub digest: AtomicU64,
+    /// Of each group.
+    pub read: Vec<AtomicU64>,
+    /// Readers that have their connection.
+    pub ready: AtomicU64,
+    /// The first thing that went wrong.
+    pub wrong: Mutex<Option<FlowError>>,
+}
+
+impl Shared {
+    fn new(groups: usize) -> Shared {
+        Shared {
+            clock: SystemClock::start(),
+            stop: AtomicBool::new(false),
+            written: AtomicU64::new(0),
+            digest: AtomicU64::new(0),
+            read: (0..groups).map(|_| AtomicU64::new(0)).collect(),
+            ready: AtomicU64::new(0),
+            wrong: Mutex::new(None),
+        }
+    }
+
+    /// Keeps the first error and ends the flow.
+    pub fn fail(&self, error: FlowError) {
+        if let Ok(mut wrong) = self.wrong.lock() {
+            wrong.get_or_insert(error);
+        }
+        self.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Longest time in which nothing is read, once all is written.
+const STALL_MAX: Duration = Duration::from_secs(30);
+/// Length of a window of the record.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+impl Flow {
+    /// Runs it. The way is prepared already.
+    pub fn run(&self, way: &dyn Way) -> Result<Flowed, FlowError> {
+        let shared = Shared::new(self.groups);
+        let shared = &shared;
+        let (writes, read, backlog) = thread::scope(|scope| {
+            let watching = scope.spawn(|| Backlog::watch(shared));
+            let reading = scope.spawn(|| read_all(way, self, shared));
+            let readers = (self.groups * self.readers) as u64;
+            while shared.ready.load(Ordering::SeqCst) < readers
+                && !shared.stop.load(Ordering::SeqCst)
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let writes = self.write_all(way, shared);
+            let written_ns = shared.clock.now_ns();
+            if writes.is_err() {
+                shared.stop.store(true, Ordering::SeqCst);
+            }
+            self.wait_for_readers(shared);
+            shared.stop.store(true, Ordering::SeqCst);
+            let read = reading.join().unwrap_or(Err(FlowError::Panicked));
+            let backlog = watching.join().map_err(|_| FlowError::Panicked);
+            (writes, read, backlog.map(|b| b.until(written_ns)))
+        });
+        if let Ok(mut wrong) = shared.wrong.lock()
+            && let Some(error) = wrong.take()
+        {
+            return Err(error);
+        }
+        let flowed = Flowed {
+            writes: writes?,
+            written_digest: shared.digest.load(Ordering::SeqCst),
+            read: read?,
+            backlog: backlog?,
+        };
+        self.check(&flowed)?;
+        Ok(flowed)
+    }
+
+    fn write_all(&self, way: &dyn Way, shared: &Shared) -> Result<LoadOutcome, FlowError> {
+        if self.window > 1 {
+            return window::write_all(way, self, shared);
+        }
+        let batches = self.messages / self.batch as u64;
+        let schedule = match self.rate {
+            Some(rate) => Schedule::Constant {
+                rate_per_s: rate / self.batch as f64,
+            },
+            None => Schedule::ClosedLoop,
+        };
+        let options = DriveOptions {
+            schedule,
+            threads: self.writers,
+            until: Until::Operations(batches),
+            interval_ns: INTERVAL_NS,
+            lag_max_ns: None,
+            stop: Some(&shared.stop),
+        };
+        let load = drive(&shared.clock, &options, |thread| {
+            let mut writer = way.writer(thread);
+            let mut messages = vec![vec![0; self.payload]; self.batch];
+            move |call: Call| {
+                let result = match &mut writer {
+                    Ok(writer) => {
+                        let digest = fill(&mut messages, thread, call);
+                        write(&mut **writer, &messages, digest, shared)
+                    }
+                    Err(error) => Err(FlowError::Way(error.to_string())),
+                };
+                result.map_err(|error| {
+                    let said = error.to_string();
+                    shared.fail(error);
+                    said
+                })
+            }
+        })?;
+        Ok(load)
+    }
+
+    fn wait_for_readers(&self, shared: &Shared) {
+        let total = || -> u64 { shared.read.iter().map(|n| n.load(Ordering::SeqCst)).sum() };
+        let wanted = self.messages * self.groups as u64;
+        let mut seen = (total(), shared.clock.now_ns());
+        while !shared.stop.load(Ordering::SeqCst) && seen.0 < wanted {
+            thread::sleep(Duration::from_millis(1));
+            let now_ns = shared.clock.now_ns();
+            if total() > seen.0 {
+                seen = (total(), now_ns);
+            } else if now_ns - seen.1 > STALL_MAX.as_nanos() as u64 {
+                shared.fail(FlowError::Stalled {
+                    read: seen.0,
+                    wanted,
+                });
+            }
+        }
+    }
+
+    /// Everything that was acknowledged came to every group, once, in order.
+    fn check(&self, flowed: &Flowed) -> Result<(), FlowError> {
+        let wrong = |reason: String| Err(FlowError::Wrong(reason));
+        let groups = self.groups as u64;
+        if flowed.read.messages != self.messages * groups {
+            return wrong(format!(
+                "{} messages were read and {} written for {groups} groups",
+                flowed.read.messages, self.messages
+            ));
+        }
+        if flowed.read.digest != flowed.written_digest.wrapping_mul(groups) {
+            return wrong("what was read is not what was written".to_string());
+        }
+        if flowed.read.disordered > 0 {
+            return wrong(format!(
+                "{} messages came before an earlier one of the same writer",
+                flowed.read.disordered
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Flowed {
+    /// Why latencies under the rate are not what was measured, if so.
+    pub fn fell_behind(&self, rate: f64) -> Option<String> {
+        match self.writes.generator() {
+            GeneratorVerdict::FellBehind(reasons) => Some(reasons.join("; ")),
+            _ => self.backlog.grew(rate),
+        }
+    }
+}
+
+/// Fills a batch and answers the sum of its digests.
+pub(super) fn fill(messages: &mut [Vec<u8>], writer: usize, call: Call) -> u64 {
+    let mut digest = 0u64;
+    let count = messages.len() as u64;
+    for (position, message) in messages.iter_mut().enumerate() {
+        payload::fill(
+            message,
+            Stamp {
+                intended_ns: call.intended_ns,
+                writer: writer as u32,
+                sequence: call.sequence * count + position as u64,
+            },
+        );
+        digest = digest.wrapping_add(payload::digest(message));
+    }
+    digest
+}
+
+fn write(
+    writer: &mut dyn Writer,
+    messages: &[Vec<u8>],
+    digest: u64,
+    shared: &Shared,
+) -> Result<(), FlowError> {
+    writer.write(messages, &mut |_| ())?;
+    shared.written.fetch_add(messages.len() as u64, Ordering::SeqCst);
+    shared.digest.fetch_add(digest, Ordering::SeqCst);
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! What a message of a measured run holds: when it was meant to be sent, who sent it, and bytes that
+//! nothing compresses, which follow from writer and sequence so that a reader can judge them.
+//!
+//! `intended_ns u64 | writer u32 | sequence u64 | filler`, little-endian.
+
+use twox_hash::XxHash3_128;
+
+/// Bytes before the filler.
+pub(super) const HEADER: usize = 20;
+
+/// Who sent a message, and when it should have gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// On the run's clock.
+    pub intended_ns: u64,
+    pub writer: u32,
+    /// From 0, in the writer's order.
+    pub sequence: u64,
+}
+
+/// Fills `message` anew.
+pub(super) fn fill(message: &mut [u8], stamp: Stamp) {
+    message[..8].copy_from_slice(&stamp.intended_ns.to_le_bytes());
+    message[8..12].copy_from_slice(&stamp.writer.to_le_bytes());
+    message[12..HEADER].copy_from_slice(&stamp.sequence.to_le_bytes());
+    let mut state = (u64::from(stamp.writer) << 40 ^ stamp.sequence) | 1;
+    for word in message[HEADER..].chunks_mut(8) {
+        // SplitMix64 (Steele, Lea and Flood 2014).
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z ^= z >> 27;
+        word.copy_from_slice(&z.to_le_bytes()[..word.len()]);
+    }
+}
+
+/// The stamp of a message; nothing when it is too short to be one of ours.
+pub(super) fn stamp(message: &[u8]) -> Option<Stamp> {
+    let (intended, rest) = message.split_first_chunk::<8>()?;
+    let (writer, rest) = rest.split_first_chunk::<4>()?;
+    let (sequence, _) = rest.split_first_chunk::<8>()?;
+    Some(Stamp {
+        intended_ns: u64::from_le_bytes(*intended),
+        writer: u32::from_le_bytes(*writer),
+        sequence: u64::from_le_bytes(*sequence),
+    })
+}
+
+/// A number that stands for all of a message but its time. Sums of it, wrapped, tell which messages
+/// came, in any order.
+pub(super) fn digest(message: &[u8]) -> u64 {
+    XxHash3_128::oneshot(&message[8..]) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_says_who_sent_it_and_differs_from_the_next() {
+        let mut message = vec![0; 1_024];
+        let first = Stamp {
+            intended_ns: 5,
+            writer: 3,
+            sequence: 9,
+        };
+        fill(&mut message, first);
+        assert_eq!(stamp(&message), Some(first));
+        let digest_first = digest(&message);
+        fill(
+            &mut message,
+            Stamp {
+                intended_ns: 6,
+                ..first
+            },
+        );
+        assert_eq!(digest(&message), digest_first, "the time is not part of it");
+        fill(
+            &mut message,
+            Stamp {
+                sequence: 10,
+                ..first
+            },
+        );
+        assert_ne!(digest(&message), digest_first);
+        assert_eq!(stamp(&message[..HEADER - 1]), None);
+    }
+}

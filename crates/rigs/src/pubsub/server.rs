@@ -1,0 +1,147 @@
+//! The server of one invocation, and what it and its clients used.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use dyno_measure::write_interval_log;
+use postgres::config::Host;
+use postgres::{Config, NoTls};
+use dyno_pubsub::Dsn;
+use dyno_pubsub::server::{Cluster, Options};
+
+use super::flow::{Flow, Flowed};
+use super::way::Way;
+use super::FlowError;
+use crate::used;
+
+/// A private server in the scratch directory. It is stopped when dropped.
+pub(super) struct Server {
+    cluster: Cluster,
+}
+
+/// What has been used so far.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Used {
+    pub server_cpu_s: f64,
+    /// This process, and a broker beside it.
+    pub client_cpu_s: f64,
+    pub wal_bytes: f64,
+}
+
+impl Used {
+    pub fn since(self, before: &Used) -> Used {
+        Used {
+            server_cpu_s: self.server_cpu_s - before.server_cpu_s,
+            client_cpu_s: self.client_cpu_s - before.client_cpu_s,
+            wal_bytes: self.wal_bytes - before.wal_bytes,
+        }
+    }
+
+    pub fn cpu_s(self) -> f64 {
+        self.server_cpu_s + self.client_cpu_s
+    }
+}
+
+/// Ticks of the kernel's clock a second, as processes are told (`USER_HZ`).
+const TICKS_PER_S: f64 = 100.0;
+
+impl Server {
+    /// Starts one that has room for all writers and readers.
+    pub fn start(scratch: &Path, flow: &Flow, partitions: usize) -> Result<Server, FlowError> {
+        let connections = flow.writers + flow.groups * flow.readers + partitions + 32;
+        let options = Options {
+            settings: vec![("max_connections".to_string(), connections.max(100).to_string())],
+            ..Options::default()
+        };
+        let cluster = Cluster::open(&scratch.join("server"), options)
+            .map_err(|error| FlowError::Way(error.to_string()))?;
+        Ok(Server { cluster })
+    }
+
+    /// How to reach it.
+    pub fn config(&self) -> Config {
+        self.cluster.dsn().config()
+    }
+
+    /// The same for our own library.
+    pub fn dsn(&self) -> Dsn {
+        self.cluster.dsn()
+    }
+
+    /// The same as text, for a process of its own. Over the socket there is no password to hide.
+    pub fn dsn_text(&self) -> String {
+        let config = self.config();
+        let host = match config.get_hosts().first() {
+            Some(Host::Unix(path)) => path.display().to_string(),
+            Some(Host::Tcp(name)) => name.clone(),
+            None => String::new(),
+        };
+        let port = config.get_ports().first().copied().unwrap_or(5432);
+        let user = config.get_user().unwrap_or_default();
+        let name = config.get_dbname().unwrap_or_default();
+        format!("host={host} port={port} user={user} dbname={name}")
+    }
+
+    /// Where a broker may listen. In a folder of its own name, since paths of sockets must be short.
+    pub fn broker_socket(&self) -> PathBuf {
+        std::env::temp_dir().join(format!("dyno-broker-{}.sock", std::process::id()))
+    }
+
+    /// What was used until now.
+    pub fn used(&self, way: &dyn Way) -> Result<Used, FlowError> {
+        let mut client = self.config().connect(NoTls)?;
+        let wal = "SELECT (pg_current_wal_lsn() - '0/0')::float8";
+        Ok(Used {
+            wal_bytes: client.query_one(wal, &[])?.get(0),
+            server_cpu_s: self.cpu_s(),
+            client_cpu_s: used::cpu_s() + way.helpers_cpu_s(),
+        })
+    }
+
+    /// The server's version.
+    pub fn version(&self) -> String {
+        self.cluster.installation().version().to_string()
+    }
+
+    /// Of all its processes, those that ended included.
+    fn cpu_s(&self) -> f64 {
+        let pids = self.cluster.pids();
+        let all = pids.postmaster.into_iter().chain(pids.children);
+        all.map(process_cpu_s).sum()
+    }
+}
+
+/// Processor seconds of a process, and of its children that ended.
+pub(super) fn process_cpu_s(pid: u32) -> f64 {
+    ticks(pid, &[11, 12, 13, 14]).unwrap_or(0.0) / TICKS_PER_S
+}
+
+/// The sum of fields of `/proc/PID/stat`, numbered from the one after the program's name, from 0.
+fn ticks(pid: u32, fields: &[usize]) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let words: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let values = fields.iter().map(|&field| words.get(field)?.parse::<f64>().ok());
+    values.sum()
+}
+
+/// Leaves the histogram log of the writes in the scratch directory.
+pub(super) fn write_log(scratch: &Path, flowed: &Flowed) -> Result<PathBuf, FlowError> {
+    let path = scratch.join("writes.hdr");
+    let mut file = File::create(&path).map_err(|e| FlowError::Way(e.to_string()))?;
+    let ran = Duration::from_nanos(flowed.writes.ended_ns - flowed.writes.started_ns);
+    write_interval_log(&mut file, &flowed.writes, SystemTime::now() - ran)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_those_of_the_kernel() {
+        let own = ticks(std::process::id(), &[11, 12]).expect("this process");
+        assert!((own / TICKS_PER_S - used::cpu_s()).abs() < 1.0);
+        assert_eq!(ticks(u32::MAX, &[11]), None);
+    }
+}
