@@ -109,8 +109,14 @@ pub(crate) fn flow(
     let used = server.used(&*way)?.since(&before);
     let mut metrics = metrics(&flow, &flowed);
     let messages = flow.messages as f64;
-    metrics.insert("server-cpu-us".to_string(), used.server_cpu_s * 1e6 / messages);
-    metrics.insert("client-cpu-us".to_string(), used.client_cpu_s * 1e6 / messages);
+    metrics.insert(
+        "server-cpu-us".to_string(),
+        used.server_cpu_s * 1e6 / messages,
+    );
+    metrics.insert(
+        "client-cpu-us".to_string(),
+        used.client_cpu_s * 1e6 / messages,
+    );
     metrics.insert("cpu-us".to_string(), used.cpu_s() * 1e6 / messages);
     metrics.insert("wal-bytes".to_string(), used.wal_bytes / messages);
     Ok(Reply {
@@ -159,7 +165,10 @@ fn read_flow(params: &mut Params<'_>) -> Result<Flow, RigError> {
         }
     }
     if !flow.messages.is_multiple_of(flow.batch as u64) {
-        let reason = format!("{} is no multiple of the batch of {}", flow.messages, flow.batch);
+        let reason = format!(
+            "{} is no multiple of the batch of {}",
+            flow.messages, flow.batch
+        );
         return Err(params.wrong("messages", reason));
     }
     if flow.rate.is_some() && flow.window > 1 {
@@ -191,7 +200,10 @@ fn metrics(flow: &Flow, flowed: &Flowed) -> BTreeMap<String, f64> {
     quantiles(&mut metrics, "write", &flowed.writes.recorder.corrected);
     quantiles(&mut metrics, "read", &flowed.read.polls);
     // Of messages that wait in a growing backlog the wait says nothing but how long the run was.
-    if flow.rate.is_some_and(|rate| flowed.fell_behind(rate).is_none()) {
+    if flow
+        .rate
+        .is_some_and(|rate| flowed.fell_behind(rate).is_none())
+    {
         quantiles(&mut metrics, "end-to-end", &flowed.read.end_to_end);
     }
     metrics
