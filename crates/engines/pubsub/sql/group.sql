@@ -193,25 +193,32 @@ END $$;
 CREATE OR REPLACE FUNCTION pubsub.group_commit(
     grp int, member_name text, parts int[], generations bigint[], committed_to bigint[], claims bigint[])
 RETURNS int[]
-LANGUAGE sql AS $$
+LANGUAGE plpgsql AS $$
+-- Not a function of SQL: those are parsed and planned at every call.
+#variable_conflict use_column
+DECLARE
+    refused int[];
+BEGIN
+    IF cardinality(parts) > 1 THEN
+        -- In the order in which lock_assignments goes.
+        PERFORM FROM pubsub.assignments AS a
+          WHERE a.group_id = grp AND a.partition = ANY (parts) ORDER BY a.partition FOR UPDATE;
+    END IF;
     WITH given AS (
         SELECT * FROM unnest(parts, generations, committed_to, claims) AS g (partition, generation, committed, claimed)
-    ), locked AS MATERIALIZED (
-        -- In the order in which lock_assignments goes.
-        SELECT a.partition FROM pubsub.assignments AS a
-         WHERE a.group_id = grp AND a.partition = ANY (parts) ORDER BY a.partition FOR UPDATE
     ), stored AS (
         UPDATE pubsub.assignments AS a
            SET committed = coalesce(g.committed, a.committed), claimed_to = coalesce(g.claimed, a.claimed_to)
-          FROM given AS g JOIN locked AS l USING (partition)
+          FROM given AS g
          WHERE a.group_id = grp AND a.partition = g.partition AND a.member = member_name
            AND a.generation = g.generation
            AND coalesce(g.committed, 0) BETWEEN 0 AND coalesce(g.claimed, a.claimed_to)
         RETURNING a.partition
     )
-    SELECT coalesce(array_agg(g.partition ORDER BY g.partition), '{}') FROM given AS g
-     WHERE g.partition NOT IN (SELECT s.partition FROM stored AS s)
-$$;
+    SELECT coalesce(array_agg(g.partition ORDER BY g.partition), '{}') INTO refused FROM given AS g
+     WHERE g.partition NOT IN (SELECT s.partition FROM stored AS s);
+    RETURN refused;
+END $$;
 
 -- A reader found that retention took the records where it wanted to go on. Moves it to the first record
 -- that is there and counts what it lost, or refuses, as the group was made.
