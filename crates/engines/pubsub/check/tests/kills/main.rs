@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use dyno_pubsub_check::checker::Rule;
 use dyno_pubsub_check::nemesis::Blow;
@@ -182,5 +183,14 @@ fn sql_clients_survive_a_few_blows() {
             Blow::Producer,
             Blow::Consumer,
         ];
+    });
+}
+
+#[test]
+#[ignore = "a soak of two minutes"]
+fn a_short_soak_stays_flat() {
+    check("soak", 0, |options| {
+        options.soak = Some(Duration::from_secs(120));
+        options.snapshot = false;
     });
 }
