@@ -14,6 +14,14 @@ use crate::schema::{self, Installed};
 use crate::start::Start;
 use crate::topic::{self, Partition, Topic, TopicChanges, TopicOptions};
 
+/// Plans are made when tables are empty and used when they are large, so none may go by the table's size then;
+/// and a plan made for each call would copy the bodies into itself as constants.
+const SETTINGS: [(&str, &str); 3] = [
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+];
+
 /// One session of the server, owned by one thread. After an error whose retry is `Unknown`, or when
 /// [`Self::is_closed`], open another.
 pub struct Connection {
@@ -33,7 +41,9 @@ impl Connection {
         Self::open_session(dsn, "dyno-pubsub", &[])
     }
 
-    /// Connects with a name that `pg_stat_activity` shows, and with settings (name, value).
+    /// Connects with a name that `pg_stat_activity` shows, and with settings (name, value). Beside them a
+    /// session has those that keep plans: they are made once and go by the index. Who wants to run large
+    /// queries of their own over [`Self::client`] may reset them.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -41,7 +51,7 @@ impl Connection {
         let notices = Arc::new(Notices::default());
         let mut session = Session::named(name);
         session.notices = Some(notices.clone());
-        for (name, value) in settings {
+        for (name, value) in SETTINGS.iter().chain(settings) {
             session.set(name, value);
         }
         Ok(Self {

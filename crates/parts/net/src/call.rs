@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use rustls::ClientConfig;
 
 use crate::pending::{Pending, Waiting};
 use crate::{Address, Decoder, Frame, Head, NetError, Outbox, Stream, writer};
@@ -27,6 +28,8 @@ pub struct CallOptions {
     pub connect_wait: Duration,
     /// How long one request may wait for its answer; None: as long as the connection lives.
     pub answer_wait: Option<Duration>,
+    /// TLS, for an address of TCP; None: none.
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 impl Default for CallOptions {
@@ -36,6 +39,7 @@ impl Default for CallOptions {
             most_body_bytes: 64 << 20,
             connect_wait: Duration::from_secs(5),
             answer_wait: Some(Duration::from_secs(60)),
+            tls: None,
         }
     }
 }
@@ -72,7 +76,10 @@ impl Drop for End {
 impl Caller {
     /// Connects, and starts the connection's two threads.
     pub fn connect(address: &Address, options: CallOptions) -> Result<Caller, NetError> {
-        let stream = Stream::connect(address, options.connect_wait)?;
+        let stream = match &options.tls {
+            Some(config) => Stream::connect_tls(address, options.connect_wait, Arc::clone(config))?,
+            None => Stream::connect(address, options.connect_wait)?,
+        };
         let failed = |error| NetError::io("use the connection to", address, error);
         stream.set_read_timeout(Some(TICK)).map_err(failed)?;
         stream
@@ -188,15 +195,18 @@ impl Shared {
     fn wait_for_room(&self) -> Result<MutexGuard<'_, Pending>, NetError> {
         let window = self.options.window;
         let full = |pending: &mut Pending| pending.dead().is_none() && pending.len() >= window;
-        let pending = self.lock();
-        let Some(wait) = self.options.answer_wait else {
-            let waited = self.answered.wait_while(pending, full);
-            return Ok(waited.unwrap_or_else(PoisonError::into_inner));
-        };
-        let (pending, timeout) = self
+        let mut pending = self.lock();
+        if !full(&mut pending) {
+            return Ok(pending);
+        }
+        pending.blocked += 1;
+        let for_ever = Duration::from_secs(u64::from(u32::MAX));
+        let wait = self.options.answer_wait.unwrap_or(for_ever);
+        let (mut pending, timeout) = self
             .answered
             .wait_timeout_while(pending, wait, full)
             .unwrap_or_else(PoisonError::into_inner);
+        pending.blocked -= 1;
         if timeout.timed_out() {
             return Err(NetError::Full {
                 address: self.address.clone(),
@@ -257,8 +267,11 @@ impl Shared {
             .into_iter()
             .filter_map(|frame| Some((pending.take(frame.head.request)?, frame)))
             .collect();
+        let blocked = pending.blocked > 0;
         drop(pending);
-        self.answered.notify_all();
+        if blocked {
+            self.answered.notify_all();
+        }
         for (waiting, frame) in waiting {
             (waiting.on_answer)(Ok(frame));
         }

@@ -2,6 +2,7 @@
 //! one thread writes them, many in one call.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -30,6 +31,10 @@ struct State {
     bytes: usize,
     writing_bytes: usize,
     closed: bool,
+    /// Whether the writer waits; waking one that does not costs a system call for nothing.
+    idle: bool,
+    /// Who waits in [`Outbox::wait_below`].
+    held_back: usize,
 }
 
 impl Outbox {
@@ -41,6 +46,14 @@ impl Outbox {
     /// Puts a frame in, whose body is these parts. It never waits. Frames for a connection that has
     /// ended are let go: nobody can receive them.
     pub fn push(&self, head: Head, parts: &[Bytes]) -> Result<(), FrameError> {
+        self.push_quietly(head, parts)?;
+        self.wake();
+        Ok(())
+    }
+
+    /// The same for one of several frames: the writer need not look before [`Outbox::wake`], so that they
+    /// go together.
+    pub fn push_quietly(&self, head: Head, parts: &[Bytes]) -> Result<(), FrameError> {
         let slices: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
         let header = header(head, &slices)?;
         let mut state = self.lock();
@@ -58,9 +71,17 @@ impl Outbox {
                 state.parts.push(part.clone());
             }
         }
-        drop(state);
-        self.filled.notify_one();
         Ok(())
+    }
+
+    /// Makes the writer look.
+    pub fn wake(&self) {
+        let mut state = self.lock();
+        if state.idle && state.bytes > 0 {
+            state.idle = false;
+            drop(state);
+            self.filled.notify_one();
+        }
     }
 
     /// Bytes that have not been handed to the system.
@@ -82,11 +103,13 @@ impl Outbox {
             let Some(left) = end.checked_duration_since(Instant::now()) else {
                 return false;
             };
+            state.held_back += 1;
             state = self
                 .drained
                 .wait_timeout(state, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
+            state.held_back -= 1;
         }
         !state.closed
     }
@@ -109,13 +132,23 @@ impl Outbox {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(state.writing_bytes);
         state.writing_bytes = 0;
-        self.drained.notify_all();
-        while state.bytes == 0 && !state.closed {
-            state = self
-                .filled
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+        if state.held_back > 0 {
+            self.drained.notify_all();
         }
+        if state.bytes == 0 && !state.closed {
+            while state.bytes == 0 && !state.closed {
+                state.idle = true;
+                state = self
+                    .filled
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            // Whoever filled it is often about to put more in: then all goes in one call.
+            drop(state);
+            thread::yield_now();
+            state = self.lock();
+        }
+        state.idle = false;
         into.append(&mut state.parts);
         if !state.small.is_empty() {
             into.push(state.small.split().freeze());

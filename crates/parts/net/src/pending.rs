@@ -21,6 +21,8 @@ pub struct Waiting {
 pub struct Pending {
     waiting: HashMap<u32, Waiting>,
     last: u32,
+    /// Who waits for room in the window.
+    pub blocked: usize,
     /// Set once: why nothing can be asked any more.
     dead: Option<NetError>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use dyno_net::{Head, Outbox};
 use dyno_pubsub::record::{Codec, Records, decompress};
-use dyno_pubsub::wire::{ANSWER, Message, Produced, Verb};
+use dyno_pubsub::wire::{ANSWER, Message, Produced};
 
 use dyno_pubsub::{Error, Result};
 
@@ -41,7 +41,13 @@ pub struct Ack {
 impl Ack {
     /// The records are committed.
     pub fn produced(&self, base_offset: i64, duplicate: bool) {
-        self.answer(&Produced {
+        self.produced_quietly(base_offset, duplicate);
+        self.outbox.wake();
+    }
+
+    /// The same for one of several, the last of which wakes the writer.
+    pub fn produced_quietly(&self, base_offset: i64, duplicate: bool) {
+        self.push(&Produced {
             base_offset,
             duplicate,
         });
@@ -54,17 +60,19 @@ impl Ack {
 
     /// Puts any answer into the client's outbox.
     pub fn answer<M: Message>(&self, message: &M) {
-        self.push(M::VERB, &message.parts());
+        self.push(message);
+        self.outbox.wake();
     }
 
-    fn push(&self, verb: Verb, parts: &[Bytes]) {
+    /// The same for one of several answers, the last of which wakes the writer.
+    fn push<M: Message>(&self, message: &M) {
         let head = Head {
-            verb: verb as u8,
+            verb: M::VERB as u8,
             flags: ANSWER,
             request: self.request,
         };
         // Answers are far below the 4 GiB that a frame can hold, the only thing that can be wrong.
-        if self.outbox.push(head, parts).is_err() {
+        if self.outbox.push_quietly(head, &message.parts()).is_err() {
             self.outbox.close();
         }
     }

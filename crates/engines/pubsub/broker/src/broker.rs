@@ -16,7 +16,7 @@ use crate::appender::Appender;
 use crate::behind::Reader;
 use crate::commits;
 use crate::control;
-use crate::counters::Counters;
+use crate::counters::{Counters, add};
 use crate::error::{BrokerError, stopping};
 use crate::front::{Front, MOST_BODY_BYTES};
 use crate::held::{Held, Lanes};
@@ -32,6 +32,8 @@ use crate::partition::lock;
 const CONTROL_THREADS: usize = 2;
 /// How exact the waits of fetches are.
 const TICK: Duration = Duration::from_millis(10);
+/// How often retention is applied. Every broker does it; where one is at work another finds nothing to do.
+const MAINTENANCE: Duration = Duration::from_secs(60);
 /// How long a stop waits for what is being appended.
 const DRAIN: Duration = Duration::from_secs(10);
 /// What the sessions are called that are not the lease's.
@@ -47,6 +49,8 @@ pub struct Broker {
     threads: Vec<JoinHandle<()>>,
     leases: Option<JoinHandle<()>>,
     ticking: Arc<AtomicBool>,
+    /// Ends the rest between two maintenances.
+    resting: Arc<Signal>,
     stopped: bool,
 }
 
@@ -85,6 +89,7 @@ impl Broker {
             threads: Vec::new(),
             leases: None,
             ticking: Arc::new(AtomicBool::new(true)),
+            resting: Arc::default(),
             stopped: false,
         };
         broker.start_threads(&options)?;
@@ -117,6 +122,19 @@ impl Broker {
         let asynchronous = Link::new(&options.dsn, SESSION_NAME, commits::SETTINGS);
         self.spawn("broker-commit", move || {
             commits::run(&jobs, asynchronous, &counters);
+        })?;
+        let mut maintaining = link();
+        let resting = Arc::clone(&self.resting);
+        let counters = Arc::clone(&self.front.counters);
+        self.spawn("broker-maintain", move || {
+            while !resting.is_stopped() {
+                match maintaining.run(Connection::maintain) {
+                    Ok(done) => add(&counters.maintained, done.len()),
+                    // It is tried again, and counted for whoever wonders why the disk fills.
+                    Err(_) => add(&counters.failed_maintenances, 1),
+                }
+                resting.wait(MAINTENANCE);
+            }
         })?;
         let held = Arc::clone(&self.front.held);
         let ticking = Arc::clone(&self.ticking);
@@ -157,6 +175,10 @@ impl Broker {
 
     fn listen(&mut self, options: &Options, listeners: Vec<Listener>) -> Result<(), BrokerError> {
         for listener in listeners {
+            let listener = match &options.tls {
+                Some(config) => listener.with_tls(Arc::clone(config)),
+                None => listener,
+            };
             let serve = ServeOptions {
                 most_connections: options.most_connections,
                 most_body_bytes: MOST_BODY_BYTES,
@@ -225,6 +247,7 @@ impl Broker {
         self.front.control.stop();
         self.front.commits.stop();
         self.front.behind.stop();
+        self.resting.stop();
         self.ticking.store(false, Ordering::Release);
         for thread in self.threads.drain(..) {
             let _ = thread.join();

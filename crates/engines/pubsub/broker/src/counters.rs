@@ -55,6 +55,10 @@ counters! {
     leases_taken,
     /// Partitions whose lease was lost.
     leases_lost,
+    /// Ranges that retention dropped, and those that readers kept it from dropping.
+    maintained,
+    /// Times that retention could not be applied.
+    failed_maintenances,
     /// Connections that were let in.
     connections,
     /// Connections that ended because their client sent what is no frame or did not read.

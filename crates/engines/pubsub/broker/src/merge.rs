@@ -1,5 +1,7 @@
 //! Many producers' batches into one append.
 
+use std::sync::Arc;
+
 use dyno_pubsub::record::{Batch as Rows, Codec, Run};
 use dyno_pubsub::wire::RowHead;
 use dyno_pubsub::{Code, Error, Result};
@@ -154,9 +156,18 @@ impl Append {
 
     /// Tells everybody that the append was committed with its first record at `base_offset`.
     pub fn acknowledge(&self, base_offset: i64) {
-        for waiting in &self.acks {
+        let mut acks = self.acks.iter().peekable();
+        while let Some(waiting) = acks.next() {
             let offset = base_offset + self.runs[waiting.run].relative + waiting.within;
-            waiting.ack.produced(offset, waiting.duplicate);
+            waiting.ack.produced_quietly(offset, waiting.duplicate);
+            // Those of one client stand together, and go in one call.
+            let outbox = &waiting.ack.outbox;
+            if acks
+                .peek()
+                .is_none_or(|next| !Arc::ptr_eq(&next.ack.outbox, outbox))
+            {
+                outbox.wake();
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use super::owned::Owned;
 use super::source::{Direct, FetchError, Source};
 use crate::error::{Code, Error, Result, Retry};
 use crate::group::{Assigned, Membership};
+use crate::wire::ClientOptions;
 
 /// What happened to a consumer's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +75,13 @@ impl Consumer {
         let source: Box<dyn Source> = match address.try_into()? {
             Address::Server(dsn) => Box::new(Direct::open(&dsn, options.idle_pause)?),
             Address::Broker(broker) => {
-                let token = options.token.as_deref();
-                Box::new(Brokered::open(Brokers::open(
-                    &broker,
-                    topic,
-                    token,
-                    "dyno-consumer",
-                )?))
+                let client = ClientOptions {
+                    token: options.token.clone().unwrap_or_default(),
+                    name: "dyno-consumer".to_owned(),
+                    tls: options.tls.clone(),
+                    ..ClientOptions::default()
+                };
+                Box::new(Brokered::open(Brokers::open(&broker, topic, client)?))
             }
         };
         Consumer::with_source(source, topic, group, options)

@@ -214,3 +214,33 @@ fn damage_is_found() {
     assert_eq!(error.code(), "damaged");
     assert!(error.text().contains("offset 0"), "{error}");
 }
+
+#[test]
+fn a_plan_that_was_made_for_an_empty_table_goes_by_the_index() {
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    for _ in 0..8 {
+        connection.fetch(topic_id, 0, 0, 1 << 20).unwrap();
+    }
+    let plans = "SELECT statement, generic_plans FROM pg_prepared_statements WHERE statement LIKE '%LIMIT $3'";
+    let row = connection.client().query_one(plans, &[]).unwrap();
+    assert_eq!(row.get::<_, i64>(1), 8);
+    let explain = format!(
+        "PREPARE fetching (bigint, bigint, bigint) AS {}",
+        row.get::<_, &str>(0)
+    );
+    connection.client().batch_execute(&explain).unwrap();
+    let plan = connection
+        .client()
+        .query("EXPLAIN EXECUTE fetching (0, 1000000, 130)", &[])
+        .unwrap();
+    let plan: Vec<&str> = plan.iter().map(|line| line.get(0)).collect();
+    let plan = plan.join("\n");
+    assert!(
+        plan.matches("Index Scan").count() == 2
+            && !plan.contains("Sort")
+            && !plan.contains("Seq Scan"),
+        "{plan}"
+    );
+}

@@ -60,10 +60,14 @@ impl Served {
             .expect("a topic")
     }
 
+    /// The path of the socket of this name.
+    pub fn socket(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Options of a broker that listens at the socket of this name.
     pub fn options(&self, socket: &str) -> Options {
-        let path = self.folder.path().join(socket);
-        let mut options = Options::new(self.dsn(), dyno_net::Address::Unix(path));
+        let mut options = Options::new(self.dsn(), dyno_net::Address::Unix(self.socket(socket)));
         options.lease = Duration::from_millis(1500);
         options
     }
