@@ -20,7 +20,7 @@ fn frame(verb: u8) -> [u8; 16] {
 /// Counts the frames that it gets, and sends each back.
 fn server(dir: &std::path::Path) -> (Address, Arc<AtomicU64>) {
     let address = Address::Unix(dir.join("server.sock"));
-    let listener = Listener::bind(&address).unwrap();
+    let listener = Listener::bind(&address).expect("a new socket");
     let got = Arc::new(AtomicU64::new(0));
     let count = got.clone();
     thread::spawn(move || {
@@ -48,11 +48,12 @@ struct Setup {
 
 impl Setup {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().expect("a folder");
         let (target, got) = server(dir.path());
         let listen = Address::Unix(dir.path().join("proxy.sock"));
         let committing = vec![5];
-        let proxy = Proxy::start(&listen, target, Protocol::Frames { committing }).unwrap();
+        let proxy =
+            Proxy::start(&listen, target, Protocol::Frames { committing }).expect("a proxy");
         Self {
             _dir: dir,
             proxy,
@@ -61,7 +62,7 @@ impl Setup {
     }
 
     fn connect(&self) -> Stream {
-        Stream::connect(self.proxy.address(), Duration::from_secs(5)).unwrap()
+        Stream::connect(self.proxy.address(), Duration::from_secs(5)).expect("a connection")
     }
 }
 

@@ -14,6 +14,7 @@ use crate::history::{QueueClaim, What};
 use crate::message;
 
 const IDLE: Duration = Duration::from_millis(10);
+const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 /// How many messages a worker claims at once.
 const CLAIM: i32 = 20;
 
@@ -68,6 +69,8 @@ fn send_batch(
             return Err(ChildError::refused("send to the queue")(refusal));
         }
         Err(refusal) => {
+            // A server that is away needs no flood of refusals in the history.
+            thread::sleep(REFUSED_PAUSE);
             for one in batch {
                 let identity = one.stamp.identity;
                 events.add(match refusal.retry {

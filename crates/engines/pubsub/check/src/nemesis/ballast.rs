@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, id};
 
-const BLOCK: [u8; 64 << 10] = [0x5a; 64 << 10];
+static BLOCK: [u8; 64 << 10] = [0x5a; 64 << 10];
 /// What the source of our mounts is called, before the number of the process that owns it.
 const SOURCE: &str = "dyno-check-";
 

@@ -39,7 +39,7 @@ pub fn run(options: &Options) -> Result<Outcome, RunError> {
     let plan = Plan::draw(options.seed, options.kills, &kinds);
     options.say(|| plan.to_string());
     let mut clients = Clients::start(options, servers.endpoint(), &recorder)?;
-    progress(&recorder, 0, "at the beginning", &mut clients)?;
+    progress(&recorder, 0, "at the beginning", &mut clients, &servers)?;
     let mut run = Run {
         options,
         recorder: &recorder,
@@ -66,18 +66,21 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn strikes(&mut self, plan: &Plan) -> Result<(), RunError> {
+        let began = Instant::now();
         for (number, step) in plan.steps.iter().enumerate() {
             self.hold_snapshot();
             thread::sleep(Duration::from_millis(step.pause_ms));
             let before = self.recorder.acknowledged();
-            self.options
-                .say(|| format!("{number}: {} ({before} acknowledged)", step.blow));
+            self.options.say(|| {
+                let (at_s, blow) = (began.elapsed().as_secs_f64(), step.blow);
+                format!("{number}: {blow} at {at_s:.1} s ({before} acknowledged)")
+            });
             if strike(step, self.options, self.servers, self.clients)? {
                 *self.blows.entry(step.blow).or_default() += 1;
             }
             let after = format!("after blow {number} ({})", step.blow);
             let before = self.recorder.acknowledged();
-            progress(self.recorder, before, &after, self.clients)?;
+            progress(self.recorder, before, &after, self.clients, self.servers)?;
             if !self.recorder.troubles().is_empty() {
                 break;
             }
@@ -108,7 +111,13 @@ impl Run<'_> {
         while began.elapsed() < length {
             let acknowledged = self.recorder.acknowledged();
             thread::sleep(TICK.min(length));
-            progress(self.recorder, acknowledged, "in the soak", self.clients)?;
+            progress(
+                self.recorder,
+                acknowledged,
+                "in the soak",
+                self.clients,
+                self.servers,
+            )?;
             sampling.sample(self.servers, self.clients)?;
             if !self.recorder.troubles().is_empty() {
                 break;
@@ -160,11 +169,15 @@ fn progress(
     before: u64,
     after: &str,
     clients: &mut Clients,
+    servers: &Servers,
 ) -> Result<(), RunError> {
     let began = Instant::now();
     while recorder.acknowledged() <= before {
         clients.look();
-        let troubles = recorder.troubles();
+        let mut troubles = recorder.troubles();
+        if began.elapsed() > STUCK {
+            troubles.extend(servers.describe());
+        }
         if began.elapsed() > STUCK || !troubles.is_empty() {
             return Err(RunError::Stuck {
                 waited_s: began.elapsed().as_secs(),

@@ -19,7 +19,7 @@ pub fn outcome(
     recorder: &Recorder,
     blows: BTreeMap<Blow, u64>,
     soak: Option<Soaked>,
-    left_out: Vec<String>,
+    mut left_out: Vec<String>,
 ) -> Result<Outcome, RunError> {
     let crashes: u64 = [Blow::Server, Blow::Backend, Blow::Primary, Blow::DiskFull]
         .iter()
@@ -31,7 +31,14 @@ pub fn outcome(
         Mode::Queue => queue(options, servers, recorder, crashes == 0, drained)?,
         _ => log(options, servers, recorder, crashes, drained)?,
     };
-    let holds = verdict.holds() && troubles.is_empty() && soak.as_ref().is_none_or(Soaked::flat);
+    if soak.as_ref().is_some_and(|soak| !soak.is_long()) {
+        left_out.push("flatness: a soak is judged from ten minutes on".to_owned());
+    }
+    let holds = verdict.holds()
+        && troubles.is_empty()
+        && soak
+            .as_ref()
+            .is_none_or(|soak| !soak.is_long() || soak.flat());
     let history = if holds {
         None
     } else {

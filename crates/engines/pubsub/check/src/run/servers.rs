@@ -61,6 +61,7 @@ impl Servers {
                 "pubsub.poll".to_owned(),
                 "pubsub.commit".to_owned(),
                 "group_commit".to_owned(),
+                "lease_until =".to_owned(),
             ],
         };
         let proxy = Proxy::start(&Address::Unix(listen), nodes.socket()?, protocol)?;
@@ -81,6 +82,26 @@ impl Servers {
     /// A connection of the checker's own, past the proxy.
     pub fn connect(&self) -> Result<Client, RunError> {
         Ok(connect(&self.nodes.dsn()?, &Session::named("dyno check"))?)
+    }
+
+    /// What the server is doing, and who holds the partitions: for a run that got stuck.
+    pub fn describe(&self) -> Vec<String> {
+        let asked = self.connect().map_err(|error| error.to_string());
+        let asked = asked.and_then(|mut client| {
+            let rows = client.query(
+                "SELECT format('%s %s %s/%s %s: %s', pid, application_name, wait_event_type, wait_event, \
+                               now() - query_start, left(query, 100)) \
+                 FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() UNION ALL \
+                 SELECT format('partition %s: epoch %s, next %s, broker %s until %s', partition, epoch, \
+                               next_offset, broker, lease_until) FROM pubsub.partitions",
+                &[],
+            );
+            rows.map_err(|error| error.to_string())
+        });
+        match asked {
+            Ok(rows) => rows.iter().map(|row| row.get(0)).collect(),
+            Err(error) => vec![error],
+        }
     }
 
     /// Brings the primary up if it does not answer within `patience`.

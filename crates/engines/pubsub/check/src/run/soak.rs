@@ -11,6 +11,9 @@ use crate::history::{Event, What};
 /// How much higher the last third may be than the first, as a share.
 const GROWTH_MAX: f64 = 0.25;
 
+/// Shorter soaks are not judged, seconds.
+const JUDGED_FROM_S: f64 = 600.0;
+
 /// What is sampled, at a moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
@@ -74,6 +77,12 @@ impl Soaked {
             p99_ms,
             trends,
         }
+    }
+
+    /// Whether it was long enough to tell growth from a beginning: a log grows until retention and the server's
+    /// own recycling have something to take.
+    pub fn is_long(&self) -> bool {
+        self.seconds >= JUDGED_FROM_S
     }
 
     /// Whether everything stayed flat.

@@ -86,7 +86,8 @@ impl Case {
     pub fn stamp_at(&self, partition: u32, offset: i64) -> Stamp {
         let log = &self.readings[0].partitions[partition as usize];
         let entry = log.entries.iter().find(|entry| entry.offset == offset);
-        *entry.unwrap().stamp.as_ref().unwrap()
+        let stamp = entry.and_then(|entry| entry.stamp.as_ref().ok());
+        *stamp.expect("a whole message at the offset")
     }
 
     /// Gives a stored message to a group.
@@ -122,7 +123,7 @@ impl Case {
     pub fn cursor(&mut self, group: u32, partition: u32) -> &mut Cursor {
         let mut all = self.cursors.iter_mut();
         all.find(|c| (c.group, c.partition) == (group, partition))
-            .unwrap()
+            .expect("a cursor for each group and partition")
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use dyno_pubsub_check::checker::Rule;
 use dyno_pubsub_check::nemesis::Blow;
@@ -13,9 +14,9 @@ struct Folder(PathBuf);
 impl Folder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("dyck-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        std::fs::create_dir_all(&path).expect("a folder");
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
-        std::fs::set_permissions(&path, open).unwrap();
+        std::fs::set_permissions(&path, open).expect("an open folder");
         Self(path)
     }
 }
@@ -24,7 +25,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // A failed run's folder stays, for whoever looks for the cause.
         if !std::thread::panicking() {
-            std::fs::remove_dir_all(&self.0).unwrap();
+            std::fs::remove_dir_all(&self.0).expect("a folder to remove");
         }
     }
 }
@@ -58,8 +59,8 @@ fn judged(
     let mut options = Options::new(program, folder.0.clone(), kills, seed);
     options.narrate = true;
     change(&mut options);
-    let outcome = run(&options).unwrap();
-    println!("{}", serde_json::to_string(&outcome).unwrap());
+    let outcome = run(&options).expect("a judgement");
+    println!("{}", serde_json::to_string(&outcome).expect("JSON"));
     for reason in &outcome.left_out {
         println!("skipped: {reason}");
     }
@@ -182,5 +183,14 @@ fn sql_clients_survive_a_few_blows() {
             Blow::Producer,
             Blow::Consumer,
         ];
+    });
+}
+
+#[test]
+#[ignore = "a soak of two minutes"]
+fn a_short_soak_breaks_no_rule() {
+    check("soak", 0, |options| {
+        options.soak = Some(Duration::from_secs(120));
+        options.snapshot = false;
     });
 }
