@@ -1,6 +1,8 @@
 //! The command line as it is written; commands turn it into checked values once.
 
 mod ingest;
+mod pubsub;
+mod pubsub_bench;
 mod tpch;
 mod tpch_bench;
 
@@ -16,6 +18,13 @@ pub use ingest::{
     BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource, QueryArgs,
     StatusArgs,
 };
+pub use pubsub::{
+    BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
+    PubsubInstallArgs, PubsubPlaceArgs, PubsubProduceArgs, PubsubRetentionArgs, PubsubServeArgs,
+    PubsubStatusArgs, PubsubTopicAlterArgs, PubsubTopicArgs, PubsubTopicCommand,
+    PubsubTopicCreateArgs, PubsubTopicDropArgs,
+};
+pub use pubsub_bench::PubsubBenchArgs;
 pub use tpch::{
     Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,
     TpchVerifyArgs, TpchWhatArgs,
@@ -32,7 +41,8 @@ pub use tpch_bench::TpchBenchArgs;
         dyno run wspr --quick --peers   measure, beside DuckDB and chDB\n  \
         dyno report                     print the latest run\n  \
         dyno ingest --help              spot archives into a table\n  \
-        dyno tpch gen --sf 1 --out tpch TPC-H as Parquet, ORC, CSV or TBL\n\n\
+        dyno tpch gen --sf 1 --out tpch TPC-H as Parquet, ORC, CSV or TBL\n  \
+        dyno pubsub serve --data log    a log with topics, partitions and groups\n\n\
         Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence."
 )]
 pub struct Args {
@@ -66,6 +76,8 @@ pub enum Command {
     Ingest(IngestArgs),
     /// Write the tables of TPC-H, verify them and query them
     Tpch(TpchArgs),
+    /// Keep records in a log on PostgreSQL: topics, partitions, groups of consumers
+    Pubsub(PubsubArgs),
     /// Run one workload as a child of the lab
     #[command(hide = true)]
     Rig(RigArgs),
@@ -79,14 +91,32 @@ pub struct RigArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno doctor\n  dyno doctor --data-dir /mnt/nvme --json")]
+#[command(after_help = "Examples:\n  \
+    dyno doctor\n  \
+    dyno doctor --data-dir /mnt/nvme --json\n  \
+    dyno doctor --for pubsub\n  \
+    dyno doctor --for pubsub --dsn postgres://postgres@localhost/app\n\n\
+    Exits 1 when something will spoil a measurement; with --dsn, when acknowledged records are at risk.")]
 pub struct DoctorArgs {
+    /// Advise on what an engine needs instead: settings of PostgreSQL for pubsub
+    #[arg(long = "for", value_name = "ENGINE", value_enum)]
+    pub engine: Option<AdvisedEngine>,
+    /// Compare this PostgreSQL server with the advice
+    #[arg(long, value_name = "DSN", requires = "engine")]
+    pub dsn: Option<String>,
     /// Where the data will live; its disk is looked at
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Engines that the doctor has advice for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AdvisedEngine {
+    /// PostgreSQL's settings for a log
+    Pubsub,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -54,6 +54,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Man(args) => cmd::man::run(&args),
         Command::Ingest(args) => cmd::ingest::run(&args, &stop),
         Command::Tpch(args) => cmd::tpch::run(&args, &stop),
+        Command::Pubsub(args) => cmd::pubsub::run(&args, &stop),
         Command::Rig(args) => cmd::rig::run(&args),
     }
 }

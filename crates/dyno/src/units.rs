@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use dyno_pubsub::Start;
+
 /// Bytes: `64KiB`, `1GB`, `4096`. Steps of 1024 have an `i`, steps of 1000 have none.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
@@ -71,6 +73,91 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(format!("`{unit}` is no unit of time; use us, ms, s, m, h")),
     };
     Duration::try_from_secs_f64(seconds).map_err(|e| format!("`{text}`: {e}"))
+}
+
+/// Where reading a log begins: `earliest`, `latest`, an offset, or a time as in RFC 3339.
+pub fn start(text: &str) -> Result<Start, String> {
+    let is_offset = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match text {
+        "earliest" => Ok(Start::Earliest),
+        "latest" => Ok(Start::Latest),
+        _ if is_offset => text
+            .parse()
+            .map(Start::Offset)
+            .map_err(|e| format!("`{text}` is no offset: {e}")),
+        _ => time_us(text).map(Start::TimeUs).ok_or_else(|| {
+            format!(
+                "`{text}` is none of earliest, latest, an offset such as 1000, \
+                 and a time such as 2026-11-20T08:00:00Z"
+            )
+        }),
+    }
+}
+
+/// Microseconds since 1970 of a time as in RFC 3339, section 5.6; finer fractions are cut off.
+fn time_us(text: &str) -> Option<i64> {
+    let number = |from: usize, to: usize| -> Option<i64> {
+        let digits = text.get(from..to)?;
+        let all = digits.bytes().all(|b| b.is_ascii_digit());
+        all.then(|| digits.parse().ok())?
+    };
+    let sign = |at: usize| text.as_bytes().get(at).map(u8::to_ascii_uppercase);
+    let signs = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+    let separated = matches!(sign(10), Some(b'T' | b' '));
+    if !separated || signs.iter().any(|(at, is)| sign(*at) != Some(*is)) {
+        return None;
+    }
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let mut end = 19;
+    let mut fraction_us = 0;
+    if sign(end) == Some(b'.') {
+        let rest = &text[end + 1..];
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return None;
+        }
+        fraction_us = format!("{:0<6.6}", &rest[..digits]).parse().ok()?;
+        end += 1 + digits;
+    }
+    let offset_minutes = match (sign(end)?, text.len() - end) {
+        (b'Z', 1) => 0,
+        (plus @ (b'+' | b'-'), 6) if sign(end + 3) == Some(b':') => {
+            let (hours, minutes) = (number(end + 1, end + 3)?, number(end + 4, end + 6)?);
+            let ahead = hours * 60 + minutes;
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            if plus == b'+' { ahead } else { -ahead }
+        }
+        _ => return None,
+    };
+    // A leap second is the first of the next minute.
+    if !(1..=12).contains(&month) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    if !(1..=days_of_month(year, month)).contains(&day) {
+        return None;
+    }
+    let minutes = (days_since_1970(year, month, day) * 24 + hour) * 60 + minute - offset_minutes;
+    Some((minutes * 60 + second) * 1_000_000 + fraction_us)
+}
+
+fn days_of_month(year: i64, month: i64) -> i64 {
+    let next = if month == 12 {
+        (year + 1, 1)
+    } else {
+        (year, month + 1)
+    };
+    days_since_1970(next.0, next.1, 1) - days_since_1970(year, month, 1)
+}
+
+/// Days of the Gregorian calendar; years are counted from March, so that the leap day is the last.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let years = if month <= 2 { year - 1 } else { year };
+    let days_from_march = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let leap_days = years.div_euclid(4) - years.div_euclid(100) + years.div_euclid(400);
+    365 * years + leap_days + days_from_march - 719_468
 }
 
 /// A share of one: `3%` or `0.03`.
@@ -171,6 +258,46 @@ mod tests {
         assert_eq!(share("3%"), Ok(0.03));
         assert_eq!(share("0.03"), Ok(0.03));
         assert!(share("3").expect_err("all of it").contains("write 3%"));
+    }
+
+    #[test]
+    fn starts() {
+        for (text, expected) in [
+            ("earliest", Start::Earliest),
+            ("latest", Start::Latest),
+            ("1000", Start::Offset(1000)),
+            ("1970-01-01T00:00:00Z", Start::TimeUs(0)),
+            (
+                "2000-02-29 12:30:00.25Z",
+                Start::TimeUs(951_827_400_250_000),
+            ),
+            (
+                "2026-11-20T08:00:00+01:30",
+                Start::TimeUs(1_795_156_200_000_000),
+            ),
+            (
+                "2026-11-20t06:30:00.0000019z",
+                Start::TimeUs(1_795_156_200_000_001),
+            ),
+        ] {
+            assert_eq!(start(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "first",
+            "-1",
+            "99999999999999999999",
+            "2026-11-20",
+            "2026-02-29T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-11-20T08:00:00",
+            "2026-11-20T08:00:00.Z",
+            "2026-11-20T24:00:00Z",
+            "2026-11-20T08:00:00+0130",
+            "2026-11-2\u{e9}T08:00:00Z",
+        ] {
+            assert!(start(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -2,14 +2,17 @@
 //!
 //! Every block of shell is run line by line in a fresh directory, where `suites` leads to the tree's
 //! and `dyno` is on the PATH. A comment `# exits N` or `# may exit N` states another code than 0. What
-//! `scripts/demo` runs is not run twice; the scripts themselves are only parsed.
+//! `scripts/demo` runs is not run twice; the scripts themselves are only parsed. A command that ends with
+//! `&` is waited for until it says that it listens, and gets a Ctrl-C at the end.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::env;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// Commands that start the SQL engine, which may not be built. A report needs the run before it.
 const NEED_SQL: [&str; 4] = [
@@ -26,7 +29,10 @@ fn every_command_of_the_readme_works() {
     let blocks = blocks(&readme);
     assert!(blocks.len() >= 5, "the README lost its examples");
     let dir = tempfile::tempdir().unwrap();
+    // Root lends PostgreSQL to another user, who has to get in.
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink(tree().join("suites"), dir.path().join("suites")).unwrap();
+    let mut running = Vec::new();
     for block in blocks {
         let lines: Vec<Line> = block.lines().filter_map(Line::of).collect();
         if lines.iter().all(|line| line.is_of_demo(&demo)) {
@@ -43,8 +49,15 @@ fn every_command_of_the_readme_works() {
             );
             continue;
         }
+        if block.contains("dyno pubsub") && !has_postgres() {
+            println!("skipped: README: dyno pubsub: no PostgreSQL");
+            continue;
+        }
         for line in &lines {
-            line.check(dir.path());
+            match line.command.strip_suffix('&') {
+                Some(command) => running.push(Running::start(command, dir.path())),
+                None => line.check(dir.path()),
+            }
         }
     }
 }
@@ -102,14 +115,7 @@ impl Line {
     }
 
     fn check(&self, folder: &Path) {
-        let output = Command::new("bash")
-            .args(["-euo", "pipefail", "-c", &self.command])
-            .current_dir(folder)
-            .env("PATH", path())
-            // Peers stay where they are installed; everything else is made anew.
-            .env("XDG_CACHE_HOME", folder.join("cache"))
-            .output()
-            .unwrap();
+        let output = shell(&self.command, folder).output().unwrap();
         let code = output.status.code();
         assert!(
             code.is_some_and(|code| self.codes.contains(&code)),
@@ -119,6 +125,50 @@ impl Line {
             said(&output)
         );
     }
+}
+
+/// A command that goes on while others run.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &str, folder: &Path) -> Running {
+        // The command itself, not a shell around it, gets the Ctrl-C.
+        let mut child = shell(&format!("exec {command}"), folder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = lines.next().expect(command).unwrap();
+        assert!(first.starts_with("listening at "), "{command}: {first}");
+        Running(child)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let pid = self.0.id().to_string();
+        // Whatever came of the test, nothing is left running.
+        let _ = Command::new("kill").args(["-INT", &pid]).status();
+        let _ = self.0.wait();
+    }
+}
+
+fn shell(command: &str, folder: &Path) -> Command {
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-euo", "pipefail", "-c", command])
+        .current_dir(folder)
+        .env("PATH", path())
+        // Peers stay where they are installed; everything else is made anew.
+        .env("XDG_CACHE_HOME", folder.join("cache"));
+    shell
+}
+
+fn has_postgres() -> bool {
+    let asked = Command::new(program())
+        .args(["doctor", "--for", "pubsub"])
+        .output();
+    asked.unwrap().status.success()
 }
 
 /// The texts between fences marked `sh`, with continued lines joined.

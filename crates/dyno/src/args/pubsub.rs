@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
+use dyno_pubsub::Start;
+use dyno_pubsub::record::Codec;
 
 use super::PubsubBenchArgs;
-use crate::units::{bytes, count, duration};
+use crate::units::{bytes, count, duration, start};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
@@ -15,7 +17,7 @@ use crate::units::{bytes, count, duration};
     seq 1000 | dyno pubsub produce orders\n  \
     dyno pubsub consume orders --group billing --from earliest --count 1000\n  \
     dyno pubsub status\n\n\
-    Commands talk to the broker at --broker, or without one straight to PostgreSQL at --dsn.")]
+    Commands talk to the broker at --broker, or with --dsn straight to PostgreSQL.")]
 pub struct PubsubArgs {
     #[command(subcommand)]
     pub command: PubsubCommand,
@@ -27,7 +29,7 @@ pub enum PubsubCommand {
     Serve(PubsubServeArgs),
     /// Put the schema and its SQL functions into a database, or bring them up to date
     Install(PubsubInstallArgs),
-    /// Make, list, change and remove topics
+    /// Make, change, remove and list topics
     Topic(PubsubTopicArgs),
     /// Send lines of standard input as records
     Produce(PubsubProduceArgs),
@@ -37,8 +39,6 @@ pub enum PubsubCommand {
     Group(PubsubGroupArgs),
     /// Show topics, partitions, sizes and brokers
     Status(PubsubStatusArgs),
-    /// Kill servers, brokers and clients under load, and check that nothing is lost or twice
-    Check(PubsubCheckArgs),
     /// Measure, with the flags of the benchmark that started this
     Bench(PubsubBenchArgs),
 }
@@ -46,15 +46,15 @@ pub enum PubsubCommand {
 /// Where the log is.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PubsubPlaceArgs {
-    /// A broker: HOST:PORT or unix:PATH
+    /// A broker: HOST:PORT or unix:PATH [default: 127.0.0.1:7411]
     #[arg(long, value_name = "ADDR", conflicts_with = "dsn")]
     pub broker: Option<String>,
     /// A PostgreSQL server, without a broker: postgres://... or key=value
     #[arg(long, value_name = "DSN")]
     pub dsn: Option<String>,
-    /// What the broker asks of its clients [env: DYNO_TOKEN]
-    #[arg(long, value_name = "TOKEN", conflicts_with = "dsn")]
-    pub token: Option<String>,
+    /// A file with the token that the broker asks for [default: what DYNO_TOKEN holds]
+    #[arg(long, value_name = "FILE", conflicts_with = "dsn")]
+    pub token_file: Option<PathBuf>,
 }
 
 /// Where brokers listen unless told otherwise.
@@ -64,11 +64,17 @@ pub const BROKER_DEFAULT: &str = "127.0.0.1:7411";
 #[command(after_help = "Examples:\n  \
     dyno pubsub serve --data log\n  \
     dyno pubsub serve --data log --listen unix:/run/dyno/log.sock --memory 1GiB\n  \
-    dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 --token-file token --tls-cert c.pem --tls-key k.pem\n\n\
-    Addresses beyond this machine are refused without a token. Ctrl-C finishes what was accepted.")]
+    dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 --token-file token\n\n\
+    Prints where it listens when it is ready, and how to reach its server without it. Addresses beyond this machine are\n\
+    refused without a token. Ctrl-C finishes what was accepted. The database at --dsn needs the schema: `dyno pubsub install`.")]
 pub struct PubsubServeArgs {
     /// Keep a private PostgreSQL server here, made at the first start
-    #[arg(long, value_name = "DIR", required_unless_present = "dsn", conflicts_with = "dsn")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        required_unless_present = "dsn",
+        conflicts_with = "dsn"
+    )]
     pub data: Option<PathBuf>,
     /// Use this PostgreSQL server
     #[arg(long, value_name = "DSN")]
@@ -88,18 +94,12 @@ pub struct PubsubServeArgs {
     /// How long a broker keeps its partitions without a sign of life
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s")]
     pub lease: Duration,
-    /// The system's user under which PostgreSQL runs when this command is run by root
-    #[arg(long, value_name = "USER", default_value = "postgres")]
-    pub pg_user: String,
+    /// The system's user under which PostgreSQL runs when root starts it [default: postgres]
+    #[arg(long, value_name = "USER", conflicts_with = "dsn")]
+    pub pg_user: Option<String>,
     /// A file with the token that clients must show
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Certificate chain, for TLS
-    #[arg(long, value_name = "PEM", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// Private key, for TLS
-    #[arg(long, value_name = "PEM", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -125,7 +125,7 @@ pub struct PubsubTopicArgs {
 pub enum PubsubTopicCommand {
     /// Make a topic
     Create(PubsubTopicCreateArgs),
-    /// Change how long a topic keeps its records
+    /// Change how many partitions a topic has, or how long it keeps its records
     Alter(PubsubTopicAlterArgs),
     /// Remove a topic with its records
     Drop(PubsubTopicDropArgs),
@@ -143,24 +143,24 @@ pub struct PubsubRetentionArgs {
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub retention_bytes: Option<u64>,
     /// Keep what a group has not read yet, even beyond that
-    #[arg(long)]
+    #[arg(long, value_name = "true|false")]
     pub retain_for_groups: Option<bool>,
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno pubsub topic create orders --partitions 4\n  \
-    dyno pubsub topic create clicks --partitions 16 --retention 7d --compression zstd")]
+    dyno pubsub topic create clicks --partitions 16 --retention 168h --compression zstd")]
 pub struct PubsubTopicCreateArgs {
     /// Letters, digits, dot, underscore and hyphen
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Records with the same key go to the same partition, in order
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub partitions: u32,
-    /// none, lz4 or zstd
-    #[arg(long, value_name = "CODEC", default_value = "none")]
-    pub compression: String,
+    /// What clients do to batches: none, lz4 or zstd. SQL reads only none
+    #[arg(long, value_name = "CODEC", default_value = "none", value_parser = Codec::named)]
+    pub compression: Codec,
     #[command(flatten)]
     pub retention: PubsubRetentionArgs,
     #[command(flatten)]
@@ -172,6 +172,9 @@ pub struct PubsubTopicAlterArgs {
     /// The topic
     #[arg(value_name = "NAME")]
     pub name: String,
+    /// More partitions than before: keys then belong to other partitions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub partitions: Option<u32>,
     #[command(flatten)]
     pub retention: PubsubRetentionArgs,
     #[command(flatten)]
@@ -195,8 +198,8 @@ pub struct PubsubTopicDropArgs {
     seq 1000 | dyno pubsub produce orders\n  \
     dyno pubsub produce orders --key-separator : < pairs.txt\n  \
     printf '{\"key\":\"a\",\"value\":\"1\",\"headers\":{\"from\":\"shop\"}}\\n' | dyno pubsub produce orders --json\n\n\
-    A line is acknowledged when its record is on stable storage. Prints how many were when it is done; when it is\n\
-    stopped or the log is lost, also how many were not and the line of the first, and exits with 2.")]
+    A line is acknowledged when its record is on stable storage. Prints how many were; when it is stopped, a line is\n\
+    bad, or the log is lost, also how many were not and the line of the first, and exits with 2.")]
 pub struct PubsubProduceArgs {
     /// The topic
     #[arg(value_name = "TOPIC")]
@@ -204,14 +207,14 @@ pub struct PubsubProduceArgs {
     /// Split each line at the first of these: key before, value behind
     #[arg(long, value_name = "TEXT", conflicts_with = "json")]
     pub key_separator: Option<String>,
-    /// Lines are JSON objects with value, and key and headers if wanted; print JSON
+    /// Lines are JSON objects with value, key and headers, as `consume --json` prints them; print JSON
     #[arg(long)]
     pub json: bool,
     /// How long a record waits for others that go with it
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5ms")]
     pub linger: Duration,
     /// Do not wait for stable storage: what was sent last may be lost
-    #[arg(long = "async")]
+    #[arg(long = "async", requires = "dsn")]
     pub unsafe_async: bool,
     #[command(flatten)]
     pub place: PubsubPlaceArgs,
@@ -222,8 +225,8 @@ pub struct PubsubProduceArgs {
     dyno pubsub consume orders --group billing --from earliest --count 1000\n  \
     dyno pubsub consume orders --group audit --from 2026-11-20T08:00:00Z --json\n  \
     dyno pubsub consume orders --group tail --from latest --until-empty\n\n\
-    A record is committed for the group after its line was written: a member that is killed has the last lines\n\
-    again when it comes back, and loses none.")]
+    A record is committed for the group after its line was written: a member that is killed gets the last lines\n\
+    again when it comes back, and loses none. Values that are not UTF-8 are {\"base64\": \"...\"} in JSON.")]
 pub struct PubsubConsumeArgs {
     /// The topic
     #[arg(value_name = "TOPIC")]
@@ -231,13 +234,19 @@ pub struct PubsubConsumeArgs {
     /// Members of a group share the partitions
     #[arg(long, value_name = "NAME")]
     pub group: String,
-    /// Where a new group starts: earliest, latest, an offset, or a time
-    #[arg(long, value_name = "WHERE", default_value = "earliest")]
-    pub from: String,
+    /// Where a new group starts: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z
+    #[arg(long, value_name = "WHERE", default_value = "earliest", value_parser = start)]
+    pub from: Start,
+    /// The member's name; one that comes back with its name has its partitions at once [default: a new one]
+    #[arg(long, value_name = "NAME")]
+    pub member: Option<String>,
+    /// How long others wait for a member that is silent
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    pub lease: Duration,
     /// Stop after so many records
     #[arg(long, value_name = "N", value_parser = count)]
     pub count: Option<u64>,
-    /// Stop when nothing more is there
+    /// Stop when the group has read everything
     #[arg(long)]
     pub until_empty: bool,
     /// Print records as JSON, with partition, offset, time, key and headers
@@ -248,7 +257,9 @@ pub struct PubsubConsumeArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno pubsub group orders\n  dyno pubsub group orders --group billing --json")]
+#[command(
+    after_help = "Examples:\n  dyno pubsub group orders\n  dyno pubsub group orders --group billing --json"
+)]
 pub struct PubsubGroupArgs {
     /// The topic
     #[arg(value_name = "TOPIC")]
@@ -270,31 +281,4 @@ pub struct PubsubStatusArgs {
     pub json: bool,
     #[command(flatten)]
     pub place: PubsubPlaceArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub check --kills 5 --seed 1\n  \
-    dyno pubsub check --kills 500 --seed 7 --on broker --nodes 3 --json\n  \
-    dyno pubsub check --soak 30m\n\n\
-    Everything runs on private servers in a temporary directory. Exits with 1 when a rule is broken.")]
-pub struct PubsubCheckArgs {
-    /// How many kills, cuts and stops
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub kills: u32,
-    /// Decides what is killed, and when; printed, so that a run can be repeated
-    #[arg(long, value_name = "S")]
-    pub seed: Option<u64>,
-    /// direct, broker or queue
-    #[arg(long, value_name = "WAY", default_value = "direct")]
-    pub on: String,
-    /// Servers: 1, or 2 and 3 with synchronous standbys, whose primary is killed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=3))]
-    pub nodes: u32,
-    /// Run this long instead, and judge whether memory, disk, dead rows and latency stay flat
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "kills")]
-    pub soak: Option<Duration>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }

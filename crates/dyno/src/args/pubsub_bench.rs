@@ -11,7 +11,7 @@ use crate::units::{bytes, count, duration};
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno pubsub bench --peers\n  \
-    dyno pubsub bench --mode pubsub --partitions 4 --writers 10 --consumer-groups 5 --write-batch 100 --read-batch 200 --throttle-writes 5000\n  \
+    dyno pubsub bench --partitions 4 --writers 10 --consumer-groups 5 --write-batch 100 --read-batch 200 --throttle-writes 5000\n  \
     dyno pubsub bench --way broker --write-batch 1 --window 125\n  \
     dyno pubsub bench --way text-array      the protocol of the original\n\n\
     Flags are those of the benchmark that started this. Readers are one for each partition of each group, as there.")]

@@ -1,5 +1,7 @@
 //! `dyno doctor`: what this machine is and what will spoil a measurement on it.
 
+mod pubsub;
+
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -8,7 +10,7 @@ use anyhow::Context;
 use dyno_machine::{Root, machine};
 use dyno_record::Machine;
 
-use crate::args::DoctorArgs;
+use crate::args::{AdvisedEngine, DoctorArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -16,6 +18,9 @@ use crate::terminal;
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
+    if let Some(AdvisedEngine::Pubsub) = args.engine {
+        return pubsub::run(args);
+    }
     let path = args.data_dir.as_deref().unwrap_or(Path::new("."));
     path.metadata()
         .with_context(|| format!("{}", path.display()))?;

@@ -11,6 +11,7 @@ pub mod lint;
 pub mod man;
 pub mod peers;
 pub mod plan;
+pub mod pubsub;
 pub mod report;
 pub mod rig;
 pub mod run;

@@ -51,7 +51,11 @@ fn suite(args: &PubsubBenchArgs) -> anyhow::Result<String> {
         true => ("end-to-end-p99", "ms", "lower"),
         false => ("throughput", "msg/s", "higher"),
     };
-    let offered = if rated { format!("offered_rate = {rate}\n") } else { String::new() };
+    let offered = if rated {
+        format!("offered_rate = {rate}\n")
+    } else {
+        String::new()
+    };
     let size = format!("messages = {messages}\nbudget_s = 7200\n");
     Ok(format!(
         r#"title = "{messages} messages by way of {way}"

@@ -41,7 +41,7 @@ const SESSION_NAME: &str = "dyno-pubsub broker";
 
 /// A running broker. Dropping it stops it.
 pub struct Broker {
-    front: Arc<Front>,
+    pub(crate) front: Arc<Front>,
     servers: Vec<Server>,
     lanes: Arc<Lanes>,
     abandon: Arc<AtomicBool>,

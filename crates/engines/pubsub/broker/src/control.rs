@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
-    Assigned, Assignments, Commit, Committed, CreateTopic, Created, FromWhere, Heartbeat,
-    JoinGroup, Joined, LeaveGroup, Left, ListOffsets, Metadata, NewProducer, Offset, PartitionIs,
-    ProducerId, SkipLost, Skipped, TopicIs,
+    AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic, Created,
+    DescribeGroups, DropTopic, Dropped, FromWhere, Groups, Heartbeat, JoinGroup, Joined,
+    LeaveGroup, Left, ListOffsets, ListTopics, Metadata, NewProducer, Offset, PartitionIs,
+    ProducerId, SkipLost, Skipped, TopicIs, Topics,
 };
 use dyno_pubsub::{Connection, Membership, Result, Start, TopicOptions, WhenLost};
 
@@ -35,9 +36,13 @@ pub enum Request {
     Commit(Commit),
     LeaveGroup(LeaveGroup),
     SkipLost(SkipLost),
+    ListTopics(ListTopics),
+    AlterTopic(AlterTopic),
+    DropTopic(DropTopic),
+    DescribeGroups(DescribeGroups),
 }
 
-/// Answers until the list is stopped. `made` is called when a topic was made.
+/// Answers until the list is stopped. `made` is called when a topic was made, changed or dropped.
 pub fn run(jobs: &Jobs<Asked>, mut link: Link, made: impl Fn()) {
     while let Some(Asked { ack, request }) = jobs.next() {
         if let Err(error) = answer(&ack, request, &mut link, &made) {
@@ -73,6 +78,23 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
                 c.group_skip_lost(ask.group_id, &ask.member, ask.partition, ask.generation)
             })?,
         }),
+        Request::ListTopics(_) => {
+            ack.answer(&Topics::of(link.run(Connection::topic_states)?));
+        }
+        Request::AlterTopic(ask) => {
+            let changes = ask.changes()?;
+            link.run(|c| c.alter_topic(&ask.topic, &changes))?;
+            ack.answer(&Altered {});
+            made();
+        }
+        Request::DropTopic(ask) => {
+            link.run(|c| c.drop_topic(&ask.topic))?;
+            ack.answer(&Dropped {});
+            made();
+        }
+        Request::DescribeGroups(ask) => {
+            ack.answer(&Groups::of(link.run(|c| c.group_states(&ask.topic))?));
+        }
     }
     Ok(())
 }

@@ -5,14 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use dyno_pubsub::wire::Counter;
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($(#[doc = $doc:literal] $name:ident,)*) => {
         /// Counters that only grow, from the start of the broker on.
         #[derive(Debug, Default)]
         pub struct Counters {
-            $($(#[$doc])* pub $name: AtomicU64,)*
+            $(#[doc = $doc] pub $name: AtomicU64,)*
         }
 
         impl Counters {
+            /// Name and meaning of each, in the order of [`Self::all`].
+            pub const MEANINGS: &[(&'static str, &'static str)] =
+                &[$((stringify!($name), $doc.trim_ascii())),*];
+
             /// All of them by name.
             pub fn all(&self) -> Vec<Counter> {
                 vec![$(Counter {

@@ -133,6 +133,10 @@ impl Front {
             Verb::Heartbeat => Request::Heartbeat(read::<Heartbeat>(frame)?),
             Verb::LeaveGroup => Request::LeaveGroup(read::<LeaveGroup>(frame)?),
             Verb::SkipLost => Request::SkipLost(read::<SkipLost>(frame)?),
+            Verb::ListTopics => Request::ListTopics(read(frame)?),
+            Verb::AlterTopic => Request::AlterTopic(read(frame)?),
+            Verb::DropTopic => Request::DropTopic(read(frame)?),
+            Verb::DescribeGroups => Request::DescribeGroups(read(frame)?),
             Verb::Hello | Verb::Error => return Err(bad("this is no request for now")),
         };
         let asked = Asked {

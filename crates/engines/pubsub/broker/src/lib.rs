@@ -26,6 +26,7 @@ mod ledger;
 mod link;
 mod memory;
 mod merge;
+mod metrics;
 mod options;
 mod partition;
 mod tail;
@@ -33,3 +34,5 @@ mod tail;
 pub use broker::Broker;
 pub use error::BrokerError;
 pub use options::Options;
+
+pub use dyno_serve as serve;

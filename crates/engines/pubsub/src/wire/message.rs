@@ -37,6 +37,14 @@ pub enum Verb {
     Status = 12,
     /// Goes on where retention left something.
     SkipLost = 13,
+    /// All topics, with their settings and sizes.
+    ListTopics = 14,
+    /// Changes a topic.
+    AlterTopic = 15,
+    /// Drops a topic.
+    DropTopic = 16,
+    /// All groups of a topic, with their cursors.
+    DescribeGroups = 17,
     /// In answers alone: why not.
     Error = 127,
 }
@@ -59,6 +67,10 @@ impl Verb {
             CreateTopic,
             Status,
             SkipLost,
+            ListTopics,
+            AlterTopic,
+            DropTopic,
+            DescribeGroups,
             Error,
         ]
         .into_iter()

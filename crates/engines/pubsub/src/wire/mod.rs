@@ -4,6 +4,7 @@
 //! little-endian; a text or a byte string has its length before it, a list its count. What a peer sends is
 //! checked field by field: nothing here panics or allocates more than the bytes that are there.
 
+mod admin;
 mod client;
 mod error;
 mod fetch;
@@ -14,6 +15,10 @@ mod produce;
 mod session;
 mod topic;
 
+pub use admin::{
+    AlterTopic, Altered, DescribeGroups, DropTopic, Dropped, GroupPartition, GroupState, Groups,
+    ListTopics, PartitionState, TopicState, Topics,
+};
 pub use client::{Client, ClientOptions};
 pub use error::WireError;
 pub use fetch::{Fetch, Fetched, FromWhere, ListOffsets, Offset, ROW_HEADER_BYTES, RowHead, Rows};

@@ -2,6 +2,7 @@
 
 use super::Ask;
 use super::message::{fields, message};
+use crate::topic::TopicOptions;
 
 message! {
     Metadata,
@@ -68,6 +69,19 @@ message! {
     Created {
         /// Its number.
         topic_id: i32,
+    }
+}
+
+impl CreateTopic {
+    /// Makes a topic of this name with as much of these settings as a broker is told.
+    pub fn of(topic: &str, options: &TopicOptions) -> CreateTopic {
+        CreateTopic {
+            topic: topic.to_owned(),
+            partitions: i32::try_from(options.partitions).unwrap_or(i32::MAX),
+            compression: options.compression.name().to_owned(),
+            retention_ms: options.retention_ms.unwrap_or(-1),
+            retention_bytes: options.retention_bytes.unwrap_or(-1),
+        }
     }
 }
 

@@ -39,6 +39,14 @@ pub fn check(verb: u8, answer: bool, bytes: &[u8]) {
         (12, true) => same::<wire::StatusIs>(body),
         (13, false) => same::<wire::SkipLost>(body),
         (13, true) => same::<wire::Skipped>(body),
+        (14, false) => same::<wire::ListTopics>(body),
+        (14, true) => same::<wire::Topics>(body),
+        (15, false) => same::<wire::AlterTopic>(body),
+        (15, true) => same::<wire::Altered>(body),
+        (16, false) => same::<wire::DropTopic>(body),
+        (16, true) => same::<wire::Dropped>(body),
+        (17, false) => same::<wire::DescribeGroups>(body),
+        (17, true) => same::<wire::Groups>(body),
         _ => same::<wire::Failed>(body),
     }
 }

@@ -1,0 +1,163 @@
+//! Messages as JSON, in both directions: one object a line.
+
+use dyno_pubsub::Message;
+use serde_json::{Map, Value, json};
+
+use super::base64;
+
+/// A record that is to be sent.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Outgoing {
+    pub key: Option<Vec<u8>>,
+    pub value: Vec<u8>,
+    pub headers: Vec<(String, Option<Vec<u8>>)>,
+}
+
+/// What the log says of a message; it is passed over when the message is sent on.
+const OF_THE_LOG: [&str; 4] = ["partition", "offset", "time_us", "appended_at_us"];
+
+/// Bytes as a text, or as `{"base64": ...}` where they are no UTF-8.
+fn shown(bytes: &[u8]) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => json!(text),
+        Err(_) => json!({ "base64": base64::encode(bytes) }),
+    }
+}
+
+/// A message as it is printed. A header that comes more than once is a list.
+pub fn print(message: &Message) -> Value {
+    let mut headers = Map::new();
+    for (name, value) in &message.headers {
+        let value = value.as_ref().map_or(Value::Null, |value| shown(value));
+        match headers.get_mut(name) {
+            None => {
+                headers.insert(name.clone(), value);
+            }
+            Some(Value::Array(values)) => values.push(value),
+            Some(one) => *one = json!([one.take(), value]),
+        }
+    }
+    json!({
+        "partition": message.partition,
+        "offset": message.offset,
+        "time_us": message.time_us,
+        "appended_at_us": message.appended_at_us,
+        "key": message.key.as_ref().map(|key| shown(key)),
+        "headers": headers,
+        "value": shown(&message.value),
+    })
+}
+
+/// Reads a line, or says what is wrong with it.
+pub fn read(line: &[u8]) -> Result<Outgoing, String> {
+    let object: Map<String, Value> =
+        serde_json::from_slice(line).map_err(|e| format!("it is no JSON object: {e}"))?;
+    let mut outgoing = Outgoing::default();
+    let mut has_value = false;
+    for (name, value) in object {
+        match name.as_str() {
+            "value" => {
+                has_value = true;
+                outgoing.value = bytes("value", value)?
+                    .ok_or("value is null: a record has a value, empty perhaps")?;
+            }
+            "key" => outgoing.key = bytes("key", value)?,
+            "headers" => outgoing.headers = headers(value)?,
+            name if OF_THE_LOG.contains(&name) => {}
+            name => return Err(format!("{name:?} is none of value, key and headers")),
+        }
+    }
+    if has_value {
+        Ok(outgoing)
+    } else {
+        Err("it has no value".to_owned())
+    }
+}
+
+fn bytes(name: &str, value: Value) -> Result<Option<Vec<u8>>, String> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.into_bytes())),
+        Value::Object(object) if object.len() == 1 => match object.get("base64") {
+            Some(Value::String(text)) => base64::decode(text)
+                .map(Some)
+                .map_err(|e| format!("{name}: {e}")),
+            _ => Err(not_bytes(name)),
+        },
+        _ => Err(not_bytes(name)),
+    }
+}
+
+fn not_bytes(name: &str) -> String {
+    format!("{name} is neither a text nor {{\"base64\": \"...\"}}")
+}
+
+fn headers(value: Value) -> Result<Vec<(String, Option<Vec<u8>>)>, String> {
+    let Value::Object(object) = value else {
+        return Err("headers are no object".to_owned());
+    };
+    let mut headers = Vec::new();
+    for (name, value) in object {
+        let values = match value {
+            Value::Array(values) => values,
+            one => vec![one],
+        };
+        for value in values {
+            let value = bytes(&format!("header {name:?}"), value)?;
+            headers.push((name.clone(), value));
+        }
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_read_again() {
+        let message = Message {
+            partition: 1,
+            offset: 2,
+            time_us: 3,
+            appended_at_us: 4,
+            key: Some(b"k\xFF".to_vec().into()),
+            headers: vec![
+                ("a".to_owned(), Some(b"1".to_vec().into())),
+                ("a".to_owned(), None),
+                ("b".to_owned(), Some(b"\x80".to_vec().into())),
+            ],
+            value: b"line\nend".to_vec().into(),
+        };
+        let line = print(&message).to_string();
+        assert!(!line.contains('\n'));
+        let again = read(line.as_bytes()).unwrap();
+        assert_eq!(again.key.as_deref(), message.key.as_deref());
+        assert_eq!(again.value, message.value);
+        assert_eq!(
+            again.headers,
+            [
+                ("a".to_owned(), Some(b"1".to_vec())),
+                ("a".to_owned(), None),
+                ("b".to_owned(), Some(vec![0x80])),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (line, reason) in [
+            ("", "no JSON object"),
+            ("[]", "no JSON object"),
+            ("{}", "has no value"),
+            (r#"{"value":null}"#, "value is null"),
+            (r#"{"value":1}"#, "neither a text"),
+            (r#"{"value":"a","kee":"b"}"#, "\"kee\" is none of"),
+            (r#"{"value":{"base64":"a"}}"#, "value: base64"),
+            (r#"{"value":"a","headers":{"h":2}}"#, "header \"h\""),
+        ] {
+            let said = read(line.as_bytes()).unwrap_err();
+            assert!(said.contains(reason), "{line}: {said}");
+        }
+    }
+}

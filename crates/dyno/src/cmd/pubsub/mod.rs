@@ -1,0 +1,54 @@
+//! `dyno pubsub ...`: the log's own commands.
+
+mod base64;
+mod bench;
+mod consume;
+mod group;
+mod install;
+mod lines;
+mod log;
+mod message_json;
+mod produce;
+mod receipts;
+mod serve;
+mod status;
+mod topic;
+
+use anyhow::anyhow;
+use dyno_pubsub::{Error, Retry};
+use dyno_suite::Stop;
+
+use crate::args::{PubsubArgs, PubsubCommand};
+use crate::exit::Exit;
+use crate::terminal;
+
+pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let done = match &args.command {
+        PubsubCommand::Serve(args) => serve::run(args, stop),
+        PubsubCommand::Install(args) => install::run(args),
+        PubsubCommand::Topic(args) => topic::run(args),
+        PubsubCommand::Produce(args) => produce::run(args, stop),
+        PubsubCommand::Consume(args) => consume::run(args, stop),
+        PubsubCommand::Group(args) => group::run(args),
+        PubsubCommand::Status(args) => status::run(args),
+        PubsubCommand::Bench(args) => bench::run(args, stop),
+    };
+    done.map_err(with_retry)
+}
+
+/// Adds what an error of the log means for whoever would try again.
+fn with_retry(error: anyhow::Error) -> anyhow::Error {
+    let of_log = error.chain().find_map(|e| e.downcast_ref::<Error>());
+    match of_log.map(Error::retry) {
+        Some(retry) => anyhow!("{}; {}", terminal::explain(&error), advice(retry)),
+        None => error,
+    }
+}
+
+fn advice(retry: Retry) -> &'static str {
+    match retry {
+        Retry::Safe => "a retry is safe",
+        Retry::Never => "a retry is of no use",
+        Retry::Unknown => "it may have been done: look before a retry",
+    }
+}

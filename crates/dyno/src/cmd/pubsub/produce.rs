@@ -1,0 +1,146 @@
+//! `dyno pubsub produce`: lines of standard input into a topic.
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use dyno_pubsub::{Acknowledge, Producer, ProducerOptions};
+use dyno_suite::Stop;
+use serde_json::json;
+
+use super::message_json::{self, Outgoing};
+use super::receipts::Receipts;
+use super::{lines, log};
+use crate::args::PubsubProduceArgs;
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Between two looks at the receipts and at the wish to stop, while no line comes.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Why no more lines are sent, when nothing failed.
+enum End {
+    OfInput,
+    /// Lines after this one were not sent.
+    Asked {
+        last_line: u64,
+    },
+}
+
+pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let options = ProducerOptions {
+        linger: args.linger,
+        acknowledge: match args.unsafe_async {
+            true => Acknowledge::Async,
+            false => Acknowledge::Committed,
+        },
+        token: log::token(&args.place)?,
+        ..ProducerOptions::default()
+    };
+    let producer = Producer::open(log::address(&args.place)?, &args.topic, options)?;
+    let blocks = lines::blocks(io::stdin()).context("cannot read standard input")?;
+    let began = Instant::now();
+    let mut receipts = Receipts::default();
+    let ended = send_all(args, &producer, &blocks, &mut receipts, stop);
+    // Its failures are those of the receipts.
+    let _ = producer.flush();
+    receipts.settle();
+    terminal::print(&said(args, &receipts, began.elapsed()))?;
+    if let Some((line, error)) = receipts.first_refused {
+        return Err(anyhow::Error::new(error).context(format!("line {line} is not acknowledged")));
+    }
+    match ended? {
+        End::OfInput => Ok(Exit::Done),
+        End::Asked { last_line } => bail!("stopped: lines after {last_line} were not sent"),
+    }
+}
+
+/// Sends until the input ends, somebody asks to stop, a line is of no use, or one was refused.
+fn send_all(
+    args: &PubsubProduceArgs,
+    producer: &Producer,
+    blocks: &Receiver<io::Result<Vec<u8>>>,
+    receipts: &mut Receipts,
+    stop: &Stop,
+) -> anyhow::Result<End> {
+    let mut last_line = 0;
+    loop {
+        if stop.asked() {
+            return Ok(End::Asked { last_line });
+        }
+        receipts.settle_known();
+        if receipts.first_refused.is_some() {
+            return Ok(End::Asked { last_line });
+        }
+        let block = match blocks.recv_timeout(TICK) {
+            Ok(block) => block.with_context(|| format!("line {}", last_line + 1))?,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return Ok(End::OfInput),
+        };
+        for line in lines::lines(&block) {
+            last_line += 1;
+            let record = record(args, line).map_err(|e| anyhow!("line {last_line}: {e}"))?;
+            send(producer, receipts, last_line, &record);
+            if receipts.first_refused.is_some() {
+                return Ok(End::Asked { last_line });
+            }
+        }
+    }
+}
+
+/// Blocks while more is unacknowledged than the producer's buffer holds.
+fn send(producer: &Producer, receipts: &mut Receipts, line: u64, record: &Outgoing) {
+    let headers: Vec<(&str, Option<&[u8]>)> = record
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_deref()))
+        .collect();
+    match producer.send_with(record.key.as_deref(), &record.value, &headers, None) {
+        Ok(receipt) => receipts.push(line, receipt),
+        Err(error) => receipts.refuse(line, error),
+    }
+}
+
+fn record(args: &PubsubProduceArgs, line: &[u8]) -> Result<Outgoing, String> {
+    if args.json {
+        return message_json::read(line);
+    }
+    let Some(separator) = &args.key_separator else {
+        return Ok(Outgoing {
+            value: line.to_vec(),
+            ..Outgoing::default()
+        });
+    };
+    let width = separator.len();
+    let at = line
+        .windows(width)
+        .position(|signs| signs == separator.as_bytes())
+        .ok_or_else(|| format!("there is no {separator:?} between key and value"))?;
+    Ok(Outgoing {
+        key: Some(line[..at].to_vec()),
+        value: line[at + width..].to_vec(),
+        ..Outgoing::default()
+    })
+}
+
+fn said(args: &PubsubProduceArgs, receipts: &Receipts, took: Duration) -> String {
+    let (acknowledged, refused) = (receipts.acknowledged, receipts.refused);
+    if args.json {
+        let partitions = receipts.partitions.iter().map(|(partition, (records, last))| {
+            json!({ "partition": partition, "records": records, "last_offset": last })
+        });
+        let all = json!({
+            "acknowledged": acknowledged,
+            "refused": refused,
+            "first_refused_line": receipts.first_refused.as_ref().map(|(line, _)| line),
+            "seconds": took.as_secs_f64(),
+            "partitions": partitions.collect::<Vec<_>>(),
+        });
+        return format!("{all:#}");
+    }
+    match refused {
+        0 => format!("{acknowledged} records acknowledged"),
+        _ => format!("{acknowledged} records acknowledged, {refused} not"),
+    }
+}

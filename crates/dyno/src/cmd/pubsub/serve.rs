@@ -1,0 +1,163 @@
+//! `dyno pubsub serve`: a broker, and with `--data` the server under it.
+
+use std::env;
+use std::fmt::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use dyno_pubsub::server::postgres::config::Host;
+use dyno_pubsub::server::{self, Cluster};
+use dyno_pubsub::{Connection, Dsn};
+use dyno_pubsub_broker::serve::{Endpoint, Registry, Settings, Token};
+use dyno_pubsub_broker::{Broker, BrokerError, Options};
+use dyno_suite::Stop;
+
+use super::log::TOKEN_VARIABLE;
+use crate::args::PubsubServeArgs;
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Between two looks whether to stop.
+const TICK: Duration = Duration::from_millis(50);
+/// Between two looks whether the server lives.
+const LOOK: Duration = Duration::from_secs(1);
+
+pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let token = token(args)?;
+    let (mut cluster, dsn) = database(args)?;
+    let mut broker = Broker::start(options(args, dsn.clone(), token.as_ref())?).map_err(plain)?;
+    let endpoint = args
+        .metrics
+        .as_deref()
+        .map(|at| metrics(at, &broker, token))
+        .transpose()?;
+    terminal::print(&greeting(
+        &broker,
+        endpoint.as_ref(),
+        cluster.is_some().then_some(&dsn),
+    ))?;
+    let watched = watch(cluster.as_mut(), stop);
+    // What was accepted is appended before the server under it goes.
+    broker.stop();
+    drop(endpoint);
+    if let Some(cluster) = &mut cluster {
+        cluster.stop()?;
+    }
+    watched?;
+    Ok(Exit::Done)
+}
+
+/// The library's error itself, which says whether a retry is safe.
+fn plain(error: BrokerError) -> anyhow::Error {
+    match error {
+        BrokerError::Log(error) => error.into(),
+        other => other.into(),
+    }
+}
+
+fn token(args: &PubsubServeArgs) -> anyhow::Result<Option<Token>> {
+    match (&args.token_file, env::var(TOKEN_VARIABLE)) {
+        (Some(file), _) => Ok(Some(Token::from_file(file)?)),
+        (None, Ok(token)) if !token.is_empty() => Ok(Some(Token::new(&token)?)),
+        (None, _) => Ok(None),
+    }
+}
+
+/// The server that is to be used: a private one with the schema in it, or the user's as it is.
+fn database(args: &PubsubServeArgs) -> anyhow::Result<(Option<Cluster>, Dsn)> {
+    let Some(data) = &args.data else {
+        let dsn = args.dsn.as_deref().unwrap_or_default();
+        return Ok((None, Dsn::parse(dsn)?));
+    };
+    let options = server::Options {
+        os_user: args.pg_user.clone(),
+        ..server::Options::default()
+    };
+    let cluster = open(&data.join("postgres"), options)?;
+    let dsn = cluster.dsn();
+    Connection::open(&dsn)?.install()?;
+    Ok((Some(cluster), dsn))
+}
+
+fn open(folder: &Path, options: server::Options) -> anyhow::Result<Cluster> {
+    if let Some(data) = folder.parent() {
+        std::fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
+    }
+    Ok(Cluster::open(folder, options)?)
+}
+
+fn options(args: &PubsubServeArgs, dsn: Dsn, token: Option<&Token>) -> anyhow::Result<Options> {
+    let listen = args.listen.strip_prefix("dyno://").unwrap_or(&args.listen);
+    let mut options = Options::new(dsn, listen.parse().context("--listen")?);
+    options.memory_bytes = usize::try_from(args.memory).context("--memory")?;
+    options.linger = args.linger;
+    options.lease = args.lease;
+    let text = token.map(|token| String::from_utf8_lossy(token.expose()).into_owned());
+    options.token = text;
+    Ok(options)
+}
+
+/// Serves what the broker counts, under the broker's own token.
+fn metrics(at: &str, broker: &Broker, token: Option<Token>) -> anyhow::Result<Endpoint> {
+    let wrong = || format!("--metrics {at}: write HOST:PORT");
+    let mut places = at.to_socket_addrs().with_context(wrong)?;
+    let place: SocketAddr = places.next().ok_or_else(|| anyhow!(wrong()))?;
+    let registry = Registry::new();
+    broker.show(&registry)?;
+    let settings = Settings {
+        token,
+        ..Settings::default()
+    };
+    Ok(Endpoint::start(place, registry, settings)?)
+}
+
+/// What a script waits for: one line for the broker, one for each other door.
+fn greeting(broker: &Broker, endpoint: Option<&Endpoint>, private: Option<&Dsn>) -> String {
+    let mut text = String::new();
+    for address in broker.addresses() {
+        // Writing to a text does not fail; so below.
+        let _ = writeln!(text, "listening at {address}");
+    }
+    if let Some(endpoint) = endpoint {
+        let _ = writeln!(text, "metrics at http://{}/metrics", endpoint.address());
+    }
+    if let Some(dsn) = private {
+        let _ = writeln!(text, "without the broker: --dsn '{}'", words(dsn));
+    }
+    text
+}
+
+/// A private server's address as its users write it. Over the socket there is no password to hide.
+fn words(dsn: &Dsn) -> String {
+    let config = dsn.config();
+    let host = match config.get_hosts().first() {
+        Some(Host::Unix(path)) => path.display().to_string(),
+        Some(Host::Tcp(name)) => name.clone(),
+        None => String::new(),
+    };
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let user = config.get_user().unwrap_or_default();
+    let name = config.get_dbname().unwrap_or_default();
+    format!("host={host} port={port} user={user} dbname={name}")
+}
+
+/// Waits for the wish to stop. Meanwhile a private server that was killed is started again.
+fn watch(mut cluster: Option<&mut Cluster>, stop: &Stop) -> anyhow::Result<()> {
+    let mut looked = Instant::now();
+    while !stop.asked() {
+        thread::sleep(TICK);
+        if let Some(cluster) = &mut cluster
+            && looked.elapsed() >= LOOK
+        {
+            looked = Instant::now();
+            if cluster.pids().postmaster.is_none() {
+                eprintln!("dyno: the PostgreSQL server has ended; it is started again");
+                cluster.restart()?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! `dyno pubsub topic`: making, changing, removing and listing topics.
+
+use anyhow::bail;
+use dyno_pubsub::{TopicChanges, TopicOptions, TopicState};
+use dyno_report::quantity;
+use serde_json::{Value, json};
+
+use super::log::Log;
+use crate::args::{
+    PubsubRetentionArgs, PubsubStatusArgs, PubsubTopicAlterArgs, PubsubTopicArgs,
+    PubsubTopicCommand, PubsubTopicCreateArgs,
+};
+use crate::exit::Exit;
+use crate::terminal;
+use crate::units::show_seconds;
+
+pub fn run(args: &PubsubTopicArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        PubsubTopicCommand::Create(args) => create(args)?,
+        PubsubTopicCommand::Alter(args) => alter(args)?,
+        PubsubTopicCommand::Drop(args) => {
+            Log::open(&args.place)?.drop_topic(&args.name)?;
+            terminal::print(&format!("topic {} is gone", args.name))?;
+        }
+        PubsubTopicCommand::List(args) => list(args)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn create(args: &PubsubTopicCreateArgs) -> anyhow::Result<()> {
+    let retention = &args.retention;
+    let kept = |value: Option<i64>| value.filter(|value| *value != -1);
+    let options = TopicOptions {
+        partitions: args.partitions,
+        compression: args.compression,
+        retention_ms: kept(retention_ms(retention)),
+        retention_bytes: kept(retention_bytes(retention)),
+        retain_for_groups: retention.retain_for_groups.unwrap_or(false),
+        ..TopicOptions::default()
+    };
+    Log::open(&args.place)?.create_topic(&args.name, &options)?;
+    terminal::print(&format!(
+        "topic {} has {} partitions",
+        args.name, args.partitions
+    ))
+}
+
+fn alter(args: &PubsubTopicAlterArgs) -> anyhow::Result<()> {
+    let changes = TopicChanges {
+        partitions: args.partitions,
+        retention_ms: retention_ms(&args.retention),
+        retention_bytes: retention_bytes(&args.retention),
+        retain_for_groups: args.retention.retain_for_groups,
+        ..TopicChanges::default()
+    };
+    if changes == TopicChanges::default() {
+        bail!(
+            "say what is to change: --partitions, --retention, --retention-bytes or --retain-for-groups"
+        );
+    }
+    Log::open(&args.place)?.alter_topic(&args.name, &changes)?;
+    terminal::print(&format!("topic {} is changed", args.name))
+}
+
+/// Milliseconds; -1 for ever.
+fn retention_ms(args: &PubsubRetentionArgs) -> Option<i64> {
+    let ms = args.retention?.as_millis();
+    Some(if ms == 0 {
+        -1
+    } else {
+        i64::try_from(ms).unwrap_or(i64::MAX)
+    })
+}
+
+/// Bytes of a partition; -1 without limit.
+fn retention_bytes(args: &PubsubRetentionArgs) -> Option<i64> {
+    let bytes = args.retention_bytes?;
+    Some(if bytes == 0 {
+        -1
+    } else {
+        i64::try_from(bytes).unwrap_or(i64::MAX)
+    })
+}
+
+fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
+    let topics = Log::open(&args.place)?.topics()?;
+    if args.json {
+        let topics: Vec<Value> = topics.iter().map(as_json).collect();
+        return terminal::print(&serde_json::to_string_pretty(&topics)?);
+    }
+    let mut table = terminal::table(&[
+        "topic",
+        "partitions",
+        "records",
+        "size",
+        "compression",
+        "kept",
+    ]);
+    for state in &topics {
+        let records: i64 = state
+            .partitions
+            .iter()
+            .map(|state| records(&state.partition))
+            .sum();
+        let bytes: i64 = state.partitions.iter().map(|state| state.bytes).sum();
+        table.add_row([
+            state.topic.name.clone(),
+            state.partitions.len().to_string(),
+            records.to_string(),
+            quantity(bytes as f64, "B"),
+            state.topic.options.compression.name().to_owned(),
+            kept(&state.topic.options),
+        ]);
+    }
+    terminal::print(&table.to_string())
+}
+
+/// Records that are there.
+pub fn records(partition: &dyno_pubsub::Partition) -> i64 {
+    partition.next_offset - partition.first_offset
+}
+
+fn kept(options: &TopicOptions) -> String {
+    let mut limits = Vec::new();
+    if let Some(ms) = options.retention_ms {
+        limits.push(show_seconds(ms as f64 / 1e3));
+    }
+    if let Some(bytes) = options.retention_bytes {
+        limits.push(format!("{} a partition", quantity(bytes as f64, "B")));
+    }
+    if limits.is_empty() {
+        return "for ever".to_owned();
+    }
+    if options.retain_for_groups {
+        limits.push("and what groups have not read".to_owned());
+    }
+    limits.join(", ")
+}
+
+/// A topic with its partitions, as `topic list` and `status` print it.
+pub fn as_json(state: &TopicState) -> Value {
+    let options = &state.topic.options;
+    let partitions = state.partitions.iter().map(|state| {
+        json!({
+            "partition": state.partition.partition,
+            "first_offset": state.partition.first_offset,
+            "next_offset": state.partition.next_offset,
+            "bytes": state.bytes,
+            "epoch": state.partition.epoch,
+            "broker": state.partition.broker_address,
+        })
+    });
+    json!({
+        "topic": state.topic.name,
+        "compression": options.compression.name(),
+        "retention_ms": options.retention_ms,
+        "retention_bytes": options.retention_bytes,
+        "retain_for_groups": options.retain_for_groups,
+        "partitions": partitions.collect::<Vec<_>>(),
+    })
+}

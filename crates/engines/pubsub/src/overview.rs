@@ -1,0 +1,96 @@
+//! All topics and all groups at once, with sizes: what somebody looks at, not what records pass through.
+
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+use crate::group::Lag;
+use crate::topic::{Partition, Topic};
+
+/// A topic with its partitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopicState {
+    /// Name and settings.
+    pub topic: Topic,
+    /// By number.
+    pub partitions: Vec<PartitionState>,
+}
+
+/// A partition with its size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionState {
+    /// Offsets and broker.
+    pub partition: Partition,
+    /// What it takes on the server's disk, indexes included.
+    pub bytes: i64,
+}
+
+/// A group with its cursors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupState {
+    /// Its name.
+    pub group: String,
+    /// By number.
+    pub partitions: Vec<Lag>,
+}
+
+impl GroupState {
+    /// Records that are there and not committed, over all partitions.
+    pub fn lag(&self) -> i64 {
+        self.partitions.iter().map(|partition| partition.lag).sum()
+    }
+}
+
+/// A range that retention is about to drop has no size.
+const SIZES: &str = "SELECT p.partition, coalesce(sum(pg_total_relation_size(to_regclass(format( \
+                     'pubsub.log_%s_%s_%s', r.topic_id, r.partition, r.first_offset)))), 0)::bigint \
+                     FROM pubsub.partitions AS p LEFT JOIN pubsub.ranges AS r USING (topic_id, partition) \
+                     WHERE p.topic_id = $1 GROUP BY 1";
+
+impl Connection {
+    /// All topics by name.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn topic_states(&mut self) -> Result<Vec<TopicState>> {
+        let topics = self.topics()?;
+        topics
+            .into_iter()
+            .map(|topic| self.state_of(topic))
+            .collect()
+    }
+
+    fn state_of(&mut self, topic: Topic) -> Result<TopicState> {
+        let rows = self
+            .client()
+            .query(SIZES, &[&topic.topic_id])
+            .map_err(Error::statement(format_args!(
+                "read the size of topic {:?}",
+                topic.name
+            )))?;
+        let bytes = |partition: i32| {
+            let row = rows.iter().find(|row| row.get::<_, i32>(0) == partition);
+            row.map_or(0, |row| row.get(1))
+        };
+        let partitions = self.partitions(topic.topic_id)?.into_iter();
+        let partitions = partitions.map(|partition| PartitionState {
+            bytes: bytes(partition.partition),
+            partition,
+        });
+        Ok(TopicState {
+            partitions: partitions.collect(),
+            topic,
+        })
+    }
+
+    /// All groups of a topic, by name.
+    ///
+    /// # Errors
+    /// `unknown-topic`.
+    pub fn group_states(&mut self, topic: &str) -> Result<Vec<GroupState>> {
+        let groups = self.groups(topic)?.into_iter();
+        let states = groups.map(|group| {
+            let partitions = self.group_lag(topic, &group)?;
+            Ok(GroupState { group, partitions })
+        });
+        states.collect()
+    }
+}

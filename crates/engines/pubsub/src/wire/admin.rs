@@ -1,0 +1,337 @@
+//! Topics and groups as a whole, for whoever looks after them.
+
+use super::Ask;
+use super::message::{fields, message};
+use crate::group::Lag;
+use crate::overview;
+use crate::record::Codec;
+use crate::topic::{Partition, Topic, TopicChanges, TopicOptions};
+
+message! {
+    ListTopics,
+    /// Asks for all topics.
+    ListTopics {}
+}
+
+fields! {
+    /// A partition with its size.
+    PartitionState {
+        /// Its number.
+        partition: i32,
+        /// The epoch of its broker.
+        epoch: i64,
+        /// The first offset that is still there.
+        first_offset: i64,
+        /// The offset that the next record will get.
+        next_offset: i64,
+        /// What it takes on disk.
+        bytes: i64,
+        /// The address of its broker; empty: it has none at present.
+        address: String,
+    }
+}
+
+fields! {
+    /// A topic with its settings.
+    TopicState {
+        /// Its number.
+        topic_id: i32,
+        /// Its name.
+        topic: String,
+        /// `none`, `lz4` or `zstd`.
+        compression: String,
+        /// How long records are kept, in milliseconds; -1: for ever.
+        retention_ms: i64,
+        /// How many bytes are kept in each partition; -1: all.
+        retention_bytes: i64,
+        /// Offsets in a range, the unit in which records are dropped.
+        range_records: i64,
+        /// Whether nothing goes that a group has not committed.
+        retain_for_groups: bool,
+        /// By number.
+        partitions: Vec<PartitionState>,
+    }
+}
+
+message! {
+    ListTopics,
+    /// All topics.
+    Topics {
+        /// By name.
+        topics: Vec<TopicState>,
+    }
+}
+
+impl Ask for ListTopics {
+    type Answer = Topics;
+}
+
+message! {
+    AlterTopic,
+    /// Changes a topic.
+    AlterTopic {
+        /// Its name.
+        topic: String,
+        /// How many there shall be, more than now; 0: as they are.
+        partitions: i32,
+        /// Empty: as it is.
+        compression: String,
+        /// In milliseconds; -1: for ever; 0: as it is.
+        retention_ms: i64,
+        /// -1: all; 0: as it is.
+        retention_bytes: i64,
+        /// 0: as it is.
+        range_records: i64,
+        /// 0: no; 1: yes; 2: as it is.
+        retain_for_groups: u8,
+    }
+}
+
+message! {
+    AlterTopic,
+    /// It is changed.
+    Altered {}
+}
+
+impl Ask for AlterTopic {
+    type Answer = Altered;
+}
+
+message! {
+    DropTopic,
+    /// Drops a topic with its records and groups.
+    DropTopic {
+        /// Its name.
+        topic: String,
+    }
+}
+
+message! {
+    DropTopic,
+    /// It is gone.
+    Dropped {}
+}
+
+impl Ask for DropTopic {
+    type Answer = Dropped;
+}
+
+message! {
+    DescribeGroups,
+    /// Asks for all groups of a topic.
+    DescribeGroups {
+        /// The topic's name.
+        topic: String,
+    }
+}
+
+fields! {
+    /// One partition of a group.
+    GroupPartition {
+        /// Its number.
+        partition: i32,
+        /// Who owns it; empty: nobody.
+        member: String,
+        /// Changes of ownership so far.
+        generation: i64,
+        /// The first offset that is not committed.
+        committed: i64,
+        /// The end of the log.
+        next_offset: i64,
+        /// Records that are there and not committed.
+        lag: i64,
+        /// Records that may have been handed out again after changes of ownership.
+        redelivered: i64,
+        /// Records that retention took before they were committed.
+        lost: i64,
+    }
+}
+
+fields! {
+    /// A group with its cursors.
+    GroupState {
+        /// Its name.
+        group: String,
+        /// By number.
+        partitions: Vec<GroupPartition>,
+    }
+}
+
+message! {
+    DescribeGroups,
+    /// All groups of the topic.
+    Groups {
+        /// By name.
+        groups: Vec<GroupState>,
+    }
+}
+
+impl Ask for DescribeGroups {
+    type Answer = Groups;
+}
+
+fn some(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+impl AlterTopic {
+    /// Changes to the topic of this name.
+    pub fn of(topic: &str, changes: &TopicChanges) -> AlterTopic {
+        let partitions = changes.partitions.unwrap_or(0);
+        AlterTopic {
+            topic: topic.to_owned(),
+            partitions: i32::try_from(partitions).unwrap_or(i32::MAX),
+            compression: changes.compression.map_or("", Codec::name).to_owned(),
+            retention_ms: changes.retention_ms.unwrap_or(0),
+            retention_bytes: changes.retention_bytes.unwrap_or(0),
+            range_records: changes.range_records.unwrap_or(0),
+            retain_for_groups: changes.retain_for_groups.map_or(2, u8::from),
+        }
+    }
+
+    /// What is to be changed.
+    ///
+    /// # Errors
+    /// `bad-argument` for a compression that there is not.
+    pub fn changes(&self) -> crate::error::Result<TopicChanges> {
+        let set = |value: i64| (value != 0).then_some(value);
+        let compression = match self.compression.as_str() {
+            "" => None,
+            name => Some(Codec::named(name)?),
+        };
+        Ok(TopicChanges {
+            partitions: (self.partitions != 0).then(|| self.partitions.max(0).cast_unsigned()),
+            compression,
+            retention_ms: set(self.retention_ms),
+            retention_bytes: set(self.retention_bytes),
+            range_records: set(self.range_records),
+            retain_for_groups: match self.retain_for_groups {
+                0 => Some(false),
+                1 => Some(true),
+                _ => None,
+            },
+        })
+    }
+}
+
+impl Topics {
+    /// The answer with these topics.
+    pub fn of(topics: Vec<overview::TopicState>) -> Topics {
+        let topics = topics.into_iter().map(|state| TopicState {
+            topic_id: state.topic.topic_id,
+            topic: state.topic.name,
+            compression: state.topic.options.compression.name().to_owned(),
+            retention_ms: state.topic.options.retention_ms.unwrap_or(-1),
+            retention_bytes: state.topic.options.retention_bytes.unwrap_or(-1),
+            range_records: state.topic.options.range_records,
+            retain_for_groups: state.topic.options.retain_for_groups,
+            partitions: state
+                .partitions
+                .into_iter()
+                .map(PartitionState::of)
+                .collect(),
+        });
+        Topics {
+            topics: topics.collect(),
+        }
+    }
+
+    /// The topics in the words of the library.
+    ///
+    /// # Errors
+    /// `bad-argument` for a compression that this version does not know.
+    pub fn read(self) -> crate::error::Result<Vec<overview::TopicState>> {
+        let kept = |value: i64| (value >= 0).then_some(value);
+        let topics = self.topics.into_iter().map(|state| {
+            let options = TopicOptions {
+                partitions: u32::try_from(state.partitions.len()).unwrap_or(u32::MAX),
+                compression: Codec::named(&state.compression)?,
+                retention_ms: kept(state.retention_ms),
+                retention_bytes: kept(state.retention_bytes),
+                range_records: state.range_records,
+                retain_for_groups: state.retain_for_groups,
+            };
+            Ok(overview::TopicState {
+                topic: Topic {
+                    topic_id: state.topic_id,
+                    name: state.topic,
+                    options,
+                },
+                partitions: state
+                    .partitions
+                    .into_iter()
+                    .map(PartitionState::read)
+                    .collect(),
+            })
+        });
+        topics.collect()
+    }
+}
+
+impl PartitionState {
+    fn of(state: overview::PartitionState) -> PartitionState {
+        PartitionState {
+            partition: state.partition.partition,
+            epoch: state.partition.epoch,
+            first_offset: state.partition.first_offset,
+            next_offset: state.partition.next_offset,
+            bytes: state.bytes,
+            address: state.partition.broker_address.unwrap_or_default(),
+        }
+    }
+
+    fn read(self) -> overview::PartitionState {
+        overview::PartitionState {
+            partition: Partition {
+                partition: self.partition,
+                first_offset: self.first_offset,
+                next_offset: self.next_offset,
+                epoch: self.epoch,
+                broker_address: some(self.address),
+            },
+            bytes: self.bytes,
+        }
+    }
+}
+
+impl Groups {
+    /// The answer with these groups.
+    pub fn of(groups: Vec<overview::GroupState>) -> Groups {
+        let partition = |lag: Lag| GroupPartition {
+            partition: lag.partition,
+            member: lag.member.unwrap_or_default(),
+            generation: lag.generation,
+            committed: lag.committed,
+            next_offset: lag.next_offset,
+            lag: lag.lag,
+            redelivered: lag.redelivered,
+            lost: lag.lost,
+        };
+        let groups = groups.into_iter().map(|state| GroupState {
+            group: state.group,
+            partitions: state.partitions.into_iter().map(partition).collect(),
+        });
+        Groups {
+            groups: groups.collect(),
+        }
+    }
+
+    /// The groups in the words of the library.
+    pub fn read(self) -> Vec<overview::GroupState> {
+        let lag = |is: GroupPartition| Lag {
+            partition: is.partition,
+            member: some(is.member),
+            generation: is.generation,
+            committed: is.committed,
+            next_offset: is.next_offset,
+            lag: is.lag,
+            redelivered: is.redelivered,
+            lost: is.lost,
+        };
+        let groups = self.groups.into_iter().map(|state| overview::GroupState {
+            group: state.group,
+            partitions: state.partitions.into_iter().map(lag).collect(),
+        });
+        groups.collect()
+    }
+}
