@@ -65,14 +65,51 @@ pub(crate) fn flow(
 ) -> Result<Reply, RigError> {
     let flow = read_flow(params)?;
     let partitions = size(params.count("partitions")?);
-    let read_batch = size(params.count("read-batch")?);
     let name = params.text("way")?;
     let name = match peer {
         None => name,
         Some(peer) => peer_version(peer).map(|_| "text-array")?,
     };
     let server = Server::start(&request.scratch, &flow, partitions)?;
-    let way: Box<dyn Way> = match name {
+    let way = way(params, name, &flow, partitions, &server)?;
+    way.prepare()?;
+    let before = server.used(&*way)?;
+    let flowed = flow.run(&*way)?;
+    let used = server.used(&*way)?.since(&before);
+    let mut metrics = metrics(&flow, &flowed);
+    let messages = flow.messages as f64;
+    metrics.insert(
+        "server-cpu-us".to_string(),
+        used.server_cpu_s * 1e6 / messages,
+    );
+    metrics.insert(
+        "client-cpu-us".to_string(),
+        used.client_cpu_s * 1e6 / messages,
+    );
+    metrics.insert("cpu-us".to_string(), used.cpu_s() * 1e6 / messages);
+    metrics.insert("wal-bytes".to_string(), used.wal_bytes / messages);
+    Ok(Reply {
+        answer: Some(Answer {
+            count: flowed.read.messages,
+            checksum: format!("{:016x}", flowed.read.digest),
+        }),
+        metrics,
+        facts: facts(&flow, &flowed, &server),
+        histogram: Some(server::write_log(&request.scratch, &flowed)?),
+        ..Reply::default()
+    })
+}
+
+/// The way of this name.
+fn way(
+    params: &mut Params<'_>,
+    name: &str,
+    flow: &Flow,
+    partitions: usize,
+    server: &Server,
+) -> Result<Box<dyn Way>, RigError> {
+    let read_batch = size(params.count("read-batch")?);
+    Ok(match name {
         "text-array" | "binary" | "lean" => {
             if flow.readers != partitions {
                 let reason = format!("{name} has one reader for each of {partitions} partitions");
@@ -102,32 +139,6 @@ pub(crate) fn flow(
             let reason = format!("`{other}` is none of text-array, binary, lean, direct, broker");
             return Err(params.wrong("way", reason));
         }
-    };
-    way.prepare()?;
-    let before = server.used(&*way)?;
-    let flowed = flow.run(&*way)?;
-    let used = server.used(&*way)?.since(&before);
-    let mut metrics = metrics(&flow, &flowed);
-    let messages = flow.messages as f64;
-    metrics.insert(
-        "server-cpu-us".to_string(),
-        used.server_cpu_s * 1e6 / messages,
-    );
-    metrics.insert(
-        "client-cpu-us".to_string(),
-        used.client_cpu_s * 1e6 / messages,
-    );
-    metrics.insert("cpu-us".to_string(), used.cpu_s() * 1e6 / messages);
-    metrics.insert("wal-bytes".to_string(), used.wal_bytes / messages);
-    Ok(Reply {
-        answer: Some(Answer {
-            count: flowed.read.messages,
-            checksum: format!("{:016x}", flowed.read.digest),
-        }),
-        metrics,
-        facts: facts(&flow, &flowed, &server),
-        histogram: Some(server::write_log(&request.scratch, &flowed)?),
-        ..Reply::default()
     })
 }
 
