@@ -3,8 +3,8 @@
 //!
 //!     cargo run --release -p dyno-pubsub --example direct -- 5 2
 //!
-//! (seconds for each way, groups). The ways: the function of the partition, a prepared statement that does the
-//! same with common table expressions, and a function that gets all bodies in one parameter.
+//! (seconds for each way, groups). The ways: the function of the partition, and a prepared statement that does
+//! the same for one producer with common table expressions and an array of bodies.
 
 use std::error::Error;
 use std::fs;
@@ -28,7 +28,6 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 enum Way {
     Function,
     Statement,
-    OneBody,
 }
 
 fn main() -> Outcome<()> {
@@ -41,11 +40,7 @@ fn main() -> Outcome<()> {
     let cluster = Cluster::open(&dir.path().join("pg"), Options::default())?;
     println!("way        msg/s   MiB/s  server us/msg  client us/msg  read/s");
     for _ in 0..3 {
-        for (way, name) in [
-            (Way::Function, "function"),
-            (Way::Statement, "statement"),
-            (Way::OneBody, "one body"),
-        ] {
+        for (way, name) in [(Way::Function, "function"), (Way::Statement, "statement")] {
             let run = measure(&cluster, way, Duration::from_secs(seconds), groups)?;
             println!("{name:9} {run}");
         }
@@ -62,11 +57,6 @@ fn measure(cluster: &Cluster, way: Way, length: Duration, groups: usize) -> Outc
         ..TopicOptions::default()
     };
     let topic_id = admin.create_topic("measured", &options)?;
-    for partition in 0..PARTITIONS {
-        admin
-            .client()
-            .batch_execute(&one_body_function(topic_id, partition))?;
-    }
     let stop = AtomicBool::new(false);
     let (written, read) = (AtomicU64::new(0), AtomicU64::new(0));
     let servers = || server_cpu_seconds(cluster);
@@ -124,9 +114,6 @@ fn write(
                 .client()
                 .prepare(&bare_statement(topic_id, partition))?,
         ),
-        Way::OneBody => Some(connection.client().prepare(&format!(
-            "SELECT pubsub.append_whole_{topic_id}_{partition}($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-        ))?),
     };
     let prime = "INSERT INTO pubsub.producers VALUES ($1, $2, $3, -1, 0, 0)";
     connection
@@ -153,7 +140,7 @@ fn write(
             None => {
                 connection.append(topic_id, partition, 0, &mut batch)?;
             }
-            Some(statement) => append_bare(&mut connection, statement, run, &batch, &body, way)?,
+            Some(statement) => append_bare(&mut connection, statement, run, &batch)?,
         }
         first_sequence += BATCH as i64;
         written.fetch_add(BATCH as u64, Ordering::Relaxed);
@@ -166,8 +153,6 @@ fn append_bare(
     statement: &dyno_pubsub::server::postgres::Statement,
     run: Run,
     batch: &Batch,
-    body: &[u8],
-    way: Way,
 ) -> Outcome<()> {
     let last = run.first_sequence + BATCH as i64 - 1;
     let heads: Vec<_> = batch.heads().collect();
@@ -179,19 +164,7 @@ fn append_bare(
         .map(|body| crc32c::crc32c(body).cast_signed())
         .collect();
     let bodies: Vec<&[u8]> = batch.bodies().collect();
-    let lengths: Vec<i32> = bodies
-        .iter()
-        .map(|body| body.len().try_into())
-        .collect::<Result<_, _>>()?;
-    let mut at = 1;
-    let starts: Vec<i32> = lengths
-        .iter()
-        .map(|length| {
-            at += length;
-            at - length
-        })
-        .collect();
-    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![
+    let parameters: [&(dyn ToSql + Sync); 8] = [
         &run.producer_id,
         &run.first_sequence,
         &last,
@@ -199,13 +172,8 @@ fn append_bare(
         &counts,
         &times,
         &crcs,
+        &bodies,
     ];
-    if way == Way::Statement {
-        parameters.push(&bodies);
-    } else {
-        parameters.push(&starts);
-        parameters.push(&body);
-    }
     connection.client().query_one(statement, &parameters)?;
     Ok(())
 }
@@ -225,30 +193,6 @@ fn bare_statement(topic_id: i32, partition: i32) -> String {
              FROM producer, unnest($4::bigint[], $5::int[], $6::bigint[], $7::int[], $8::bytea[]) \
                AS r (relative, count, first_time, crc, body)) \
          SELECT base FROM producer"
-    )
-}
-
-/// All bodies in one parameter, cut by the server.
-fn one_body_function(topic_id: i32, partition: u32) -> String {
-    format!(
-        "CREATE OR REPLACE FUNCTION pubsub.append_whole_{topic_id}_{partition}(producer bigint, first bigint, last bigint, \
-           relatives bigint[], counts int[], times bigint[], crcs int[], starts int[], whole bytea, OUT base bigint) \
-         LANGUAGE plpgsql AS $$ \
-         DECLARE moment timestamptz; rows CONSTANT int := cardinality(counts); \
-         BEGIN \
-           UPDATE pubsub.partitions AS s SET next_offset = s.next_offset + {BATCH} \
-             WHERE s.topic_id = {topic_id} AND s.partition = {partition} RETURNING s.next_offset - {BATCH} INTO base; \
-           UPDATE pubsub.producers AS s SET sequence = last, last_base = base, last_first = first, seen_at = now() \
-             WHERE s.topic_id = {topic_id} AND s.partition = {partition} AND s.producer_id = producer AND s.sequence = first - 1; \
-           moment := clock_timestamp(); \
-           INSERT INTO pubsub.log_{topic_id}_{partition} \
-             (base_offset, count, first_time, last_time, appended_at, runs, flags, crc, bytes, body) \
-           SELECT base + relatives[i], counts[i], times[i], times[i], moment, \
-               ARRAY[producer, first + relatives[i], counts[i]], 0::smallint, crcs[i], \
-               coalesce(starts[i + 1], length(whole) + 1) - starts[i], \
-               substr(whole, starts[i], coalesce(starts[i + 1], length(whole) + 1) - starts[i]) \
-             FROM generate_series(1, rows) AS i; \
-         END $$"
     )
 }
 

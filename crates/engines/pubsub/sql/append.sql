@@ -107,7 +107,8 @@ BEGIN
 END $$;
 
 -- The function that appends to one partition. Its arrays describe producers' runs (the first five),
--- rows, and within rows whose records they hold: run_values[run_from[i]:run_to[i]] is the row's list.
+-- rows, and within rows whose records they hold: run_values[run_from[i]:run_to[i]] is the row's list. Bodies
+-- come joined and are cut here: an array of them would be copied twice more on its way to the table.
 CREATE OR REPLACE FUNCTION pubsub.make_append(topic int, part int) RETURNS void
 LANGUAGE plpgsql AS $make$
 DECLARE
@@ -117,7 +118,7 @@ CREATE OR REPLACE FUNCTION pubsub.append_{t}_{p}(
     producers bigint[], first_sequences bigint[], last_sequences bigint[], relatives bigint[],
     row_relatives bigint[], counts int[], first_times bigint[], last_times bigint[],
     run_from int[], run_to int[], run_values bigint[],
-    row_flags smallint[], crcs int[], bodies bytea[],
+    row_flags smallint[], crcs int[], body_ends int[], bodies bytea,
     OUT base_offset bigint, OUT known bigint[], OUT appended_at timestamptz)
 LANGUAGE plpgsql AS $append$
 DECLARE
@@ -153,10 +154,11 @@ BEGIN
     appended_at := clock_timestamp();
     INSERT INTO pubsub.log_{t}_{p}
         (base_offset, count, first_time, last_time, appended_at, runs, flags, crc, bytes, body)
-    SELECT append_{t}_{p}.base_offset + r.relative, r.count, r.first_time, r.last_time, append_{t}_{p}.appended_at,
-           run_values[r.run_from : r.run_to], r.flags, r.crc, length(r.body), r.body
-      FROM unnest(row_relatives, counts, first_times, last_times, run_from, run_to, row_flags, crcs, bodies)
-           AS r (relative, count, first_time, last_time, run_from, run_to, flags, crc, body);
+    SELECT append_{t}_{p}.base_offset + row_relatives[i], counts[i], first_times[i], last_times[i],
+           append_{t}_{p}.appended_at,
+           run_values[run_from[i] : run_to[i]], row_flags[i], crcs[i], body_ends[i] - coalesce(body_ends[i - 1], 0),
+           substr(bodies, coalesce(body_ends[i - 1], 0) + 1, body_ends[i] - coalesce(body_ends[i - 1], 0))
+      FROM generate_series(1, cardinality(counts)) AS i;
 END $append$
 $template$;
 BEGIN

@@ -27,6 +27,33 @@ LANGUAGE sql AS $$
        AND p.topic_id = g.topic_id AND p.partition = part
 $$;
 
+-- Whoever changes several cursors locks them all first, in the order in which commits do.
+CREATE OR REPLACE FUNCTION pubsub.lock_assignments(grp int) RETURNS void
+LANGUAGE sql AS $$
+    SELECT FROM (SELECT FROM pubsub.assignments AS a WHERE a.group_id = grp ORDER BY a.partition FOR UPDATE) AS locked
+$$;
+
+-- Whether the members and what they own are as they should be, which most heartbeats find.
+CREATE OR REPLACE FUNCTION pubsub.is_balanced(grp int) RETURNS boolean
+LANGUAGE sql AS $$
+    WITH alive AS (
+        SELECT m.member, m.lease_ms FROM pubsub.members AS m
+         WHERE m.group_id = grp AND m.lease_until >= clock_timestamp()
+    ), owned AS (
+        SELECT a.*, coalesce(a.wanted, a.member) AS future FROM pubsub.assignments AS a WHERE a.group_id = grp
+    ), loads AS (
+        SELECT (SELECT count(*) FROM owned AS o WHERE o.future = m.member) AS has FROM alive AS m
+    )
+    SELECT (SELECT count(*) FROM alive) = (SELECT count(*) FROM pubsub.members AS m WHERE m.group_id = grp)
+       AND (SELECT count(*) FROM owned) = (SELECT t.partitions FROM pubsub.groups AS g JOIN pubsub.topics AS t USING (topic_id)
+                                            WHERE g.group_id = grp)
+       AND NOT EXISTS (SELECT FROM owned AS o LEFT JOIN alive AS m ON m.member = o.member
+                        WHERE m.member IS NULL
+                           OR o.wanted_at < clock_timestamp() - m.lease_ms * interval '2 milliseconds'
+                           OR o.wanted IS NOT NULL AND o.wanted NOT IN (SELECT w.member FROM alive AS w))
+       AND (SELECT coalesce(max(l.has) - min(l.has), 0) < 2 FROM loads AS l)
+$$;
+
 -- Shares the partitions among those whose lease holds. Whoever owns more than a fair share is told, by
 -- "wanted", what to give up; it keeps it until it releases it, or for two more leases. The caller holds the
 -- group's row.
@@ -37,9 +64,11 @@ DECLARE
     giver record;
     taker text;
     all_partitions int;
-    members_alive int;
-    fair int;
 BEGIN
+    IF pubsub.is_balanced(grp) THEN
+        RETURN;
+    END IF;
+    PERFORM pubsub.lock_assignments(grp);
     DELETE FROM pubsub.members WHERE group_id = grp AND lease_until < clock_timestamp();
     INSERT INTO pubsub.assignments (group_id, partition, committed, claimed_to)
         SELECT grp, p.partition, s.at, s.at
@@ -65,8 +94,6 @@ BEGIN
         PERFORM pubsub.hand_over(grp, free.partition, taker);
     END LOOP;
     SELECT count(*) INTO all_partitions FROM pubsub.assignments WHERE group_id = grp;
-    SELECT count(*) INTO members_alive FROM pubsub.members WHERE group_id = grp;
-    fair := CASE WHEN members_alive = 0 THEN 0 ELSE all_partitions / members_alive END;
     FOR i IN 1 .. all_partitions LOOP
         SELECT m.member, (SELECT count(*) FROM pubsub.assignments AS a
                            WHERE a.group_id = grp AND coalesce(a.wanted, a.member) = m.member) AS has
@@ -119,6 +146,7 @@ BEGIN
         RAISE EXCEPTION 'member % cannot join group % of topic %: %', quote_nullable(member_name),
             quote_nullable(group_name), quote_literal(topic), SQLERRM USING ERRCODE = 'DP011';
     END;
+    PERFORM pubsub.lock_assignments(grp);
     PERFORM pubsub.hand_over(grp, a.partition, member_name)
        FROM pubsub.assignments AS a WHERE a.group_id = grp AND a.member = member_name;
     PERFORM pubsub.rebalance(grp);
@@ -142,6 +170,9 @@ BEGIN
         RAISE EXCEPTION '% is no member of group %: its lease lapsed, or it never joined', quote_nullable(member_name), grp
             USING ERRCODE = 'DP009';
     END IF;
+    IF cardinality(released) > 0 THEN
+        PERFORM pubsub.lock_assignments(grp);
+    END IF;
     PERFORM pubsub.hand_over(grp, a.partition, a.wanted) FROM pubsub.assignments AS a
      WHERE a.group_id = grp AND a.member = member_name AND a.partition = ANY (released);
     PERFORM pubsub.rebalance(grp);
@@ -162,7 +193,17 @@ END $$;
 CREATE OR REPLACE FUNCTION pubsub.group_commit(
     grp int, member_name text, parts int[], generations bigint[], committed_to bigint[], claims bigint[])
 RETURNS int[]
-LANGUAGE sql AS $$
+LANGUAGE plpgsql AS $$
+-- Not a function of SQL: those are parsed and planned at every call.
+#variable_conflict use_column
+DECLARE
+    refused int[];
+BEGIN
+    IF cardinality(parts) > 1 THEN
+        -- In the order in which lock_assignments goes.
+        PERFORM FROM pubsub.assignments AS a
+          WHERE a.group_id = grp AND a.partition = ANY (parts) ORDER BY a.partition FOR UPDATE;
+    END IF;
     WITH given AS (
         SELECT * FROM unnest(parts, generations, committed_to, claims) AS g (partition, generation, committed, claimed)
     ), stored AS (
@@ -174,9 +215,10 @@ LANGUAGE sql AS $$
            AND coalesce(g.committed, 0) BETWEEN 0 AND coalesce(g.claimed, a.claimed_to)
         RETURNING a.partition
     )
-    SELECT coalesce(array_agg(g.partition ORDER BY g.partition), '{}') FROM given AS g
-     WHERE g.partition NOT IN (SELECT s.partition FROM stored AS s)
-$$;
+    SELECT coalesce(array_agg(g.partition ORDER BY g.partition), '{}') INTO refused FROM given AS g
+     WHERE g.partition NOT IN (SELECT s.partition FROM stored AS s);
+    RETURN refused;
+END $$;
 
 -- A reader found that retention took the records where it wanted to go on. Moves it to the first record
 -- that is there and counts what it lost, or refuses, as the group was made.

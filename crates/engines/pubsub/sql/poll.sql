@@ -35,7 +35,8 @@ BEGIN
     RETURN least(upto, from_offset + records);
 END $$;
 
--- The next records of one owned partition, which are then claimed.
+-- The next records of one owned partition, which are then claimed. None while somebody shares partitions anew:
+-- to wait for that while holding other cursors could be for ever.
 CREATE OR REPLACE FUNCTION pubsub.poll_partition(
     topic text, grp int, member_name text, part int, at_generation bigint, records int)
 RETURNS TABLE (message_offset bigint, "time" timestamptz, key bytea, headers jsonb, value bytea)
@@ -47,7 +48,7 @@ DECLARE
 BEGIN
     SELECT a.claimed_to INTO from_offset FROM pubsub.assignments AS a
      WHERE a.group_id = grp AND a.partition = part AND a.member = member_name AND a.generation = at_generation
-       FOR UPDATE;
+       FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN;
     END IF;

@@ -85,9 +85,10 @@ BEGIN
                 BEGIN
                     first_offset := pubsub.drop_oldest_range(kept, part);
                     outcome := 'dropped a range';
-                EXCEPTION WHEN lock_not_available THEN
+                EXCEPTION WHEN lock_not_available OR undefined_table THEN
+                    -- The table is gone when somebody else maintains at the same time.
                     first_offset := NULL;
-                    outcome := 'busy: a reader holds the range; call again';
+                    outcome := 'busy: a reader holds the range, or another call drops it; call again';
                     RETURN NEXT;
                 END;
                 EXIT WHEN first_offset IS NULL;

@@ -1,15 +1,16 @@
 -- Sending from any driver. The client that batches by itself calls append_T_P.
 
 -- Packs values into rows that fill a page and appends them to one partition. With a producer's id and
--- the sequence of the first value a repetition appends nothing and returns the same offset.
+-- the sequence of the first value a repetition appends nothing and returns the same offset. A plan made for each
+-- call would copy all bodies into itself as constants.
 CREATE OR REPLACE FUNCTION pubsub.append_values(
     topic pubsub.topics, part int, vals bytea[], keys bytea[], headers jsonb[],
     producer bigint, first_sequence bigint) RETURNS bigint
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     n CONSTANT int := cardinality(vals);
     now_us CONSTANT bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
-    relatives bigint[] := '{}'; counts int[] := '{}'; bodies bytea[] := '{}'; crcs int[] := '{}';
+    relatives bigint[] := '{}'; counts int[] := '{}'; bodies bytea := ''::bytea; ends int[] := '{}'; crcs int[] := '{}';
     run_values bigint[] := '{}';
     body bytea := ''::bytea;
     packed bytea;
@@ -22,6 +23,7 @@ BEGIN
             relatives := relatives || (first - 1)::bigint;
             counts := counts || (i - first);
             bodies := bodies || body;
+            ends := ends || length(bodies);
             crcs := crcs || pubsub.body_crc(body);
             run_values := run_values
                 || ARRAY[coalesce(producer, 0), coalesce(first_sequence, 0) + first - 1, i - first]::bigint[];
@@ -31,14 +33,14 @@ BEGIN
         body := body || packed;
     END LOOP;
     EXECUTE format('SELECT base_offset, known FROM pubsub.append_%s_%s(0, $1, $2, $3, $4, $5, $6, $7, $8, $9, '
-        '$10, $11, $12, $13, $14)', topic.topic_id, part)
+        '$10, $11, $12, $13, $14, $15)', topic.topic_id, part)
     INTO result
     USING CASE WHEN producer IS NULL THEN '{}' ELSE ARRAY[producer] END, ARRAY[first_sequence],
         ARRAY[first_sequence + n - 1], ARRAY[0]::bigint[], relatives, counts,
         array_fill(now_us, ARRAY[cardinality(counts)]), array_fill(now_us, ARRAY[cardinality(counts)]),
         (SELECT array_agg(at * 3 - 2) FROM generate_series(1, cardinality(counts)) AS at),
         (SELECT array_agg(at * 3) FROM generate_series(1, cardinality(counts)) AS at), run_values,
-        array_fill(0::smallint, ARRAY[cardinality(counts)]), crcs, bodies;
+        array_fill(0::smallint, ARRAY[cardinality(counts)]), crcs, ends, bodies;
     RETURN coalesce(result.base_offset, result.known[1]);
 END $$;
 

@@ -46,7 +46,7 @@ impl Appends {
             return Err(Error::bad_argument("an empty batch cannot be appended"));
         }
         let failed = |error| refused(error, topic_id, partition);
-        batch.seal();
+        batch.seal()?;
         let statement = match self.statements.get(&(topic_id, partition)) {
             Some(statement) => statement.clone(),
             None => {
@@ -57,8 +57,8 @@ impl Appends {
                 made
             }
         };
-        let bodies: Vec<&[u8]> = batch.bodies().collect();
-        let parameters: [&(dyn ToSql + Sync); 15] = [
+        let bodies = batch.joined();
+        let parameters: [&(dyn ToSql + Sync); 16] = [
             &epoch,
             &batch.producers,
             &batch.first_sequences,
@@ -73,6 +73,7 @@ impl Appends {
             &batch.run_values,
             &batch.flags,
             &batch.crcs,
+            &batch.body_ends,
             &bodies,
         ];
         let row = client.query_one(&statement, &parameters).map_err(failed)?;
@@ -90,7 +91,7 @@ impl Appends {
     }
 }
 
-const TYPES: [Type; 15] = [
+const TYPES: [Type; 16] = [
     Type::INT8,
     Type::INT8_ARRAY,
     Type::INT8_ARRAY,
@@ -105,13 +106,14 @@ const TYPES: [Type; 15] = [
     Type::INT8_ARRAY,
     Type::INT2_ARRAY,
     Type::INT4_ARRAY,
-    Type::BYTEA_ARRAY,
+    Type::INT4_ARRAY,
+    Type::BYTEA,
 ];
 
 fn query(topic_id: i32, partition: i32) -> String {
     format!(
         "SELECT base_offset, known, appended_at FROM pubsub.append_{topic_id}_{partition}\
-         ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+         ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
     )
 }
 

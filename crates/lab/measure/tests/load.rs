@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use dyno_measure::{
-    CORRECTED_TAG, Call, Clock, DriveOptions, GeneratorVerdict, LoadOutcome, ManualClock, MeasureError,
-    RAW_TAG, Schedule, SystemClock, Until, drive, read_interval_log, write_interval_log,
+    CORRECTED_TAG, Call, Clock, DriveOptions, GeneratorVerdict, LoadOutcome, ManualClock,
+    MeasureError, RAW_TAG, Schedule, SystemClock, Until, drive, read_interval_log,
+    write_interval_log,
 };
 
 const MS: u64 = 1_000_000;

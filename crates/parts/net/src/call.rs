@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use rustls::ClientConfig;
 
 use crate::pending::{Pending, Waiting};
 use crate::{Address, Decoder, Frame, Head, NetError, Outbox, Stream, writer};
@@ -27,6 +28,8 @@ pub struct CallOptions {
     pub connect_wait: Duration,
     /// How long one request may wait for its answer; None: as long as the connection lives.
     pub answer_wait: Option<Duration>,
+    /// TLS, for an address of TCP; None: none.
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 impl Default for CallOptions {
@@ -36,6 +39,7 @@ impl Default for CallOptions {
             most_body_bytes: 64 << 20,
             connect_wait: Duration::from_secs(5),
             answer_wait: Some(Duration::from_secs(60)),
+            tls: None,
         }
     }
 }
@@ -72,7 +76,10 @@ impl Drop for End {
 impl Caller {
     /// Connects, and starts the connection's two threads.
     pub fn connect(address: &Address, options: CallOptions) -> Result<Caller, NetError> {
-        let stream = Stream::connect(address, options.connect_wait)?;
+        let stream = match &options.tls {
+            Some(config) => Stream::connect_tls(address, options.connect_wait, Arc::clone(config))?,
+            None => Stream::connect(address, options.connect_wait)?,
+        };
         let failed = |error| NetError::io("use the connection to", address, error);
         stream.set_read_timeout(Some(TICK)).map_err(failed)?;
         stream

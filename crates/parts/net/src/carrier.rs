@@ -5,8 +5,12 @@ use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::{ClientConfig, ServerConfig};
+
+use crate::tls::TlsStream;
 use crate::{Address, NetError};
 
 /// A connected carrier. Clones are the same connection, so one thread can read while another writes.
@@ -16,6 +20,8 @@ pub enum Stream {
     Unix(UnixStream),
     /// Over TCP, without delay.
     Tcp(TcpStream),
+    /// TLS over TCP.
+    Tls(TlsStream),
 }
 
 impl Stream {
@@ -40,11 +46,30 @@ impl Stream {
         }
     }
 
+    /// The same in TLS, for an address of TCP; a Unix socket needs none and gets none.
+    pub fn connect_tls(
+        address: &Address,
+        timeout: Duration,
+        config: Arc<ClientConfig>,
+    ) -> Result<Stream, NetError> {
+        let failed = |error| NetError::io("connect in TLS to", address, error);
+        match (Stream::connect(address, timeout)?, address) {
+            (Stream::Tcp(socket), Address::Tcp { host, .. }) => {
+                socket.set_read_timeout(Some(timeout)).map_err(failed)?;
+                let stream = TlsStream::client(socket, config, host).map_err(failed)?;
+                stream.socket().set_read_timeout(None).map_err(failed)?;
+                Ok(Stream::Tls(stream))
+            }
+            (plain, _) => Ok(plain),
+        }
+    }
+
     /// Another handle on the same connection.
     pub fn try_clone(&self) -> io::Result<Stream> {
         Ok(match self {
             Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
             Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
+            Stream::Tls(stream) => Stream::Tls(stream.clone()),
         })
     }
 
@@ -55,6 +80,7 @@ impl Stream {
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Stream::Tls(stream) => stream.socket().shutdown(Shutdown::Both),
         };
     }
 
@@ -64,6 +90,7 @@ impl Stream {
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(Shutdown::Read),
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Read),
+            Stream::Tls(stream) => stream.socket().shutdown(Shutdown::Read),
         };
     }
 
@@ -72,6 +99,7 @@ impl Stream {
         match self {
             Stream::Unix(stream) => stream.set_read_timeout(timeout),
             Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+            Stream::Tls(stream) => stream.socket().set_read_timeout(timeout),
         }
     }
 
@@ -80,6 +108,7 @@ impl Stream {
         match self {
             Stream::Unix(stream) => stream.set_write_timeout(timeout),
             Stream::Tcp(stream) => stream.set_write_timeout(timeout),
+            Stream::Tls(stream) => stream.socket().set_write_timeout(timeout),
         }
     }
 
@@ -87,10 +116,8 @@ impl Stream {
     pub fn peer(&self) -> String {
         match self {
             Stream::Unix(_) => "a local process".to_owned(),
-            Stream::Tcp(stream) => match stream.peer_addr() {
-                Ok(address) => address.to_string(),
-                Err(_) => "a peer that has gone".to_owned(),
-            },
+            Stream::Tcp(stream) => peer_of(stream),
+            Stream::Tls(stream) => peer_of(stream.socket()),
         }
     }
 }
@@ -100,6 +127,7 @@ impl Read for Stream {
         match self {
             Stream::Unix(stream) => stream.read(into),
             Stream::Tcp(stream) => stream.read(into),
+            Stream::Tls(stream) => stream.read(into),
         }
     }
 }
@@ -109,6 +137,7 @@ impl Write for Stream {
         match self {
             Stream::Unix(stream) => stream.write(bytes),
             Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Tls(stream) => stream.write(bytes),
         }
     }
 
@@ -116,11 +145,15 @@ impl Write for Stream {
         match self {
             Stream::Unix(stream) => stream.write_vectored(parts),
             Stream::Tcp(stream) => stream.write_vectored(parts),
+            Stream::Tls(stream) => stream.write_vectored(parts),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Stream::Unix(_) | Stream::Tcp(_) => Ok(()),
+            Stream::Tls(stream) => stream.flush(),
+        }
     }
 }
 
@@ -129,6 +162,14 @@ impl Write for Stream {
 pub struct Listener {
     kind: Kind,
     address: Address,
+    tls: Option<Arc<ServerConfig>>,
+}
+
+fn peer_of(socket: &TcpStream) -> String {
+    match socket.peer_addr() {
+        Ok(address) => address.to_string(),
+        Err(_) => "a peer that has gone".to_owned(),
+    }
 }
 
 #[derive(Debug)]
@@ -149,6 +190,7 @@ impl Listener {
                 Ok(Listener {
                     kind: Kind::Unix(UnixListener::bind(path).map_err(failed)?),
                     address: Address::Unix(PathBuf::from(path)),
+                    tls: None,
                 })
             }
             Address::Tcp { host, port } => {
@@ -160,9 +202,16 @@ impl Listener {
                         host: host.clone(),
                         port,
                     },
+                    tls: None,
                 })
             }
         }
+    }
+
+    /// The same listener with TLS, if it is one of TCP.
+    pub fn with_tls(mut self, config: Arc<ServerConfig>) -> Listener {
+        self.tls = Some(config);
+        self
     }
 
     /// Where it listens, with the port that the system chose.
@@ -177,7 +226,13 @@ impl Listener {
             Kind::Tcp(listener) => {
                 let stream = listener.accept()?.0;
                 stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
+                match &self.tls {
+                    Some(config) => {
+                        let stream = TlsStream::server(stream, Arc::clone(config))?;
+                        Ok(Stream::Tls(stream))
+                    }
+                    None => Ok(Stream::Tcp(stream)),
+                }
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Requests and answers in frames, over Unix sockets and TCP.
 //!
 //! What it is: one frame of a 16-byte header and a body ([`Decoder`], [`encode`]; the layout is in
-//! FORMAT.md), carriers for it ([`Address`], [`Listener`], [`Stream`]), a client with many requests
+//! FORMAT.md), carriers for it, with TLS over TCP where it is wanted
+//! ([`Address`], [`Listener`], [`Stream`]), a client with many requests
 //! under way on one connection ([`Caller`]), and a server of connections ([`Server`]). Threads and
 //! blocking calls. What it is not: a meaning of any verb; that belongs to whoever uses it. Everything that
 //! waits or holds bytes is bounded, and a peer that is dead or lies ends its own connection only.
@@ -14,6 +15,7 @@ mod frame;
 mod outbox;
 mod pending;
 mod serve;
+mod tls;
 mod writer;
 
 pub use address::Address;
@@ -22,4 +24,5 @@ pub use carrier::{Listener, Stream};
 pub use error::{FrameError, NetError};
 pub use frame::{Decoder, Frame, HEADER_BYTES, Head, MAGIC, VERSION, encode, header};
 pub use outbox::Outbox;
+pub use rustls;
 pub use serve::{Closed, Connection, ServeOptions, Server, Service};

@@ -74,6 +74,12 @@ pub enum PgError {
         /// Why not.
         source: io::Error,
     },
+    /// A name that the server's own files cannot hold: take another.
+    #[error("{dir:?} is no name for a cluster: it must be UTF-8 without control characters")]
+    Name {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// Somebody owns the cluster already: stop that process, or connect to it.
     #[error("{dir} is in use by {holder}")]
     InUse {

@@ -21,6 +21,8 @@ pub struct MachineSize {
     pub disk_free_bytes: Option<u64>,
     /// Whether that disk turns.
     pub rotational: Option<bool>,
+    /// Version of the kernel, as (6, 1).
+    pub kernel: Option<(u32, u32)>,
 }
 
 /// What is assumed of a machine that does not say how much memory it has.
@@ -46,6 +48,7 @@ impl MachineSize {
             huge_page_bytes: kib("Hugepagesize:").unwrap_or(2 << 20),
             disk_free_bytes: place.and_then(disk_free_bytes),
             rotational: place.and_then(rotational),
+            kernel: kernel(),
         }
     }
 
@@ -58,6 +61,7 @@ impl MachineSize {
             huge_page_bytes: 2 << 20,
             disk_free_bytes: Some(4 << 30),
             rotational: Some(false),
+            kernel: kernel(),
         }
     }
 }
@@ -70,6 +74,12 @@ fn field(text: &str, name: &str) -> Option<u64> {
 /// `None` for "max" too.
 fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn kernel() -> Option<(u32, u32)> {
+    let text = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let mut fields = text.split(|c: char| !c.is_ascii_digit());
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
 fn disk_free_bytes(path: &Path) -> Option<u64> {
@@ -104,7 +114,7 @@ mod tests {
     fn this_machine_has_memory_and_a_disk() {
         let size = MachineSize::of(Path::new("/tmp/no/such/place"));
         assert!(size.memory_bytes > 1 << 26 && size.cores > 0);
-        assert!(size.disk_free_bytes.is_some());
+        assert!(size.disk_free_bytes.is_some() && size.kernel.is_some());
         assert_eq!(
             field("A: 1 kB\nHugePages_Free:  7\n", "HugePages_Free:"),
             Some(7)

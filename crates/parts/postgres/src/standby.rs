@@ -2,9 +2,9 @@
 //! waits for, and who takes over (PostgreSQL documentation, chapter "High Availability").
 //!
 //! A takeover in order: kill or stop the old primary; [`furthest`] of the standbys, because with
-//! `ANY 1` only one of them may have the last commits; [`Cluster::promote`] it; [`Cluster::depose`] the
-//! old primary, which from then on refuses to start; [`Cluster::follow`] with the other standbys;
-//! [`Cluster::rebuild`] the old one as a standby.
+//! `ANY 1` only one of them may have the last commits; [promote](crate::Cluster::promote) it;
+//! [depose](crate::Cluster::depose) the old primary, which from then on refuses to start; have the other
+//! standbys [follow](crate::Cluster::follow); [rebuild](crate::Cluster::rebuild) the old one as a standby.
 
 mod making;
 mod replication;

@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn growth_is_told_from_a_burst_at_the_start() {
         assert!(backlog(|i| i * 100).grew(1_000.0).is_some());
-        assert_eq!(backlog(|i| if i < 20 { 9_000 } else { 50 }).grew(1_000.0), None);
+        assert_eq!(
+            backlog(|i| if i < 20 { 9_000 } else { 50 }).grew(1_000.0),
+            None
+        );
         assert_eq!(backlog(|_| 0).grew(1_000.0), None);
         assert_eq!(backlog(|i| i * 100).until(50).max(), 5_000);
     }

@@ -246,7 +246,9 @@ fn write(
     shared: &Shared,
 ) -> Result<(), FlowError> {
     writer.write(messages, &mut |_| ())?;
-    shared.written.fetch_add(messages.len() as u64, Ordering::SeqCst);
+    shared
+        .written
+        .fetch_add(messages.len() as u64, Ordering::SeqCst);
     shared.digest.fetch_add(digest, Ordering::SeqCst);
     Ok(())
 }

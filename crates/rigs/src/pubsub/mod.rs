@@ -65,14 +65,51 @@ pub(crate) fn flow(
 ) -> Result<Reply, RigError> {
     let flow = read_flow(params)?;
     let partitions = size(params.count("partitions")?);
-    let read_batch = size(params.count("read-batch")?);
     let name = params.text("way")?;
     let name = match peer {
         None => name,
         Some(peer) => peer_version(peer).map(|_| "text-array")?,
     };
     let server = Server::start(&request.scratch, &flow, partitions)?;
-    let way: Box<dyn Way> = match name {
+    let way = way(params, name, &flow, partitions, &server)?;
+    way.prepare()?;
+    let before = server.used(&*way)?;
+    let flowed = flow.run(&*way)?;
+    let used = server.used(&*way)?.since(&before);
+    let mut metrics = metrics(&flow, &flowed);
+    let messages = flow.messages as f64;
+    metrics.insert(
+        "server-cpu-us".to_string(),
+        used.server_cpu_s * 1e6 / messages,
+    );
+    metrics.insert(
+        "client-cpu-us".to_string(),
+        used.client_cpu_s * 1e6 / messages,
+    );
+    metrics.insert("cpu-us".to_string(), used.cpu_s() * 1e6 / messages);
+    metrics.insert("wal-bytes".to_string(), used.wal_bytes / messages);
+    Ok(Reply {
+        answer: Some(Answer {
+            count: flowed.read.messages,
+            checksum: format!("{:016x}", flowed.read.digest),
+        }),
+        metrics,
+        facts: facts(&flow, &flowed, &server),
+        histogram: Some(server::write_log(&request.scratch, &flowed)?),
+        ..Reply::default()
+    })
+}
+
+/// The way of this name.
+fn way(
+    params: &mut Params<'_>,
+    name: &str,
+    flow: &Flow,
+    partitions: usize,
+    server: &Server,
+) -> Result<Box<dyn Way>, RigError> {
+    let read_batch = size(params.count("read-batch")?);
+    Ok(match name {
         "text-array" | "binary" | "lean" => {
             if flow.readers != partitions {
                 let reason = format!("{name} has one reader for each of {partitions} partitions");
@@ -102,26 +139,6 @@ pub(crate) fn flow(
             let reason = format!("`{other}` is none of text-array, binary, lean, direct, broker");
             return Err(params.wrong("way", reason));
         }
-    };
-    way.prepare()?;
-    let before = server.used(&*way)?;
-    let flowed = flow.run(&*way)?;
-    let used = server.used(&*way)?.since(&before);
-    let mut metrics = metrics(&flow, &flowed);
-    let messages = flow.messages as f64;
-    metrics.insert("server-cpu-us".to_string(), used.server_cpu_s * 1e6 / messages);
-    metrics.insert("client-cpu-us".to_string(), used.client_cpu_s * 1e6 / messages);
-    metrics.insert("cpu-us".to_string(), used.cpu_s() * 1e6 / messages);
-    metrics.insert("wal-bytes".to_string(), used.wal_bytes / messages);
-    Ok(Reply {
-        answer: Some(Answer {
-            count: flowed.read.messages,
-            checksum: format!("{:016x}", flowed.read.digest),
-        }),
-        metrics,
-        facts: facts(&flow, &flowed, &server),
-        histogram: Some(server::write_log(&request.scratch, &flowed)?),
-        ..Reply::default()
     })
 }
 
@@ -159,7 +176,10 @@ fn read_flow(params: &mut Params<'_>) -> Result<Flow, RigError> {
         }
     }
     if !flow.messages.is_multiple_of(flow.batch as u64) {
-        let reason = format!("{} is no multiple of the batch of {}", flow.messages, flow.batch);
+        let reason = format!(
+            "{} is no multiple of the batch of {}",
+            flow.messages, flow.batch
+        );
         return Err(params.wrong("messages", reason));
     }
     if flow.rate.is_some() && flow.window > 1 {
@@ -191,7 +211,10 @@ fn metrics(flow: &Flow, flowed: &Flowed) -> BTreeMap<String, f64> {
     quantiles(&mut metrics, "write", &flowed.writes.recorder.corrected);
     quantiles(&mut metrics, "read", &flowed.read.polls);
     // Of messages that wait in a growing backlog the wait says nothing but how long the run was.
-    if flow.rate.is_some_and(|rate| flowed.fell_behind(rate).is_none()) {
+    if flow
+        .rate
+        .is_some_and(|rate| flowed.fell_behind(rate).is_none())
+    {
         quantiles(&mut metrics, "end-to-end", &flowed.read.end_to_end);
     }
     metrics

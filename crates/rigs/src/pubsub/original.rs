@@ -217,10 +217,9 @@ struct OriginalReader {
 impl Reader for OriginalReader {
     fn poll(&mut self, each: &mut dyn FnMut(u32, &[u8])) -> Result<usize, FlowError> {
         self.client.batch_execute(BEGIN)?;
-        let claimed = self.client.query_one(
-            &self.claim,
-            &[&self.group, &self.batch, &self.partition],
-        )?;
+        let claimed = self
+            .client
+            .query_one(&self.claim, &[&self.group, &self.batch, &self.partition])?;
         let (first, last): (i64, i64) = (claimed.get(0), claimed.get(1));
         if first > last {
             self.client.batch_execute("COMMIT")?;
@@ -281,7 +280,11 @@ impl ToSql for TextArray<'_> {
         out.reserve(2 + self.0.iter().map(|m| 2 * m.len() + 7).sum::<usize>());
         out.extend_from_slice(b"{");
         for (position, message) in self.0.iter().enumerate() {
-            let opening: &[u8] = if position == 0 { b"\"\\\\x" } else { b",\"\\\\x" };
+            let opening: &[u8] = if position == 0 {
+                b"\"\\\\x"
+            } else {
+                b",\"\\\\x"
+            };
             out.extend_from_slice(opening);
             for bytes in message.chunks(64) {
                 let mut digits = [0; 128];

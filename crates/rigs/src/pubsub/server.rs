@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use dyno_measure::write_interval_log;
-use postgres::config::Host;
-use postgres::{Config, NoTls};
 use dyno_pubsub::Dsn;
 use dyno_pubsub::server::{Cluster, Options};
+use postgres::config::Host;
+use postgres::{Config, NoTls};
 
+use super::FlowError;
 use super::flow::{Flow, Flowed};
 use super::way::Way;
-use super::FlowError;
 use crate::used;
 
 /// A private server in the scratch directory. It is stopped when dropped.
@@ -51,7 +51,10 @@ impl Server {
     pub fn start(scratch: &Path, flow: &Flow, partitions: usize) -> Result<Server, FlowError> {
         let connections = flow.writers + flow.groups * flow.readers + partitions + 32;
         let options = Options {
-            settings: vec![("max_connections".to_string(), connections.max(100).to_string())],
+            settings: vec![(
+                "max_connections".to_string(),
+                connections.max(100).to_string(),
+            )],
             ..Options::default()
         };
         let cluster = Cluster::open(&scratch.join("server"), options)
@@ -121,7 +124,9 @@ pub(super) fn process_cpu_s(pid: u32) -> f64 {
 fn ticks(pid: u32, fields: &[usize]) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let words: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
-    let values = fields.iter().map(|&field| words.get(field)?.parse::<f64>().ok());
+    let values = fields
+        .iter()
+        .map(|&field| words.get(field)?.parse::<f64>().ok());
     values.sum()
 }
 

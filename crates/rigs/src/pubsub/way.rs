@@ -21,11 +21,8 @@ pub(super) trait Writer {
     /// Hands over messages, and returns when they are acknowledged; with a window, as soon as no more
     /// than the window are without acknowledgement. `done` is told of messages as they are acknowledged:
     /// how many, in the order in which they were handed over.
-    fn write(
-        &mut self,
-        messages: &[Vec<u8>],
-        done: &mut dyn FnMut(usize),
-    ) -> Result<(), FlowError>;
+    fn write(&mut self, messages: &[Vec<u8>], done: &mut dyn FnMut(usize))
+    -> Result<(), FlowError>;
 
     /// Returns when nothing is without acknowledgement.
     fn flush(&mut self, done: &mut dyn FnMut(usize)) -> Result<(), FlowError>;

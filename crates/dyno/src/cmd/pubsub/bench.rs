@@ -21,20 +21,6 @@ pub fn run(args: &PubsubBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     bench::run(bench, stop)
 }
 
-/// What the report shows of it.
-const TABLES: &str = r#"[[table]]
-title = "Rates"
-columns = ["system", "throughput", "spread", "reads", "io-rate", "backlog-max", "server-cpu-us", "client-cpu-us", "wal-bytes", "ratio", "verdict"]
-ranked = false
-rows = [{ label = "flow", case = "flow" }]
-
-[[table]]
-title = "Latencies"
-columns = ["system", "write-p50", "write-p95", "write-p99", "read-p50", "read-p95", "read-p99", "end-to-end-p50", "end-to-end-p95", "end-to-end-p99"]
-ranked = false
-rows = [{ label = "flow", case = "flow" }]
-"#;
-
 /// The suite of one case.
 fn suite(args: &PubsubBenchArgs) -> anyhow::Result<String> {
     let PubsubBenchArgs {
@@ -70,36 +56,44 @@ fn suite(args: &PubsubBenchArgs) -> anyhow::Result<String> {
     } else {
         String::new()
     };
-    let size = format!("messages = {messages}\nbudget_s = 7200\n");
     Ok(format!(
-        r#"title = "{messages} messages by way of {way}"
-purpose = "One flow, as `dyno pubsub bench` was asked for."
-order_seed = 1
-
-[sizes.tiny]
-{size}
-[sizes.quick]
-{size}
-[sizes.full]
-{size}
-[[case]]
-name = "flow"
-title = "{writers} writers, {partitions} partitions, {groups} groups of {readers} readers"
-workload = "pubsub-flow"
-params = {{ way = "{way}", partitions = {partitions}, writers = {writers}, readers = {readers}, groups = {groups}, messages = {messages}, payload = {payload}, rate = {rate}, window = {window}, write-batch = {write_batch}, read-batch = {read_batch} }}
-peers = ["pg-msg-bench"]
-metric = "{metric}"
-unit = "{unit}"
-better = "{better}"
-repeats = {repeats}
-control = true
-{offered}time_limit_s = 3600
-expected_count = {count}
-estimate = {{ units = {messages}, units_per_s = {{ dyno = 5e4, other = 1e4 }}, startup_s = 3, disk_bytes_per_unit = {disk}, memory_bytes = 3e9 }}
-analysis = "Writes count until the last acknowledgement, reads until the last message of the last group; latencies are milliseconds."
-
-{TABLES}"#,
+        "title = \"{messages} messages by way of {way}\"\n\
+         purpose = \"One flow, as `dyno pubsub bench` was asked for.\"\n\
+         order_seed = 1\n\
+         [sizes]\n\
+         tiny = {{ budget_s = 7200 }}\n\
+         quick = {{ budget_s = 7200 }}\n\
+         full = {{ budget_s = 7200 }}\n\n\
+         [[case]]\n\
+         name = \"flow\"\n\
+         title = \"{writers} writers, {partitions} partitions, {groups} groups of {readers} readers\"\n\
+         workload = \"pubsub-flow\"\n\
+         params = {{ way = \"{way}\", partitions = {partitions}, writers = {writers}, readers = {readers}, \
+         groups = {groups}, messages = {messages}, payload = {payload}, rate = {rate}, window = {window}, \
+         write-batch = {write_batch}, read-batch = {read_batch} }}\n\
+         peers = [\"pg-msg-bench\"]\n\
+         metric = \"{metric}\"\nunit = \"{unit}\"\nbetter = \"{better}\"\n\
+         repeats = {repeats}\ncontrol = true\n{offered}time_limit_s = 3600\n\
+         expected_count = {count}\n\
+         estimate = {{ units = {messages}, units_per_s = {{ dyno = 5e4, other = 1e4 }}, startup_s = 3, \
+         disk_bytes_per_unit = {disk}, memory_bytes = 3e9 }}\n{FIXED}",
         count = messages * groups,
         disk = payload * 3 + 500,
     ))
 }
+
+/// What no flag changes.
+const FIXED: &str = r#"analysis = "Writes count until the last acknowledgement, reads until the last message of the last group; latencies are milliseconds."
+
+[[table]]
+title = "Rates"
+columns = ["system", "throughput", "spread", "reads", "io-rate", "backlog-max", "server-cpu-us", "client-cpu-us", "wal-bytes", "ratio", "verdict"]
+ranked = false
+rows = [{ label = "flow", case = "flow" }]
+
+[[table]]
+title = "Latencies"
+columns = ["system", "write-p50", "write-p95", "write-p99", "read-p50", "read-p95", "read-p99", "end-to-end-p50", "end-to-end-p95", "end-to-end-p99"]
+ranked = false
+rows = [{ label = "flow", case = "flow" }]
+"#;

@@ -2,8 +2,11 @@
 
 use std::env;
 use std::fs;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use dyno_pubsub_broker::serve::rustls::ClientConfig;
+use dyno_pubsub_broker::serve::tls;
 use dyno_pubsub::wire::{
     AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListTopics,
     Status,
@@ -46,6 +49,11 @@ pub fn token(place: &PubsubPlaceArgs) -> anyhow::Result<Option<String>> {
     Ok(Some(token.to_owned()))
 }
 
+/// What a broker's certificate is checked by, where TLS is wanted.
+pub fn tls(place: &PubsubPlaceArgs) -> anyhow::Result<Option<Arc<ClientConfig>>> {
+    Ok(place.tls_ca.as_deref().map(tls::client).transpose()?)
+}
+
 impl Log {
     pub fn open(place: &PubsubPlaceArgs) -> anyhow::Result<Log> {
         match address(place)? {
@@ -58,6 +66,7 @@ impl Log {
                 let options = ClientOptions {
                     token: token(place)?.unwrap_or_default(),
                     name: "dyno".to_owned(),
+                    tls: tls(place)?,
                     ..ClientOptions::default()
                 };
                 Ok(Log::Broker(Client::connect(&broker, &options)?))

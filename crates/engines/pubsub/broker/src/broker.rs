@@ -175,6 +175,10 @@ impl Broker {
 
     fn listen(&mut self, options: &Options, listeners: Vec<Listener>) -> Result<(), BrokerError> {
         for listener in listeners {
+            let listener = match &options.tls {
+                Some(config) => listener.with_tls(Arc::clone(config)),
+                None => listener,
+            };
             let serve = ServeOptions {
                 most_connections: options.most_connections,
                 most_body_bytes: MOST_BODY_BYTES,

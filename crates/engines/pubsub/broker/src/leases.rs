@@ -29,9 +29,13 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a partition that is given back may still append what waits.
 const DRAIN: Duration = Duration::from_millis(500);
 
+/// Only what is held here: a lease that was taken while the answer got lost, or whose partition was closed,
+/// has to end, or nobody would ever serve the partition.
 const RENEW: &str = "\
-    WITH mine AS (SELECT topic_id, partition FROM pubsub.partitions \
-                   WHERE broker = $1 AND lease_until > clock_timestamp() ORDER BY 1, 2 FOR UPDATE) \
+    WITH mine AS (SELECT p.topic_id, p.partition FROM pubsub.partitions AS p \
+                    JOIN unnest($3::int[], $4::int[], $5::bigint[]) AS held (topic_id, partition, epoch) \
+                      ON p.topic_id = held.topic_id AND p.partition = held.partition AND p.epoch = held.epoch \
+                   WHERE p.broker = $1 AND p.lease_until > clock_timestamp() ORDER BY 1, 2 FOR UPDATE OF p) \
     UPDATE pubsub.partitions AS p SET lease_until = clock_timestamp() + $2::bigint * interval '1 millisecond' \
       FROM mine WHERE p.topic_id = mine.topic_id AND p.partition = mine.partition \
     RETURNING p.topic_id, p.partition, p.first_offset";
@@ -155,10 +159,15 @@ impl Leases {
     fn renew(&mut self) -> Result<()> {
         let lease_ms = self.lease.as_millis() as i64;
         let broker = &self.broker;
+        let mut held = self.held.all();
+        held.retain(|partition| !partition.is_closed());
+        let topics: Vec<i32> = held.iter().map(|partition| partition.key.0).collect();
+        let numbers: Vec<i32> = held.iter().map(|partition| partition.key.1).collect();
+        let epochs: Vec<i64> = held.iter().map(|partition| partition.epoch).collect();
         let rows = self.link.run(|connection| {
             connection
                 .client()
-                .query(RENEW, &[broker, &lease_ms])
+                .query(RENEW, &[broker, &lease_ms, &topics, &numbers, &epochs])
                 .map_err(Error::statement("renew leases"))
         })?;
         let mut renewed = HashSet::new();

@@ -1,8 +1,10 @@
 //! How a broker is run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_net::Address;
+use dyno_net::rustls::ServerConfig;
 use dyno_pubsub::Dsn;
 
 use crate::error::BrokerError;
@@ -19,6 +21,8 @@ pub struct Options {
     pub advertise: Option<Address>,
     /// The secret that clients must know. Needed as soon as others than this machine can reach a listener.
     pub token: Option<String>,
+    /// TLS on the listeners of TCP.
+    pub tls: Option<Arc<ServerConfig>>,
     /// How long it holds a partition without a sign of life.
     pub lease: Duration,
     /// How long a batch waits for others when nothing is being committed. Zero: not at all, and what comes
@@ -46,6 +50,7 @@ impl Options {
             listen: vec![listen],
             advertise: None,
             token: None,
+            tls: None,
             lease: Duration::from_secs(5),
             linger: Duration::ZERO,
             memory_bytes: 256 << 20,

@@ -12,6 +12,7 @@ use super::owned::Owned;
 use super::source::{Direct, FetchError, Source};
 use crate::error::{Code, Error, Result, Retry};
 use crate::group::{Assigned, Membership};
+use crate::wire::ClientOptions;
 
 /// What happened to a consumer's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +75,13 @@ impl Consumer {
         let source: Box<dyn Source> = match address.try_into()? {
             Address::Server(dsn) => Box::new(Direct::open(&dsn, options.idle_pause)?),
             Address::Broker(broker) => {
-                let token = options.token.as_deref();
-                Box::new(Brokered::open(Brokers::open(
-                    &broker,
-                    topic,
-                    token,
-                    "dyno-consumer",
-                )?))
+                let client = ClientOptions {
+                    token: options.token.clone().unwrap_or_default(),
+                    name: "dyno-consumer".to_owned(),
+                    tls: options.tls.clone(),
+                    ..ClientOptions::default()
+                };
+                Box::new(Brokered::open(Brokers::open(&broker, topic, client)?))
             }
         };
         Consumer::with_source(source, topic, group, options)
@@ -272,6 +273,11 @@ impl Consumer {
             }
             Err(failed) => return Err(failed.error),
         };
+        // Whoever stood still for a lease may have read what was appended after the partition was taken
+        // away, and nobody has counted that: it is read again when the server says that it is still ours.
+        if self.heard_at.elapsed() >= self.options.lease {
+            return Ok(Vec::new());
+        }
         self.claim(
             fetched
                 .iter()

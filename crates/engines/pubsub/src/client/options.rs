@@ -1,6 +1,9 @@
 //! Settings of producers and consumers.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use dyno_net::rustls::ClientConfig;
 
 use crate::group::WhenLost;
 use crate::start::Start;
@@ -35,6 +38,8 @@ pub struct ProducerOptions {
     pub acknowledge: Acknowledge,
     /// The token that a broker asks for.
     pub token: Option<String>,
+    /// TLS to brokers over TCP: what certificates are trusted.
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 impl Default for ProducerOptions {
@@ -48,6 +53,7 @@ impl Default for ProducerOptions {
             delivery_timeout: Duration::from_secs(120),
             acknowledge: Acknowledge::Committed,
             token: None,
+            tls: None,
         }
     }
 }
@@ -73,6 +79,8 @@ pub struct ConsumerOptions {
     pub idle_pause: Duration,
     /// The token that a broker asks for.
     pub token: Option<String>,
+    /// TLS to brokers over TCP: what certificates are trusted.
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 impl Default for ConsumerOptions {
@@ -86,6 +94,7 @@ impl Default for ConsumerOptions {
             window_records: 10_000,
             idle_pause: Duration::from_millis(5),
             token: None,
+            tls: None,
         }
     }
 }

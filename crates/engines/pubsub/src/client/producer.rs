@@ -12,6 +12,7 @@ use super::options::ProducerOptions;
 use super::receipt::Receipt;
 use crate::error::{Code, Error, Result};
 use crate::key;
+use crate::wire::ClientOptions;
 
 /// Sends records to one topic. Records become batches per partition; each batch is appended exactly once,
 /// however often it has to be sent, and stays in memory until it is acknowledged. May be shared by threads.
@@ -69,8 +70,13 @@ impl Producer {
                 })
             }
             Address::Broker(broker) => {
-                let token = options.token.as_deref();
-                let brokers = Brokers::open(&broker, topic, token, "dyno-producer")?;
+                let client = ClientOptions {
+                    token: options.token.clone().unwrap_or_default(),
+                    name: "dyno-producer".to_owned(),
+                    tls: options.tls.clone(),
+                    ..ClientOptions::default()
+                };
+                let brokers = Brokers::open(&broker, topic, client)?;
                 let (carrier, partitions) = broker::Carrier::new(brokers)?;
                 let lanes = Arc::new(Lanes::new(partitions, options));
                 let carried = lanes.clone();
@@ -134,7 +140,8 @@ impl Producer {
         )
     }
 
-    /// Sends what waits and returns when all of it is acknowledged or has failed.
+    /// Sends what waits and returns when nothing is on its way any more: all of it is acknowledged or has
+    /// failed. While other threads go on sending, it waits for theirs too.
     ///
     /// # Errors
     /// The first failure since the last flush; receipts tell of each.

@@ -9,7 +9,7 @@ mod rows;
 pub use codec::{Codec, compress, decompress};
 pub use decode::{Headers, Record, Records, lengths};
 pub use encode::{encode, encoded_bytes};
-pub use rows::{Batch, ROW_RECORDS_MAX, RowHead, Run};
+pub use rows::{BATCH_BYTES_MAX, Batch, ROW_RECORDS_MAX, RowHead, Run};
 
 /// The largest record in bytes, its length field not counted: 8 MiB.
 pub const RECORD_BYTES_MAX: usize = 8 << 20;

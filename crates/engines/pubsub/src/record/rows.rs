@@ -6,6 +6,9 @@ use crate::error::{Code, Error, Result};
 /// The most records of a row. Readers look back this far for the row that holds an offset.
 pub const ROW_RECORDS_MAX: usize = 65_535;
 
+/// The largest batch in bytes; the server refuses messages of 1 GiB.
+pub const BATCH_BYTES_MAX: usize = 512 << 20;
+
 /// Whose records follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
@@ -34,6 +37,7 @@ pub struct Batch {
     pub(crate) run_values: Vec<i64>,
     pub(crate) flags: Vec<i16>,
     pub(crate) crcs: Vec<i32>,
+    pub(crate) body_ends: Vec<i32>,
     ends: Vec<usize>,
     bytes: Vec<u8>,
     records: i64,
@@ -168,13 +172,30 @@ impl Batch {
     }
 
     /// Computes what can only be known of whole rows. Called by the append itself.
-    pub(crate) fn seal(&mut self) {
+    ///
+    /// # Errors
+    /// `bad-argument` for more bytes than the server takes in one value.
+    pub(crate) fn seal(&mut self) -> Result<()> {
         self.open = false;
+        if self.bytes.len() > BATCH_BYTES_MAX {
+            let bytes = self.bytes.len();
+            let text = format_args!("a batch of {bytes} bytes is larger than {BATCH_BYTES_MAX}");
+            return Err(Error::bad_argument(text));
+        }
         let crcs = self.bodies().skip(self.crcs.len());
         let crcs: Vec<i32> = crcs
             .map(|body| crc32c::crc32c(body).cast_signed())
             .collect();
         self.crcs.extend(crcs);
+        let ends = self.ends.iter().skip(self.body_ends.len());
+        self.body_ends
+            .extend(ends.map(|end| i32::try_from(*end).unwrap_or(i32::MAX)));
+        Ok(())
+    }
+
+    /// All bodies, one after the other.
+    pub(crate) fn joined(&self) -> &[u8] {
+        &self.bytes
     }
 
     fn begin_run(&mut self, run: Run) -> Result<()> {

@@ -1,8 +1,10 @@
 //! The client's end of a connection to a broker: messages instead of frames.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dyno_net::rustls::ClientConfig;
 use dyno_net::{Address, Answer, CallOptions, Caller, NetError};
 
 use super::{Ask, Failed, Hello, Message, Verb, Welcome, WireError};
@@ -24,6 +26,8 @@ pub struct ClientOptions {
     pub name: String,
     /// Requests under way at most; more wait.
     pub window: usize,
+    /// TLS, for a broker over TCP.
+    pub tls: Option<Arc<ClientConfig>>,
     /// How long connecting may take.
     pub connect_wait: Duration,
     /// How long a request may take; it has to be longer than any fetch waits.
@@ -36,6 +40,7 @@ impl Default for ClientOptions {
             token: String::new(),
             name: "dyno-pubsub".to_owned(),
             window: 4096,
+            tls: None,
             connect_wait: Duration::from_secs(5),
             answer_wait: Duration::from_secs(90),
         }
@@ -53,6 +58,7 @@ impl Client {
             window: options.window,
             connect_wait: options.connect_wait,
             answer_wait: Some(options.answer_wait),
+            tls: options.tls.clone(),
             ..CallOptions::default()
         };
         let lost = |error| Error::new(Code::ServerLost, error);

@@ -315,6 +315,7 @@ fn a_former_owner_cannot_commit() {
 
 #[test]
 fn what_retention_took_is_skipped_or_refused_and_an_end_that_moved_back_is_told() {
+    let _alone = Server::maintenance();
     let server = Server::shared();
     let (topic_id, name) = server.topic(&TopicOptions {
         range_records: 100,

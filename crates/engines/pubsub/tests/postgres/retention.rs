@@ -30,6 +30,7 @@ fn maintain(connection: &mut Connection, topic: &str) -> Vec<(i64, String)> {
 
 #[test]
 fn whole_ranges_go_and_a_reader_is_told() {
+    let _alone = Server::maintenance();
     let server = Server::shared();
     let (topic_id, name, mut connection) = filled(&server);
     let mut reader = server.connect();
@@ -62,6 +63,7 @@ fn whole_ranges_go_and_a_reader_is_told() {
 
 #[test]
 fn age_decides_too_and_groups_may_hold_back() {
+    let _alone = Server::maintenance();
     let server = Server::shared();
     let (topic_id, name, mut connection) = filled(&server);
     let join = "SELECT pubsub.join_group($1, 'slow', 'm', start => 'earliest')";
@@ -104,6 +106,7 @@ fn age_decides_too_and_groups_may_hold_back() {
 
 #[test]
 fn a_query_in_the_way_is_reported_and_writers_go_on() {
+    let _alone = Server::maintenance();
     let server = Server::shared();
     let (topic_id, name, mut connection) = filled(&server);
     let mut holder = server.connect();
@@ -131,4 +134,36 @@ fn a_query_in_the_way_is_reported_and_writers_go_on() {
     assert_eq!(read_all(&mut connection, topic_id, 0, 0).len(), 630);
     open.rollback().unwrap();
     assert!(maintain(&mut connection, &name).len() >= 5);
+}
+
+#[test]
+fn maintenance_may_run_beside_itself() {
+    let _alone = Server::maintenance();
+    let server = Server::shared();
+    let (topic_id, name, mut connection) = filled(&server);
+    let changes = TopicChanges {
+        retention_ms: Some(1),
+        ..TopicChanges::default()
+    };
+    connection.alter_topic(&name, &changes).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut connection = server.connect();
+                for _ in 0..5 {
+                    connection.maintain().unwrap();
+                }
+            });
+        }
+    });
+    connection.maintain().unwrap();
+    assert!(connection.partitions(topic_id).unwrap()[0].first_offset >= 600);
+    assert_eq!(
+        base(
+            connection
+                .append(topic_id, 0, 0, &mut batch(0, 0, &VALUES))
+                .unwrap()
+        ),
+        600
+    );
 }

@@ -61,6 +61,10 @@ pub fn compare(client: &mut Client, size: &MachineSize) -> Result<Vec<Difference
         let Some(row) = rows.iter().find(|row| row.get::<_, &str>(0) == advice.name) else {
             continue;
         };
+        let possible: Option<Vec<String>> = row.get(4);
+        if possible.is_some_and(|values| !values.contains(&advice.value)) {
+            continue;
+        }
         if agrees(&advice, row.get(1), row.get(2)) {
             continue;
         }

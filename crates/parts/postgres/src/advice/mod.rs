@@ -29,7 +29,7 @@ pub struct Advice {
 pub fn settings(size: &MachineSize, lz4: bool) -> Vec<Advice> {
     let mut all = wal::settings(size, lz4);
     all.extend(memory::settings(size));
-    all.extend(sessions::settings(size));
+    all.extend(sessions::settings());
     all
 }
 

@@ -1,15 +1,13 @@
 //! Connections, and what happens to those whose client is gone.
 
 use super::{Advice, advice, at_restart};
-use crate::machine_size::MachineSize;
 
-pub(super) fn settings(size: &MachineSize) -> Vec<Advice> {
-    let connections = (u64::from(size.cores) * 50).clamp(200, 1000);
+pub(super) fn settings() -> Vec<Advice> {
     vec![
         at_restart(
             "max_connections",
-            connections.to_string(),
-            "a session for each producer and consumer in direct mode",
+            "300",
+            "a session for each producer and consumer in direct mode; on all machines alike, since a standby needs as many as its primary",
         ),
         at_restart(
             "max_locks_per_transaction",

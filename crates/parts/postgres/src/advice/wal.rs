@@ -7,12 +7,18 @@ const LEAST_WAL: u64 = 512 * MIB;
 const MOST_WAL: u64 = 32 << 10 << 20;
 /// Where the room on the disk is not known.
 const USUAL_WAL: u64 = 2048 * MIB;
+/// The first kernel whose syncfs tells of errors (syncfs(2)).
+const SYNCFS_KERNEL: (u32, u32) = (5, 8);
 /// From this much memory on, 64 MiB of WAL buffers are nothing.
 const ROOMY: u64 = 4 << 30;
 
 pub(super) fn settings(size: &MachineSize, lz4: bool) -> Vec<Advice> {
-    let tenth = size.disk_free_bytes.map(|bytes| bytes / 10);
-    let wal = tenth.map_or(USUAL_WAL, |bytes| bytes.clamp(LEAST_WAL, MOST_WAL));
+    let mut all = commits(size, lz4);
+    all.extend(checkpoints(size));
+    all
+}
+
+fn commits(size: &MachineSize, lz4: bool) -> Vec<Advice> {
     let buffers = if size.memory_bytes >= ROOMY { 64 } else { 16 };
     vec![
         advice(
@@ -45,6 +51,13 @@ pub(super) fn settings(size: &MachineSize, lz4: bool) -> Vec<Advice> {
             if lz4 { "lz4" } else { "pglz" },
             "page images after a checkpoint are the counter rows' and indexes', and compress well",
         ),
+    ]
+}
+
+fn checkpoints(size: &MachineSize) -> Vec<Advice> {
+    let tenth = size.disk_free_bytes.map(|bytes| bytes / 10);
+    let wal = tenth.map_or(USUAL_WAL, |bytes| bytes.clamp(LEAST_WAL, MOST_WAL));
+    let mut all = vec![
         advice(
             "max_wal_size",
             mib(wal),
@@ -76,5 +89,13 @@ pub(super) fn settings(size: &MachineSize, lz4: bool) -> Vec<Advice> {
             mib(wal.max(1024 * MIB)),
             "a standby that is gone must not fill the disk; it is copied anew instead",
         ),
-    ]
+    ];
+    if size.kernel.is_some_and(|kernel| kernel >= SYNCFS_KERNEL) {
+        all.push(advice(
+            "recovery_init_sync_method",
+            "syncfs",
+            "after a crash the files, thousands in a log of many ranges, are synced by one call instead of one each, which was most of the time of a recovery",
+        ));
+    }
+    all
 }

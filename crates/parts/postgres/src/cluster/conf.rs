@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::{Cluster, NAME, Role};
+use super::{Cluster, Role, SUPERUSER};
 use crate::advice;
 use crate::dsn::Dsn;
 use crate::error::PgError;
@@ -85,7 +85,7 @@ fn access_rules(tcp: bool) -> String {
     text.push_str("local all all trust\nlocal replication all trust\n");
     if tcp {
         text.push_str("host all all all scram-sha-256\n");
-        let _ = writeln!(text, "host replication {NAME} all scram-sha-256");
+        let _ = writeln!(text, "host replication {SUPERUSER} all scram-sha-256");
     }
     text
 }

@@ -3,9 +3,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use super::{Cluster, NAME};
+use super::{Cluster, SUPERUSER};
 use crate::connect::{Session, connect};
-use crate::dsn::Dsn;
 use crate::error::PgError;
 use crate::os::sync_dir;
 
@@ -27,10 +26,20 @@ impl Cluster {
             .owner
             .command(&self.installation.program("initdb"), &self.home.dir);
         initdb
-            .args(["--username", NAME, "--encoding", "UTF8", "--locale", "C"])
+            .args([
+                "--username",
+                SUPERUSER,
+                "--encoding",
+                "UTF8",
+                "--locale",
+                "C",
+            ])
             // The rules of access are ours, and written before the server starts.
             .args(["--auth", "trust", "--data-checksums", "--pgdata"])
             .arg(&staged);
+        if self.options.short_lived {
+            initdb.arg("--no-sync");
+        }
         run(initdb)?;
         self.install_staged()
     }
@@ -41,7 +50,7 @@ impl Cluster {
         if staged.exists() {
             fs::remove_dir_all(&staged).map_err(PgError::io("remove", &staged))?;
         }
-        crate::os::enterable(&staged, 0o700)?;
+        crate::os::make_dir(&staged, 0o700)?;
         self.owner.give(&staged)?;
         Ok(staged)
     }
@@ -80,36 +89,20 @@ impl Cluster {
         })
     }
 
-    /// Makes the database, and the password when TCP asks for one. Both wait for no standby: they must
-    /// work while none is there.
-    pub(super) fn make_database(&self) -> Result<(), PgError> {
-        let identity = &self.identity;
-        let dsn = Dsn::unix(&identity.socket_dir, identity.port, NAME, "postgres");
+    /// Sets the password that TCP asks for. It waits for no standby: it must work while none is there.
+    pub(super) fn set_password(&self) -> Result<(), PgError> {
         let mut session = Session::named("dyno cluster");
         session.set("synchronous_commit", "local");
-        let mut client = connect(&dsn, &session)?;
-        let there = client
-            .query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&NAME])
-            .map_err(PgError::statement("look for the database"))?;
-        if there.is_none() {
-            client
-                .batch_execute(&format!("CREATE DATABASE {NAME}"))
-                .map_err(PgError::statement("create the database"))?;
-        }
-        if self.options.listen.is_none() {
-            return Ok(());
-        }
+        let mut client = connect(&self.dsn(), &session)?;
+        let ask = "SELECT rolpassword IS NULL FROM pg_authid WHERE rolname = $1";
         let row = client
-            .query_one(
-                "SELECT rolpassword IS NULL FROM pg_authid WHERE rolname = $1",
-                &[&NAME],
-            )
+            .query_one(ask, &[&SUPERUSER])
             .map_err(PgError::statement("look for the password"))?;
         if row.get(0) {
+            let password = &self.identity.password;
             // The password is hexadecimal digits.
-            let statement = format!("ALTER ROLE {NAME} PASSWORD '{}'", identity.password);
             client
-                .batch_execute(&statement)
+                .batch_execute(&format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'"))
                 .map_err(PgError::statement("set the password"))?;
         }
         Ok(())

@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use crate::error::PgError;
-use crate::os::{Owner, enterable, first_other_entry};
+use crate::os::{Owner, first_other_entry, make_dir};
 
 /// Longest path of a Unix socket in bytes, its final zero left out (unix(7)).
 const SOCKET_PATH_BYTES: usize = 107;
@@ -33,7 +33,7 @@ pub(crate) struct Home {
 impl Home {
     /// The directory, made when it is missing, as an absolute path without links.
     pub fn prepare(dir: &Path) -> Result<Self, PgError> {
-        enterable(dir, 0o755)?;
+        make_dir(dir, 0o755)?;
         Self::at(dir)
     }
 
@@ -42,13 +42,9 @@ impl Home {
         let dir = dir.canonicalize().map_err(PgError::io("open", dir))?;
         if dir
             .to_str()
-            .is_none_or(|text| text.contains(['\n', '\'', '"', '\\']))
+            .is_none_or(|text| text.contains(char::is_control))
         {
-            return Err(PgError::Unusable {
-                path: dir,
-                reason: "its name must be UTF-8 without quotes, backslashes and line ends"
-                    .to_owned(),
-            });
+            return Err(PgError::Name { dir });
         }
         Ok(Self { dir })
     }
@@ -136,7 +132,7 @@ impl Home {
         owner.reach(&self.dir)?;
         for name in ["run", "log"] {
             let room = self.dir.join(name);
-            enterable(&room, 0o700)?;
+            make_dir(&room, 0o700)?;
             let mode = fs::Permissions::from_mode(0o700);
             fs::set_permissions(&room, mode).map_err(PgError::io("close", &room))?;
         }

@@ -117,6 +117,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn version_1_still_reads() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::prepare(dir.path()).unwrap();
+        let fixture = include_str!("../../tests/fixtures/dyno-cluster-1.json");
+        fs::write(home.identity(), fixture).unwrap();
+        let identity = Identity::load(&home).unwrap().unwrap();
+        assert_eq!((identity.major, identity.port), (15, 5432));
+        assert_eq!(identity.synchronous, Synchronous::any(1, &["b", "c"]));
+        assert!(matches!(identity.role, Role::Standby { name, .. } if name == "a"));
+    }
+
+    #[test]
     fn what_is_not_ours_or_newer_is_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::prepare(dir.path()).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::processes::POLL;
 use super::{Cluster, Role, postmaster};
 use crate::error::PgError;
-use crate::os::{last_lines, of_directory};
+use crate::os::{last_lines, of_directory, one_of_directory};
 
 /// How many lines of the log an error carries.
 const LOG_LINES: usize = 12;
@@ -65,7 +65,9 @@ impl Cluster {
             if self.home.data().join("standby.signal").exists() {
                 self.leave_recovery()?;
             }
-            self.make_database()?;
+            if self.options.listen.is_some() {
+                self.set_password()?;
+            }
         }
         Ok(())
     }
@@ -172,12 +174,12 @@ impl Cluster {
             if let Some(child) = self.server.as_mut().filter(|child| child.id() == pid) {
                 let ended = child
                     .try_wait()
-                    .map_err(PgError::io("wait for", &self.home.dir))?;
+                    .map_err(PgError::io("wait for the server of", &self.home.dir))?;
                 if let Some(status) = ended {
                     self.server = None;
                     return Ok(Wait::Gone(format!("it ended with {status}")));
                 }
-            } else if !of_directory(&self.home.data()).iter().any(|p| p.pid == pid) {
+            } else if one_of_directory(&self.home.data(), pid).is_none() {
                 return Ok(Wait::Gone("it is gone".to_owned()));
             }
             if Instant::now() > deadline {
@@ -191,7 +193,9 @@ impl Cluster {
     /// Waits until no process of the cluster is left; `false` when some are after `timeout`.
     fn wait_gone(&mut self, timeout: Duration) -> Result<bool, PgError> {
         let deadline = Instant::now() + timeout;
-        while !of_directory(&self.home.data()).is_empty() {
+        let data = self.home.data();
+        // The postmaster goes last; looking for all processes is dear, so it comes after.
+        while postmaster::read(&data).is_some() || !of_directory(&data).is_empty() {
             if Instant::now() > deadline {
                 return Ok(false);
             }
@@ -201,12 +205,21 @@ impl Cluster {
         Ok(true)
     }
 
-    /// Takes the exit status of a server that was our child, so that no zombie stays.
+    /// Takes the exit status of a server that was our child, so that no zombie stays. One that never
+    /// became a server of this directory, as when it lost a race, is ended first.
     pub(super) fn reap(&mut self) -> Result<(), PgError> {
-        if let Some(mut child) = self.server.take() {
+        let waiting = "wait for the server of";
+        let Some(mut child) = self.server.take() else {
+            return Ok(());
+        };
+        let ended = child
+            .try_wait()
+            .map_err(PgError::io(waiting, &self.home.dir))?;
+        if ended.is_none() {
             child
-                .wait()
-                .map_err(PgError::io("wait for", &self.home.dir))?;
+                .kill()
+                .map_err(PgError::io("end the server of", &self.home.dir))?;
+            child.wait().map_err(PgError::io(waiting, &self.home.dir))?;
         }
         Ok(())
     }

@@ -23,8 +23,10 @@ pub(crate) use identity::{Identity, Role};
 pub use options::{Listen, Options};
 pub use processes::Pids;
 
-/// The superuser and the database of every private cluster.
-pub(crate) const NAME: &str = "dyno";
+/// Who owns everything in a private cluster.
+const SUPERUSER: &str = "dyno";
+/// The database that initdb makes; one of another name would be a second copy of it.
+const DATABASE: &str = "postgres";
 
 /// A private cluster, its server running. Dropping it stops the server, unless
 /// [`Options::leave_running`] is set; [`Cluster::stop`] does so and says how it went.
@@ -51,10 +53,13 @@ impl Cluster {
     pub fn open(dir: &Path, options: Options) -> Result<Self, PgError> {
         let mut cluster = Self::claim(dir, options)?;
         if let Role::Deposed { by } = &cluster.identity.role {
-            return Err(PgError::Deposed {
+            let error = PgError::Deposed {
                 dir: cluster.home.dir.clone(),
                 by: by.clone(),
-            });
+            };
+            // It may have been deposed by a process that then died.
+            cluster.kill_all()?;
+            return Err(error);
         }
         cluster.make_data()?;
         cluster.bring_up()?;
@@ -110,8 +115,8 @@ impl Cluster {
         Some(Dsn::tcp(
             &listen.address,
             listen.port,
-            NAME,
-            NAME,
+            SUPERUSER,
+            DATABASE,
             &self.identity.password,
         ))
     }
@@ -138,7 +143,7 @@ impl Drop for Cluster {
 }
 
 fn socket_dsn(identity: &Identity) -> Dsn {
-    Dsn::unix(&identity.socket_dir, identity.port, NAME, NAME)
+    Dsn::unix(&identity.socket_dir, identity.port, SUPERUSER, DATABASE)
 }
 
 /// How to reach the running server of the cluster in `dir`, without becoming its owner.

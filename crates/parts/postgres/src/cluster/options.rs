@@ -36,6 +36,9 @@ pub struct Options {
     pub start_timeout: Duration,
     /// How long a polite stop may take before the server is stopped at once.
     pub stop_timeout: Duration,
+    /// Whether the cluster is gone after a power cut anyway, as a test's: making it then skips the syncing.
+    /// Commits are as durable as ever.
+    pub short_lived: bool,
     /// Whether the server outlives its owner.
     pub leave_running: bool,
 }
@@ -51,16 +54,18 @@ impl Default for Options {
             settings: Vec::new(),
             start_timeout: Duration::from_secs(300),
             stop_timeout: Duration::from_secs(60),
+            short_lived: false,
             leave_running: false,
         }
     }
 }
 
 impl Options {
-    /// Modest settings, for many servers on one machine, as in tests.
+    /// A modest and short-lived one, for many servers on one machine, as in tests.
     pub fn small() -> Self {
         Self {
             size: Some(MachineSize::small()),
+            short_lived: true,
             ..Self::default()
         }
     }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::os::{Process, of_directory};
+use crate::os::{Process, one_of_directory};
 
 /// A living server, as its file and the kernel agree.
 #[derive(Debug)]
@@ -33,9 +33,7 @@ pub(super) fn read(data: &Path) -> Option<Postmaster> {
     let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let pid: u32 = lines.first()?.parse().ok()?;
-    let process = of_directory(data)
-        .into_iter()
-        .find(|process| process.pid == pid)?;
+    let process = one_of_directory(data, pid)?;
     Some(Postmaster {
         process,
         port: lines.get(3)?.parse().ok()?,

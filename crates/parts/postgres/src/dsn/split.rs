@@ -109,3 +109,35 @@ fn value(text: &str) -> Option<(String, &str)> {
     }
     (!quoted).then_some((value, ""))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_quoted_is_read_back(values in proptest::collection::vec(any::<String>(), 0..5)) {
+            let pairs = values.iter().enumerate();
+            let text: Vec<String> = pairs.map(|(at, value)| format!("o{at}={}", quote(value))).collect();
+            let read = words(&text.join(" ")).unwrap();
+            prop_assert!(read.iter().map(|(_, value)| value).eq(&values));
+        }
+
+        #[test]
+        fn any_text_is_taken_or_refused(text in any::<String>(), url in any::<bool>()) {
+            let text = if url { format!("postgresql://{text}") } else { text };
+            let _ = crate::Dsn::parse(&text);
+        }
+    }
+
+    #[test]
+    fn ours_are_taken_out_of_a_url() {
+        let text = "postgres://a:b%3F@h/d?sslmode=require&connect_timeout=3&sslrootcert=%2Fa";
+        let (rest, ours) = ssl_options(text).unwrap();
+        assert_eq!(rest, "postgres://a:b%3F@h/d?connect_timeout=3");
+        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(ours, [own("sslmode", "require"), own("sslrootcert", "/a")]);
+    }
+}

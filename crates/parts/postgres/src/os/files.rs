@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::error::PgError;
@@ -36,16 +36,18 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), PgError> {
         .map_err(PgError::io("sync", dir))
 }
 
-/// Makes a directory with a mode, and its parents, unless it is there.
-pub(crate) fn enterable(dir: &Path, mode: u32) -> Result<(), PgError> {
+/// Makes a directory and its missing parents with a mode, whatever the caller's umask takes away: the
+/// server's user may be another than the caller. What is there stays as it is.
+pub(crate) fn make_dir(dir: &Path, mode: u32) -> Result<(), PgError> {
     if dir.is_dir() {
         return Ok(());
     }
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(mode)
-        .create(dir)
-        .map_err(PgError::io("create", dir))
+    if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        make_dir(parent, mode)?;
+    }
+    fs::create_dir(dir).map_err(PgError::io("create", dir))?;
+    let mode = fs::Permissions::from_mode(mode);
+    fs::set_permissions(dir, mode).map_err(PgError::io("change the mode of", dir))
 }
 
 /// The name of something in `dir` that is not in `known`, if there is any.
@@ -84,6 +86,21 @@ pub(crate) fn last_lines(path: &Path, lines: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_is_made_with_its_parents() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("a/b");
+        make_dir(&inner, 0o755).unwrap();
+        for path in [dir.path().join("a"), inner.clone()] {
+            let mode = path.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o755);
+        }
+        make_dir(&inner, 0o700).unwrap();
+        fs::write(inner.join("file"), "").unwrap();
+        let error = make_dir(&inner.join("file/c"), 0o755).unwrap_err();
+        assert!(error.to_string().starts_with("cannot create"), "{error}");
+    }
 
     #[test]
     fn the_end_of_a_log_is_read() {

@@ -4,6 +4,6 @@ mod files;
 mod owner;
 mod processes;
 
-pub(crate) use files::{enterable, first_other_entry, last_lines, replace_file, sync_dir};
+pub(crate) use files::{first_other_entry, last_lines, make_dir, replace_file, sync_dir};
 pub(crate) use owner::Owner;
-pub(crate) use processes::{Process, of_directory};
+pub(crate) use processes::{Process, of_directory, one_of_directory};

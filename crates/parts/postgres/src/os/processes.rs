@@ -36,6 +36,12 @@ pub(crate) fn of_directory(data: &Path) -> Vec<Process> {
     found
 }
 
+/// The process `pid`, if it is a living one of the server whose data directory is `data`.
+pub(crate) fn one_of_directory(data: &Path, pid: u32) -> Option<Process> {
+    let metadata = fs::metadata(data).ok()?;
+    Process::look(pid, (metadata.dev(), metadata.ino()))
+}
+
 impl Process {
     /// The process `pid`, if it is a living one of that server.
     fn look(pid: u32, directory: (u64, u64)) -> Option<Self> {

@@ -39,7 +39,11 @@ impl Cluster {
                 name: known,
                 primary: from,
             } if known == name => {
-                *from = primary.conninfo(None);
+                let way = primary.conninfo(None);
+                if *from != way {
+                    make_slot(primary, name)?;
+                    *from = way;
+                }
             }
             Role::Standby { name: known, .. } => {
                 return Err(failed(

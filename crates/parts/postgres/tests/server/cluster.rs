@@ -141,7 +141,7 @@ fn tcp_asks_for_the_password() {
     let dsn = cluster.tcp_dsn().unwrap();
     let mut sql = connect(&dsn, &Session::named("test")).unwrap();
     assert_eq!(number(&mut sql, "SELECT 1::bigint"), 1);
-    let wrong = format!("postgresql://dyno:wrong@127.0.0.1:{port}/dyno");
+    let wrong = format!("postgresql://dyno:wrong@127.0.0.1:{port}/postgres");
     let error = connect(&wrong.parse().unwrap(), &Session::default())
         .err()
         .unwrap();

@@ -165,3 +165,43 @@ fn a_commit_waits_for_its_standby_and_a_cancelled_wait_is_heard() {
     let error = Cluster::open_standby(&dir.join("x"), Options::small(), &primary.dsn(), "A b");
     assert!(error.unwrap_err().to_string().contains("a name has"));
 }
+
+/// What `dyno-cluster.json` says of the role, replaced: as a crash leaves it between note and deed.
+fn note_role(dir: &Path, role: serde_json::Value) {
+    let path = dir.join("dyno-cluster.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    value["role"] = role;
+    std::fs::write(&path, value.to_string()).unwrap();
+}
+
+#[test]
+fn a_promotion_or_a_copy_that_was_cut_is_finished() {
+    let Some(place) = place() else { return };
+    let dir = place.path();
+    let primary = open(&dir.join("first"));
+    client(&primary)
+        .batch_execute("CREATE TABLE t (n bigint PRIMARY KEY)")
+        .unwrap();
+    drop(standby(dir, &primary.dsn(), "a"));
+    drop(primary);
+
+    note_role(&dir.join("a"), "primary".into());
+    let new = open(&dir.join("a"));
+    let mut sql = client(&new);
+    sql.execute("INSERT INTO t VALUES (1)", &[]).unwrap();
+    assert_eq!(
+        number(&mut sql, "SELECT pg_is_in_recovery()::int::bigint"),
+        0
+    );
+
+    let role = serde_json::json!({ "standby": { "name": "b", "primary": "host=/nowhere" } });
+    note_role(&dir.join("first"), role);
+    let error = Cluster::open(&dir.join("first"), Options::small()).unwrap_err();
+    assert!(error.to_string().contains("rebuild it"), "{error}");
+    let small = Options::small();
+    let copy = Cluster::open_standby(&dir.join("first"), small, &new.dsn(), "b").unwrap();
+    wait_streaming(&mut sql, "b", PATIENCE).unwrap();
+    assert!(copy.log_position().unwrap() > 0);
+    assert_eq!(new.dsn().host(), dir.join("a/run").to_str().unwrap());
+}

@@ -158,3 +158,6 @@ impl Flying {
         (self.whole(), Err(error))
     }
 }
+
+#[cfg(test)]
+mod tests;

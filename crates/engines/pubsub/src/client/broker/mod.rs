@@ -30,15 +30,11 @@ pub(super) struct Brokers {
 
 impl Brokers {
     /// Connects to a broker and finds the topic.
-    pub fn open(first: &str, topic: &str, token: Option<&str>, name: &str) -> Result<Brokers> {
+    pub fn open(first: &str, topic: &str, options: ClientOptions) -> Result<Brokers> {
         let mut brokers = Brokers {
             first: first.to_owned(),
             topic: topic.to_owned(),
-            options: ClientOptions {
-                token: token.unwrap_or_default().to_owned(),
-                name: name.to_owned(),
-                ..ClientOptions::default()
-            },
+            options,
             open: HashMap::new(),
             places: None,
             asked_at: None,

@@ -1,0 +1,190 @@
+//! The log as one reader saw it, against what producers sent and heard.
+
+use std::collections::HashMap;
+
+use super::sends::{Fate, Sends};
+use super::violation::{Findings, Rule};
+use super::{Entry, Evidence, PartitionLog, Reading};
+use crate::message::{Identity, Stamp};
+
+/// One partition of one reading.
+struct Place<'a> {
+    reader: &'a str,
+    partition: u32,
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "partition {} (read by {})", self.partition, self.reader)
+    }
+}
+
+pub fn check(evidence: &Evidence<'_>, reading: &Reading, sends: &Sends, findings: &mut Findings) {
+    if reading.partitions.len() != evidence.partitions as usize {
+        findings.add(Rule::Contiguous, || {
+            format!(
+                "{} read {} partitions, and the topic has {}",
+                reading.reader,
+                reading.partitions.len(),
+                evidence.partitions
+            )
+        });
+        return;
+    }
+    let mut stored: HashMap<Identity, (u32, i64)> = HashMap::new();
+    for (partition, log) in (0..).zip(&reading.partitions) {
+        let place = Place {
+            reader: &reading.reader,
+            partition,
+        };
+        contiguous(&place, log, findings);
+        let mut latest: HashMap<u32, (u64, i64)> = HashMap::new();
+        for entry in &log.entries {
+            if let Some(stamp) = readable(&place, entry, findings) {
+                sent(&place, entry.offset, stamp, sends, findings);
+                once(&place, entry.offset, stamp, &mut stored, findings);
+                in_order(&place, entry.offset, stamp, &mut latest, findings);
+            }
+        }
+    }
+    promises_kept(reading, sends, &stored, findings);
+}
+
+/// Offsets run from the first to the next without a gap.
+fn contiguous(place: &Place<'_>, log: &PartitionLog, findings: &mut Findings) {
+    let mut expected = log.first_offset;
+    for entry in &log.entries {
+        if entry.offset != expected {
+            findings.add(Rule::Contiguous, || {
+                let offset = entry.offset;
+                format!("{place}: offset {expected} should come, and offset {offset} is there")
+            });
+        }
+        expected = entry.offset + 1;
+    }
+    if expected != log.next_offset {
+        findings.add(Rule::Contiguous, || {
+            let next = log.next_offset;
+            format!(
+                "{place}: offset {next} is said to be the next, and the log ends before {expected}"
+            )
+        });
+    }
+}
+
+fn readable(place: &Place<'_>, entry: &Entry, findings: &mut Findings) -> Option<Stamp> {
+    match &entry.stamp {
+        Ok(stamp) => Some(*stamp),
+        Err(reason) => {
+            findings.add(Rule::Unchanged, || {
+                format!("{place}: offset {} is damaged: {reason}", entry.offset)
+            });
+            None
+        }
+    }
+}
+
+/// Somebody sent it, this content, to this partition, and was not told that it failed.
+fn sent(place: &Place<'_>, offset: i64, stamp: Stamp, sends: &Sends, findings: &mut Findings) {
+    let identity = stamp.identity;
+    let Some((checksum, fate)) = sends.find(&identity) else {
+        findings.add(Rule::NothingInvented, || {
+            format!("{place}: offset {offset} holds {identity}, which nobody sent")
+        });
+        return;
+    };
+    if checksum != stamp.checksum {
+        findings.add(Rule::Unchanged, || {
+            let found = stamp.checksum;
+            format!(
+                "{place}: offset {offset} holds {identity} with checksum {found:016x}, \
+                 and it was sent with {checksum:016x}"
+            )
+        });
+    }
+    if identity.partition != place.partition {
+        findings.add(Rule::RightPartition, || {
+            format!("{place}: offset {offset} holds {identity}")
+        });
+    }
+    if fate == Fate::Failed {
+        findings.add(Rule::FailedIsAbsent, || {
+            format!(
+                "{place}: offset {offset} holds {identity}, which its producer was told had failed"
+            )
+        });
+    }
+}
+
+fn once(
+    place: &Place<'_>,
+    offset: i64,
+    stamp: Stamp,
+    stored: &mut HashMap<Identity, (u32, i64)>,
+    findings: &mut Findings,
+) {
+    let identity = stamp.identity;
+    if let Some((partition, before)) = stored.insert(identity, (place.partition, offset)) {
+        findings.add(Rule::NothingTwice, || {
+            format!(
+                "{place}: {identity} is at offset {offset}, and at offset {before} of partition \
+                 {partition} too"
+            )
+        });
+    }
+}
+
+/// Each producer's sequences grow with the offset.
+fn in_order(
+    place: &Place<'_>,
+    offset: i64,
+    stamp: Stamp,
+    latest: &mut HashMap<u32, (u64, i64)>,
+    findings: &mut Findings,
+) {
+    let identity = stamp.identity;
+    let now = (identity.sequence, offset);
+    if let Some((sequence, before)) = latest.insert(identity.producer, now)
+        && sequence > identity.sequence
+    {
+        findings.add(Rule::ProducerOrder, || {
+            format!(
+                "{place}: offset {offset} holds {identity}, after its message {sequence} at offset \
+                 {before}"
+            )
+        });
+    }
+}
+
+/// What was acknowledged is there, unless retention has taken it since, and at the offset that was said.
+fn promises_kept(
+    reading: &Reading,
+    sends: &Sends,
+    stored: &HashMap<Identity, (u32, i64)>,
+    findings: &mut Findings,
+) {
+    for (identity, said) in sends.promises() {
+        let reader = &reading.reader;
+        match stored.get(&identity) {
+            // A repetition that came very late is acknowledged without a place.
+            Some((_, offset)) if *offset == said || said < 0 => {}
+            Some((partition, offset)) => findings.add(Rule::StoredWhereSaid, || {
+                format!(
+                    "{identity} was acknowledged at offset {said}, and is at offset {offset} of \
+                     partition {partition} (read by {reader})"
+                )
+            }),
+            None => {
+                let log = reading.partitions.get(identity.partition as usize);
+                if log.is_some_and(|log| said < 0 || said >= log.first_offset) {
+                    findings.add(Rule::AcknowledgedIsStored, || {
+                        format!(
+                            "{identity} was acknowledged at offset {said}, and is not in the log \
+                             (read by {reader})"
+                        )
+                    });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A consumer of the library.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dyno_pubsub::{Code, Consumer, ConsumerOptions, Error, Message, Retry, Start};
+
+use super::open;
+use crate::child::events::Events;
+use crate::child::{ChildError, ConsumeJob};
+use crate::clock::now_us;
+use crate::history::{Commit, Delivery, What};
+use crate::message;
+
+const WAIT: Duration = Duration::from_millis(100);
+/// Every so often it commits: what is open when it dies comes again.
+const ROUNDS: u64 = 4;
+
+/// Reads, and commits what it read, until it is told to stop.
+pub fn consume(job: &ConsumeJob, mut events: Events) -> Result<(), ChildError> {
+    let options = ConsumerOptions {
+        member: Some(format!("m{}", job.member)),
+        start: Start::Earliest,
+        lease: Duration::from_millis(job.lease_ms),
+        ..ConsumerOptions::default()
+    };
+    let opened = open(&events, "open a consumer", || {
+        Consumer::open(
+            job.endpoint.as_str(),
+            &job.topic,
+            &job.group_name,
+            options.clone(),
+        )
+    })?;
+    let Some(consumer) = opened else {
+        return Ok(());
+    };
+    let mut member = Member {
+        consumer,
+        job,
+        open: BTreeMap::new(),
+    };
+    let mut rounds: u64 = 0;
+    while !events.stopping() {
+        match member.consumer.poll(WAIT) {
+            Ok(messages) => member.deliver(&messages, &mut events)?,
+            Err(error) => passing("poll", error)?,
+        }
+        rounds += 1;
+        if rounds.is_multiple_of(ROUNDS) {
+            member.commit(&mut events)?;
+        }
+    }
+    member.commit(&mut events)?;
+    // A member that cannot say goodbye is missed when its lease ends.
+    let _ = member.consumer.close();
+    Ok(())
+}
+
+struct Member<'a> {
+    consumer: Consumer,
+    job: &'a ConsumeJob,
+    /// What was delivered and not committed: for each partition its generation and the next offset.
+    open: BTreeMap<i32, (i64, i64)>,
+}
+
+impl Member<'_> {
+    fn generation(&self, partition: i32) -> i64 {
+        let assigned = self.consumer.assigned();
+        let found = assigned.iter().find(|(owned, _)| *owned == partition);
+        found.map_or(0, |(_, generation)| *generation)
+    }
+
+    fn deliver(&mut self, messages: &[Message], events: &mut Events) -> Result<(), ChildError> {
+        for one in messages {
+            let content = message::read(&one.value).map_err(|error| {
+                ChildError::Damaged(format!(
+                    "offset {} of partition {}: {error}",
+                    one.offset, one.partition
+                ))
+            })?;
+            let generation = self.generation(one.partition);
+            events.add(What::Delivered(Delivery {
+                group: self.job.group,
+                member: self.job.member,
+                generation,
+                offset: one.offset,
+                partition: one.partition.unsigned_abs(),
+                stamp: content.stamp,
+            }))?;
+            self.open
+                .insert(one.partition, (generation, one.offset + 1));
+        }
+        Ok(events.flush()?)
+    }
+
+    fn commit(&mut self, events: &mut Events) -> Result<(), ChildError> {
+        // What was taken away is not ours to commit.
+        let owned = self.consumer.assigned();
+        self.open
+            .retain(|partition, (generation, _)| owned.contains(&(*partition, *generation)));
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let asked_us = now_us();
+        match self.consumer.commit() {
+            Ok(()) => {}
+            // The others are committed; those that were refused are not assigned any more.
+            Err(error) if error.kind() == Code::WrongGeneration => {}
+            Err(error) => return passing("commit", error),
+        }
+        let owned = self.consumer.assigned();
+        for (partition, (generation, next)) in std::mem::take(&mut self.open) {
+            events.add(What::Commit(Commit {
+                group: self.job.group,
+                member: self.job.member,
+                generation,
+                partition: partition.unsigned_abs(),
+                next,
+                asked_us,
+                accepted: owned.contains(&(partition, generation)),
+            }))?;
+        }
+        Ok(events.flush()?)
+    }
+}
+
+/// What passes by itself is no failure of a client.
+fn passing(action: &'static str, error: Error) -> Result<(), ChildError> {
+    match error.retry() {
+        Retry::Never => Err(ChildError::refused(action)(error)),
+        Retry::Safe | Retry::Unknown => Ok(()),
+    }
+}

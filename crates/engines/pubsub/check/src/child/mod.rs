@@ -1,0 +1,75 @@
+//! Clients and brokers as processes of their own, so that they can be killed: the program runs itself.
+//!
+//! A child gets its [`Job`] as one argument, writes events as lines of JSON to its standard output, and ends
+//! when its standard input does, which also happens when the checker dies.
+
+mod broker;
+mod events;
+mod job;
+mod library;
+mod process;
+mod queue;
+mod schedule;
+mod sql;
+
+pub use job::{BrokerJob, ConsumeJob, Job, ProduceJob, SendJob, Speech, WorkJob};
+pub use process::{Ended, Process, SpawnError};
+
+use dyno_postgres::PgError;
+use events::Events;
+
+/// Why a child ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    /// The argument is no job.
+    #[error("the job of this process cannot be read: {0}")]
+    Job(#[from] serde_json::Error),
+    /// Nobody listens any more.
+    #[error("cannot write events: {0}")]
+    Events(#[from] std::io::Error),
+    /// A connection string of no use.
+    #[error(transparent)]
+    Server(#[from] PgError),
+    /// The system refused for good what a client must be able to do.
+    #[error("cannot {action}: {reason}")]
+    Refused {
+        /// What was tried.
+        action: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// A message that is not one of the check's came out.
+    #[error("damaged message: {0}")]
+    Damaged(String),
+}
+
+impl ChildError {
+    fn refused<R: std::fmt::Display>(action: &'static str) -> impl FnOnce(R) -> Self {
+        move |refusal| Self::Refused {
+            action,
+            reason: refusal.to_string(),
+        }
+    }
+}
+
+/// Does the job in `argument`, as JSON, until standard input ends.
+///
+/// # Errors
+/// When the job cannot be done at all; that a server is away for a while is none.
+pub fn run(argument: &str) -> Result<(), ChildError> {
+    let job: Job = serde_json::from_str(argument)?;
+    let events = Events::start();
+    match job {
+        Job::Produce(job) => match job.speech {
+            Speech::Library => library::produce(&job, events),
+            Speech::Sql => sql::produce(&job, events),
+        },
+        Job::Consume(job) => match job.speech {
+            Speech::Library => library::consume(&job, events),
+            Speech::Sql => sql::consume(&job, events),
+        },
+        Job::Send(job) => queue::send(&job, events),
+        Job::Work(job) => queue::work(&job, events),
+        Job::Broker(job) => broker::serve(&job, &events),
+    }
+}

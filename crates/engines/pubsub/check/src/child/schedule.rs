@@ -1,0 +1,83 @@
+//! When messages are due, and who they are: an open loop, so that a stall shows as lateness.
+
+use crate::clock::now_us;
+use crate::message::{self, Identity, Stamp};
+
+/// How many messages may be made at once when a client is behind.
+const AT_ONCE_MAX: usize = 500;
+/// How many keys a producer has.
+const KEYS: u64 = 64;
+
+/// A message that is due.
+#[derive(Debug, Clone)]
+pub struct Due {
+    /// Which.
+    pub stamp: Stamp,
+    /// When, microseconds since 1970.
+    pub due_us: i64,
+    /// Its key, which decides the partition.
+    pub key: Vec<u8>,
+    /// Its content.
+    pub value: Vec<u8>,
+}
+
+/// Makes messages at a constant rate.
+#[derive(Debug)]
+pub struct Schedule {
+    producer: u32,
+    began_us: i64,
+    rate: u32,
+    value_bytes: usize,
+    made: u64,
+    /// The next sequence for each partition.
+    sequences: Vec<u64>,
+}
+
+impl Schedule {
+    /// Messages of `producer` for `partitions`, `rate` a second from now on.
+    pub fn new(producer: u32, partitions: u32, rate: u32, value_bytes: usize) -> Self {
+        Self {
+            producer,
+            began_us: now_us(),
+            rate: rate.max(1),
+            value_bytes,
+            made: 0,
+            sequences: vec![0; partitions.max(1) as usize],
+        }
+    }
+
+    /// All that is due now, up to a limit.
+    pub fn due(&mut self) -> Vec<Due> {
+        let now = now_us();
+        let mut all = Vec::new();
+        while all.len() < AT_ONCE_MAX {
+            let due_us = self.began_us + (self.made * 1_000_000 / u64::from(self.rate)) as i64;
+            if due_us > now {
+                break;
+            }
+            all.push(self.make(due_us));
+        }
+        all
+    }
+
+    fn make(&mut self, due_us: i64) -> Due {
+        // Keys come in an order that visits all of them and is no round robin over partitions.
+        let key = format!("key {}", self.made.wrapping_mul(29) % KEYS).into_bytes();
+        let partition = message::partition_of(&key, self.sequences.len() as u32);
+        let sequence = &mut self.sequences[partition as usize];
+        let identity = Identity {
+            producer: self.producer,
+            partition,
+            sequence: *sequence,
+        };
+        *sequence += 1;
+        self.made += 1;
+        let (value, stamp) = message::write(identity, due_us, self.value_bytes);
+        Due {
+            stamp,
+            due_us,
+            key,
+            value,
+        }
+    }
+}

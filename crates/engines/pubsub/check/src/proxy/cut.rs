@@ -1,0 +1,163 @@
+//! What a nemesis may do to the connections of a proxy, and what was done.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use dyno_net::{Address, Stream};
+use dyno_sim::Random;
+
+/// What happened so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections that were accepted and passed on.
+    pub connections: u64,
+    /// Connections cut without regard to what they were doing.
+    pub cut: u64,
+    /// Connections cut after a commit went out and before its answer came back.
+    pub cut_in_commit: u64,
+    /// Connections that could not be accepted or passed on.
+    pub failed: u64,
+}
+
+/// Both ends of a connection, to cut it by.
+#[derive(Debug)]
+struct Ends {
+    client: Stream,
+    server: Stream,
+}
+
+/// The handle on a running proxy.
+#[derive(Debug)]
+pub struct Control {
+    target: Mutex<Address>,
+    links: Mutex<BTreeMap<u64, Ends>>,
+    /// How many of the next commits lose their answers.
+    armed: AtomicU64,
+    delay_us: AtomicU64,
+    connections: AtomicU64,
+    cut: AtomicU64,
+    cut_in_commit: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// A panic while a lock was held is printed by its thread; the maps stay whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Control {
+    pub(super) fn new(target: Address) -> Self {
+        Self {
+            target: Mutex::new(target),
+            links: Mutex::default(),
+            armed: AtomicU64::new(0),
+            delay_us: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            cut: AtomicU64::new(0),
+            cut_in_commit: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// Where new connections go.
+    pub fn target(&self) -> Address {
+        lock(&self.target).clone()
+    }
+
+    /// Sends new connections elsewhere and cuts those that there are.
+    pub fn set_target(&self, target: Address) {
+        *lock(&self.target) = target;
+        self.cut_all();
+    }
+
+    /// The next `commits` commits lose their answers with their connections.
+    pub fn arm(&self, commits: u64) {
+        self.armed.store(commits, Ordering::Release);
+    }
+
+    /// How many armed cuts have not happened.
+    pub fn armed(&self) -> u64 {
+        self.armed.load(Ordering::Acquire)
+    }
+
+    /// Holds every piece of data up for so long, in both directions.
+    pub fn set_delay(&self, delay: Duration) {
+        let delay_us = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+        self.delay_us.store(delay_us, Ordering::Relaxed);
+    }
+
+    pub(super) fn delay(&self) -> Duration {
+        Duration::from_micros(self.delay_us.load(Ordering::Relaxed))
+    }
+
+    /// Cuts one connection, any; false if there is none.
+    pub fn cut_one(&self, random: &mut Random) -> bool {
+        let links = lock(&self.links);
+        let chosen = links.values().nth(random.below(links.len()));
+        if let Some(ends) = chosen {
+            ends.cut();
+            self.cut.fetch_add(1, Ordering::Relaxed);
+        }
+        chosen.is_some()
+    }
+
+    /// Cuts every connection.
+    pub fn cut_all(&self) {
+        let links = lock(&self.links);
+        links.values().for_each(Ends::cut);
+        self.cut.fetch_add(links.len() as u64, Ordering::Relaxed);
+    }
+
+    /// What happened so far.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            connections: self.connections.load(Ordering::Relaxed),
+            cut: self.cut.load(Ordering::Relaxed),
+            cut_in_commit: self.cut_in_commit.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether this commit is to lose its answer; uses up one of the armed cuts.
+    pub(super) fn take_armed(&self) -> bool {
+        let taken = self
+            .armed
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |armed| {
+                armed.checked_sub(1)
+            })
+            .is_ok();
+        if taken {
+            self.cut_in_commit.fetch_add(1, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// Keeps a connection until [`Control::forget`]; its number is the key.
+    pub(super) fn keep(&self, client: &Stream, server: &Stream) -> io::Result<u64> {
+        let ends = Ends {
+            client: client.try_clone()?,
+            server: server.try_clone()?,
+        };
+        let number = self.connections.fetch_add(1, Ordering::Relaxed);
+        lock(&self.links).insert(number, ends);
+        Ok(number)
+    }
+
+    pub(super) fn forget(&self, number: u64) {
+        lock(&self.links).remove(&number);
+    }
+
+    pub(super) fn failed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Ends {
+    fn cut(&self) {
+        self.client.shutdown();
+        self.server.shutdown();
+    }
+}

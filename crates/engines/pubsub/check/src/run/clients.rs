@@ -1,0 +1,227 @@
+//! The processes of a run: who they are, and new ones in the place of killed ones.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::servers::{self, NAME};
+use super::{Mode, Options, Recorder, RunError};
+use crate::child::{
+    BrokerJob, ConsumeJob, Ended, Job, Process, ProduceJob, SendJob, Speech, WorkJob,
+};
+
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// All processes that can be killed.
+#[derive(Debug)]
+pub struct Clients {
+    program: Vec<String>,
+    dir: PathBuf,
+    recorder: Arc<Recorder>,
+    template: Template,
+    /// Each life has a number of its own.
+    lives: u32,
+    pub brokers: Vec<Process>,
+    pub producers: Vec<Process>,
+    pub consumers: Vec<Process>,
+}
+
+/// What jobs are made of.
+#[derive(Debug)]
+struct Template {
+    mode: Mode,
+    server: String,
+    partitions: u32,
+    groups: u32,
+    rate: u32,
+    value_bytes: usize,
+    lease_ms: u64,
+    brokers: usize,
+    careless: bool,
+}
+
+impl Clients {
+    /// Starts brokers, then consumers, then producers.
+    pub fn start(
+        options: &Options,
+        server: &str,
+        recorder: &Arc<Recorder>,
+    ) -> Result<Self, RunError> {
+        let mut clients = Self {
+            program: options.program.clone(),
+            dir: options.dir.clone(),
+            recorder: recorder.clone(),
+            template: Template {
+                mode: options.mode,
+                server: server.to_owned(),
+                partitions: options.partitions,
+                groups: options.groups,
+                rate: options.rate,
+                value_bytes: options.value_bytes,
+                lease_ms: options.lease_ms,
+                brokers: options.brokers,
+                careless: options.careless,
+            },
+            lives: 0,
+            brokers: Vec::new(),
+            producers: Vec::new(),
+            consumers: Vec::new(),
+        };
+        if options.mode == Mode::Broker {
+            for at in 0..options.brokers {
+                let broker = clients.broker(at)?;
+                clients.brokers.push(broker);
+            }
+        }
+        for at in 0..clients.consumer_count(options) {
+            let consumer = clients.consumer(at)?;
+            clients.consumers.push(consumer);
+        }
+        for at in 0..options.producers {
+            let producer = clients.producer(at)?;
+            clients.producers.push(producer);
+        }
+        Ok(clients)
+    }
+
+    fn consumer_count(&self, options: &Options) -> usize {
+        match options.mode {
+            Mode::Queue => options.consumers,
+            _ => options.consumers * options.groups as usize,
+        }
+    }
+
+    /// kill -9 of a producer; another takes its place.
+    pub fn replace_producer(&mut self, at: usize) -> Result<(), RunError> {
+        self.producers.swap_remove(at).kill()?;
+        let new = self.producer(at)?;
+        self.producers.push(new);
+        Ok(())
+    }
+
+    /// kill -9 of a consumer; another of its group takes its place.
+    pub fn replace_consumer(&mut self, at: usize) -> Result<(), RunError> {
+        let new = self.consumer(at)?;
+        std::mem::replace(&mut self.consumers[at], new).kill()?;
+        Ok(())
+    }
+
+    /// kill -9 of a broker.
+    pub fn kill_broker(&mut self, at: usize, away: Duration) -> Result<(), RunError> {
+        let broker = self.brokers.remove(at);
+        broker.kill()?;
+        std::thread::sleep(away);
+        let new = self.broker(at)?;
+        self.brokers.insert(at, new);
+        Ok(())
+    }
+
+    /// Notes every process that ended by itself.
+    pub fn look(&mut self) {
+        let all = self.producers.iter_mut().chain(&mut self.consumers);
+        for process in all.chain(&mut self.brokers) {
+            if let Some(complaint) = process.complaint() {
+                self.recorder.trouble(complaint);
+            }
+        }
+    }
+
+    /// Asks some of them to stop and waits until they have.
+    pub fn stop(recorder: &Recorder, mut processes: Vec<Process>) -> Result<(), RunError> {
+        processes.iter_mut().for_each(Process::ask);
+        for process in processes {
+            if let Ended::ByItself(words) = process.wait(STOP_TIMEOUT)? {
+                recorder.trouble(words);
+            }
+        }
+        Ok(())
+    }
+
+    fn life(&mut self) -> u32 {
+        self.lives += 1;
+        self.lives
+    }
+
+    fn spawn(&self, name: &str, job: &Job) -> Result<Process, RunError> {
+        let started = Process::start(&self.program, job, name, &self.dir, &self.recorder);
+        Ok(started?)
+    }
+
+    /// The place that client number `at` connects to, and how it speaks.
+    fn way(&self, at: usize) -> (String, Speech) {
+        let template = &self.template;
+        match template.mode {
+            Mode::Broker => {
+                let broker = servers::broker_socket(&self.dir, at % template.brokers.max(1));
+                (format!("unix:{}", broker.display()), Speech::Library)
+            }
+            Mode::Sql | Mode::Queue => (template.server.clone(), Speech::Sql),
+            Mode::Direct => (template.server.clone(), Speech::Library),
+        }
+    }
+
+    fn producer(&mut self, at: usize) -> Result<Process, RunError> {
+        let life = self.life();
+        let (endpoint, speech) = self.way(at);
+        let Template {
+            rate, value_bytes, ..
+        } = self.template;
+        let job = if self.template.mode == Mode::Queue {
+            Job::Send(SendJob {
+                endpoint,
+                queue: NAME.to_owned(),
+                producer: life,
+                rate,
+                value_bytes,
+            })
+        } else {
+            Job::Produce(ProduceJob {
+                speech,
+                endpoint,
+                topic: NAME.to_owned(),
+                partitions: self.template.partitions,
+                producer: life,
+                rate,
+                value_bytes,
+                careless: self.template.careless,
+            })
+        };
+        self.spawn(&format!("producer{life}"), &job)
+    }
+
+    fn consumer(&mut self, at: usize) -> Result<Process, RunError> {
+        let life = self.life();
+        let (endpoint, speech) = self.way(at);
+        let job = if self.template.mode == Mode::Queue {
+            Job::Work(WorkJob {
+                endpoint,
+                queue: NAME.to_owned(),
+                worker: life,
+            })
+        } else {
+            let group = at as u32 % self.template.groups;
+            Job::Consume(ConsumeJob {
+                speech,
+                endpoint,
+                topic: NAME.to_owned(),
+                group,
+                group_name: format!("g{group}"),
+                member: life,
+                lease_ms: self.template.lease_ms,
+                careless: self.template.careless,
+            })
+        };
+        self.spawn(&format!("consumer{life}"), &job)
+    }
+
+    fn broker(&mut self, at: usize) -> Result<Process, RunError> {
+        let life = self.life();
+        let listen = servers::broker_socket(&self.dir, at);
+        let job = Job::Broker(BrokerJob {
+            dsn: self.template.server.clone(),
+            listen: format!("unix:{}", listen.display()),
+            lease_ms: self.template.lease_ms,
+        });
+        self.spawn(&format!("broker{life}"), &job)
+    }
+}

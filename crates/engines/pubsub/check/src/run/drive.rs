@@ -1,0 +1,205 @@
+//! The run itself: start, strike, drain, read, judge.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_postgres::postgres::Client;
+
+use super::clients::Clients;
+use super::servers::{NAME, Servers};
+use super::soak::Soaked;
+use super::strike::strike;
+use super::{Mode, Options, Outcome, Recorder, RunError, judge, sampling};
+use crate::nemesis::{Blow, Plan};
+
+/// How long nothing may be acknowledged before the run is given up.
+const STUCK: Duration = Duration::from_secs(60);
+/// How long consumers may take to reach the end.
+const DRAIN: Duration = Duration::from_secs(90);
+/// Events that a run may have.
+const EVENTS_MAX: usize = 12_000_000;
+const POLL: Duration = Duration::from_millis(10);
+const TICK: Duration = Duration::from_secs(5);
+
+/// Runs a check and judges it. What went wrong is in the outcome; an error means that there is no judgement.
+///
+/// # Errors
+/// When servers or clients cannot be started or controlled, and when the system does not come back after a blow.
+pub fn run(options: &Options) -> Result<Outcome, RunError> {
+    check(options)?;
+    let mut kinds = options.kinds();
+    let mut left_out = Vec::new();
+    let recorder = Arc::new(Recorder::new(EVENTS_MAX));
+    let mut servers = Servers::open(options, &mut left_out)?;
+    if servers.tmpfs.is_none() {
+        kinds.retain(|kind| *kind != Blow::DiskFull);
+    }
+    let plan = Plan::draw(options.seed, options.kills, &kinds);
+    options.say(|| plan.to_string());
+    let mut clients = Clients::start(options, servers.endpoint(), &recorder)?;
+    progress(&recorder, 0, "at the beginning", &mut clients, &servers)?;
+    let mut run = Run {
+        options,
+        recorder: &recorder,
+        servers: &mut servers,
+        clients: &mut clients,
+        snapshot: None,
+        blows: BTreeMap::new(),
+    };
+    run.strikes(&plan)?;
+    let soak = options.soak.map(|soak| run.soak(soak)).transpose()?;
+    let blows = run.finish(&mut left_out)?;
+    judge::outcome(options, &servers, &recorder, blows, soak, left_out)
+}
+
+/// The parts of a run that goes on.
+struct Run<'a> {
+    options: &'a Options,
+    recorder: &'a Arc<Recorder>,
+    servers: &'a mut Servers,
+    clients: &'a mut Clients,
+    snapshot: Option<Client>,
+    blows: BTreeMap<Blow, u64>,
+}
+
+impl Run<'_> {
+    fn strikes(&mut self, plan: &Plan) -> Result<(), RunError> {
+        let began = Instant::now();
+        for (number, step) in plan.steps.iter().enumerate() {
+            self.hold_snapshot();
+            thread::sleep(Duration::from_millis(step.pause_ms));
+            let before = self.recorder.acknowledged();
+            self.options.say(|| {
+                let (at_s, blow) = (began.elapsed().as_secs_f64(), step.blow);
+                format!("{number}: {blow} at {at_s:.1} s ({before} acknowledged)")
+            });
+            if strike(step, self.options, self.servers, self.clients)? {
+                *self.blows.entry(step.blow).or_default() += 1;
+            }
+            let after = format!("after blow {number} ({})", step.blow);
+            let before = self.recorder.acknowledged();
+            progress(self.recorder, before, &after, self.clients, self.servers)?;
+            if !self.recorder.troubles().is_empty() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a transaction with a snapshot, again if the server has ended it.
+    fn hold_snapshot(&mut self) {
+        let open = self.snapshot.as_ref().is_some_and(|open| !open.is_closed());
+        if !self.options.snapshot || open {
+            return;
+        }
+        let begin =
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pubsub.schema_version";
+        // A server that is away now is asked again before the next blow.
+        self.snapshot = self.servers.connect().ok().and_then(|mut client| {
+            let began = client.batch_execute(begin);
+            began.is_ok().then_some(client)
+        });
+    }
+
+    /// Lets the run go on for a while, looking at it.
+    fn soak(&mut self, length: Duration) -> Result<Soaked, RunError> {
+        self.snapshot = None;
+        let mut sampling = sampling::Sampling::new();
+        let began = Instant::now();
+        while began.elapsed() < length {
+            let acknowledged = self.recorder.acknowledged();
+            thread::sleep(TICK.min(length));
+            progress(
+                self.recorder,
+                acknowledged,
+                "in the soak",
+                self.clients,
+                self.servers,
+            )?;
+            sampling.sample(self.servers, self.clients)?;
+            if !self.recorder.troubles().is_empty() {
+                break;
+            }
+        }
+        Ok(sampling.judge(self.recorder))
+    }
+
+    /// Stops producers, lets consumers reach the end, and stops them.
+    fn finish(mut self, left_out: &mut Vec<String>) -> Result<BTreeMap<Blow, u64>, RunError> {
+        self.snapshot = None;
+        self.servers.revive(Duration::from_secs(5))?;
+        Clients::stop(self.recorder, std::mem::take(&mut self.clients.producers))?;
+        let deadline = Instant::now() + DRAIN;
+        let mut client = self.servers.connect()?;
+        loop {
+            let left = judge::undone(&mut client, self.options.mode, NAME)?;
+            if left == 0 {
+                break;
+            }
+            self.clients.look();
+            if Instant::now() > deadline || !self.recorder.troubles().is_empty() {
+                let text = format!(
+                    "{left} messages were not done {} s after the last was sent",
+                    DRAIN.as_secs()
+                );
+                self.recorder.trouble(text);
+                break;
+            }
+            thread::sleep(POLL * 5);
+        }
+        Clients::stop(self.recorder, std::mem::take(&mut self.clients.consumers))?;
+        Clients::stop(self.recorder, std::mem::take(&mut self.clients.brokers))?;
+        for kind in self.options.kinds() {
+            if !self.blows.contains_key(&kind) && self.options.kills > 0 {
+                left_out.push(format!(
+                    "{kind}: the plan of {} blows has none, or it hit nothing",
+                    self.options.kills
+                ));
+            }
+        }
+        Ok(self.blows)
+    }
+}
+
+/// Waits until more than `before` is acknowledged.
+fn progress(
+    recorder: &Recorder,
+    before: u64,
+    after: &str,
+    clients: &mut Clients,
+    servers: &Servers,
+) -> Result<(), RunError> {
+    let began = Instant::now();
+    while recorder.acknowledged() <= before {
+        clients.look();
+        let mut troubles = recorder.troubles();
+        if began.elapsed() > STUCK {
+            troubles.extend(servers.describe());
+        }
+        if began.elapsed() > STUCK || !troubles.is_empty() {
+            return Err(RunError::Stuck {
+                waited_s: began.elapsed().as_secs(),
+                after: after.to_owned(),
+                troubles: troubles.join("; "),
+            });
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+fn check(options: &Options) -> Result<(), RunError> {
+    let wrong = |text: &str| Err(RunError::Options(text.to_owned()));
+    if !(1..=3).contains(&options.nodes) {
+        return wrong("there are 1, 2 or 3 nodes");
+    }
+    if options.producers == 0 || options.consumers == 0 || options.partitions == 0 {
+        return wrong("it needs a producer, a consumer and a partition");
+    }
+    if options.mode != Mode::Queue && options.groups == 0 {
+        return wrong("it needs a group");
+    }
+    Ok(())
+}

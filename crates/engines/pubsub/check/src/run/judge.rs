@@ -1,0 +1,141 @@
+//! Reads what is stored, and has it judged.
+
+use std::collections::BTreeMap;
+
+use dyno_postgres::postgres::Client;
+use dyno_pubsub::Connection;
+
+use super::servers::{NAME, Servers};
+use super::soak::Soaked;
+use super::{Mode, Options, Outcome, Recorder, RunError, readings};
+use crate::checker::{self, Evidence, QueueEvidence, Verdict};
+use crate::history::{Event, What};
+use crate::nemesis::Blow;
+
+/// Judges a run that has ended.
+pub fn outcome(
+    options: &Options,
+    servers: &Servers,
+    recorder: &Recorder,
+    blows: BTreeMap<Blow, u64>,
+    soak: Option<Soaked>,
+    mut left_out: Vec<String>,
+) -> Result<Outcome, RunError> {
+    let crashes: u64 = [Blow::Server, Blow::Backend, Blow::Primary, Blow::DiskFull]
+        .iter()
+        .filter_map(|blow| blows.get(blow))
+        .sum();
+    let troubles = recorder.troubles();
+    let drained = troubles.is_empty();
+    let verdict = match options.mode {
+        Mode::Queue => queue(options, servers, recorder, crashes == 0, drained)?,
+        _ => log(options, servers, recorder, crashes, drained)?,
+    };
+    if soak.as_ref().is_some_and(|soak| !soak.is_long()) {
+        left_out.push("flatness: a soak is judged from ten minutes on".to_owned());
+    }
+    let holds = verdict.holds()
+        && troubles.is_empty()
+        && soak
+            .as_ref()
+            .is_none_or(|soak| !soak.is_long() || soak.flat());
+    let history = if holds {
+        None
+    } else {
+        let path = options.dir.join("history.ndjson");
+        recorder.with(|history| history.save(&path))?;
+        Some(path)
+    };
+    let (seconds, stall_longest_ms) = recorder.with(|history| pace(history.events()));
+    Ok(Outcome {
+        holds,
+        mode: options.mode,
+        nodes: options.nodes,
+        seed: options.seed,
+        blows,
+        cut_in_commit: servers.proxy.control().counts().cut_in_commit,
+        verdict,
+        seconds,
+        stall_longest_ms,
+        troubles,
+        left_out,
+        history,
+        soak,
+    })
+}
+
+fn log(
+    options: &Options,
+    servers: &Servers,
+    recorder: &Recorder,
+    crashes: u64,
+    drained: bool,
+) -> Result<Verdict, RunError> {
+    let mut client = servers.connect()?;
+    let mut library =
+        Connection::open(&servers.nodes.dsn()?).map_err(RunError::log("connect to the server"))?;
+    let readings = [
+        readings::through_view(&mut client, NAME)?,
+        readings::through_library(&mut library, NAME).map_err(RunError::log("read the log"))?,
+    ];
+    let cursors = readings::cursors(&mut client, NAME)?;
+    // The SQL functions commit as the session says, so there a killed server forgets nothing.
+    let forgetful = if options.mode == Mode::Sql {
+        0
+    } else {
+        crashes
+    };
+    Ok(recorder.with(|history| {
+        checker::check(&Evidence {
+            partitions: options.partitions,
+            groups: options.groups,
+            events: history.events(),
+            readings: &readings,
+            cursors: &cursors,
+            forgotten_max: 0,
+            server_stayed: forgetful == 0,
+            drained,
+        })
+    }))
+}
+
+fn queue(
+    options: &Options,
+    servers: &Servers,
+    recorder: &Recorder,
+    server_stayed: bool,
+    drained: bool,
+) -> Result<Verdict, RunError> {
+    let left = readings::queue_left(&mut servers.connect()?, NAME)?;
+    Ok(recorder.with(|history| {
+        checker::check_queue(&QueueEvidence {
+            events: history.events(),
+            left: &left,
+            visibility_us: options.lease_ms as i64 * 1000,
+            server_stayed,
+            drained,
+        })
+    }))
+}
+
+/// How many messages are left to do, over all groups.
+pub fn undone(client: &mut Client, mode: Mode, name: &str) -> Result<i64, RunError> {
+    Ok(match mode {
+        Mode::Queue => readings::queue_waiting(client, name)?,
+        _ => readings::lag(client, name)?,
+    })
+}
+
+/// Length of the run, seconds, and the longest time without an acknowledgement, milliseconds.
+fn pace(events: &[Event]) -> (f64, f64) {
+    let mut times: Vec<i64> = events
+        .iter()
+        .filter(|event| matches!(event.what, What::Acknowledged { .. }))
+        .map(|event| event.at_us)
+        .collect();
+    times.sort_unstable();
+    let longest_us = times.windows(2).map(|pair| pair[1] - pair[0]).max();
+    let all = events.iter().map(|event| event.at_us);
+    let length_us = all.clone().max().unwrap_or(0) - all.min().unwrap_or(0);
+    (length_us as f64 / 1e6, longest_us.unwrap_or(0) as f64 / 1e3)
+}

@@ -1,0 +1,79 @@
+//! A whole run: servers, clients, blows, and the judgement.
+
+mod clients;
+mod drive;
+mod judge;
+mod nodes;
+mod options;
+mod outcome;
+mod readings;
+mod recorder;
+mod sampling;
+mod servers;
+mod soak;
+mod strike;
+
+pub use drive::run;
+pub use options::{Mode, Options};
+pub use outcome::Outcome;
+pub use recorder::Recorder;
+pub use soak::{Sample, Soaked, Trend};
+
+use crate::child::SpawnError;
+use crate::history::HistoryError;
+use crate::nemesis::BallastError;
+
+/// Why a run came to no judgement.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A server could not be made, reached or brought up again.
+    #[error(transparent)]
+    Server(#[from] dyno_postgres::PgError),
+    /// The log or the queue could not be made or read.
+    #[error("cannot {action}: {source}")]
+    Log {
+        /// What was tried.
+        action: &'static str,
+        /// What the engine said.
+        source: dyno_pubsub::Error,
+    },
+    /// The proxy could not listen.
+    #[error(transparent)]
+    Proxy(#[from] dyno_net::NetError),
+    /// A client could not be started or ended.
+    #[error(transparent)]
+    Client(#[from] SpawnError),
+    /// The disk could not be filled or emptied.
+    #[error(transparent)]
+    Ballast(#[from] BallastError),
+    /// The history could not be written.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    /// A process of ours could not be signalled.
+    #[error("cannot signal {name}: {source}")]
+    Signal {
+        /// Which.
+        name: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Options that cannot work.
+    #[error("the check cannot run: {0}")]
+    Options(String),
+    /// Nothing was acknowledged any more.
+    #[error("nothing was acknowledged for {waited_s} s {after}; {troubles}")]
+    Stuck {
+        /// How long.
+        waited_s: u64,
+        /// After what.
+        after: String,
+        /// What is known besides.
+        troubles: String,
+    },
+}
+
+impl RunError {
+    fn log(action: &'static str) -> impl FnOnce(dyno_pubsub::Error) -> Self {
+        move |source| Self::Log { action, source }
+    }
+}

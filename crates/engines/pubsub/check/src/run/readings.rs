@@ -1,0 +1,202 @@
+//! What is stored at the end, by plain SQL: the reader that shares no code with the library.
+
+use dyno_postgres::postgres::{Client, Row};
+use dyno_postgres::{Class, PgError};
+use dyno_pubsub::Connection;
+
+use crate::checker::{Cursor, Entry, PartitionLog, QueueLeft, Reading};
+use crate::message::{self, Stamp};
+
+const FETCH_BYTES: usize = 1 << 20;
+
+/// A statement of the checker's own failed.
+fn failed(action: &str) -> impl FnOnce(dyno_postgres::postgres::Error) -> PgError {
+    let action = action.to_owned();
+    move |source| PgError::Statement {
+        action,
+        class: Class::of(&source),
+        source: Box::new(source),
+    }
+}
+
+/// The stamp of a stored value.
+pub fn stamp_of(value: Option<&[u8]>) -> Result<Stamp, String> {
+    let value = value.ok_or("it has no value")?;
+    match message::read(value) {
+        Ok(content) => Ok(content.stamp),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// First and next offset of each partition.
+pub fn bounds(client: &mut Client, topic: &str) -> Result<Vec<(i64, i64)>, PgError> {
+    let rows = client
+        .query(
+            "SELECT p.first_offset, p.next_offset FROM pubsub.partitions AS p \
+             JOIN pubsub.topics AS t USING (topic_id) WHERE t.name = $1 ORDER BY p.partition",
+            &[&topic],
+        )
+        .map_err(failed("read the partitions"))?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// The log as the topic's view shows it.
+pub fn through_view(client: &mut Client, topic: &str) -> Result<Reading, PgError> {
+    let mut partitions = Vec::new();
+    for (partition, (first_offset, next_offset)) in (0..).zip(bounds(client, topic)?) {
+        let ask = format!(
+            "SELECT message_offset, value FROM pubsub.\"messages_{topic}\" \
+             WHERE partition = {partition} ORDER BY message_offset"
+        );
+        let rows = client.query(&ask, &[]).map_err(failed("read the view"))?;
+        partitions.push(PartitionLog {
+            first_offset,
+            next_offset,
+            entries: rows.iter().map(entry).collect(),
+        });
+    }
+    Ok(Reading {
+        reader: "plain SQL".to_owned(),
+        partitions,
+    })
+}
+
+fn entry(row: &Row) -> Entry {
+    Entry {
+        offset: row.get(0),
+        stamp: stamp_of(row.get(1)),
+    }
+}
+
+/// The log as the library reads it.
+pub fn through_library(
+    connection: &mut Connection,
+    topic: &str,
+) -> Result<Reading, dyno_pubsub::Error> {
+    let topic_id = connection.topic(topic)?.topic_id;
+    let mut partitions = Vec::new();
+    for place in connection.partitions(topic_id)? {
+        let mut entries = Vec::new();
+        let mut at = place.first_offset;
+        while at < place.next_offset {
+            let fetched = connection.fetch(topic_id, place.partition, at, FETCH_BYTES)?;
+            if fetched.rows.is_empty() {
+                break;
+            }
+            for row in &fetched.rows {
+                for (offset, record) in (row.base_offset..).zip(row.records()?) {
+                    let stamp = stamp_of(Some(&record?.value));
+                    entries.push(Entry { offset, stamp });
+                }
+            }
+            at = fetched.next_offset;
+        }
+        partitions.push(PartitionLog {
+            first_offset: place.first_offset,
+            next_offset: place.next_offset,
+            entries,
+        });
+    }
+    Ok(Reading {
+        reader: "the library".to_owned(),
+        partitions,
+    })
+}
+
+/// Each group's place in each partition; groups are named g0, g1 and so on.
+pub fn cursors(client: &mut Client, topic: &str) -> Result<Vec<Cursor>, PgError> {
+    let rows = client
+        .query(
+            "SELECT substring(g.name FROM 2)::int, a.partition, a.committed, a.redelivered, a.lost \
+             FROM pubsub.assignments AS a JOIN pubsub.groups AS g USING (group_id) \
+             JOIN pubsub.topics AS t USING (topic_id) WHERE t.name = $1",
+            &[&topic],
+        )
+        .map_err(failed("read the cursors"))?;
+    Ok(rows
+        .iter()
+        .map(|row| Cursor {
+            group: row.get::<_, i32>(0).unsigned_abs(),
+            partition: row.get::<_, i32>(1).unsigned_abs(),
+            committed: row.get(2),
+            redelivered: row.get::<_, i64>(3).unsigned_abs(),
+            lost: row.get::<_, i64>(4).unsigned_abs(),
+        })
+        .collect())
+}
+
+/// Messages that groups have not committed, over all groups.
+pub fn lag(client: &mut Client, topic: &str) -> Result<i64, PgError> {
+    let row = client
+        .query_one(
+            "SELECT coalesce(sum(p.next_offset - coalesce(a.committed, 0)), 0)::bigint \
+             FROM pubsub.topics AS t JOIN pubsub.partitions AS p USING (topic_id) \
+             LEFT JOIN pubsub.groups AS g USING (topic_id) \
+             LEFT JOIN pubsub.assignments AS a ON a.group_id = g.group_id AND a.partition = p.partition \
+             WHERE t.name = $1",
+            &[&topic],
+        )
+        .map_err(failed("read the groups' lag"))?;
+    Ok(row.get(0))
+}
+
+/// Dead rows of all tables of the schema.
+pub fn dead_rows(client: &mut Client) -> Result<i64, PgError> {
+    let row = client
+        .query_one(
+            "SELECT coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables \
+             WHERE schemaname = 'pubsub'",
+            &[],
+        )
+        .map_err(failed("count dead rows"))?;
+    Ok(row.get(0))
+}
+
+/// Does what retention asks for.
+pub fn maintain(client: &mut Client) -> Result<(), PgError> {
+    client
+        .execute("SELECT pubsub.maintain()", &[])
+        .map(|_| ())
+        .map_err(failed("drop what retention does not keep"))
+}
+
+/// The number of a queue's tables.
+fn queue_number(client: &mut Client, queue: &str) -> Result<i32, PgError> {
+    client
+        .query_one(
+            "SELECT queue_id FROM pubsub.queues WHERE name = $1",
+            &[&queue],
+        )
+        .map(|row| row.get(0))
+        .map_err(failed("find the queue"))
+}
+
+/// Messages of a queue that wait or are held.
+pub fn queue_waiting(client: &mut Client, queue: &str) -> Result<i64, PgError> {
+    let ask = format!(
+        "SELECT count(*) FROM pubsub.queue_{}",
+        queue_number(client, queue)?
+    );
+    client
+        .query_one(&ask, &[])
+        .map(|row| row.get(0))
+        .map_err(failed("count the queue"))
+}
+
+/// What a queue and its dead letters hold.
+pub fn queue_left(client: &mut Client, queue: &str) -> Result<Vec<QueueLeft>, PgError> {
+    let number = queue_number(client, queue)?;
+    let ask = format!(
+        "SELECT message_id, false, payload FROM pubsub.queue_{number} UNION ALL \
+         SELECT message_id, true, payload FROM pubsub.queue_{number}_dead ORDER BY 1"
+    );
+    let rows = client.query(&ask, &[]).map_err(failed("read the queue"))?;
+    Ok(rows
+        .iter()
+        .map(|row| QueueLeft {
+            id: row.get(0),
+            dead: row.get(1),
+            stamp: stamp_of(row.get(2)),
+        })
+        .collect())
+}

@@ -1,0 +1,74 @@
+//! Where all clients' lines come together.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::history::{Event, History, What};
+
+/// A history that many threads add to, and what went wrong beside it.
+#[derive(Debug)]
+pub struct Recorder {
+    history: Mutex<History>,
+    troubles: Mutex<Vec<String>>,
+    acknowledged: AtomicU64,
+    delivered: AtomicU64,
+}
+
+/// A panic while a lock was held is printed by its thread; what was kept stays whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Recorder {
+    /// An empty one of at most `events_max` events.
+    pub fn new(events_max: usize) -> Self {
+        Self {
+            history: Mutex::new(History::new(events_max)),
+            troubles: Mutex::default(),
+            acknowledged: AtomicU64::new(0),
+            delivered: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds an event; one that finds no room is a trouble.
+    pub fn keep(&self, event: Event) {
+        let counter = match event.what {
+            What::Acknowledged { .. } => Some(&self.acknowledged),
+            What::Delivered(_) | What::Claimed(_) => Some(&self.delivered),
+            _ => None,
+        };
+        let kept = lock(&self.history).push(event);
+        match kept {
+            Ok(()) => _ = counter.map(|counter| counter.fetch_add(1, Ordering::Relaxed)),
+            Err(error) => self.trouble(error.to_string()),
+        }
+    }
+
+    /// Notes something that should not have happened, once.
+    pub fn trouble(&self, text: String) {
+        let mut troubles = lock(&self.troubles);
+        if !troubles.contains(&text) {
+            troubles.push(text);
+        }
+    }
+
+    /// How many messages were acknowledged so far.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Relaxed)
+    }
+
+    /// How many deliveries there were so far.
+    pub fn delivered(&self) -> u64 {
+        self.delivered.load(Ordering::Relaxed)
+    }
+
+    /// Looks at the history.
+    pub fn with<T>(&self, look: impl FnOnce(&History) -> T) -> T {
+        look(&lock(&self.history))
+    }
+
+    /// What should not have happened.
+    pub fn troubles(&self) -> Vec<String> {
+        lock(&self.troubles).clone()
+    }
+}

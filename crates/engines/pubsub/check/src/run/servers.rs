@@ -1,0 +1,167 @@
+//! What clients work with: servers behind a proxy, and brokers if there are some.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dyno_net::Address;
+use dyno_postgres::postgres::Client;
+use dyno_postgres::{Session, connect};
+use dyno_pubsub::{Connection, TopicOptions};
+
+use super::nodes::Nodes;
+use super::{Mode, Options, RunError};
+use crate::nemesis::{Blow, Tmpfs};
+use crate::proxy::{Protocol, Proxy};
+
+/// The topic, or the queue, of every run.
+pub const NAME: &str = "check";
+/// Room for a server that is to run out of it.
+const TMPFS_BYTES: u64 = 1 << 30;
+/// Any: the proxy's socket is named by it.
+const PORT: u16 = 5432;
+
+/// The servers of a run and the way to them.
+#[derive(Debug)]
+pub struct Servers {
+    /// First, so that connections end before servers do.
+    pub proxy: Proxy,
+    pub nodes: Nodes,
+    /// Last: the servers live in it.
+    pub tmpfs: Option<Tmpfs>,
+    endpoint: String,
+}
+
+impl Servers {
+    /// Makes servers in the run's folder, a log in them, and a proxy before them.
+    pub fn open(options: &Options, left_out: &mut Vec<String>) -> Result<Self, RunError> {
+        let servers_dir = options.dir.join("servers");
+        let tmpfs = if options.kinds().contains(&Blow::DiskFull) {
+            match Tmpfs::mount(&servers_dir, TMPFS_BYTES) {
+                Ok(tmpfs) => Some(tmpfs),
+                Err(error) => {
+                    left_out.push(format!("a full disk: {error}"));
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        fs::create_dir_all(&servers_dir).map_err(|error| {
+            RunError::Options(format!("cannot create {}: {error}", servers_dir.display()))
+        })?;
+        let nodes = Nodes::open(&servers_dir, options.nodes)?;
+        make_log(options, &nodes)?;
+        let listen = options.dir.join(format!(".s.PGSQL.{PORT}"));
+        let protocol = Protocol::Postgres {
+            committing: vec![
+                "append_".to_owned(),
+                "send_batch".to_owned(),
+                "queue_".to_owned(),
+                "pubsub.poll".to_owned(),
+                "pubsub.commit".to_owned(),
+                "group_commit".to_owned(),
+                "lease_until =".to_owned(),
+            ],
+        };
+        let proxy = Proxy::start(&Address::Unix(listen), nodes.socket()?, protocol)?;
+        let endpoint = through(&options.dir, &nodes)?;
+        Ok(Self {
+            proxy,
+            nodes,
+            tmpfs,
+            endpoint,
+        })
+    }
+
+    /// What clients and brokers connect to: the proxy.
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// A connection of the checker's own, past the proxy.
+    pub fn connect(&self) -> Result<Client, RunError> {
+        Ok(connect(&self.nodes.dsn()?, &Session::named("dyno check"))?)
+    }
+
+    /// What the server is doing, and who holds the partitions: for a run that got stuck.
+    pub fn describe(&self) -> Vec<String> {
+        let asked = self.connect().map_err(|error| error.to_string());
+        let asked = asked.and_then(|mut client| {
+            let rows = client.query(
+                "SELECT format('%s %s %s/%s %s: %s', pid, application_name, wait_event_type, wait_event, \
+                               now() - query_start, left(query, 100)) \
+                 FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() UNION ALL \
+                 SELECT format('partition %s: epoch %s, next %s, broker %s until %s', partition, epoch, \
+                               next_offset, broker, lease_until) FROM pubsub.partitions",
+                &[],
+            );
+            rows.map_err(|error| error.to_string())
+        });
+        match asked {
+            Ok(rows) => rows.iter().map(|row| row.get(0)).collect(),
+            Err(error) => vec![error],
+        }
+    }
+
+    /// Brings the primary up if it does not answer within `patience`.
+    pub fn revive(&mut self, patience: Duration) -> Result<(), RunError> {
+        let deadline = std::time::Instant::now() + patience;
+        while !self.nodes.answers() {
+            if std::time::Instant::now() > deadline {
+                return Ok(self.nodes.start()?);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
+/// The connection string of the proxy.
+fn through(dir: &Path, nodes: &Nodes) -> Result<String, RunError> {
+    let config = nodes.dsn()?.config();
+    let user = config.get_user().unwrap_or("dyno").to_owned();
+    let database = config.get_dbname().unwrap_or("dyno").to_owned();
+    Ok(format!(
+        "host={} port={PORT} user={user} dbname={database} sslmode=disable",
+        dir.display()
+    ))
+}
+
+fn make_log(options: &Options, nodes: &Nodes) -> Result<(), RunError> {
+    let mut connection =
+        Connection::open(&nodes.dsn()?).map_err(RunError::log("connect to the server"))?;
+    connection
+        .install()
+        .map_err(RunError::log("install the schema"))?;
+    if options.mode == Mode::Queue {
+        let visibility_ms = options.lease_ms as i64;
+        connection
+            .client()
+            .execute(
+                // A worker may die often in a run, and what it held is no poison.
+                "SELECT pubsub.create_queue($1, $2, 1000)",
+                &[&NAME, &visibility_ms],
+            )
+            .map_err(|error| RunError::Options(format!("cannot make the queue: {error}")))?;
+        return Ok(());
+    }
+    let mut topic = TopicOptions {
+        partitions: options.partitions,
+        // Small ranges, so that a run makes many of them.
+        range_records: 2000,
+        ..TopicOptions::default()
+    };
+    if options.soak.is_some() {
+        topic.retention_bytes = Some(8 << 20);
+    }
+    connection
+        .create_topic(NAME, &topic)
+        .map_err(RunError::log("make the topic"))?;
+    Ok(())
+}
+
+/// Where broker `at` listens.
+pub fn broker_socket(dir: &Path, at: usize) -> PathBuf {
+    dir.join(format!("broker{at}.sock"))
+}

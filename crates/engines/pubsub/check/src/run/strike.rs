@@ -1,0 +1,93 @@
+//! How each blow falls.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_sim::Random;
+
+use super::clients::Clients;
+use super::servers::Servers;
+use super::{Options, RunError};
+use crate::child::Process;
+use crate::nemesis::{self, Ballast, Blow, Step};
+
+/// How long a full disk stays full.
+const FULL: Duration = Duration::from_millis(1200);
+/// How long the server has to come up by itself before it is started.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long armed cuts wait for commits.
+const COMMITS_WAIT: Duration = Duration::from_secs(5);
+
+/// Lets a blow fall; whether it hit something.
+pub fn strike(
+    step: &Step,
+    options: &Options,
+    servers: &mut Servers,
+    clients: &mut Clients,
+) -> Result<bool, RunError> {
+    let mut random = Random::new(step.pick);
+    match step.blow {
+        Blow::Backend => {
+            let hit = servers.nodes.kill_backend(&mut random)?;
+            servers.revive(PATIENCE)?;
+            return Ok(hit);
+        }
+        Blow::Server => {
+            servers.nodes.kill_server()?;
+            thread::sleep(Duration::from_millis(random.bits() % 200));
+            servers.nodes.start()?;
+        }
+        Blow::Primary => {
+            servers.nodes.take_over()?;
+            let socket = servers.nodes.socket()?;
+            servers.proxy.control().set_target(socket);
+            servers.nodes.rebuild_rest()?;
+        }
+        Blow::Broker => {
+            let at = random.below(clients.brokers.len());
+            // Longer than the lease every other time, so that another broker takes over.
+            let away = options.lease_ms * (random.bits() % 3) / 2;
+            clients.kill_broker(at, Duration::from_millis(away))?;
+        }
+        Blow::Producer => clients.replace_producer(random.below(clients.producers.len()))?,
+        Blow::Consumer => clients.replace_consumer(random.below(clients.consumers.len()))?,
+        Blow::Stall => {
+            let at = random.below(clients.consumers.len());
+            stall(&clients.consumers[at], options.lease_ms)?;
+        }
+        Blow::CutInCommit => return Ok(cut_in_commit(servers, 1 + random.bits() % 3)),
+        Blow::Cut => return Ok(servers.proxy.control().cut_one(&mut random)),
+        Blow::DiskFull => {
+            let Some(tmpfs) = &servers.tmpfs else {
+                return Ok(false);
+            };
+            let ballast = Ballast::fill(tmpfs.path())?;
+            thread::sleep(FULL);
+            drop(ballast);
+            servers.revive(PATIENCE)?;
+        }
+    }
+    Ok(true)
+}
+
+fn stall(process: &Process, lease_ms: u64) -> Result<(), RunError> {
+    let failed = |source| RunError::Signal {
+        name: process.name().to_owned(),
+        source,
+    };
+    nemesis::stop_process(process.child()).map_err(failed)?;
+    thread::sleep(Duration::from_millis(lease_ms * 3 / 2));
+    nemesis::resume(process.child()).map_err(failed)
+}
+
+fn cut_in_commit(servers: &Servers, commits: u64) -> bool {
+    let control = servers.proxy.control();
+    control.arm(commits);
+    let deadline = Instant::now() + COMMITS_WAIT;
+    while control.armed() > 0 && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let hit = control.armed() < commits;
+    control.arm(0);
+    hit
+}

@@ -1,0 +1,196 @@
+//! Whole runs: real servers, real kills. A few blows here; the slow ones have 50 each.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use dyno_pubsub_check::checker::Rule;
+use dyno_pubsub_check::nemesis::Blow;
+use dyno_pubsub_check::run::{Mode, Options, Outcome, run};
+
+/// A folder that the server's user can enter, with a path short enough for sockets.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("dyck-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+        std::fs::set_permissions(&path, open).expect("an open folder");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A failed run's folder stays, for whoever looks for the cause.
+        if !std::thread::panicking() {
+            std::fs::remove_dir_all(&self.0).expect("a folder to remove");
+        }
+    }
+}
+
+/// Whether this machine has a server; says so if not.
+fn has_server() -> bool {
+    match dyno_postgres::Installation::find(None) {
+        Ok(_) => true,
+        Err(error) => {
+            println!("skipped: PostgreSQL: {error}");
+            false
+        }
+    }
+}
+
+fn judged(
+    name: &str,
+    kills: usize,
+    change: impl FnOnce(&mut Options),
+) -> Option<(Outcome, Folder)> {
+    if !has_server() {
+        return None;
+    }
+    let folder = Folder::new(name);
+    let program = vec![
+        env!("CARGO_BIN_EXE_dyno-pubsub-check").to_owned(),
+        "job".to_owned(),
+    ];
+    let seed = std::env::var("DYNO_CHECK_SEED").ok();
+    let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let mut options = Options::new(program, folder.0.clone(), kills, seed);
+    options.narrate = true;
+    change(&mut options);
+    let outcome = run(&options).expect("a judgement");
+    println!("{}", serde_json::to_string(&outcome).expect("JSON"));
+    for reason in &outcome.left_out {
+        println!("skipped: {reason}");
+    }
+    // Nothing of ours goes on.
+    let alive = Command::new("pgrep").arg("-f").arg(&folder.0).output();
+    let alive = alive.map_or(String::new(), |o| String::from_utf8_lossy(&o.stdout).into());
+    assert_eq!(alive, "", "processes are left");
+    Some((outcome, folder))
+}
+
+/// A run that must hold.
+fn check(name: &str, kills: usize, change: impl FnOnce(&mut Options)) {
+    if let Some((outcome, _folder)) = judged(name, kills, change) {
+        assert!(outcome.holds, "seed {}: {outcome:#?}", outcome.seed);
+        assert!(outcome.verdict.acknowledged > 0);
+    }
+}
+
+#[test]
+fn clients_that_repeat_without_saying_so_are_found_out() {
+    let outcome = judged("careless", 6, |options| {
+        options.mode = Mode::Sql;
+        options.careless = true;
+        options.only = vec![Blow::CutInCommit];
+    });
+    if let Some((outcome, _folder)) = outcome {
+        let broken = &outcome.verdict.broken;
+        assert!(broken.contains_key(&Rule::NothingTwice), "{outcome:#?}");
+        assert!(
+            broken.contains_key(&Rule::CursorBehindDelivery),
+            "{outcome:#?}"
+        );
+        assert!(outcome.history.is_some_and(|history| history.exists()));
+    }
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn sql_clients_survive_fifty_blows() {
+    check("sql50", 50, |options| options.mode = Mode::Sql);
+}
+
+#[test]
+fn a_queue_survives_a_few_blows() {
+    check("queue", 5, |options| {
+        options.mode = Mode::Queue;
+        options.only = vec![Blow::CutInCommit, Blow::Server, Blow::Consumer, Blow::Stall];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn a_queue_survives_fifty_blows() {
+    check("queue50", 50, |options| options.mode = Mode::Queue);
+}
+
+#[test]
+fn the_library_survives_a_few_blows() {
+    check("lib", 6, |options| {
+        options.only = vec![
+            Blow::CutInCommit,
+            Blow::Cut,
+            Blow::Server,
+            Blow::Producer,
+            Blow::Consumer,
+            Blow::Stall,
+        ];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn the_library_survives_fifty_blows() {
+    check("lib50", 50, |_| {});
+}
+
+#[test]
+fn brokers_survive_a_few_blows() {
+    check("broker", 5, |options| {
+        options.mode = Mode::Broker;
+        options.only = vec![
+            Blow::CutInCommit,
+            Blow::Broker,
+            Blow::Server,
+            Blow::Producer,
+            Blow::Consumer,
+        ];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of kills"]
+fn brokers_survive_fifty_blows() {
+    check("broker50", 50, |options| options.mode = Mode::Broker);
+}
+
+#[test]
+#[ignore = "about a minute of takeovers"]
+fn two_nodes_lose_nothing_when_the_primary_is_killed() {
+    check("two", 6, |options| {
+        options.nodes = 2;
+        options.only = vec![Blow::Primary, Blow::CutInCommit];
+    });
+}
+
+#[test]
+#[ignore = "about two minutes of takeovers"]
+fn three_nodes_survive_twenty_blows() {
+    check("three", 20, |options| options.nodes = 3);
+}
+
+#[test]
+fn sql_clients_survive_a_few_blows() {
+    check("sql", 5, |options| {
+        options.mode = Mode::Sql;
+        options.only = vec![
+            Blow::CutInCommit,
+            Blow::Backend,
+            Blow::Server,
+            Blow::Producer,
+            Blow::Consumer,
+        ];
+    });
+}
+
+#[test]
+#[ignore = "a soak of two minutes"]
+fn a_short_soak_breaks_no_rule() {
+    check("soak", 0, |options| {
+        options.soak = Some(Duration::from_secs(120));
+        options.snapshot = false;
+    });
+}
