@@ -19,7 +19,7 @@ pub use ingest::{
     StatusArgs,
 };
 pub use pubsub::{
-    BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
+    BROKER_DEFAULT, PubsubArgs, PubsubCheckArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
     PubsubInstallArgs, PubsubPlaceArgs, PubsubProduceArgs, PubsubRetentionArgs, PubsubServeArgs,
     PubsubStatusArgs, PubsubTopicAlterArgs, PubsubTopicArgs, PubsubTopicCommand,
     PubsubTopicCreateArgs,

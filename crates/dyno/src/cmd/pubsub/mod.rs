@@ -2,6 +2,7 @@
 
 mod base64;
 mod bench;
+mod check;
 mod consume;
 mod group;
 mod install;
@@ -31,6 +32,8 @@ pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
         PubsubCommand::Consume(args) => consume::run(args, stop),
         PubsubCommand::Group(args) => group::run(args),
         PubsubCommand::Status(args) => status::run(args),
+        PubsubCommand::Check(args) => check::run(args, stop),
+        PubsubCommand::CheckClient { job } => check::client(job),
         PubsubCommand::Bench(args) => bench::run(args, stop),
     };
     done.map_err(with_retry)

@@ -81,7 +81,7 @@ impl Run<'_> {
             let after = format!("after blow {number} ({})", step.blow);
             let before = self.recorder.acknowledged();
             progress(self.recorder, before, &after, self.clients, self.servers)?;
-            if !self.recorder.troubles().is_empty() {
+            if !self.recorder.troubles().is_empty() || self.options.is_stopped() {
                 break;
             }
         }
@@ -119,7 +119,7 @@ impl Run<'_> {
                 self.servers,
             )?;
             sampling.sample(self.servers, self.clients)?;
-            if !self.recorder.troubles().is_empty() {
+            if !self.recorder.troubles().is_empty() || self.options.is_stopped() {
                 break;
             }
         }

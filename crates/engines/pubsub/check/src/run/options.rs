@@ -1,6 +1,8 @@
 //! What a run is asked to do.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -62,6 +64,8 @@ pub struct Options {
     /// Clients make the mistakes that the engine's rules are there to prevent, so that the check must fail: a test
     /// of the check itself, in SQL mode.
     pub careless: bool,
+    /// Set from outside, ends the run early: no further blow falls, and what has happened is judged.
+    pub stop: Arc<AtomicBool>,
     /// Tells what happens, line by line, to standard error.
     pub narrate: bool,
 }
@@ -88,8 +92,13 @@ impl Options {
             soak: None,
             only: Vec::new(),
             careless: false,
+            stop: Arc::default(),
             narrate: false,
         }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     pub(super) fn say(&self, line: impl FnOnce() -> String) {
