@@ -22,7 +22,7 @@ pub use pubsub::{
     BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
     PubsubInstallArgs, PubsubPlaceArgs, PubsubProduceArgs, PubsubRetentionArgs, PubsubServeArgs,
     PubsubStatusArgs, PubsubTopicAlterArgs, PubsubTopicArgs, PubsubTopicCommand,
-    PubsubTopicCreateArgs, PubsubTopicDropArgs,
+    PubsubTopicCreateArgs,
 };
 pub use pubsub_bench::PubsubBenchArgs;
 pub use tpch::{

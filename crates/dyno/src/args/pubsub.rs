@@ -55,6 +55,9 @@ pub struct PubsubPlaceArgs {
     /// A file with the token that the broker asks for [default: what DYNO_TOKEN holds]
     #[arg(long, value_name = "FILE", conflicts_with = "dsn")]
     pub token_file: Option<PathBuf>,
+    /// Speak TLS to the broker, whose certificate one of these roots has signed
+    #[arg(long, value_name = "PEM", conflicts_with = "dsn")]
+    pub tls_ca: Option<PathBuf>,
 }
 
 /// Where brokers listen unless told otherwise.
@@ -64,7 +67,7 @@ pub const BROKER_DEFAULT: &str = "127.0.0.1:7411";
 #[command(after_help = "Examples:\n  \
     dyno pubsub serve --data log\n  \
     dyno pubsub serve --data log --listen unix:/run/dyno/log.sock --memory 1GiB\n  \
-    dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 --token-file token\n\n\
+    dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 --token-file token --tls-cert c.pem --tls-key k.pem\n\n\
     Prints where it listens when it is ready, and how to reach its server without it. Addresses beyond this machine are\n\
     refused without a token. Ctrl-C finishes what was accepted. The database at --dsn needs the schema: `dyno pubsub install`.")]
 pub struct PubsubServeArgs {
@@ -100,6 +103,12 @@ pub struct PubsubServeArgs {
     /// A file with the token that clients must show
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// Certificate chain, for TLS on TCP and on the metrics
+    #[arg(long, value_name = "PEM", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key to it
+    #[arg(long, value_name = "PEM", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

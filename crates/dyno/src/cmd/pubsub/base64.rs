@@ -22,7 +22,7 @@ pub fn encode(bytes: &[u8]) -> String {
 pub fn decode(text: &str) -> Result<Vec<u8>, String> {
     let signs = text.trim_end_matches('=').as_bytes();
     let padding = text.len() - signs.len();
-    if text.len() % 4 != 0 || padding > 2 {
+    if !text.len().is_multiple_of(4) || padding > 2 {
         return Err("base64 has a multiple of four signs, two of them `=` at most".to_owned());
     }
     let mut bytes = Vec::with_capacity(signs.len() * 3 / 4);

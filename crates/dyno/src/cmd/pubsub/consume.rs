@@ -24,6 +24,7 @@ pub fn run(args: &PubsubConsumeArgs, stop: &Stop) -> anyhow::Result<Exit> {
         start: args.from,
         lease: args.lease,
         token: log::token(&args.place)?,
+        tls: log::tls(&args.place)?,
         ..ConsumerOptions::default()
     };
     let address = log::address(&args.place)?;

@@ -2,10 +2,14 @@
 
 use std::env;
 use std::fs;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use dyno_pubsub_broker::serve::rustls::ClientConfig;
+use dyno_pubsub_broker::serve::tls;
 use dyno_pubsub::wire::{
-    AlterTopic, Client, ClientOptions, CreateTopic, DescribeGroups, DropTopic, ListTopics, Status,
+    AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListTopics,
+    Status,
 };
 use dyno_pubsub::{Address, Connection, Dsn, GroupState, TopicChanges, TopicOptions, TopicState};
 
@@ -45,6 +49,11 @@ pub fn token(place: &PubsubPlaceArgs) -> anyhow::Result<Option<String>> {
     Ok(Some(token.to_owned()))
 }
 
+/// What a broker's certificate is checked by, where TLS is wanted.
+pub fn tls(place: &PubsubPlaceArgs) -> anyhow::Result<Option<Arc<ClientConfig>>> {
+    Ok(place.tls_ca.as_deref().map(tls::client).transpose()?)
+}
+
 impl Log {
     pub fn open(place: &PubsubPlaceArgs) -> anyhow::Result<Log> {
         match address(place)? {
@@ -57,6 +66,7 @@ impl Log {
                 let options = ClientOptions {
                     token: token(place)?.unwrap_or_default(),
                     name: "dyno".to_owned(),
+                    tls: tls(place)?,
                     ..ClientOptions::default()
                 };
                 Ok(Log::Broker(Client::connect(&broker, &options)?))
@@ -117,14 +127,11 @@ impl Log {
     }
 
     /// The broker's name and what it counts; nothing without a broker.
-    pub fn broker(&mut self) -> dyno_pubsub::Result<Option<(String, Vec<(String, u64)>)>> {
+    pub fn broker(&mut self) -> dyno_pubsub::Result<Option<(String, Vec<Counter>)>> {
         let Log::Broker(client) = self else {
             return Ok(None);
         };
         let counters = client.ask(&Status {})?.counters;
-        let counters = counters
-            .into_iter()
-            .map(|counter| (counter.name, counter.value));
-        Ok(Some((client.broker().to_owned(), counters.collect())))
+        Ok(Some((client.broker().to_owned(), counters)))
     }
 }

@@ -5,12 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::base64;
 
+/// Names and values; a name may come more than once.
+type Headers = Vec<(String, Option<Vec<u8>>)>;
+
 /// A record that is to be sent.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outgoing {
     pub key: Option<Vec<u8>>,
     pub value: Vec<u8>,
-    pub headers: Vec<(String, Option<Vec<u8>>)>,
+    pub headers: Headers,
 }
 
 /// What the log says of a message; it is passed over when the message is sent on.
@@ -92,7 +95,7 @@ fn not_bytes(name: &str) -> String {
     format!("{name} is neither a text nor {{\"base64\": \"...\"}}")
 }
 
-fn headers(value: Value) -> Result<Vec<(String, Option<Vec<u8>>)>, String> {
+fn headers(value: Value) -> Result<Headers, String> {
     let Value::Object(object) = value else {
         return Err("headers are no object".to_owned());
     };

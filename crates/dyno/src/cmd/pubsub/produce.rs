@@ -36,6 +36,7 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
             false => Acknowledge::Committed,
         },
         token: log::token(&args.place)?,
+        tls: log::tls(&args.place)?,
         ..ProducerOptions::default()
     };
     let producer = Producer::open(log::address(&args.place)?, &args.topic, options)?;

@@ -4,6 +4,7 @@ use std::env;
 use std::fmt::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,8 @@ use anyhow::{Context, anyhow};
 use dyno_pubsub::server::postgres::config::Host;
 use dyno_pubsub::server::{self, Cluster};
 use dyno_pubsub::{Connection, Dsn};
+use dyno_pubsub_broker::serve::rustls::ServerConfig;
+use dyno_pubsub_broker::serve::tls;
 use dyno_pubsub_broker::serve::{Endpoint, Registry, Settings, Token};
 use dyno_pubsub_broker::{Broker, BrokerError, Options};
 use dyno_suite::Stop;
@@ -32,11 +35,12 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let endpoint = args
         .metrics
         .as_deref()
-        .map(|at| metrics(at, &broker, token))
+        .map(|at| metrics(args, at, &broker, token))
         .transpose()?;
+    let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
     terminal::print(&greeting(
         &broker,
-        endpoint.as_ref(),
+        endpoint.as_ref().map(|endpoint| (scheme, endpoint)),
         cluster.is_some().then_some(&dsn),
     ))?;
     let watched = watch(cluster.as_mut(), stop);
@@ -63,6 +67,13 @@ fn token(args: &PubsubServeArgs) -> anyhow::Result<Option<Token>> {
         (Some(file), _) => Ok(Some(Token::from_file(file)?)),
         (None, Ok(token)) if !token.is_empty() => Ok(Some(Token::new(&token)?)),
         (None, _) => Ok(None),
+    }
+}
+
+fn server_tls(args: &PubsubServeArgs) -> anyhow::Result<Option<Arc<ServerConfig>>> {
+    match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Ok(Some(tls::server(certificate, key)?)),
+        _ => Ok(None),
     }
 }
 
@@ -95,13 +106,14 @@ fn options(args: &PubsubServeArgs, dsn: Dsn, token: Option<&Token>) -> anyhow::R
     options.memory_bytes = usize::try_from(args.memory).context("--memory")?;
     options.linger = args.linger;
     options.lease = args.lease;
+    options.tls = server_tls(args)?;
     let text = token.map(|token| String::from_utf8_lossy(token.expose()).into_owned());
     options.token = text;
     Ok(options)
 }
 
 /// Serves what the broker counts, under the broker's own token.
-fn metrics(at: &str, broker: &Broker, token: Option<Token>) -> anyhow::Result<Endpoint> {
+fn metrics(args: &PubsubServeArgs, at: &str, broker: &Broker, token: Option<Token>) -> anyhow::Result<Endpoint> {
     let wrong = || format!("--metrics {at}: write HOST:PORT");
     let mut places = at.to_socket_addrs().with_context(wrong)?;
     let place: SocketAddr = places.next().ok_or_else(|| anyhow!(wrong()))?;
@@ -109,20 +121,21 @@ fn metrics(at: &str, broker: &Broker, token: Option<Token>) -> anyhow::Result<En
     broker.show(&registry)?;
     let settings = Settings {
         token,
+        tls: server_tls(args)?,
         ..Settings::default()
     };
     Ok(Endpoint::start(place, registry, settings)?)
 }
 
 /// What a script waits for: one line for the broker, one for each other door.
-fn greeting(broker: &Broker, endpoint: Option<&Endpoint>, private: Option<&Dsn>) -> String {
+fn greeting(broker: &Broker, endpoint: Option<(&str, &Endpoint)>, private: Option<&Dsn>) -> String {
     let mut text = String::new();
     for address in broker.addresses() {
         // Writing to a text does not fail; so below.
         let _ = writeln!(text, "listening at {address}");
     }
-    if let Some(endpoint) = endpoint {
-        let _ = writeln!(text, "metrics at http://{}/metrics", endpoint.address());
+    if let Some((scheme, endpoint)) = endpoint {
+        let _ = writeln!(text, "metrics at {scheme}://{}/metrics", endpoint.address());
     }
     if let Some(dsn) = private {
         let _ = writeln!(text, "without the broker: --dsn '{}'", words(dsn));

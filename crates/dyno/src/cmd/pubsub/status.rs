@@ -16,7 +16,7 @@ pub fn run(args: &PubsubStatusArgs) -> anyhow::Result<Exit> {
         let broker = broker.map(|(name, counters)| {
             let counters = counters
                 .into_iter()
-                .map(|(name, value)| (name, json!(value)));
+                .map(|counter| (counter.name, json!(counter.value)));
             json!({ "name": name, "counters": counters.collect::<Map<String, Value>>() })
         });
         let topics: Vec<Value> = topics.iter().map(topic::as_json).collect();
@@ -49,10 +49,8 @@ pub fn run(args: &PubsubStatusArgs) -> anyhow::Result<Exit> {
     let mut text = format!("{table}\n");
     if let Some((name, counters)) = broker {
         let of = |wanted: &str| {
-            counters
-                .iter()
-                .find(|(name, _)| name == wanted)
-                .map_or(0, |c| c.1)
+            let found = counters.iter().find(|counter| counter.name == wanted);
+            found.map_or(0, |counter| counter.value)
         };
         text.push_str(&format!(
             "broker {name}: {} partitions, {} records in {} appends, {} fetches, {} of them behind, holds {}",
