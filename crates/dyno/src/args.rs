@@ -3,6 +3,7 @@
 mod ingest;
 mod pubsub;
 mod pubsub_bench;
+mod pubsub_check;
 mod tpch;
 mod tpch_bench;
 
@@ -25,6 +26,7 @@ pub use pubsub::{
     PubsubTopicCreateArgs,
 };
 pub use pubsub_bench::PubsubBenchArgs;
+pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
 pub use tpch::{
     Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,
     TpchVerifyArgs, TpchWhatArgs,

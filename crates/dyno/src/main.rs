@@ -18,6 +18,7 @@ mod units;
 use std::process::ExitCode;
 
 use clap::Parser;
+use dyno_suite::Stop;
 
 use args::{Args, Command};
 use exit::Exit;
@@ -40,7 +41,11 @@ fn run(args: Args) -> anyhow::Result<Exit> {
     if let Command::Rig(args) = &args.command {
         return cmd::rig::run(args);
     }
-    let stop = interrupt::on_ctrl_c()?;
+    let stop = match &args.command {
+        // A check ends at once, and its processes with it: there is nothing to finish.
+        Command::Pubsub(args) if args.is_check() => Stop::default(),
+        _ => interrupt::on_ctrl_c()?,
+    };
     match args.command {
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Limits(args) => cmd::limits::run(&args, &stop),

@@ -7,7 +7,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use dyno_pubsub::Start;
 use dyno_pubsub::record::Codec;
 
-use super::PubsubBenchArgs;
+use super::{PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
 use crate::units::{bytes, count, duration, start};
 
 #[derive(Debug, ClapArgs)]
@@ -21,6 +21,16 @@ use crate::units::{bytes, count, duration, start};
 pub struct PubsubArgs {
     #[command(subcommand)]
     pub command: PubsubCommand,
+}
+
+impl PubsubArgs {
+    /// Whether it is a check, or a client of one.
+    pub fn is_check(&self) -> bool {
+        matches!(
+            self.command,
+            PubsubCommand::Check(_) | PubsubCommand::CheckJob(_)
+        )
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -39,8 +49,13 @@ pub enum PubsubCommand {
     Group(PubsubGroupArgs),
     /// Show topics, partitions, sizes and brokers
     Status(PubsubStatusArgs),
+    /// Kill servers, brokers and clients under load, and check that nothing is lost or twice
+    Check(PubsubCheckArgs),
     /// Measure, with the flags of the benchmark that started this
     Bench(PubsubBenchArgs),
+    /// Be one client of a check
+    #[command(hide = true)]
+    CheckJob(PubsubCheckJobArgs),
 }
 
 /// Where the log is.

@@ -5,13 +5,13 @@ use std::fs;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use dyno_pubsub_broker::serve::rustls::ClientConfig;
-use dyno_pubsub_broker::serve::tls;
 use dyno_pubsub::wire::{
     AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListTopics,
     Status,
 };
 use dyno_pubsub::{Address, Connection, Dsn, GroupState, TopicChanges, TopicOptions, TopicState};
+use dyno_pubsub_broker::serve::rustls::ClientConfig;
+use dyno_pubsub_broker::serve::tls;
 
 use crate::args::{BROKER_DEFAULT, PubsubPlaceArgs};
 

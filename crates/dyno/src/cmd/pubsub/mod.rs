@@ -2,6 +2,7 @@
 
 mod base64;
 mod bench;
+mod check;
 mod consume;
 mod group;
 mod install;
@@ -32,6 +33,8 @@ pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
         PubsubCommand::Group(args) => group::run(args),
         PubsubCommand::Status(args) => status::run(args),
         PubsubCommand::Bench(args) => bench::run(args, stop),
+        PubsubCommand::Check(args) => check::run(args),
+        PubsubCommand::CheckJob(args) => check::job(args),
     };
     done.map_err(with_retry)
 }

@@ -37,7 +37,11 @@ pub fn run(args: &PubsubServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .as_deref()
         .map(|at| metrics(args, at, &broker, token))
         .transpose()?;
-    let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+    let scheme = if args.tls_cert.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     terminal::print(&greeting(
         &broker,
         endpoint.as_ref().map(|endpoint| (scheme, endpoint)),
@@ -113,7 +117,12 @@ fn options(args: &PubsubServeArgs, dsn: Dsn, token: Option<&Token>) -> anyhow::R
 }
 
 /// Serves what the broker counts, under the broker's own token.
-fn metrics(args: &PubsubServeArgs, at: &str, broker: &Broker, token: Option<Token>) -> anyhow::Result<Endpoint> {
+fn metrics(
+    args: &PubsubServeArgs,
+    at: &str,
+    broker: &Broker,
+    token: Option<Token>,
+) -> anyhow::Result<Endpoint> {
     let wrong = || format!("--metrics {at}: write HOST:PORT");
     let mut places = at.to_socket_addrs().with_context(wrong)?;
     let place: SocketAddr = places.next().ok_or_else(|| anyhow!(wrong()))?;

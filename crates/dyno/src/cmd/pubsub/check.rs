@@ -1,0 +1,122 @@
+//! `dyno pubsub check`: kills what the log is made of, and judges what its clients saw.
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use dyno_pubsub_check::run::{self, Mode, Options, Outcome};
+
+use crate::args::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
+use crate::exit::Exit;
+use crate::terminal;
+
+pub fn run(args: &PubsubCheckArgs) -> anyhow::Result<Exit> {
+    let own = env::current_exe().context("cannot find this program's own file")?;
+    let own = own.display().to_string();
+    let dir = folder()?;
+    let seed = args.seed.unwrap_or_else(drawn);
+    let mut options = Options::new(
+        vec![own, "pubsub".to_string(), "check-job".to_string()],
+        dir.clone(),
+        args.kills,
+        seed,
+    );
+    options.mode = match args.on {
+        CheckedWay::Direct => Mode::Direct,
+        CheckedWay::Sql => Mode::Sql,
+        CheckedWay::Broker => Mode::Broker,
+        CheckedWay::Queue => Mode::Queue,
+    };
+    options.nodes = usize::from(args.nodes);
+    options.soak = args.soak;
+    options.narrate = !args.json;
+    let outcome = run::run(&options).with_context(|| {
+        let folder = dir.display();
+        format!("seed {seed}: the check came to no judgement; what it left is in {folder}")
+    })?;
+    if outcome.holds {
+        fs::remove_dir_all(&dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+    }
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&outcome)?)?;
+    } else {
+        terminal::print(&told(&outcome, &dir))?;
+    }
+    Ok(if outcome.holds { Exit::Done } else { Exit::No })
+}
+
+/// A client of a check: what its parent says, until it is done or killed.
+pub fn job(args: &PubsubCheckJobArgs) -> anyhow::Result<Exit> {
+    dyno_pubsub_check::child::run(&args.job)?;
+    Ok(Exit::Done)
+}
+
+/// A new folder with a short path, since sockets lie in it, that the server's user may enter.
+fn folder() -> anyhow::Result<PathBuf> {
+    let dir = env::temp_dir().join(format!("dyno-check-{}", process::id()));
+    fs::create_dir(&dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    fs::set_permissions(&dir, Permissions::from_mode(0o711))
+        .with_context(|| format!("cannot open {} to the server's user", dir.display()))?;
+    Ok(dir)
+}
+
+fn drawn() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(1, |since| since.as_millis() as u64 % 1_000_000)
+}
+
+fn told(outcome: &Outcome, dir: &Path) -> String {
+    let verdict = &outcome.verdict;
+    let blows: Vec<String> = outcome
+        .blows
+        .iter()
+        .map(|(blow, n)| format!("{n} {blow}"))
+        .collect();
+    let mut lines = vec![
+        format!(
+            "seed {}, {:.0} s, {} blows: {}; {} cut inside their commit",
+            outcome.seed,
+            outcome.seconds,
+            outcome.kills(),
+            blows.join(", "),
+            outcome.cut_in_commit
+        ),
+        format!(
+            "{} messages: {} acknowledged, {} unknown, {} refused; {} deliveries, {} of them again; longest stall {:.1} s",
+            verdict.messages,
+            verdict.acknowledged,
+            verdict.unknown,
+            verdict.failed,
+            verdict.delivered,
+            verdict.redelivered,
+            outcome.stall_longest_ms / 1e3
+        ),
+    ];
+    lines.extend(
+        outcome
+            .left_out
+            .iter()
+            .map(|what| format!("left out: {what}")),
+    );
+    lines.extend(
+        verdict
+            .violations
+            .iter()
+            .map(|v| format!("broken: {}", v.sentence)),
+    );
+    lines.extend(
+        outcome
+            .troubles
+            .iter()
+            .map(|what| format!("trouble: {what}")),
+    );
+    lines.push(match outcome.holds {
+        true => "every rule holds".to_string(),
+        false => format!("a rule is broken; the history is in {}", dir.display()),
+    });
+    lines.join("\n")
+}
