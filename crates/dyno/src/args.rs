@@ -3,6 +3,7 @@
 mod ingest;
 mod pubsub;
 mod pubsub_bench;
+mod pubsub_check;
 mod tpch;
 mod tpch_bench;
 
@@ -19,12 +20,13 @@ pub use ingest::{
     StatusArgs,
 };
 pub use pubsub::{
-    BROKER_DEFAULT, PubsubArgs, PubsubCheckArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
+    BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
     PubsubInstallArgs, PubsubPlaceArgs, PubsubProduceArgs, PubsubRetentionArgs, PubsubServeArgs,
     PubsubStatusArgs, PubsubTopicAlterArgs, PubsubTopicArgs, PubsubTopicCommand,
     PubsubTopicCreateArgs,
 };
 pub use pubsub_bench::PubsubBenchArgs;
+pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
 pub use tpch::{
     Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,
     TpchVerifyArgs, TpchWhatArgs,

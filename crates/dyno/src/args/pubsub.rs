@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Subcommand};
 use dyno_pubsub::Start;
 use dyno_pubsub::record::Codec;
-use dyno_pubsub_check::run::Mode;
 
-use super::PubsubBenchArgs;
+use super::{PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
 use crate::units::{bytes, count, duration, start};
 
 #[derive(Debug, ClapArgs)]
@@ -42,15 +41,11 @@ pub enum PubsubCommand {
     Status(PubsubStatusArgs),
     /// Kill servers, brokers and clients under load, and check that nothing is lost or twice
     Check(PubsubCheckArgs),
-    /// Be one client of a check
-    #[command(hide = true)]
-    CheckClient {
-        /// What to do, as JSON
-        #[arg(value_name = "JOB")]
-        job: String,
-    },
     /// Measure, with the flags of the benchmark that started this
     Bench(PubsubBenchArgs),
+    /// Be one client of a check
+    #[command(hide = true)]
+    CheckJob(PubsubCheckJobArgs),
 }
 
 /// Where the log is.
@@ -300,58 +295,4 @@ pub struct PubsubStatusArgs {
     pub json: bool,
     #[command(flatten)]
     pub place: PubsubPlaceArgs,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub check --kills 5 --seed 1\n  \
-    dyno pubsub check --kills 500 --seed 7 --on broker --json\n  \
-    dyno pubsub check --kills 20 --nodes 3\n  \
-    dyno pubsub check --soak 30m\n\n\
-    Everything runs on private servers in a temporary directory. Exits with 1 when a rule is broken. Ctrl-C judges\n\
-    what has happened so far.")]
-pub struct PubsubCheckArgs {
-    /// How many kills, cuts and stops
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub kills: u32,
-    /// Decides what is killed, and when; printed, so that a run can be repeated [default: by chance]
-    #[arg(long, value_name = "S")]
-    pub seed: Option<u64>,
-    /// Which way of the engine is judged
-    #[arg(long, value_name = "WAY", value_enum, default_value = "direct")]
-    pub on: CheckedWay,
-    /// Servers: 1, or 2 and 3 with synchronous standbys, whose primary is killed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=3))]
-    pub nodes: u32,
-    /// Run this long instead, and judge whether memory, disk, dead rows and latency stay flat
-    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "kills")]
-    pub soak: Option<Duration>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Ways of the engine that a check can judge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CheckedWay {
-    /// The library, straight to the server
-    Direct,
-    /// The SQL functions, as any driver calls them
-    Sql,
-    /// The library, through brokers
-    Broker,
-    /// A queue
-    Queue,
-}
-
-impl CheckedWay {
-    /// In the words of the check.
-    pub fn mode(self) -> Mode {
-        match self {
-            CheckedWay::Direct => Mode::Direct,
-            CheckedWay::Sql => Mode::Sql,
-            CheckedWay::Broker => Mode::Broker,
-            CheckedWay::Queue => Mode::Queue,
-        }
-    }
 }

@@ -16,6 +16,7 @@ use super::FlowError;
 use super::backlog::Backlog;
 use super::payload::{self, Stamp};
 use super::readers::{Read, read_all};
+use super::server::Used;
 use super::way::{Way, Writer};
 use super::window;
 
@@ -47,6 +48,8 @@ pub(super) struct Flowed {
     pub written_digest: u64,
     pub read: Read,
     pub backlog: Backlog,
+    /// What was used until the first message was made: starting the server and connecting are not the flow's.
+    pub used_before: Used,
 }
 
 /// What threads of a flow share.
@@ -91,11 +94,15 @@ const STALL_MAX: Duration = Duration::from_secs(30);
 const INTERVAL_NS: u64 = 1_000_000_000;
 
 impl Flow {
-    /// Runs it. The way is prepared already.
-    pub fn run(&self, way: &dyn Way) -> Result<Flowed, FlowError> {
+    /// Runs it. The way is prepared already; `used` says what was used until now.
+    pub fn run(
+        &self,
+        way: &dyn Way,
+        used: impl Fn() -> Result<Used, FlowError>,
+    ) -> Result<Flowed, FlowError> {
         let shared = Shared::new(self.groups);
         let shared = &shared;
-        let (writes, read, backlog) = thread::scope(|scope| {
+        let (writes, read, backlog, used_before) = thread::scope(|scope| {
             let watching = scope.spawn(|| Backlog::watch(shared));
             let reading = scope.spawn(|| read_all(way, self, shared));
             let readers = (self.groups * self.readers) as u64;
@@ -104,6 +111,7 @@ impl Flow {
             {
                 thread::sleep(Duration::from_millis(1));
             }
+            let used_before = used();
             let writes = self.write_all(way, shared);
             let written_ns = shared.clock.now_ns();
             if writes.is_err() {
@@ -113,7 +121,8 @@ impl Flow {
             shared.stop.store(true, Ordering::SeqCst);
             let read = reading.join().unwrap_or(Err(FlowError::Panicked));
             let backlog = watching.join().map_err(|_| FlowError::Panicked);
-            (writes, read, backlog.map(|b| b.until(written_ns)))
+            let backlog = backlog.map(|b| b.until(written_ns));
+            (writes, read, backlog, used_before)
         });
         if let Ok(mut wrong) = shared.wrong.lock()
             && let Some(error) = wrong.take()
@@ -125,6 +134,7 @@ impl Flow {
             written_digest: shared.digest.load(Ordering::SeqCst),
             read: read?,
             backlog: backlog?,
+            used_before: used_before?,
         };
         self.check(&flowed)?;
         Ok(flowed)

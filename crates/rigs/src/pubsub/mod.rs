@@ -73,9 +73,8 @@ pub(crate) fn flow(
     let server = Server::start(&request.scratch, &flow, partitions)?;
     let way = way(params, name, &flow, partitions, &server)?;
     way.prepare()?;
-    let before = server.used(&*way)?;
-    let flowed = flow.run(&*way)?;
-    let used = server.used(&*way)?.since(&before);
+    let flowed = flow.run(&*way, || server.used(&*way))?;
+    let used = server.used(&*way)?.since(&flowed.used_before);
     let mut metrics = metrics(&flow, &flowed);
     let messages = flow.messages as f64;
     metrics.insert(

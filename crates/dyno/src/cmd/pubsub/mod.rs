@@ -32,9 +32,9 @@ pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
         PubsubCommand::Consume(args) => consume::run(args, stop),
         PubsubCommand::Group(args) => group::run(args),
         PubsubCommand::Status(args) => status::run(args),
-        PubsubCommand::Check(args) => check::run(args, stop),
-        PubsubCommand::CheckClient { job } => check::client(job),
         PubsubCommand::Bench(args) => bench::run(args, stop),
+        PubsubCommand::Check(args) => check::run(args, stop),
+        PubsubCommand::CheckJob(args) => check::job(args),
     };
     done.map_err(with_retry)
 }
