@@ -18,6 +18,8 @@ pub(super) struct Backlog {
 const EVERY: Duration = Duration::from_millis(50);
 /// A backlog counts as growing when its last quarter is above its second by this many seconds of the rate.
 const GROWTH_S: f64 = 0.25;
+/// Runs of less than two seconds are too short to tell growth from a start.
+const LOOKS_MIN: usize = 40;
 
 impl Backlog {
     /// Looks until the flow is stopped.
@@ -46,10 +48,10 @@ impl Backlog {
 
     /// Says so when it grew, under `rate` messages a second.
     pub fn grew(&self, rate: f64) -> Option<String> {
-        let quarter = self.seen.len() / 4;
-        if quarter == 0 {
+        if self.seen.len() < LOOKS_MIN {
             return None;
         }
+        let quarter = self.seen.len() / 4;
         let mean = |from: usize| {
             let part = &self.seen[from..from + quarter];
             part.iter().map(|(_, n)| *n as f64).sum::<f64>() / quarter as f64

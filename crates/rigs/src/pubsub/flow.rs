@@ -222,11 +222,12 @@ impl Flow {
 }
 
 impl Flowed {
-    /// Why latencies under the rate are not what was measured, if so.
-    pub fn fell_behind(&self, rate: f64) -> Option<String> {
-        match self.writes.generator() {
-            GeneratorVerdict::FellBehind(reasons) => Some(reasons.join("; ")),
-            _ => self.backlog.grew(rate),
+    /// What is to be said of how the rate was kept.
+    pub fn rate_kept(&self, rate: f64) -> String {
+        match (self.backlog.grew(rate), self.writes.generator()) {
+            (Some(grew), _) => grew,
+            (None, GeneratorVerdict::FellBehind(reasons)) => reasons.join("; "),
+            (None, _) => "kept up".to_string(),
         }
     }
 }

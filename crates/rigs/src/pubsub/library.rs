@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::{
-    Address, Connection, Consumer, ConsumerOptions, Dsn, Producer, ProducerOptions, Receipt, Start,
-    TopicOptions,
+    Address, Connection, Consumer, ConsumerOptions, Dsn, Message, Producer, ProducerOptions,
+    Receipt, Retry, Start, TopicOptions,
 };
 
 use super::FlowError;
@@ -17,6 +17,11 @@ use super::server::process_cpu_s;
 use super::way::{Reader, Way, Writer};
 
 const TOPIC: &str = "flow";
+/// Members hear of each other every third of it, so it decides how soon a new group is settled.
+const LEASE: Duration = Duration::from_secs(3);
+const SETTLE_MAX: Duration = Duration::from_secs(30);
+/// How often a reader commits.
+const COMMIT_EVERY: Duration = Duration::from_millis(100);
 /// How long a reader waits for messages before it looks whether the flow has ended.
 const WAIT: Duration = Duration::from_millis(20);
 
@@ -24,6 +29,8 @@ const WAIT: Duration = Duration::from_millis(20);
 pub(super) struct Library {
     pub dsn: Dsn,
     pub partitions: usize,
+    /// Of each group.
+    pub readers: usize,
     /// Batches of a writer that may be without acknowledgement.
     pub window: usize,
     /// Where the broker's socket is made; without, clients speak SQL.
@@ -50,6 +57,21 @@ impl Library {
             Some(socket) => Address::parse(&format!("unix:{}", socket.display()))?,
             None => Address::from(&self.dsn),
         })
+    }
+
+    /// Waits until the group's members have shared the partitions: the first to come had them all. The fixed
+    /// readers of the original have nothing to share.
+    fn settle(&self, consumer: &mut Consumer) -> Result<(), FlowError> {
+        let fair = self.partitions.div_ceil(self.readers);
+        let least = usize::from(self.readers <= self.partitions);
+        let until = Instant::now() + SETTLE_MAX;
+        while !(least..=fair).contains(&consumer.assigned().len()) {
+            if Instant::now() > until {
+                return Err(FlowError::Way("the group does not settle".to_string()));
+            }
+            poll(consumer)?;
+        }
+        Ok(())
     }
 
     fn start_broker(&self, socket: &Path) -> Result<BrokerProcess, FlowError> {
@@ -111,11 +133,15 @@ impl Way for Library {
         let options = ConsumerOptions {
             member: Some(format!("reader-{reader}")),
             start: Start::Earliest,
+            lease: LEASE,
             ..ConsumerOptions::default()
         };
         let group = format!("group-{group}");
+        let mut consumer = Consumer::open(self.address()?, TOPIC, &group, options)?;
+        self.settle(&mut consumer)?;
         Ok(Box::new(LibraryReader {
-            consumer: Some(Consumer::open(self.address()?, TOPIC, &group, options)?),
+            consumer: Some(consumer),
+            committed_at: Instant::now(),
         }))
     }
 
@@ -155,12 +181,8 @@ impl Writer for LibraryWriter {
         messages: &[Vec<u8>],
         done: &mut dyn FnMut(usize),
     ) -> Result<(), FlowError> {
-        let mut last = None;
-        for message in messages {
-            let partition = Some(self.partition);
-            last = Some(self.producer.send_with(None, message, &[], partition)?);
-        }
-        if let Some(receipt) = last {
+        let mut receipts = self.producer.send_all(messages, Some(self.partition))?;
+        if let Some(receipt) = receipts.pop() {
             // Batches of a partition are acknowledged in order, so the last message stands for all.
             self.under_way.push_back((messages.len(), receipt));
         }
@@ -172,8 +194,17 @@ impl Writer for LibraryWriter {
     }
 }
 
+/// What is there. A broker or a server that is away for a moment has nothing.
+fn poll(consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
+    match consumer.poll(WAIT) {
+        Err(error) if error.retry() == Retry::Safe => Ok(Vec::new()),
+        polled => Ok(polled?),
+    }
+}
+
 struct LibraryReader {
     consumer: Option<Consumer>,
+    committed_at: Instant,
 }
 
 impl Reader for LibraryReader {
@@ -181,19 +212,24 @@ impl Reader for LibraryReader {
         let Some(consumer) = &mut self.consumer else {
             return Ok(0);
         };
-        let messages = consumer.poll(WAIT)?;
+        let messages = poll(consumer)?;
         for message in &messages {
             each(message.partition.unsigned_abs(), &message.value);
         }
-        if !messages.is_empty() {
+        // As most programs do: not after every poll, and never of what was not handed out.
+        if self.committed_at.elapsed() > COMMIT_EVERY {
             consumer.commit()?;
+            self.committed_at = Instant::now();
         }
         Ok(messages.len())
     }
 
     fn close(&mut self) -> Result<(), FlowError> {
         match self.consumer.take() {
-            Some(consumer) => Ok(consumer.close()?),
+            Some(mut consumer) => {
+                consumer.commit()?;
+                Ok(consumer.close()?)
+            }
             None => Ok(()),
         }
     }

@@ -130,6 +130,7 @@ fn way(
             dsn: server.dsn(),
             dsn_text: server.dsn_text(),
             partitions,
+            readers: flow.readers,
             window: flow.window,
             broker: (name == "broker").then(|| server.broker_socket()),
             process: Mutex::new(None),
@@ -212,7 +213,7 @@ fn metrics(flow: &Flow, flowed: &Flowed) -> BTreeMap<String, f64> {
     // Of messages that wait in a growing backlog the wait says nothing but how long the run was.
     if flow
         .rate
-        .is_some_and(|rate| flowed.fell_behind(rate).is_none())
+        .is_some_and(|rate| flowed.backlog.grew(rate).is_none())
     {
         quantiles(&mut metrics, "end-to-end", &flowed.read.end_to_end);
     }
@@ -231,11 +232,7 @@ fn quantiles(metrics: &mut BTreeMap<String, f64>, name: &str, of: &Latencies) {
 fn facts(flow: &Flow, flowed: &Flowed, server: &Server) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::from([("server".to_string(), server.version())]);
     if let Some(rate) = flow.rate {
-        let kept = flowed.fell_behind(rate);
-        facts.insert(
-            "rate".to_string(),
-            kept.unwrap_or_else(|| "kept up".to_string()),
-        );
+        facts.insert("rate".to_string(), flowed.rate_kept(rate));
     }
     facts
 }

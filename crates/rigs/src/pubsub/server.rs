@@ -17,7 +17,19 @@ use crate::used;
 
 /// A private server in the scratch directory. It is stopped when dropped.
 pub(super) struct Server {
+    /// Before its folder, so that it is stopped before that is removed.
     cluster: Cluster,
+    _folder: Option<Folder>,
+}
+
+/// A folder that is removed when dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed lies where the system removes it in time.
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// What has been used so far.
@@ -57,9 +69,17 @@ impl Server {
             )],
             ..Options::default()
         };
-        let cluster = Cluster::open(&scratch.join("server"), options)
+        // PostgreSQL never runs as root, and its user may seldom enter root's folders.
+        let own = runs_as_root().then(|| format!("/var/tmp/dynolab-{}", std::process::id()));
+        let folder = own.as_ref().map(|own| Folder(PathBuf::from(own)));
+        let place = folder.as_ref().map_or(scratch, |folder| &folder.0);
+        fs::create_dir_all(place).map_err(|e| FlowError::Way(e.to_string()))?;
+        let cluster = Cluster::open(&place.join("server"), options)
             .map_err(|error| FlowError::Way(error.to_string()))?;
-        Ok(Server { cluster })
+        Ok(Server {
+            cluster,
+            _folder: folder,
+        })
     }
 
     /// How to reach it.
@@ -102,9 +122,10 @@ impl Server {
         })
     }
 
-    /// The server's version.
+    /// The server's version, and where its files are.
     pub fn version(&self) -> String {
-        self.cluster.installation().version().to_string()
+        let version = self.cluster.installation().version();
+        format!("{version} in {}", self.cluster.dir().display())
     }
 
     /// Of all its processes, those that ended included.
@@ -113,6 +134,13 @@ impl Server {
         let all = pids.postmaster.into_iter().chain(pids.children);
         all.map(process_cpu_s).sum()
     }
+}
+
+/// Whether the effective user is root, as the kernel says.
+fn runs_as_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    line.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")
 }
 
 /// Processor seconds of a process, and of its children that ended.

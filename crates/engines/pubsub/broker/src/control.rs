@@ -53,21 +53,21 @@ pub fn run(jobs: &Jobs<Asked>, mut link: Link, made: impl Fn()) {
 
 fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Result<()> {
     match request {
-        Request::Metadata(ask) => ack.answer(&link.run(|c| metadata(c, &ask))?),
+        Request::Metadata(ask) => ack.answer(&link.run_again(|c| metadata(c, &ask))?),
         Request::NewProducer(_) => ack.answer(&ProducerId {
-            producer_id: link.run(Connection::new_producer)?,
+            producer_id: link.run_again(Connection::new_producer)?,
         }),
         Request::CreateTopic(ask) => {
             ack.answer(&link.run(|c| create_topic(c, &ask))?);
             made();
         }
         Request::ListOffsets(ask) => ack.answer(&Offset {
-            offset: link.run(|c| c.offset_of(&ask.topic, ask.partition, start(ask.from)))?,
+            offset: link.run_again(|c| c.offset_of(&ask.topic, ask.partition, start(ask.from)))?,
         }),
-        Request::JoinGroup(ask) => ack.answer(&link.run(|c| join(c, ask))?),
-        Request::Heartbeat(ask) => ack.answer(&link.run(|c| heartbeat(c, &ask))?),
+        Request::JoinGroup(ask) => ack.answer(&link.run_again(|c| join(c, ask.clone()))?),
+        Request::Heartbeat(ask) => ack.answer(&link.run_again(|c| heartbeat(c, &ask))?),
         Request::Commit(ask) => ack.answer(&Committed {
-            refused: link.run(|c| store(c, &ask))?,
+            refused: link.run_again(|c| store(c, &ask))?,
         }),
         Request::LeaveGroup(ask) => {
             link.run(|c| c.group_leave(ask.group_id, &ask.member))?;
@@ -79,7 +79,7 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             })?,
         }),
         Request::ListTopics(_) => {
-            ack.answer(&Topics::of(link.run(Connection::topic_states)?));
+            ack.answer(&Topics::of(link.run_again(Connection::topic_states)?));
         }
         Request::AlterTopic(ask) => {
             let changes = ask.changes()?;
@@ -93,7 +93,7 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             made();
         }
         Request::DescribeGroups(ask) => {
-            ack.answer(&Groups::of(link.run(|c| c.group_states(&ask.topic))?));
+            ack.answer(&Groups::of(link.run_again(|c| c.group_states(&ask.topic))?));
         }
     }
     Ok(())

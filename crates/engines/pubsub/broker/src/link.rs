@@ -37,6 +37,16 @@ impl Link {
         }
         result
     }
+
+    /// The same for what may be done twice. A session that was lost while nothing was asked of it shows that
+    /// at the next question, which is then asked again in a new one.
+    pub fn run_again<T>(&mut self, mut ask: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
+        let was_open = self.open.is_some();
+        match self.run(&mut ask) {
+            Err(error) if was_open && in_doubt(&error) => self.run(ask),
+            done => done,
+        }
+    }
 }
 
 fn in_doubt(error: &Error) -> bool {

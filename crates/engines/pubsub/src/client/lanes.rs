@@ -65,6 +65,40 @@ struct Filling {
     outcome: Arc<Outcome>,
 }
 
+impl State {
+    /// Adds a record that `encode` appends to the open batch of a lane. Says too whether a carrier should look: the
+    /// batch has begun, or is full.
+    fn add(
+        &mut self,
+        options: &ProducerOptions,
+        partition: Option<usize>,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<(Receipt, bool)> {
+        let at = partition.unwrap_or(self.sticky);
+        let lane = &mut self.lanes[at];
+        let open = &mut lane.open;
+        let before = open.body.len();
+        encode(&mut open.body)?;
+        let receipt = Receipt {
+            outcome: open.outcome.clone(),
+            partition: i32::try_from(at).unwrap_or(i32::MAX),
+            index: open.records,
+        };
+        self.buffered_bytes += open.body.len() - before;
+        open.records += 1;
+        let first = open.since.is_none();
+        open.since.get_or_insert_with(Instant::now);
+        let full = open.is_full(options);
+        if full {
+            lane.full.push_back(std::mem::take(&mut lane.open));
+            if partition.is_none() {
+                self.sticky = (at + 1) % self.lanes.len();
+            }
+        }
+        Ok((receipt, first || full))
+    }
+}
+
 impl Lanes {
     pub(super) fn new(partitions: usize, options: ProducerOptions) -> Self {
         let state = State {
@@ -96,32 +130,44 @@ impl Lanes {
     ) -> Result<Receipt> {
         let bytes = record::encoded_bytes(key, headers, value);
         let mut state = self.room_for(bytes)?;
-        let at = partition.unwrap_or(state.sticky);
-        let options = &self.options;
-        let lane = &mut state.lanes[at];
-        let open = &mut lane.open;
-        record::encode(&mut open.body, time_us, key, headers, value)?;
-        let receipt = Receipt {
-            outcome: open.outcome.clone(),
-            partition: i32::try_from(at).unwrap_or(i32::MAX),
-            index: open.records,
-        };
-        open.records += 1;
-        let first = open.since.is_none();
-        open.since.get_or_insert_with(Instant::now);
-        let full = open.is_full(options);
-        if full {
-            lane.full.push_back(std::mem::take(&mut lane.open));
-        }
-        state.buffered_bytes += bytes;
-        if full && partition.is_none() {
-            state.sticky = (at + 1) % state.lanes.len();
-        }
+        let (receipt, news) = state.add(&self.options, partition, |body| {
+            record::encode(body, time_us, key, headers, value)
+        })?;
         drop(state);
-        if first || full {
+        if news {
             self.ready.notify_all();
         }
         Ok(receipt)
+    }
+
+    /// Puts records into one lane in one go, so that no append takes the first of them before the last is
+    /// there. The receipts are those of all of them, in order; none is taken when one is too large.
+    pub(super) fn push_all<V: AsRef<[u8]>>(
+        &self,
+        partition: Option<usize>,
+        time_us: i64,
+        values: &[V],
+    ) -> Result<Vec<Receipt>> {
+        let sizes = values
+            .iter()
+            .map(|v| record::encoded_bytes(None, &[], v.as_ref()));
+        let (largest, bytes) = sizes.fold((0, 0), |(most, sum), n| (most.max(n), sum + n));
+        record::check_length(largest)?;
+        let mut state = self.room_for(bytes)?;
+        let at = partition.unwrap_or(state.sticky);
+        let mut receipts = Vec::with_capacity(values.len());
+        for value in values {
+            let (receipt, _) = state.add(&self.options, Some(at), |body| {
+                record::encode(body, time_us, None, &[], value.as_ref())
+            })?;
+            receipts.push(receipt);
+        }
+        if partition.is_none() {
+            state.sticky = (at + 1) % state.lanes.len();
+        }
+        drop(state);
+        self.ready.notify_all();
+        Ok(receipts)
     }
 
     fn room_for(&self, bytes: usize) -> Result<MutexGuard<'_, State>> {

@@ -118,6 +118,34 @@ impl Producer {
         headers: &[(&str, Option<&[u8]>)],
         partition: Option<u32>,
     ) -> Result<Receipt> {
+        self.check_partition(partition)?;
+        let partition =
+            partition.or_else(|| key.map(|key| key::partition_of(key, self.partitions)));
+        self.lanes.push(
+            partition.map(|partition| partition as usize),
+            now_us(),
+            key,
+            headers,
+            value,
+        )
+    }
+
+    /// Sends records without keys in one go, to a given partition where there is one: what a caller has together
+    /// is appended together. One receipt for each, in order.
+    ///
+    /// # Errors
+    /// As [`Self::send_with`]. None of the records was taken then.
+    pub fn send_all<V: AsRef<[u8]>>(
+        &self,
+        values: &[V],
+        partition: Option<u32>,
+    ) -> Result<Vec<Receipt>> {
+        self.check_partition(partition)?;
+        let partition = partition.map(|partition| partition as usize);
+        self.lanes.push_all(partition, now_us(), values)
+    }
+
+    fn check_partition(&self, partition: Option<u32>) -> Result<()> {
         if let Some(partition) = partition.filter(|partition| *partition >= self.partitions) {
             let text = format_args!(
                 "there is no partition {partition}, only 0 to {}",
@@ -125,19 +153,7 @@ impl Producer {
             );
             return Err(Error::new(Code::UnknownTopic, text));
         }
-        let partition =
-            partition.or_else(|| key.map(|key| key::partition_of(key, self.partitions)));
-        let since_1970 = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let time_us = i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX);
-        self.lanes.push(
-            partition.map(|partition| partition as usize),
-            time_us,
-            key,
-            headers,
-            value,
-        )
+        Ok(())
     }
 
     /// Sends what waits and returns when nothing is on its way any more: all of it is acknowledged or has
@@ -165,4 +181,12 @@ fn no_thread(error: std::io::Error) -> Error {
         Code::Overloaded,
         format_args!("cannot start a thread: {error}"),
     )
+}
+
+/// Microseconds since 1970.
+fn now_us() -> i64 {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)
 }

@@ -12,6 +12,20 @@ pub fn encoded_bytes(key: Option<&[u8]>, headers: &[(&str, Option<&[u8]>)], valu
     4 + RECORD_BYTES_LEAST + key.map_or(0, <[u8]>::len) + headers + value.len()
 }
 
+/// Refuses a record whose [`encoded_bytes`] are more than 8 MiB and its length field.
+pub(crate) fn check_length(encoded_bytes: usize) -> Result<()> {
+    let bytes = encoded_bytes.saturating_sub(4);
+    if bytes <= RECORD_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::RecordTooLarge,
+        format_args!(
+            "a record of {bytes} bytes is larger than the {RECORD_BYTES_MAX} that are allowed"
+        ),
+    ))
+}
+
 /// Appends one record to a body. `time_us`: microseconds since 1970.
 ///
 /// # Errors
@@ -24,15 +38,9 @@ pub fn encode(
     headers: &[(&str, Option<&[u8]>)],
     value: &[u8],
 ) -> Result<()> {
-    let bytes = encoded_bytes(key, headers, value) - 4;
-    if bytes > RECORD_BYTES_MAX {
-        return Err(Error::new(
-            Code::RecordTooLarge,
-            format_args!(
-                "a record of {bytes} bytes is larger than the {RECORD_BYTES_MAX} that are allowed"
-            ),
-        ));
-    }
+    let bytes = encoded_bytes(key, headers, value);
+    check_length(bytes)?;
+    let bytes = bytes - 4;
     let header_count = u16::try_from(headers.len())
         .map_err(|_| Error::bad_argument(format_args!("{} headers are too many", headers.len())))?;
     if let Some((name, _)) = headers
