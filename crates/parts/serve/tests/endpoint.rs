@@ -171,7 +171,9 @@ fn slow_clients_neither_stay_nor_keep_others_out_for_long() {
 
 #[test]
 fn an_endpoint_that_was_dropped_is_gone() {
-    let endpoint = start(Settings::default());
+    // On an address of its own: the port may be another test's, or the caller's, the moment it is free.
+    let own = "127.0.0.77:0".parse().unwrap();
+    let endpoint = Endpoint::start(own, registry(), Settings::default()).unwrap();
     let address = endpoint.address();
     drop(endpoint);
     assert!(TcpStream::connect(address).is_err());

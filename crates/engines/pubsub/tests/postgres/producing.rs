@@ -149,7 +149,8 @@ fn numbers_through(server: &Server, disturb: impl FnOnce() + Send) -> (u64, Vec<
 
 #[test]
 fn nothing_is_lost_or_doubled_when_backends_are_terminated() {
-    let server = Server::shared();
+    // Its own: producers of other tests have the same name.
+    let server = Server::alone();
     let kill = || {
         let mut admin = server.connect();
         for _ in 0..40 {
