@@ -25,7 +25,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the place begins a path here; in `net/work/` it does not.
+/// Whether the place begins a path here, and does not end or continue another.
 fn starts_a_path(line: &str, place: &str) -> bool {
     line.match_indices(place).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -152,6 +152,17 @@ impl Dsn {
         }
     }
 
+    /// What people write after `--dsn`: first host, port, user and database, and no password. Enough for a
+    /// private cluster's socket, where there is none.
+    pub fn text(&self) -> String {
+        let config = &self.config;
+        let host = self.host();
+        let port = config.get_ports().first().copied().unwrap_or(USUAL_PORT);
+        let user = config.get_user().unwrap_or_default();
+        let name = config.get_dbname().unwrap_or_default();
+        format!("host={host} port={port} user={user} dbname={name}")
+    }
+
     /// libpq's form, password included, for PostgreSQL's own programs. Keep it where only the server's
     /// user reads.
     pub(crate) fn conninfo(&self, application_name: Option<&str>) -> String {

@@ -35,8 +35,6 @@ pub(super) struct Library {
     pub window: usize,
     /// Where the broker's socket is made; without, clients speak SQL.
     pub broker: Option<PathBuf>,
-    /// The server's address as text, for the broker.
-    pub dsn_text: String,
     /// The broker, once it runs.
     pub process: Mutex<Option<BrokerProcess>>,
 }
@@ -77,7 +75,7 @@ impl Library {
     fn start_broker(&self, socket: &Path) -> Result<BrokerProcess, FlowError> {
         let program = std::env::current_exe().map_err(|e| FlowError::Way(e.to_string()))?;
         let child = Command::new(program)
-            .args(["pubsub", "serve", "--dsn", &self.dsn_text, "--listen"])
+            .args(["pubsub", "serve", "--dsn", &self.dsn.text(), "--listen"])
             .arg(format!("unix:{}", socket.display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())

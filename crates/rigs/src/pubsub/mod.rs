@@ -128,7 +128,6 @@ fn way(
         }
         "direct" | "broker" => Box::new(Library {
             dsn: server.dsn(),
-            dsn_text: server.dsn_text(),
             partitions,
             readers: flow.readers,
             window: flow.window,

@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 use dyno_measure::write_interval_log;
 use dyno_pubsub::Dsn;
 use dyno_pubsub::server::{Cluster, Options};
-use postgres::config::Host;
 use postgres::{Config, NoTls};
 
 use super::FlowError;
@@ -90,20 +89,6 @@ impl Server {
     /// The same for our own library.
     pub fn dsn(&self) -> Dsn {
         self.cluster.dsn()
-    }
-
-    /// The same as text, for a process of its own. Over the socket there is no password to hide.
-    pub fn dsn_text(&self) -> String {
-        let config = self.config();
-        let host = match config.get_hosts().first() {
-            Some(Host::Unix(path)) => path.display().to_string(),
-            Some(Host::Tcp(name)) => name.clone(),
-            None => String::new(),
-        };
-        let port = config.get_ports().first().copied().unwrap_or(5432);
-        let user = config.get_user().unwrap_or_default();
-        let name = config.get_dbname().unwrap_or_default();
-        format!("host={host} port={port} user={user} dbname={name}")
     }
 
     /// Where a broker may listen. In a folder of its own name, since paths of sockets must be short.

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use dyno_pubsub::server::postgres::config::Host;
 use dyno_pubsub::server::{self, Cluster};
 use dyno_pubsub::{Connection, Dsn};
 use dyno_pubsub_broker::serve::rustls::ServerConfig;
@@ -147,23 +146,9 @@ fn greeting(broker: &Broker, endpoint: Option<(&str, &Endpoint)>, private: Optio
         let _ = writeln!(text, "metrics at {scheme}://{}/metrics", endpoint.address());
     }
     if let Some(dsn) = private {
-        let _ = writeln!(text, "without the broker: --dsn '{}'", words(dsn));
+        let _ = writeln!(text, "without the broker: --dsn '{}'", dsn.text());
     }
     text
-}
-
-/// A private server's address as its users write it. Over the socket there is no password to hide.
-fn words(dsn: &Dsn) -> String {
-    let config = dsn.config();
-    let host = match config.get_hosts().first() {
-        Some(Host::Unix(path)) => path.display().to_string(),
-        Some(Host::Tcp(name)) => name.clone(),
-        None => String::new(),
-    };
-    let port = config.get_ports().first().copied().unwrap_or(5432);
-    let user = config.get_user().unwrap_or_default();
-    let name = config.get_dbname().unwrap_or_default();
-    format!("host={host} port={port} user={user} dbname={name}")
 }
 
 /// Waits for the wish to stop. Meanwhile a private server that was killed is started again.

@@ -1,6 +1,8 @@
 //! A run without a fault, as evidence that tests then spoil.
 
-use dyno_pubsub_check::checker::{Cursor, Entry, Evidence, PartitionLog, Reading, Verdict, check};
+use dyno_pubsub_check::checker::{
+    Cursor, Entry, Evidence, PartitionLog, Reading, Rule, Verdict, check,
+};
 use dyno_pubsub_check::history::{Commit, Delivery, Event, What};
 use dyno_pubsub_check::message::{Identity, Stamp, write};
 
@@ -195,4 +197,15 @@ fn a_good_run_passes() {
         (25, 22, 1, 2)
     );
     assert_eq!((verdict.delivered, verdict.redelivered), (50, 4));
+}
+
+/// Expects a breach of `rule`, in a sentence with all of `words`.
+pub fn expect_breach(verdict: &Verdict, rule: Rule, words: &[&str]) {
+    let said = verdict.violations.iter().any(|violation| {
+        violation.rule == rule && words.iter().all(|word| violation.sentence.contains(word))
+    });
+    assert!(
+        said,
+        "no sentence of {rule:?} with {words:?} in {verdict:#?}"
+    );
 }

@@ -4,20 +4,13 @@ use dyno_pubsub_check::checker::{Entry, Rule};
 use dyno_pubsub_check::history::What;
 use dyno_pubsub_check::message::Identity;
 
-use super::good::{Case, good, identity};
+use super::good::{Case, expect_breach, good, identity};
 
 /// Spoils a good run and expects a breach of `rule`, in a sentence with all of `words`.
 fn planted(rule: Rule, words: &[&str], spoil: impl FnOnce(&mut Case)) {
     let mut case = good();
     spoil(&mut case);
-    let verdict = case.verdict();
-    let said = verdict.violations.iter().any(|violation| {
-        violation.rule == rule && words.iter().all(|word| violation.sentence.contains(word))
-    });
-    assert!(
-        said,
-        "no sentence of {rule:?} with {words:?} in {verdict:#?}"
-    );
+    expect_breach(&case.verdict(), rule, words);
 }
 
 /// Changes the log as every reader sees it.

@@ -4,7 +4,7 @@ use dyno_pubsub_check::checker::{QueueEvidence, QueueLeft, Rule, Verdict, check_
 use dyno_pubsub_check::history::{Event, QueueClaim, What};
 use dyno_pubsub_check::message::{Stamp, write};
 
-use super::good::identity;
+use super::good::{expect_breach, identity};
 
 const VISIBILITY_US: i64 = 1000;
 
@@ -100,14 +100,7 @@ fn good() -> Case {
 fn planted(rule: Rule, words: &[&str], spoil: impl FnOnce(&mut Case)) {
     let mut case = good();
     spoil(&mut case);
-    let verdict = case.verdict();
-    let said = verdict.violations.iter().any(|violation| {
-        violation.rule == rule && words.iter().all(|word| violation.sentence.contains(word))
-    });
-    assert!(
-        said,
-        "no sentence of {rule:?} with {words:?} in {verdict:#?}"
-    );
+    expect_breach(&case.verdict(), rule, words);
 }
 
 #[test]
