@@ -1,5 +1,6 @@
 //! A transaction: reads at one revision, writes that are its own until it commits.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -77,9 +78,8 @@ impl<'a> Optimistic<'a> {
                 Operation::Get(key) | Operation::Write(key, _) => key.table,
                 Operation::Scan(scan) => scan.table,
             };
-            if !defs.contains_key(&table) {
-                let def = self.db.catalogue.numbered(&self.db.client, table)?;
-                defs.insert(table, def);
+            if let Entry::Vacant(vacant) = defs.entry(table) {
+                vacant.insert(self.db.catalogue.numbered(&self.db.client, table)?);
             }
         }
         self.fetch_keys(operations, &defs)?;
