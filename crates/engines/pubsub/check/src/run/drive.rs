@@ -198,6 +198,9 @@ fn check(options: &Options) -> Result<(), RunError> {
     if options.producers == 0 || options.consumers == 0 || options.partitions == 0 {
         return wrong("it needs a producer, a consumer and a partition");
     }
+    if options.mode == Mode::Broker && options.brokers == 0 {
+        return wrong("it needs a broker");
+    }
     if options.mode != Mode::Queue && options.groups == 0 {
         return wrong("it needs a group");
     }
