@@ -107,7 +107,8 @@ pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box
     )];
     for share in placement.elsewhere {
         // Not connected yet: a cluster that is away now may come back.
-        let source = Direct::new(&share.dsn, idle_pause);
+        let mut source = Direct::new(&share.dsn, idle_pause);
+        source.home = Some(placement.home.clone());
         parts.push(Part::new(
             &share.cluster,
             share.partitions,
@@ -120,6 +121,8 @@ pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box
 /// Direct mode: one session that reads, joins and claims, and one whose commits do not wait for the disk.
 pub(super) struct Direct {
     dsn: Dsn,
+    /// The identity of the topic's home, when this server has only a share of it.
+    home: Option<String>,
     idle_pause: Duration,
     reading: Option<Connection>,
     committing: Option<Connection>,
@@ -138,6 +141,7 @@ impl Direct {
     fn new(dsn: &Dsn, idle_pause: Duration) -> Self {
         Self {
             dsn: dsn.clone(),
+            home: None,
             idle_pause,
             reading: None,
             committing: None,
@@ -219,7 +223,11 @@ fn with<T>(
 
 impl Source for Direct {
     fn join(&mut self, membership: &Membership) -> Result<Joined> {
+        let home = self.home.clone();
         let joined = self.with_reading(|connection| {
+            if let Some(home) = home {
+                connection.share_of(&membership.topic, &home)?;
+            }
             let topic = connection.topic(&membership.topic)?;
             Ok(Joined {
                 group_id: connection.join_group(membership)?,

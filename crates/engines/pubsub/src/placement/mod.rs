@@ -141,14 +141,16 @@ impl Connection {
 
     /// Changes the shares on other clusters, before the home's settings change.
     pub(crate) fn alter_shares(&mut self, name: &str, changes: &TopicChanges) -> Result<()> {
-        self.at_each_share(name, |share, name, _| {
+        self.not_a_share(name)?;
+        self.at_each_share(name, |share, _| {
             crate::topic::alter(share.client(), name, changes)
         })
     }
 
     /// Drops the shares on other clusters; the home's is dropped last, so that it can be done again.
     pub(crate) fn drop_shares(&mut self, name: &str) -> Result<()> {
-        self.at_each_share(name, |share, name, home| share.drop_share(name, home))
+        self.not_a_share(name)?;
+        self.at_each_share(name, |share, home| share.drop_share(name, home))
     }
 
     fn drop_share(&mut self, name: &str, home: &str) -> Result<()> {
@@ -163,18 +165,28 @@ impl Connection {
             )))
     }
 
-    fn at_each_share(
+    /// Refuses what only the home of a topic may do.
+    fn not_a_share(&mut self, name: &str) -> Result<()> {
+        let topic = self.topic(name)?;
+        self.placement(&topic).map(|_| ())
+    }
+
+    /// Does something at every other cluster that a topic lies on, if this is its home.
+    pub(crate) fn at_each_share(
         &mut self,
         name: &str,
-        act: impl Fn(&mut Connection, &str, &str) -> Result<()>,
+        mut act: impl FnMut(&mut Connection, &str) -> Result<()>,
     ) -> Result<()> {
         let topic = self.topic(name)?;
+        if topic.share != Some(0) {
+            return Ok(());
+        }
         let Some(placement) = self.placement(&topic)? else {
             return Ok(());
         };
         for share in &placement.elsewhere {
             let done = Connection::open(&share.dsn)
-                .and_then(|mut connection| act(&mut connection, name, &placement.home));
+                .and_then(|mut connection| act(&mut connection, &placement.home));
             done.map_err(|error| at_cluster(&share.cluster, &error))?;
         }
         Ok(())

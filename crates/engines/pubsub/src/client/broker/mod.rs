@@ -128,6 +128,14 @@ impl Brokers {
                 })?,
                 _ => {
                     let is = self.ask_placement()?;
+                    if (is.share == 0) != matches!(self.part, Part::Home) {
+                        let text = format_args!(
+                            "the brokers of cluster {} have another share of topic {:?}",
+                            self.cluster(),
+                            self.topic
+                        );
+                        return Err(Error::new(Code::UnknownTopic, text));
+                    }
                     TopicIs {
                         topic_id: is.topic_id,
                         compression: is.compression,
