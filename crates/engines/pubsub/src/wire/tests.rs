@@ -127,7 +127,7 @@ fn verbs_have_their_numbers() {
         }
     }
     assert_eq!(Verb::from_number(4), Some(Verb::Produce));
-    assert_eq!(Verb::from_number(18), None);
+    assert_eq!(Verb::from_number(19), None);
 }
 
 fn row() -> impl Strategy<Value = (RowHead, Vec<u8>)> {
