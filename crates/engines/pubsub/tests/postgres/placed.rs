@@ -169,6 +169,12 @@ fn what_cannot_be_done_on_one_server_alone_is_refused() {
         .unwrap()
         .get(0);
     assert_eq!(partition % 2, 0);
+}
+
+#[test]
+fn settings_change_on_both_servers_and_names_belong_to_one_cluster() {
+    let two = Two::new();
+    let mut home = two.home.connect();
     // The number of partitions stays; other settings change on both.
     let changes = |partitions, retention_ms| TopicChanges {
         partitions,
