@@ -112,14 +112,14 @@ fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
         let bytes: i64 = state.partitions.iter().map(|state| state.bytes).sum();
         table.add_row([
             state.topic.name.clone(),
-            state.partitions.len().to_string(),
+            state.topic.options.partitions.to_string(),
             records.to_string(),
             quantity(bytes as f64, "B"),
             state.topic.options.compression.name().to_owned(),
             kept(&state.topic.options),
         ]);
     }
-    terminal::print(&format!("{table}\n{}", elsewhere(&topics)).trim_end())
+    terminal::print(format!("{table}\n{}", elsewhere(&topics)).trim_end())
 }
 
 /// A line for each cluster that has partitions which this server has not.
