@@ -145,9 +145,13 @@ fn told(outcome: &Outcome, dir: &Path) -> String {
             .iter()
             .map(|what| format!("trouble: {what}")),
     );
-    lines.push(match outcome.holds {
-        true => "every rule holds".to_string(),
-        false => format!("a rule is broken; the history is in {}", dir.display()),
+    let history = dir.display();
+    lines.push(match (outcome.holds, verdict.holds()) {
+        (true, _) => "every rule holds".to_string(),
+        (false, true) => {
+            format!("no rule is broken, but the run did not go well; the history is in {history}")
+        }
+        (false, false) => format!("a rule is broken; the history is in {history}"),
     });
     lines.join("\n")
 }
