@@ -18,11 +18,11 @@ pub const HANG_UP: u8 = 3;
 pub const LARGE: u8 = 4;
 
 /// What a handler has seen, in words.
-pub type Seen = Arc<Mutex<Vec<String>>>;
+type Seen = Arc<Mutex<Vec<String>>>;
 
 #[derive(Default)]
 pub struct Verbs {
-    pub seen: Seen,
+    seen: Seen,
 }
 
 impl Handler for Verbs {
@@ -60,8 +60,8 @@ impl Verbs {
 
 pub struct Polled {
     pub address: Address,
-    pub seen: Seen,
-    pub waker: Waker,
+    seen: Seen,
+    waker: Waker,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Reactor>>,
 }
