@@ -87,10 +87,10 @@ impl<const N: usize> Ring<N> {
     }
 }
 
-fn check<const N: usize>(bytes: u8, per_batch: u8) {
+fn check<const N: usize>(bytes: u8, per_batch: u8, preemptions: usize) {
     let mut model = loom::model::Builder::new();
     // Beyond three preemptions the numbers explode, and what they find is found before.
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(preemptions);
     model.check(move || {
         let ring = Ring::<N>::new();
         let writing = Arc::clone(&ring);
@@ -117,13 +117,13 @@ fn check<const N: usize>(bytes: u8, per_batch: u8) {
 /// Both ends sleep and are woken: a lost wake-up would be a deadlock, which loom reports.
 #[test]
 fn bytes_come_in_order_and_nobody_sleeps_for_ever() {
-    check::<1>(2, 1);
-    check::<2>(3, 1);
+    check::<1>(2, 1, 3);
+    check::<2>(3, 1, 2);
 }
 
 #[test]
 fn batches_are_seen_whole_around_the_end_of_the_ring() {
-    check::<2>(4, 2);
+    check::<2>(4, 2, 2);
 }
 
 /// The same model must fail when the announcement comes after the last look: it can see what it is for.

@@ -46,13 +46,13 @@ impl Waker {
 
     /// False: it was called, so the reactor must not sleep.
     pub(super) fn announce_sleep(&self) -> bool {
-        self.0.asleep.store(true, Ordering::Relaxed);
+        self.0.asleep.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         !self.0.called.load(Ordering::Acquire)
     }
 
     pub(super) fn woke(&self) {
-        self.0.asleep.store(false, Ordering::Relaxed);
+        self.0.asleep.swap(false, Ordering::AcqRel);
         self.0.called.swap(false, Ordering::AcqRel);
     }
 

@@ -126,14 +126,13 @@ impl Writer {
         wanted: u64,
         how: u32,
     ) -> Result<bool, PositionError> {
-        control.writer_sleeps.0.store(how, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        announce(&control.writer_sleeps.0, how);
         Ok(self.room(control, wanted)? < wanted)
     }
 
     /// Takes the announcement back.
     pub fn woke(&self, control: &Control) {
-        control.writer_sleeps.0.store(AWAKE, Ordering::Relaxed);
+        control.writer_sleeps.0.swap(AWAKE, Ordering::AcqRel);
     }
 }
 
@@ -191,15 +190,21 @@ impl Reader {
 
     /// Says that this end is about to sleep until bytes come. False: there are some now, so it must not.
     pub fn announce_sleep(&mut self, control: &Control, how: u32) -> Result<bool, PositionError> {
-        control.reader_sleeps.0.store(how, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        announce(&control.reader_sleeps.0, how);
         Ok(self.available(control)? == 0)
     }
 
     /// Takes the announcement back.
     pub fn woke(&self, control: &Control) {
-        control.reader_sleeps.0.store(AWAKE, Ordering::Relaxed);
+        control.reader_sleeps.0.swap(AWAKE, Ordering::AcqRel);
     }
+}
+
+/// Sets a word before a last look. Words change by exchanges only, so that everybody agrees on the order of
+/// their changes; this happens on the way to sleep, where it costs nothing that counts.
+fn announce(word: &AtomicU32, how: u32) {
+    word.swap(how, Ordering::AcqRel);
+    fence(Ordering::SeqCst);
 }
 
 /// Who sleeps is woken once: whoever takes the word does it.
