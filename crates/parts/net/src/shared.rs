@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -30,6 +30,8 @@ struct Shared {
     state: Mutex<State>,
     /// Somebody polls for all. It is changed under the lock, and looked at by who spins without it.
     led: AtomicBool,
+    /// Threads that want the lock in order to send; who polls lets them go first.
+    senders: AtomicUsize,
     /// The client's descriptor, to be slept on without the lock.
     descriptor: OwnedFd,
     carrier: Carrier,
@@ -90,6 +92,7 @@ impl SharedClient {
                 last: 0,
             }),
             led: AtomicBool::new(false),
+            senders: AtomicUsize::new(0),
         })))
     }
 
@@ -198,7 +201,9 @@ impl Ticket {
 
 impl Shared {
     fn try_begin(&self, verb: u8, flags: u8, body: &[&[u8]]) -> Result<Arc<Place>, NetError> {
+        self.senders.fetch_add(1, Ordering::Relaxed);
         let mut state = self.lock();
+        self.senders.fetch_sub(1, Ordering::Relaxed);
         let State {
             client,
             waiting,
@@ -233,11 +238,22 @@ impl Shared {
             }
             if began.elapsed() < self.spin {
                 drop(state);
-                std::hint::spin_loop();
+                self.let_senders_go_first();
                 continue;
             }
             self.sleep(state);
         }
+    }
+
+    /// Who takes a lock again at once that others wait for gets it before they are awake.
+    fn let_senders_go_first(&self) {
+        for _ in 0..LOOKS {
+            std::hint::spin_loop();
+            if self.senders.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+        }
+        thread::yield_now();
     }
 
     /// Sleeps without the lock, so that others can send meanwhile.

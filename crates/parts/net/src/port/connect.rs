@@ -4,8 +4,7 @@ use std::io;
 use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -149,12 +148,8 @@ fn join(
         }
         _ => format!("the server's ring cannot be reached: {error}"),
     };
-    let place = SocketAddr::from_abstract_name(&offer.name).map_err(another_host)?;
-    let socket = UnixStream::connect_addr(&place).map_err(another_host)?;
+    let socket = pass::connect_abstract(&offer.name).map_err(another_host)?;
     let broken = |error: &dyn std::fmt::Display| format!("the ring was not handed over: {error}");
-    socket
-        .set_nonblocking(true)
-        .map_err(|error| broken(&error))?;
     let fd = ask_to_join(&socket, offer, end).map_err(|error| broken(&error))??;
     let ring = RingEnd::open(fd, options.most_ring_bytes).map_err(|error| broken(&error))?;
     let link = RingLink::new(ring, socket).map_err(|error| broken(&error))?;

@@ -27,6 +27,8 @@ use crate::{Closed, Head, NetError};
 
 /// The longest single sleep: deadlines are looked at in between, and nobody relies on being woken.
 const MOST_SLEEP: Duration = Duration::from_millis(100);
+/// How often it is polled before the clock is read: that costs as much as a look at a ring.
+const LOOKS: u32 = 16;
 
 /// The bounds of a polled connection.
 #[derive(Debug, Clone)]
@@ -299,17 +301,18 @@ impl Port {
     ) -> Result<usize, Closed> {
         let began = Instant::now();
         loop {
-            match self.poll(&mut on_frame)? {
-                0 => {}
-                count => return Ok(count),
+            for _ in 0..LOOKS {
+                match self.poll(&mut on_frame)? {
+                    0 => std::hint::spin_loop(),
+                    count => return Ok(count),
+                }
             }
             let waited = began.elapsed();
             if waited >= wait {
                 return Ok(0);
             }
-            match waited < spin {
-                true => std::hint::spin_loop(),
-                false => self.sleep(wait - waited)?,
+            if waited >= spin {
+                self.sleep(wait - waited)?;
             }
         }
     }

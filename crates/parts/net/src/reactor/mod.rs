@@ -27,6 +27,8 @@ use crate::{
 const DIRECT: usize = 4;
 /// Otherwise epoll is asked once in this many passes: for new connections, and peers that are gone.
 const PASSES: u32 = 64;
+/// Idle passes between two looks at the clock.
+const LOOKS: u32 = 16;
 /// Connections accepted in one pass at most.
 const ACCEPTS: usize = 64;
 /// How long nothing is accepted after the system has refused: out of descriptors, mostly.
@@ -434,9 +436,12 @@ impl Reactor {
             self.idle_since = None;
             return Ok(());
         }
-        let since = *self.idle_since.get_or_insert_with(Instant::now);
-        if since.elapsed() < self.options.spin {
-            std::hint::spin_loop();
+        let since = match self.idle_since {
+            Some(since) => since,
+            None => *self.idle_since.insert(Instant::now()),
+        };
+        std::hint::spin_loop();
+        if !self.passes.is_multiple_of(LOOKS) || since.elapsed() < self.options.spin {
             return Ok(());
         }
         self.idle_since = None;

@@ -1,11 +1,14 @@
 //! A descriptor from one process to another over a Unix socket. Has `unsafe`: sendmsg and recvmsg with
-//! control messages (unix(7), SCM_RIGHTS), which the standard library does not offer.
+//! control messages (unix(7), SCM_RIGHTS), and a connect that does not wait, which the standard library
+//! does not offer.
 
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
+
+use super::owned;
 
 /// Room for the control message of this many descriptors; more than one is not asked for, and what comes
 /// beyond the room is closed by the kernel.
@@ -14,6 +17,43 @@ const MOST_FDS: usize = 4;
 /// Aligned as control messages must be.
 #[repr(align(8))]
 struct Room([u8; 64]);
+
+/// Connects to an abstract Unix socket without waiting: a server with a full backlog is
+/// [`io::ErrorKind::WouldBlock`]. The socket does not block afterwards either.
+pub fn connect_abstract(name: &str) -> io::Result<UnixStream> {
+    // SAFETY: integers only.
+    let socket = owned(unsafe {
+        libc::socket(
+            libc::AF_UNIX,
+            libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
+            0,
+        )
+    })?;
+    // SAFETY: a sockaddr_un of zeros is valid.
+    let mut place: libc::sockaddr_un = unsafe { mem::zeroed() };
+    place.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    // The byte 0 before the name is what makes it abstract.
+    let path = place
+        .sun_path
+        .get_mut(1..=name.len())
+        .ok_or(io::ErrorKind::InvalidInput)?;
+    for (byte, of_name) in path.iter_mut().zip(name.bytes()) {
+        *byte = of_name as libc::c_char;
+    }
+    let bytes = mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
+    // SAFETY: the address outlives the call, and `bytes` lie within it.
+    let connected = unsafe {
+        libc::connect(
+            socket.as_raw_fd(),
+            (&raw const place).cast(),
+            bytes as libc::socklen_t,
+        )
+    };
+    match connected {
+        0 => Ok(UnixStream::from(socket)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
 
 /// Sends `bytes` with the descriptor attached to the first of them. The answer is how many bytes went.
 pub fn send_with_fd(socket: &UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
