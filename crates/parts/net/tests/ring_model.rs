@@ -1,5 +1,6 @@
 //! The protocol of a ring in every interleaving that loom finds: the very source of `src/ring/control.rs`,
-//! with loom's atomics in the place of the processor's.
+//! with loom's atomics in the place of the processor's. Has `unsafe`: loom hands out its checked cells as raw
+//! pointers.
 
 mod sync {
     pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
