@@ -75,8 +75,12 @@
 //!   written back is marked clean).
 //!
 //! That is weaker than what ext4 and XFS promise (they keep the order of names, for example), so what
-//! holds here needs no promise of theirs. Not modelled: stable data that rots, a disk that confirms a
-//! sync it did not do, two processes.
+//! holds here needs no promise of theirs.
+//!
+//! Files opened with [`dyno_io::Syncing::EachWrite`] know no sync: a write that ended well is stable,
+//! and one that a crash finds in flight meets the same fate as an unsynced one. [`Disk::damage`] rots a
+//! byte, [`Lie`] is a write that is confirmed and is not there or is elsewhere, and [`Disk::after_kill`]
+//! is what the next process finds while the machine goes on. Not modelled: two processes at once.
 
 mod clock;
 mod crash;
@@ -92,7 +96,7 @@ mod trace;
 mod world;
 
 pub use clock::{ClockFaults, SimClock};
-pub use disk::{Disk, Failure, Faults};
+pub use disk::{Disk, Failure, Faults, Lie};
 pub use events::EventQueue;
 pub use file::SimFile;
 pub use network::{Cut, Delay, Link, NodeId};
