@@ -146,7 +146,7 @@ fn damage_of_the_last_write_of_a_log_that_was_not_closed_looks_like_a_torn_write
 fn checkpoint_and_manifest_damage_is_named() {
     let (disk, known) = log(true);
     for name in ["manifest", "checkpoint-000001"] {
-        let path = load::directory().join(name);
+        let path = PathBuf::from(load::DIRECTORY).join(name);
         let len = disk.read(&path).expect("a file").len();
         for offset in (0..len).step_by(37) {
             let bad = disk.after_crash(0);
