@@ -2,7 +2,7 @@
 
 mod load;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dyno_sim::{Disk, Faults, Lie, Random};
 use dyno_txn_log::{LogError, Lsn};
@@ -42,7 +42,7 @@ fn append(log: &mut dyno_txn_log::FileLog, number: u64) -> Lsn {
 
 /// Flips a bit at `offset` of a file and recovers: the position that the error names, or the number
 /// of records.
-fn judge(disk: &Disk, known: &Known, path: &PathBuf, offset: usize) -> Result<u64, (PathBuf, u64)> {
+fn judge(disk: &Disk, known: &Known, path: &Path, offset: usize) -> Result<u64, (PathBuf, u64)> {
     let bad = disk.after_crash(0);
     assert!(bad.damage(path, offset, 0x10), "there is such a byte");
     let lenient = Known {
