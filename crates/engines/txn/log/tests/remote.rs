@@ -33,6 +33,15 @@ fn kept(store: &PersistStore) -> Vec<Vec<u8>> {
         .collect()
 }
 
+const CUTS: Storm = Storm {
+    until_ns: 20_000_000,
+    crash_every_ns: 0,
+    down_ns: 0,
+    cut_every_ns: 900_000,
+    cut_ns: 900_000,
+    spare_from: 0,
+};
+
 type Net = World<Result<Request, Result<Answer, PersistError>>, ()>;
 
 /// A writer appends while the network loses, repeats, reorders and parts. Returns what was called
@@ -56,14 +65,7 @@ fn run(seed: u64, needed: usize) -> (Vec<Vec<u8>>, Vec<PersistStore>, u64) {
             .handle(Request::Open { log: LOG, epoch: 1 })
             .expect("new");
     }
-    world.set_storm(Storm {
-        until_ns: 20_000_000,
-        crash_every_ns: 0,
-        down_ns: 0,
-        cut_every_ns: 900_000,
-        cut_ns: 900_000,
-        spare_from: 0,
-    });
+    world.set_storm(CUTS);
     let mut log = RemoteLog::new(options(1, needed), Lsn(0)).expect("sound");
     (0..3).for_each(|store| assert!(log.connected(store, Lsn(0))));
     let (mut appended, mut ends) = (Vec::new(), Vec::new());
@@ -79,23 +81,8 @@ fn run(seed: u64, needed: usize) -> (Vec<Vec<u8>>, Vec<PersistStore>, u64) {
                     }
                     Err(error) => assert!(error.is_passing(), "{error}"),
                 }
-                // Who hears nothing sends again.
-                for store in (0..3).filter(|_| world.random().one_in(20)) {
-                    log.disconnected(store);
-                }
                 for (store, &node) in nodes.iter().enumerate() {
-                    // A new connection begins where the store says that it is.
-                    if world.random().one_in(10) {
-                        let asked = stores[store].handle(Request::Append {
-                            log: LOG,
-                            epoch: 1,
-                            at: Lsn(0),
-                            bytes: Vec::new(),
-                        });
-                        if let Ok(Answer::Kept { end }) = asked {
-                            log.connected(store, end);
-                        }
-                    }
+                    reconnect(&mut world, &mut log, &mut stores[store], store);
                     send(&mut world, &mut log, writer, node, store);
                 }
                 world.set_timer(writer, 20_000, ());
@@ -124,6 +111,24 @@ fn run(seed: u64, needed: usize) -> (Vec<Vec<u8>>, Vec<PersistStore>, u64) {
     appended.truncate(durable);
     let hash = world.trace().hash();
     (appended, stores, hash)
+}
+
+/// Who hears nothing sends again; a new connection begins where the store says that it is.
+fn reconnect(world: &mut Net, log: &mut RemoteLog, kept: &mut PersistStore, store: usize) {
+    if world.random().one_in(20) {
+        log.disconnected(store);
+    }
+    if world.random().one_in(10) {
+        let asked = kept.handle(Request::Append {
+            log: LOG,
+            epoch: 1,
+            at: Lsn(0),
+            bytes: Vec::new(),
+        });
+        if let Ok(Answer::Kept { end }) = asked {
+            log.connected(store, end);
+        }
+    }
 }
 
 fn send(world: &mut Net, log: &mut RemoteLog, writer: NodeId, node: NodeId, store: usize) {
