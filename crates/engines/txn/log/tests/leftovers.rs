@@ -67,7 +67,7 @@ fn a_group_behind_a_gap_does_not_follow_what_fills_the_gap() {
     log.flush().expect("a good disk");
     drop(log);
     assert!(has_group(&disk, 1) && has_group(&disk, 2));
-    assert_eq!(open(&disk).1, [new.clone()]);
+    assert_eq!(open(&disk).1, std::slice::from_ref(&new));
     // Nor in the life after, which appends elsewhere.
     let (mut log, _) = open(&disk);
     let last = vec![4; 10];
