@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
-use dyno_pubsub::Start;
 use dyno_pubsub::record::Codec;
+use dyno_pubsub::{NamedCluster, Start};
 
 use super::{PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
 use crate::units::{bytes, count, duration, start};
@@ -164,7 +164,8 @@ pub struct PubsubRetentionArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno pubsub topic create orders --partitions 4\n  \
-    dyno pubsub topic create clicks --partitions 16 --retention 168h --compression zstd")]
+    dyno pubsub topic create clicks --partitions 16 --retention 168h --compression zstd\n  \
+    dyno pubsub topic create wide --partitions 8 --dsn 'host=/run/a dbname=log' --on 'b=host=/run/b dbname=log'")]
 pub struct PubsubTopicCreateArgs {
     /// Letters, digits, dot, underscore and hyphen
     #[arg(value_name = "NAME")]
@@ -175,10 +176,25 @@ pub struct PubsubTopicCreateArgs {
     /// What clients do to batches: none, lz4 or zstd. SQL reads only none
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = Codec::named)]
     pub compression: Codec,
+    /// Another cluster that gets partitions in turn with the one of --dsn, which is the topic's home; may be given
+    /// several times. Without a password: see the manual
+    #[arg(long = "on", value_name = "CLUSTER=DSN", requires = "dsn", value_parser = cluster)]
+    pub on: Vec<NamedCluster>,
     #[command(flatten)]
     pub retention: PubsubRetentionArgs,
     #[command(flatten)]
     pub place: PubsubPlaceArgs,
+}
+
+/// A cluster's name and its connection string.
+fn cluster(text: &str) -> Result<NamedCluster, String> {
+    match text.split_once('=') {
+        Some((name, dsn)) if !name.is_empty() && !dsn.is_empty() => Ok(NamedCluster {
+            name: name.to_owned(),
+            dsn: dsn.to_owned(),
+        }),
+        _ => Err("it is NAME=DSN, such as b=postgres://user@host/database".to_owned()),
+    }
 }
 
 #[derive(Debug, ClapArgs)]

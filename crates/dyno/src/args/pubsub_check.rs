@@ -41,6 +41,9 @@ pub struct PubsubCheckArgs {
     /// Servers: 1, or 2 and 3 with synchronous standbys, whose primary is killed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
     pub nodes: u8,
+    /// Brokers at once, with --on broker; each is killed and taken over by the others
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub brokers: u8,
     /// Go on this long afterwards, and judge whether memory, disk, dead rows and latency stay flat
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub soak: Option<Duration>,

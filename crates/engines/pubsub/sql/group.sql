@@ -45,7 +45,7 @@ LANGUAGE sql AS $$
         SELECT (SELECT count(*) FROM owned AS o WHERE o.future = m.member) AS has FROM alive AS m
     )
     SELECT (SELECT count(*) FROM alive) = (SELECT count(*) FROM pubsub.members AS m WHERE m.group_id = grp)
-       AND (SELECT count(*) FROM owned) = (SELECT t.partitions FROM pubsub.groups AS g JOIN pubsub.topics AS t USING (topic_id)
+       AND (SELECT count(*) FROM owned) = (SELECT count(*) FROM pubsub.groups AS g JOIN pubsub.partitions AS p USING (topic_id)
                                             WHERE g.group_id = grp)
        AND NOT EXISTS (SELECT FROM owned AS o LEFT JOIN alive AS m ON m.member = o.member
                         WHERE m.member IS NULL
@@ -64,6 +64,10 @@ DECLARE
     giver record;
     taker text;
     all_partitions int;
+    -- Every second share of a topic fills up from the last member on, so that what is left over on one
+    -- cluster does not always go to whom it goes to on the others.
+    turn CONSTANT int := (SELECT CASE WHEN coalesce(t.share, 0) % 2 = 0 THEN 1 ELSE -1 END
+                            FROM pubsub.groups AS g JOIN pubsub.topics AS t USING (topic_id) WHERE g.group_id = grp);
 BEGIN
     IF pubsub.is_balanced(grp) THEN
         RETURN;
@@ -89,7 +93,8 @@ BEGIN
                  WHERE group_id = grp AND member IS NULL ORDER BY partition LOOP
         SELECT m.member INTO taker FROM pubsub.members AS m WHERE m.group_id = grp
          ORDER BY (SELECT count(*) FROM pubsub.assignments AS a
-                    WHERE a.group_id = grp AND coalesce(a.wanted, a.member) = m.member), m.joined_at, m.member LIMIT 1;
+                    WHERE a.group_id = grp AND coalesce(a.wanted, a.member) = m.member),
+                  turn * extract(epoch FROM m.joined_at), m.member LIMIT 1;
         EXIT WHEN taker IS NULL;
         PERFORM pubsub.hand_over(grp, free.partition, taker);
     END LOOP;
@@ -97,7 +102,8 @@ BEGIN
     FOR i IN 1 .. all_partitions LOOP
         SELECT m.member, (SELECT count(*) FROM pubsub.assignments AS a
                            WHERE a.group_id = grp AND coalesce(a.wanted, a.member) = m.member) AS has
-          INTO free FROM pubsub.members AS m WHERE m.group_id = grp ORDER BY has, m.joined_at, m.member LIMIT 1;
+          INTO free FROM pubsub.members AS m WHERE m.group_id = grp
+         ORDER BY has, turn * extract(epoch FROM m.joined_at), m.member LIMIT 1;
         SELECT coalesce(a.wanted, a.member) AS member, count(*) AS has,
                max(a.partition) FILTER (WHERE a.wanted IS NULL) AS part
           INTO giver FROM pubsub.assignments AS a WHERE a.group_id = grp
@@ -130,7 +136,9 @@ BEGIN
     IF lease_ms IS NULL OR lease_ms < 100 OR lease_ms > 86400000 THEN
         RAISE EXCEPTION 'a lease of % ms is not within 100 and 86400000', lease_ms USING ERRCODE = 'DP011';
     END IF;
-    PERFORM pubsub.offset_of_start(topic, 0, join_group.start);
+    PERFORM pubsub.offset_of_start(topic, p.part, join_group.start)
+       FROM (SELECT coalesce(min(partition), 0) AS part FROM pubsub.partitions AS q
+              WHERE q.topic_id = target.topic_id) AS p;
     BEGIN
         INSERT INTO pubsub.groups (topic_id, name, start, when_lost)
             VALUES (target.topic_id, group_name, join_group.start, join_group.when_lost)

@@ -8,6 +8,7 @@ BEGIN
     SELECT * INTO found_partition FROM pubsub.partitions AS p
      WHERE p.topic_id = topic.topic_id AND p.partition = part;
     IF NOT FOUND THEN
+        PERFORM pubsub.refuse_elsewhere(topic, part);
         RAISE EXCEPTION 'topic % has partitions 0 to %, and not %', quote_literal(topic.name),
             topic.partitions - 1, part USING ERRCODE = 'DP001';
     END IF;

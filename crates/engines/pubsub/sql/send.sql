@@ -47,12 +47,21 @@ END $$;
 -- A partition of the topic: the one asked for, the key's, or any.
 CREATE OR REPLACE FUNCTION pubsub.choose_partition(topic pubsub.topics, part int, key bytea) RETURNS int
 LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    chosen int;
 BEGIN
     IF part < 0 OR part >= topic.partitions THEN
         RAISE EXCEPTION 'topic % has partitions 0 to %, and not %', quote_literal(topic.name),
             topic.partitions - 1, part USING ERRCODE = 'DP001';
     END IF;
-    RETURN coalesce(part, pubsub.key_partition(key, topic.partitions), floor(random() * topic.partitions)::int);
+    chosen := coalesce(part, pubsub.key_partition(key, topic.partitions));
+    IF topic.share IS NULL THEN
+        RETURN coalesce(chosen, floor(random() * topic.partitions)::int);
+    END IF;
+    -- Some are on other servers: without a key any of those that are here will do.
+    PERFORM pubsub.refuse_elsewhere(topic, chosen);
+    RETURN coalesce(chosen, (SELECT p.partition FROM pubsub.partitions AS p WHERE p.topic_id = topic.topic_id
+                              ORDER BY random() LIMIT 1));
 END $$;
 
 -- Sends one record and returns its offset; the partition comes with it.
@@ -91,6 +100,7 @@ BEGIN
                AS v (value, key, header, at)
          GROUP BY chosen ORDER BY chosen
     LOOP
+        PERFORM pubsub.refuse_elsewhere(target, partition);
         first_offset := pubsub.append_values(
             target, partition, mine_values, mine_keys, mine_headers, producer, first_sequence);
         records := cardinality(mine_values);

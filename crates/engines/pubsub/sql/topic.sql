@@ -28,7 +28,10 @@ BEGIN
         'SELECT %2$s AS partition, m.message_offset, m."time", r.appended_at, m.key, m.headers, m.value '
         'FROM pubsub.log_%1$s_%2$s AS r, pubsub.unpack(r.base_offset, r.flags, r.body) AS m',
         topic.topic_id, n), ' UNION ALL ' ORDER BY n)
-      INTO parts FROM generate_series(0, topic.partitions - 1) AS n;
+      INTO parts FROM (SELECT p.partition FROM pubsub.partitions AS p WHERE p.topic_id = topic.topic_id) AS local (n);
+    IF parts IS NULL THEN
+        RETURN;
+    END IF;
     EXECUTE format('CREATE OR REPLACE VIEW pubsub.%I AS %s',
         pubsub.view_name(topic.topic_id, topic.name), parts);
 END $$;
@@ -47,20 +50,21 @@ BEGIN
     PERFORM pubsub.make_append(topic, part);
 END $$;
 
-CREATE OR REPLACE FUNCTION pubsub.create_topic(
-    topic_name text, partitions int DEFAULT 1, compression text DEFAULT 'none',
-    retention_ms bigint DEFAULT NULL, retention_bytes bigint DEFAULT NULL,
-    range_records bigint DEFAULT 1000000, retain_for_groups boolean DEFAULT false) RETURNS int
+-- Makes a topic of which these partitions are here.
+CREATE OR REPLACE FUNCTION pubsub.make_topic(
+    topic_name text, partitions int, compression text, retention_ms bigint, retention_bytes bigint,
+    range_records bigint, retain_for_groups boolean, share int, home uuid, parts int[]) RETURNS pubsub.topics
 LANGUAGE plpgsql AS $$
 DECLARE
     made pubsub.topics;
+    part int;
 BEGIN
     BEGIN
         INSERT INTO pubsub.topics
-            (name, partitions, compression, retention_ms, retention_bytes, range_records, retain_for_groups)
-        VALUES (create_topic.topic_name, create_topic.partitions, create_topic.compression,
-            create_topic.retention_ms, create_topic.retention_bytes, create_topic.range_records,
-            create_topic.retain_for_groups)
+            (name, partitions, compression, retention_ms, retention_bytes, range_records, retain_for_groups, share, home)
+        VALUES (make_topic.topic_name, make_topic.partitions, make_topic.compression,
+            make_topic.retention_ms, make_topic.retention_bytes, make_topic.range_records,
+            make_topic.retain_for_groups, make_topic.share, make_topic.home)
         ON CONFLICT (name) DO NOTHING RETURNING * INTO made;
     EXCEPTION WHEN check_violation OR not_null_violation THEN
         RAISE EXCEPTION 'topic % cannot be made: %', coalesce(quote_literal(topic_name), 'without a name'), SQLERRM
@@ -69,10 +73,23 @@ BEGIN
     IF made IS NULL THEN
         RAISE EXCEPTION 'there is a topic % already', quote_literal(topic_name) USING ERRCODE = 'DP010';
     END IF;
-    FOR part IN 0 .. made.partitions - 1 LOOP
+    FOREACH part IN ARRAY parts LOOP
         PERFORM pubsub.make_partition(made.topic_id, part);
     END LOOP;
     PERFORM pubsub.make_view(made);
+    RETURN made;
+END $$;
+
+CREATE OR REPLACE FUNCTION pubsub.create_topic(
+    topic_name text, partitions int DEFAULT 1, compression text DEFAULT 'none',
+    retention_ms bigint DEFAULT NULL, retention_bytes bigint DEFAULT NULL,
+    range_records bigint DEFAULT 1000000, retain_for_groups boolean DEFAULT false) RETURNS int
+LANGUAGE plpgsql AS $$
+DECLARE
+    made CONSTANT pubsub.topics := pubsub.make_topic(topic_name, partitions, compression, retention_ms,
+        retention_bytes, range_records, retain_for_groups, NULL, NULL,
+        ARRAY(SELECT n FROM generate_series(0, least(partitions, 1000) - 1) AS n));
+BEGIN
     RETURN made.topic_id;
 END $$;
 
@@ -90,6 +107,10 @@ BEGIN
         RAISE EXCEPTION 'topic % has % partitions, and they cannot become %', quote_literal(topic_name),
             had.partitions, alter_topic.partitions USING ERRCODE = 'DP011';
     END IF;
+    IF alter_topic.partitions > had.partitions AND had.share IS NOT NULL THEN
+        RAISE EXCEPTION 'topic % lies on several clusters, and the number of its partitions stays %',
+            quote_literal(topic_name), had.partitions USING ERRCODE = 'DP011';
+    END IF;
     BEGIN
         UPDATE pubsub.topics AS t SET
             partitions = coalesce(alter_topic.partitions, t.partitions),
@@ -102,10 +123,10 @@ BEGIN
     EXCEPTION WHEN check_violation THEN
         RAISE EXCEPTION 'topic % cannot be changed: %', quote_literal(topic_name), SQLERRM USING ERRCODE = 'DP011';
     END;
-    FOR part IN (SELECT count(*) FROM pubsub.partitions AS p WHERE p.topic_id = had.topic_id) .. has.partitions - 1 LOOP
-        PERFORM pubsub.make_partition(had.topic_id, part);
-    END LOOP;
     IF has.partitions > had.partitions THEN
+        FOR part IN had.partitions .. has.partitions - 1 LOOP
+            PERFORM pubsub.make_partition(had.topic_id, part);
+        END LOOP;
         PERFORM pubsub.make_view(has);
     END IF;
 END $$;

@@ -110,19 +110,23 @@ impl Connection {
         topic::create(&mut self.client, name, options)
     }
 
-    /// Changes a topic.
+    /// Changes a topic, on other clusters first where it lies on several.
     ///
     /// # Errors
-    /// `unknown-topic`, `bad-argument`.
+    /// `unknown-topic`, `bad-argument`; `placed-elsewhere` at another cluster than the topic's home. When a
+    /// cluster cannot be reached some shares may be changed already: call again.
     pub fn alter_topic(&mut self, name: &str, changes: &TopicChanges) -> Result<()> {
+        self.alter_shares(name, changes)?;
         topic::alter(&mut self.client, name, changes)
     }
 
-    /// Drops a topic with all its records and groups.
+    /// Drops a topic with all its records and groups, on other clusters first where it lies on several.
     ///
     /// # Errors
-    /// `unknown-topic`.
+    /// `unknown-topic`; `placed-elsewhere` at another cluster than the topic's home. When a cluster cannot be
+    /// reached some shares may be gone already: call again.
     pub fn drop_topic(&mut self, name: &str) -> Result<()> {
+        self.drop_shares(name)?;
         topic::drop(&mut self.client, name)
     }
 

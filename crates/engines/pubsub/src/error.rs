@@ -66,6 +66,8 @@ codes! {
     Damaged = "damaged" Never,
     /// The schema `pubsub` is not there: install it.
     NotInstalled = "not-installed" Never,
+    /// The partition is on another cluster than the one that was asked.
+    PlacedElsewhere = "placed-elsewhere" Never,
     /// No space left for the server.
     DiskFull = "disk-full" Safe,
     /// The server is not there.
@@ -203,6 +205,7 @@ fn meaning(class: &Class) -> (Code, Retry) {
         Some("DP012") => Some(Code::UnknownQueue),
         Some("DP013") => Some(Code::Compressed),
         Some("DP014") => Some(Code::Damaged),
+        Some("DP015") => Some(Code::PlacedElsewhere),
         _ => None,
     };
     match of_ours {

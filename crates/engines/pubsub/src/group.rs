@@ -205,11 +205,22 @@ impl Connection {
             )))
     }
 
-    /// Owner, cursor and lag of each partition of a group.
+    /// Owner, cursor and lag of each partition of a group; asked of the home of a topic that lies on several
+    /// clusters, those on the others too.
     ///
     /// # Errors
-    /// `unknown-topic`, `unknown-group`.
+    /// `unknown-topic`, `unknown-group`; `server-lost` and the like when one of the clusters cannot be reached.
     pub fn group_lag(&mut self, topic: &str, group: &str) -> Result<Vec<Lag>> {
+        let mut lags = self.group_lag_here(topic, group)?;
+        self.at_each_share(topic, |share, _| {
+            lags.extend(share.group_lag_here(topic, group)?);
+            Ok(())
+        })?;
+        lags.sort_by_key(|lag| lag.partition);
+        Ok(lags)
+    }
+
+    fn group_lag_here(&mut self, topic: &str, group: &str) -> Result<Vec<Lag>> {
         let rows = self
             .client()
             .query(

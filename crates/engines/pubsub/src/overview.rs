@@ -10,8 +10,11 @@ use crate::topic::{Partition, Topic};
 pub struct TopicState {
     /// Name and settings.
     pub topic: Topic,
-    /// By number.
+    /// By number; those on this server.
     pub partitions: Vec<PartitionState>,
+    /// At the home of a topic that lies on several clusters: the others, and their partitions. A broker does
+    /// not tell.
+    pub elsewhere: Vec<(String, Vec<i32>)>,
 }
 
 /// A partition with its size.
@@ -70,6 +73,14 @@ impl Connection {
             let row = rows.iter().find(|row| row.get::<_, i32>(0) == partition);
             row.map_or(0, |row| row.get(1))
         };
+        let placement = match topic.share {
+            Some(0) => self.placement(&topic)?,
+            _ => None,
+        };
+        let shares = placement
+            .into_iter()
+            .flat_map(|placement| placement.elsewhere);
+        let elsewhere = shares.map(|share| (share.cluster, share.partitions));
         let partitions = self.partitions(topic.topic_id)?.into_iter();
         let partitions = partitions.map(|partition| PartitionState {
             bytes: bytes(partition.partition),
@@ -77,6 +88,7 @@ impl Connection {
         });
         Ok(TopicState {
             partitions: partitions.collect(),
+            elsewhere: elsewhere.collect(),
             topic,
         })
     }

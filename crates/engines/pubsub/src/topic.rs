@@ -62,6 +62,9 @@ pub struct Topic {
     pub name: String,
     /// How it was made.
     pub options: TopicOptions,
+    /// Which share of it this server has: 0 is the home of a topic that lies on several clusters, others have
+    /// 1 and more; `None`: all of it is here. See [`Connection::placement`](crate::Connection::placement).
+    pub share: Option<i32>,
 }
 
 /// A partition as it is.
@@ -80,7 +83,7 @@ pub struct Partition {
 }
 
 const COLUMNS: &str = "topic_id, name, partitions, compression, retention_ms, retention_bytes, range_records, \
-                       retain_for_groups";
+                       retain_for_groups, share";
 
 pub(crate) fn create(client: &mut Client, name: &str, options: &TopicOptions) -> Result<i32> {
     let partitions = partitions_number(options.partitions)?;
@@ -200,10 +203,11 @@ fn of_row(row: &Row) -> Result<Topic> {
             range_records: row.get(6),
             retain_for_groups: row.get(7),
         },
+        share: row.get(8),
     })
 }
 
-fn partitions_number(partitions: u32) -> Result<i32> {
+pub(crate) fn partitions_number(partitions: u32) -> Result<i32> {
     i32::try_from(partitions)
         .map_err(|_| Error::bad_argument(format_args!("{partitions} partitions are too many")))
 }

@@ -98,6 +98,29 @@ impl Dsn {
         Ok(dsn)
     }
 
+    /// Whether a connection string has a password in it, which is then not to be stored or shown.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn holds_password(text: &str) -> Result<bool, PgError> {
+        let (rest, _) = split::ssl_options(text)?;
+        match Config::from_str(&rest) {
+            Ok(config) => Ok(config.get_password().is_some()),
+            Err(error) => Err(PgError::Dsn {
+                reason: crate::class::describe(&error),
+            }),
+        }
+    }
+
+    /// The same with a bound on connecting, unless it has one.
+    #[must_use]
+    pub fn or_connect_timeout(mut self, timeout: std::time::Duration) -> Self {
+        if self.config.get_connect_timeout().is_none() {
+            self.config.connect_timeout(timeout);
+        }
+        self
+    }
+
     /// A server on a Unix socket.
     pub fn unix(socket_dir: &Path, port: u16, user: &str, database: &str) -> Self {
         let mut config = Config::new();

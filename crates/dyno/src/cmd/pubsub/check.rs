@@ -38,6 +38,7 @@ pub fn run(args: &PubsubCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
         CheckedWay::Queue => Mode::Queue,
     };
     options.nodes = usize::from(args.nodes);
+    options.brokers = usize::from(args.brokers);
     options.soak = args.soak;
     options.narrate = !args.json;
     let outcome = until_asked(&options, stop).with_context(|| {
@@ -103,12 +104,13 @@ fn told(outcome: &Outcome, dir: &Path) -> String {
         .collect();
     let mut lines = vec![
         format!(
-            "seed {}, {:.0} s, {} blows: {}; {} cut inside their commit",
+            "seed {}, {:.0} s, {} blows: {}; {} cut inside their commit, {} of them at a broker",
             outcome.seed,
             outcome.seconds,
             outcome.kills(),
             blows.join(", "),
-            outcome.cut_in_commit
+            outcome.cut_in_commit,
+            outcome.cut_at_brokers
         ),
         format!(
             "{} messages: {} acknowledged, {} unknown, {} refused; {} deliveries, {} of them again; longest stall {:.1} s",
@@ -121,6 +123,10 @@ fn told(outcome: &Outcome, dir: &Path) -> String {
             outcome.stall_longest_ms / 1e3
         ),
     ];
+    if outcome.lease_changes > 0 {
+        let changes = outcome.lease_changes;
+        lines.push(format!("partitions were taken by a broker {changes} times"));
+    }
     lines.extend(
         outcome
             .left_out
@@ -139,9 +145,13 @@ fn told(outcome: &Outcome, dir: &Path) -> String {
             .iter()
             .map(|what| format!("trouble: {what}")),
     );
-    lines.push(match outcome.holds {
-        true => "every rule holds".to_string(),
-        false => format!("a rule is broken; the history is in {}", dir.display()),
+    let history = dir.display();
+    lines.push(match (outcome.holds, verdict.holds()) {
+        (true, _) => "every rule holds".to_string(),
+        (false, true) => {
+            format!("no rule is broken, but the run did not go well; the history is in {history}")
+        }
+        (false, false) => format!("a rule is broken; the history is in {history}"),
     });
     lines.join("\n")
 }

@@ -9,7 +9,9 @@ use dyno_pubsub::wire::{
     AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListTopics,
     Status,
 };
-use dyno_pubsub::{Address, Connection, Dsn, GroupState, TopicChanges, TopicOptions, TopicState};
+use dyno_pubsub::{
+    Address, Connection, Dsn, GroupState, NamedCluster, TopicChanges, TopicOptions, TopicState,
+};
 use dyno_pubsub_broker::serve::rustls::ClientConfig;
 use dyno_pubsub_broker::serve::tls;
 
@@ -88,6 +90,23 @@ impl Log {
                     true => client.ask(&AlterTopic::of(name, &changes)).map(|_| ()),
                     false => Ok(()),
                 }
+            }
+        }
+    }
+
+    pub fn create_placed_topic(
+        &mut self,
+        name: &str,
+        options: &TopicOptions,
+        clusters: &[NamedCluster],
+    ) -> anyhow::Result<()> {
+        match self {
+            Log::Server(connection) => {
+                connection.create_placed_topic(name, options, clusters)?;
+                Ok(())
+            }
+            Log::Broker(_) => {
+                bail!("--on needs --dsn: a broker makes topics on its own server alone")
             }
         }
     }

@@ -46,7 +46,7 @@ pub fn run(args: &PubsubStatusArgs) -> anyhow::Result<Exit> {
             ]);
         }
     }
-    let mut text = format!("{table}\n");
+    let mut text = format!("{table}\n{}", topic::elsewhere(&topics));
     if let Some((name, counters)) = broker {
         let of = |wanted: &str| {
             let found = counters.iter().find(|counter| counter.name == wanted);

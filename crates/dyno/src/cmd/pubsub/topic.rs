@@ -38,10 +38,17 @@ fn create(args: &PubsubTopicCreateArgs) -> anyhow::Result<()> {
         retain_for_groups: retention.retain_for_groups.unwrap_or(false),
         ..TopicOptions::default()
     };
-    Log::open(&args.place)?.create_topic(&args.name, &options)?;
+    let mut log = Log::open(&args.place)?;
+    let (name, partitions) = (&args.name, args.partitions);
+    if args.on.is_empty() {
+        log.create_topic(name, &options)?;
+        return terminal::print(&format!("topic {name} has {partitions} partitions"));
+    }
+    log.create_placed_topic(name, &options, &args.on)?;
+    let clusters: Vec<&str> = args.on.iter().map(|cluster| &cluster.name[..]).collect();
+    let clusters = clusters.join(", ");
     terminal::print(&format!(
-        "topic {} has {} partitions",
-        args.name, args.partitions
+        "topic {name} has {partitions} partitions, in turn on this server and on {clusters}"
     ))
 }
 
@@ -105,14 +112,29 @@ fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
         let bytes: i64 = state.partitions.iter().map(|state| state.bytes).sum();
         table.add_row([
             state.topic.name.clone(),
-            state.partitions.len().to_string(),
+            state.topic.options.partitions.to_string(),
             records.to_string(),
             quantity(bytes as f64, "B"),
             state.topic.options.compression.name().to_owned(),
             kept(&state.topic.options),
         ]);
     }
-    terminal::print(&table.to_string())
+    terminal::print(format!("{table}\n{}", elsewhere(&topics)).trim_end())
+}
+
+/// A line for each cluster that has partitions which this server has not.
+pub fn elsewhere(topics: &[TopicState]) -> String {
+    let mut lines = String::new();
+    for state in topics {
+        for (cluster, partitions) in &state.elsewhere {
+            let numbers: Vec<String> = partitions.iter().map(ToString::to_string).collect();
+            let (name, numbers) = (&state.topic.name, numbers.join(", "));
+            lines.push_str(&format!(
+                "topic {name}: partitions {numbers} are on cluster {cluster}\n"
+            ));
+        }
+    }
+    lines
 }
 
 /// Records that are there.
@@ -150,7 +172,12 @@ pub fn as_json(state: &TopicState) -> Value {
             "broker": state.partition.broker_address,
         })
     });
+    let elsewhere = state
+        .elsewhere
+        .iter()
+        .map(|(cluster, partitions)| json!({ "cluster": cluster, "partitions": partitions }));
     json!({
+        "elsewhere": elsewhere.collect::<Vec<_>>(),
         "topic": state.topic.name,
         "compression": options.compression.name(),
         "retention_ms": options.retention_ms,

@@ -8,9 +8,9 @@ use dyno_pubsub::wire::{
     AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic, Created,
     DescribeGroups, DropTopic, Dropped, FromWhere, Groups, Heartbeat, JoinGroup, Joined,
     LeaveGroup, Left, ListOffsets, ListTopics, Metadata, NewProducer, Offset, PartitionIs,
-    ProducerId, SkipLost, Skipped, TopicIs, Topics,
+    PlacementIs, PlacementOf, ProducerId, ShareIs, SkipLost, Skipped, TopicIs, Topics,
 };
-use dyno_pubsub::{Connection, Membership, Result, Start, TopicOptions, WhenLost};
+use dyno_pubsub::{Code, Connection, Error, Membership, Result, Start, TopicOptions, WhenLost};
 
 use crate::batch::Ack;
 use crate::commits::store;
@@ -40,6 +40,7 @@ pub enum Request {
     AlterTopic(AlterTopic),
     DropTopic(DropTopic),
     DescribeGroups(DescribeGroups),
+    Placement(PlacementOf),
 }
 
 /// Answers until the list is stopped. `made` is called when a topic was made, changed or dropped.
@@ -92,6 +93,7 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             ack.answer(&Dropped {});
             made();
         }
+        Request::Placement(ask) => ack.answer(&link.run_again(|c| placement(c, &ask))?),
         Request::DescribeGroups(ask) => {
             ack.answer(&Groups::of(link.run_again(|c| c.group_states(&ask.topic))?));
         }
@@ -111,20 +113,57 @@ fn start(from: FromWhere) -> Start {
 
 fn metadata(connection: &mut Connection, ask: &Metadata) -> Result<TopicIs> {
     let topic = connection.topic(&ask.topic)?;
-    let partitions = connection.partitions(topic.topic_id)?;
+    if topic.share.is_some() {
+        // Who does not know of placement would take the partitions of this cluster for all of them.
+        let text = format_args!(
+            "topic {:?} lies on several clusters: ask for its placement",
+            topic.name
+        );
+        return Err(Error::new(Code::PlacedElsewhere, text));
+    }
     Ok(TopicIs {
         topic_id: topic.topic_id,
         compression: topic.options.compression.name().to_owned(),
-        partitions: partitions
-            .into_iter()
-            .map(|is| PartitionIs {
-                partition: is.partition,
-                epoch: is.epoch,
-                first_offset: is.first_offset,
-                next_offset: is.next_offset,
-                address: is.broker_address.unwrap_or_default(),
-            })
-            .collect(),
+        partitions: partitions(connection, topic.topic_id)?,
+    })
+}
+
+fn partitions(connection: &mut Connection, topic_id: i32) -> Result<Vec<PartitionIs>> {
+    let partitions = connection.partitions(topic_id)?.into_iter();
+    let partitions = partitions.map(|is| PartitionIs {
+        partition: is.partition,
+        epoch: is.epoch,
+        first_offset: is.first_offset,
+        next_offset: is.next_offset,
+        address: is.broker_address.unwrap_or_default(),
+    });
+    Ok(partitions.collect())
+}
+
+fn placement(connection: &mut Connection, ask: &PlacementOf) -> Result<PlacementIs> {
+    let topic = connection.topic(&ask.topic)?;
+    let mut elsewhere = Vec::new();
+    if topic.share.unwrap_or(0) == 0
+        && let Some(placement) = connection.placement(&topic)?
+    {
+        for share in placement.elsewhere {
+            elsewhere.push(ShareIs {
+                // A cluster that is away has no brokers that could do anything.
+                addresses: share
+                    .brokers(&topic.name, &placement.home)
+                    .unwrap_or_default(),
+                cluster: share.cluster,
+                partitions: share.partitions,
+            });
+        }
+    }
+    Ok(PlacementIs {
+        share: topic.share.unwrap_or(0),
+        topic_id: topic.topic_id,
+        compression: topic.options.compression.name().to_owned(),
+        all_partitions: i32::try_from(topic.options.partitions).unwrap_or(i32::MAX),
+        partitions: partitions(connection, topic.topic_id)?,
+        elsewhere,
     })
 }
 

@@ -137,6 +137,7 @@ impl Front {
             Verb::AlterTopic => Request::AlterTopic(read(frame)?),
             Verb::DropTopic => Request::DropTopic(read(frame)?),
             Verb::DescribeGroups => Request::DescribeGroups(read(frame)?),
+            Verb::Placement => Request::Placement(read(frame)?),
             Verb::Hello | Verb::Error => return Err(bad("this is no request for now")),
         };
         let asked = Asked {

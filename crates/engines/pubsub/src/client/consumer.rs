@@ -5,11 +5,11 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant};
 
 use super::address::Address;
-use super::broker::{Brokered, Brokers};
+use super::broker;
 use super::message::{self, Message};
 use super::options::ConsumerOptions;
 use super::owned::Owned;
-use super::source::{Direct, FetchError, Source};
+use super::source::{self, FetchError, Source};
 use crate::error::{Code, Error, Result, Retry};
 use crate::group::{Assigned, Membership};
 use crate::wire::ClientOptions;
@@ -73,7 +73,7 @@ impl Consumer {
         Error: From<A::Error>,
     {
         let source: Box<dyn Source> = match address.try_into()? {
-            Address::Server(dsn) => Box::new(Direct::open(&dsn, options.idle_pause)?),
+            Address::Server(dsn) => source::direct(&dsn, topic, options.idle_pause)?,
             Address::Broker(broker) => {
                 let client = ClientOptions {
                     token: options.token.clone().unwrap_or_default(),
@@ -81,7 +81,7 @@ impl Consumer {
                     tls: options.tls.clone(),
                     ..ClientOptions::default()
                 };
-                Box::new(Brokered::open(Brokers::open(&broker, topic, client)?))
+                broker::source(&broker, topic, client, options.idle_pause)?
             }
         };
         Consumer::with_source(source, topic, group, options)

@@ -1,4 +1,5 @@
-//! Carries a producer's batches to the server itself, one connection and one thread for some of the lanes.
+//! Carries a producer's batches to the servers themselves, one connection and one thread for some of the lanes of
+//! one server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,17 +13,68 @@ use super::options::Acknowledge;
 use crate::append::Appended;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result, Retry};
+use crate::placement::at_cluster;
 use crate::record::{Batch, Codec, Run};
 
 /// One thread's work.
 pub(super) struct Carrier {
-    pub dsn: Dsn,
+    pub server: Server,
     pub acknowledge: Acknowledge,
-    pub topic_id: i32,
     pub codec: Codec,
-    /// (this one, how many there are).
-    pub share: (usize, usize),
+    /// Its partitions.
+    pub share: Vec<usize>,
     pub connection: Option<Connection>,
+}
+
+/// The server that has a carrier's partitions.
+#[derive(Clone)]
+pub(super) enum Server {
+    /// The one that was named, with the topic's number there.
+    Named(Dsn, i32),
+    /// Another cluster, which may be away when the producer opens: the topic's number is asked for later.
+    Elsewhere {
+        cluster: String,
+        dsn: Dsn,
+        topic: String,
+        home: String,
+        topic_id: Option<i32>,
+    },
+}
+
+impl Server {
+    /// Connects, and finds the topic's number where that is not known.
+    fn connect(&mut self, acknowledge: Acknowledge) -> Result<Connection> {
+        match self {
+            Server::Named(dsn, _) => connect(dsn, acknowledge),
+            Server::Elsewhere {
+                dsn,
+                topic,
+                home,
+                topic_id,
+                ..
+            } => {
+                let mut connection = connect(dsn, acknowledge)?;
+                if topic_id.is_none() {
+                    *topic_id = Some(connection.share_of(topic, home)?);
+                }
+                Ok(connection)
+            }
+        }
+    }
+
+    fn topic_id(&self) -> Option<i32> {
+        match self {
+            Server::Named(_, topic_id) => Some(*topic_id),
+            Server::Elsewhere { topic_id, .. } => *topic_id,
+        }
+    }
+
+    fn named(&self, error: Error) -> Error {
+        match self {
+            Server::Named(..) => error,
+            Server::Elsewhere { cluster, .. } => at_cluster(cluster, &error),
+        }
+    }
 }
 
 /// How the producer is known at one partition.
@@ -38,7 +90,7 @@ impl Carrier {
     /// Sends until the producer is closed and nothing is left.
     pub fn run(mut self, lanes: &Arc<Lanes>) {
         let mut identities = HashMap::new();
-        while let Some(sealed) = lanes.take(self.share, 1, None) {
+        while let Some(sealed) = lanes.take(&self.share, 1, None) {
             let outcome = self.deliver(&sealed, &mut identities);
             if outcome.is_err() {
                 // Whether the sequences were used is not known: go on as somebody else.
@@ -56,7 +108,7 @@ impl Carrier {
         loop {
             let error = match self.attempt(sealed, identities) {
                 Ok(base_offset) => return Ok(base_offset),
-                Err(error) => error,
+                Err(error) => self.server.named(error),
             };
             if error.retry() == Retry::Never {
                 return Err(error);
@@ -77,9 +129,10 @@ impl Carrier {
 
     fn attempt(&mut self, sealed: &Sealed, identities: &mut HashMap<i32, Identity>) -> Result<i64> {
         if self.connection.is_none() {
-            self.connection = Some(connect(&self.dsn, self.acknowledge)?);
+            self.connection = Some(self.server.connect(self.acknowledge)?);
         }
-        let Some(connection) = &mut self.connection else {
+        let (Some(connection), Some(topic_id)) = (&mut self.connection, self.server.topic_id())
+        else {
             return Err(Error::new(Code::ServerLost, "no connection"));
         };
         let identity = match identities.entry(sealed.partition) {
@@ -95,7 +148,7 @@ impl Carrier {
         };
         let mut batch = Batch::new();
         batch.push_compressing(run, self.codec, &sealed.body)?;
-        let appended = connection.append(self.topic_id, sealed.partition, 0, &mut batch)?;
+        let appended = connection.append(topic_id, sealed.partition, 0, &mut batch)?;
         identity.next_sequence += sealed.records;
         Ok(match appended {
             Appended::New { base_offset, .. } => base_offset,

@@ -92,7 +92,7 @@ impl State {
         if full {
             lane.full.push_back(std::mem::take(&mut lane.open));
             if partition.is_none() {
-                self.sticky = (at + 1) % self.lanes.len();
+                self.sticky = self.after(at);
             }
         }
         Ok((receipt, first || full))
@@ -163,7 +163,7 @@ impl Lanes {
             receipts.push(receipt);
         }
         if partition.is_none() {
-            state.sticky = (at + 1) % state.lanes.len();
+            state.sticky = state.after(at);
         }
         drop(state);
         self.ready.notify_all();
@@ -194,12 +194,12 @@ impl Lanes {
         }
     }
 
-    /// The next batch of a carrier's lanes (those whose number modulo `carriers` is `carrier`), which may have
+    /// The next batch of a carrier's lanes, which are those of these partitions and may have
     /// `in_flight_max` batches under way each. Waits for one until `until`; `None` then, and when the
     /// producer is closed and nothing is left.
     pub fn take(
         &self,
-        (carrier, carriers): (usize, usize),
+        share: &[usize],
         in_flight_max: usize,
         until: Option<Instant>,
     ) -> Option<Sealed> {
@@ -210,7 +210,7 @@ impl Lanes {
             let mut wake = until;
             let mut oldest: Option<(Instant, usize)> = None;
             let mut idle = true;
-            for at in (carrier..state.lanes.len()).step_by(carriers.max(1)) {
+            for at in share.iter().copied() {
                 let lane = &state.lanes[at];
                 let Some(since) = lane.since() else { continue };
                 idle = false;
@@ -308,13 +308,21 @@ impl Lanes {
 }
 
 impl State {
+    /// Where records without a key go after this lane: the next one in which no full batch waits, so that
+    /// those of a dead cluster do not swallow them. Any is as good as another when all are full.
+    fn after(&self, at: usize) -> usize {
+        let next = (1..=self.lanes.len()).map(|step| (at + step) % self.lanes.len());
+        let mut free = next.filter(|lane| self.lanes[*lane].full.is_empty());
+        free.next().unwrap_or((at + 1) % self.lanes.len())
+    }
+
     fn seal(&mut self, at: usize, deadline: Instant) -> Sealed {
         let lane = &mut self.lanes[at];
         let filled = match lane.full.pop_front() {
             Some(filled) => filled,
             None => {
                 if self.sticky == at {
-                    self.sticky = (at + 1) % self.lanes.len();
+                    self.sticky = self.after(at);
                 }
                 std::mem::take(&mut self.lanes[at].open)
             }

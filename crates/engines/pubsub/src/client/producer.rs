@@ -4,14 +4,18 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dyno_postgres::Dsn;
+
 use super::address::Address;
-use super::broker::{self, Brokers};
-use super::direct::{self, Carrier};
+use super::broker::{self, Everywhere};
+use super::direct::{self, Carrier, Server};
 use super::lanes::Lanes;
 use super::options::ProducerOptions;
 use super::receipt::Receipt;
+use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
 use crate::key;
+use crate::topic::Topic;
 use crate::wire::ClientOptions;
 
 /// Sends records to one topic. Records become batches per partition; each batch is appended exactly once,
@@ -42,32 +46,8 @@ impl Producer {
                 let topic = connection.topic(topic)?;
                 let partitions = topic.options.partitions;
                 let lanes = Arc::new(Lanes::new(partitions as usize, options.clone()));
-                let carriers = options.connections.clamp(1, partitions.max(1) as usize);
-                let mut first = Some(connection);
-                let carriers = (0..carriers).map(|carrier| {
-                    let carrier = Carrier {
-                        dsn: (*dsn).clone(),
-                        acknowledge: options.acknowledge,
-                        topic_id: topic.topic_id,
-                        codec: topic.options.compression,
-                        share: (carrier, carriers),
-                        connection: first.take(),
-                    };
-                    let lanes = lanes.clone();
-                    thread::Builder::new()
-                        .name("dyno-producer".to_owned())
-                        .spawn(move || carrier.run(&lanes))
-                        .map_err(no_thread)
-                });
-                let carriers = carriers.collect::<Result<Vec<_>>>();
-                if carriers.is_err() {
-                    lanes.close();
-                }
-                Ok(Producer {
-                    carriers: carriers?,
-                    lanes,
-                    partitions,
-                })
+                let carriers = direct_carriers(&dsn, connection, &topic, &options)?;
+                Producer::running(lanes, partitions, carriers, Carrier::run)
             }
             Address::Broker(broker) => {
                 let client = ClientOptions {
@@ -76,21 +56,40 @@ impl Producer {
                     tls: options.tls.clone(),
                     ..ClientOptions::default()
                 };
-                let brokers = Brokers::open(&broker, topic, client)?;
-                let (carrier, partitions) = broker::Carrier::new(brokers)?;
-                let lanes = Arc::new(Lanes::new(partitions, options));
-                let carried = lanes.clone();
-                let thread = thread::Builder::new()
-                    .name("dyno-producer".to_owned())
-                    .spawn(move || carrier.run(&carried))
-                    .map_err(no_thread)?;
-                Ok(Producer {
-                    carriers: vec![thread],
-                    lanes,
-                    partitions: u32::try_from(partitions).unwrap_or(u32::MAX),
-                })
+                let all = Everywhere::open(&broker, topic, client)?;
+                let partitions = all.partitions;
+                let lanes = Arc::new(Lanes::new(partitions as usize, options));
+                let carriers = all.clusters.into_iter();
+                let carriers =
+                    carriers.map(|(share, brokers)| broker::Carrier::new(brokers, &share));
+                Producer::running(lanes, partitions, carriers.collect(), broker::Carrier::run)
             }
         }
+    }
+
+    /// A producer with a thread for each carrier; none goes on when one cannot be started.
+    fn running<C: Send + 'static>(
+        lanes: Arc<Lanes>,
+        partitions: u32,
+        carriers: Vec<C>,
+        run: fn(C, &Arc<Lanes>),
+    ) -> Result<Producer> {
+        let threads = carriers.into_iter().map(|carrier| {
+            let lanes = lanes.clone();
+            thread::Builder::new()
+                .name("dyno-producer".to_owned())
+                .spawn(move || run(carrier, &lanes))
+                .map_err(no_thread)
+        });
+        let threads = threads.collect::<Result<Vec<_>>>();
+        if threads.is_err() {
+            lanes.close();
+        }
+        Ok(Producer {
+            carriers: threads?,
+            lanes,
+            partitions,
+        })
     }
 
     /// The topic's partitions.
@@ -174,6 +173,58 @@ impl Drop for Producer {
             carrier.join().ok();
         }
     }
+}
+
+/// Carriers of partitions, at most so many for each server as the options say. No carrier has partitions of two
+/// servers, so that one that is away holds up nothing of another.
+fn direct_carriers(
+    dsn: &Dsn,
+    connection: Connection,
+    topic: &Topic,
+    options: &ProducerOptions,
+) -> Result<Vec<Carrier>> {
+    let mut connection = connection;
+    let placement = connection.placement(topic)?;
+    let mut servers: Vec<(Server, Vec<usize>)> = Vec::new();
+    let mut at_home: Vec<i32> = (0..topic.options.partitions as i32).collect();
+    if let Some(placement) = placement {
+        at_home = placement.at_home(topic.options.partitions);
+        for share in placement.elsewhere {
+            let server = Server::Elsewhere {
+                cluster: share.cluster,
+                dsn: share.dsn,
+                topic: topic.name.clone(),
+                home: placement.home.clone(),
+                topic_id: None,
+            };
+            servers.push((server, lanes_of(&share.partitions)));
+        }
+    }
+    let home = Server::Named(dsn.clone(), topic.topic_id);
+    servers.insert(0, (home, lanes_of(&at_home)));
+    let mut first = Some(connection);
+    let mut carriers = Vec::new();
+    for (server, share) in servers {
+        let count = options.connections.clamp(1, share.len().max(1));
+        for carrier in 0..count {
+            carriers.push(Carrier {
+                server: server.clone(),
+                acknowledge: options.acknowledge,
+                codec: topic.options.compression,
+                share: share.iter().copied().skip(carrier).step_by(count).collect(),
+                connection: first.take(),
+            });
+        }
+    }
+    Ok(carriers)
+}
+
+/// Partitions as numbers of lanes.
+fn lanes_of(partitions: &[i32]) -> Vec<usize> {
+    let lanes = partitions
+        .iter()
+        .map(|partition| usize::try_from(*partition));
+    lanes.flatten().collect()
 }
 
 fn no_thread(error: std::io::Error) -> Error {

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use dyno_postgres::Dsn;
 
+use super::placed::{Part, Placed};
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result, Retry};
 use crate::fetch::Fetched;
 use crate::group::{Assigned, Cursor, Membership};
+use crate::placement::HOME;
 
 /// What a member learns when it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +88,41 @@ impl From<Error> for FetchError {
     }
 }
 
+/// The source of a topic in direct mode: its server, or all clusters that it lies on.
+pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box<dyn Source>> {
+    let mut home = Direct::open(dsn, idle_pause)?;
+    let found = home.with_reading(|connection| {
+        let topic = connection.topic(topic)?;
+        Ok((topic.options.partitions, connection.placement(&topic)?))
+    });
+    let (partitions, placement) = match found {
+        Ok((partitions, Some(placement))) => (partitions, placement),
+        Ok((_, None)) => return Ok(Box::new(home)),
+        Err(error) => return Err(error),
+    };
+    let mut parts = vec![Part::new(
+        HOME,
+        placement.at_home(partitions),
+        Box::new(home),
+    )];
+    for share in placement.elsewhere {
+        // Not connected yet: a cluster that is away now may come back.
+        let mut source = Direct::new(&share.dsn, idle_pause);
+        source.home = Some(placement.home.clone());
+        parts.push(Part::new(
+            &share.cluster,
+            share.partitions,
+            Box::new(source),
+        ));
+    }
+    Ok(Box::new(Placed::new(parts, idle_pause)))
+}
+
 /// Direct mode: one session that reads, joins and claims, and one whose commits do not wait for the disk.
 pub(super) struct Direct {
     dsn: Dsn,
+    /// The identity of the topic's home, when this server has only a share of it.
+    home: Option<String>,
     idle_pause: Duration,
     reading: Option<Connection>,
     committing: Option<Connection>,
@@ -99,16 +133,21 @@ pub(super) struct Direct {
 
 impl Direct {
     pub fn open(dsn: &Dsn, idle_pause: Duration) -> Result<Self> {
-        let mut direct = Self {
+        let mut direct = Self::new(dsn, idle_pause);
+        direct.with_reading(Connection::check_schema)?;
+        Ok(direct)
+    }
+
+    fn new(dsn: &Dsn, idle_pause: Duration) -> Self {
+        Self {
             dsn: dsn.clone(),
+            home: None,
             idle_pause,
             reading: None,
             committing: None,
             joined: None,
             turn: 0,
-        };
-        direct.with_reading(Connection::check_schema)?;
-        Ok(direct)
+        }
     }
 
     fn with_reading<T>(&mut self, act: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
@@ -184,7 +223,11 @@ fn with<T>(
 
 impl Source for Direct {
     fn join(&mut self, membership: &Membership) -> Result<Joined> {
+        let home = self.home.clone();
         let joined = self.with_reading(|connection| {
+            if let Some(home) = home {
+                connection.share_of(&membership.topic, &home)?;
+            }
             let topic = connection.topic(&membership.topic)?;
             Ok(Joined {
                 group_id: connection.join_group(membership)?,

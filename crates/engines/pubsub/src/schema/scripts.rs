@@ -1,13 +1,17 @@
 //! The SQL files, in the order in which they are run.
 
 /// (version, script): each brings the tables from the version before to its own, once.
-pub const MIGRATIONS: &[(i32, &str)] = &[(1, include_str!("../../sql/tables_1.sql"))];
+pub const MIGRATIONS: &[(i32, &str)] = &[
+    (1, include_str!("../../sql/tables_1.sql")),
+    (2, include_str!("../../sql/tables_2.sql")),
+];
 
 /// Functions are replaced at every installation.
 pub const FUNCTIONS: &[&str] = &[
     include_str!("../../sql/record.sql"),
     include_str!("../../sql/append.sql"),
     include_str!("../../sql/topic.sql"),
+    include_str!("../../sql/placement.sql"),
     include_str!("../../sql/read.sql"),
     include_str!("../../sql/send.sql"),
     include_str!("../../sql/group.sql"),

@@ -256,12 +256,14 @@ impl Topics {
                     topic_id: state.topic_id,
                     name: state.topic,
                     options,
+                    share: None,
                 },
                 partitions: state
                     .partitions
                     .into_iter()
                     .map(PartitionState::read)
                     .collect(),
+                elsewhere: Vec::new(),
             })
         });
         topics.collect()

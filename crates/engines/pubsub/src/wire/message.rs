@@ -45,6 +45,8 @@ pub enum Verb {
     DropTopic = 16,
     /// All groups of a topic, with their cursors.
     DescribeGroups = 17,
+    /// Where the partitions of a topic are that lies on several clusters.
+    Placement = 18,
     /// In answers alone: why not.
     Error = 127,
 }
@@ -71,6 +73,7 @@ impl Verb {
             AlterTopic,
             DropTopic,
             DescribeGroups,
+            Placement,
             Error,
         ]
         .into_iter()

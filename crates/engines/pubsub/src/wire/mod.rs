@@ -11,6 +11,7 @@ mod fetch;
 mod field;
 mod group;
 mod message;
+mod placement;
 mod produce;
 mod session;
 mod topic;
@@ -28,6 +29,7 @@ pub use group::{
     Left, SkipLost, Skipped,
 };
 pub use message::{ANSWER, Ask, Message, Verb};
+pub use placement::{PlacementIs, PlacementOf, ShareIs};
 pub use produce::{NewProducer, Produce, Produced, ProducerId};
 pub use session::{Counter, Failed, Hello, Status, StatusIs, Welcome};
 pub use topic::{CreateTopic, Created, Metadata, PartitionIs, TopicIs};

@@ -56,6 +56,39 @@ fn texts_and_lists_have_lengths() {
 }
 
 #[test]
+fn a_placement_is_that_of_the_specification() {
+    let placement = PlacementIs {
+        share: 0,
+        topic_id: 7,
+        compression: "none".to_owned(),
+        all_partitions: 2,
+        partitions: vec![PartitionIs {
+            partition: 0,
+            epoch: 3,
+            first_offset: 1,
+            next_offset: 2,
+            address: "a".to_owned(),
+        }],
+        elsewhere: vec![ShareIs {
+            cluster: "b".to_owned(),
+            partitions: vec![1],
+            addresses: vec!["c:1".to_owned()],
+        }],
+    };
+    let expected = [
+        &[
+            0, 0, 0, 0, 7, 0, 0, 0, 4, 0, b'n', b'o', b'n', b'e', 2, 0, 0, 0,
+        ][..],
+        &[1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0],
+        &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, b'a'],
+        &[1, 0, 0, 0, 1, 0, b'b', 1, 0, 0, 0, 1, 0, 0, 0],
+        &[1, 0, 0, 0, 3, 0, b'c', b':', b'1'],
+    ];
+    assert_eq!(placement.parts().concat(), expected.concat());
+    check(&placement, false);
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let of = |bytes: &'static [u8]| {
         Hello::decode(Bytes::from_static(bytes))
@@ -94,7 +127,7 @@ fn verbs_have_their_numbers() {
         }
     }
     assert_eq!(Verb::from_number(4), Some(Verb::Produce));
-    assert_eq!(Verb::from_number(18), None);
+    assert_eq!(Verb::from_number(19), None);
 }
 
 fn row() -> impl Strategy<Value = (RowHead, Vec<u8>)> {

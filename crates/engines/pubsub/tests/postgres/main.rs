@@ -5,6 +5,7 @@
 mod append;
 mod groups;
 mod manual;
+mod placed;
 mod producing;
 mod queues;
 mod reading;

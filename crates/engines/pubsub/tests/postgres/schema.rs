@@ -112,3 +112,40 @@ fn topics_are_made_changed_and_dropped() {
         .get(0);
     assert_eq!(left, 0);
 }
+
+#[test]
+fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
+    let server = Server::shared();
+    let dsn = database(&server, "first");
+    let mut connection = Connection::open(&dsn).unwrap();
+    connection.install().unwrap();
+    let topic_id = connection
+        .create_topic("old", &TopicOptions::default())
+        .unwrap();
+    connection
+        .append(topic_id, 0, 0, &mut super::batch(1, 0, &[b"a", b"b"]))
+        .unwrap();
+    // Back to what version 1 had.
+    connection
+        .client()
+        .batch_execute(
+            "DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
+             ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home; \
+             UPDATE pubsub.schema_version SET version = 1",
+        )
+        .unwrap();
+    let mut connection = Connection::open(&dsn).unwrap();
+    let error = connection.check_schema().unwrap_err();
+    assert_eq!(error.code(), "not-installed", "{error}");
+    let installed = connection.install().unwrap();
+    assert_eq!((installed.from, installed.to), (1, schema::VERSION));
+    connection
+        .append(topic_id, 0, 0, &mut super::batch(1, 2, &[b"c"]))
+        .unwrap();
+    assert_eq!(connection.topic("old").unwrap().share, None);
+    let values: Vec<_> = super::read_all(&mut connection, topic_id, 0, 0)
+        .into_iter()
+        .map(|(_, record)| record.value.to_vec())
+        .collect();
+    assert_eq!(values, [b"a", b"b", b"c"]);
+}

@@ -17,6 +17,8 @@ const POLL: Duration = Duration::from_millis(20);
 pub fn serve(job: &BrokerJob, events: &Events) -> Result<(), ChildError> {
     let listen: Address = job.listen.parse().map_err(ChildError::refused("listen"))?;
     let mut options = Options::new(Dsn::parse(&job.dsn)?, listen);
+    let advertise = job.advertise.parse();
+    options.advertise = Some(advertise.map_err(ChildError::refused("advertise"))?);
     options.lease = Duration::from_millis(job.lease_ms);
     while !events.stopping() {
         match Broker::start(options.clone()) {

@@ -103,6 +103,8 @@ pub struct BrokerJob {
     pub dsn: String,
     /// Where it listens.
     pub listen: String,
+    /// Where clients reach it: a proxy before that.
+    pub advertise: String,
     /// For how long a silent broker keeps its partitions, milliseconds.
     pub lease_ms: u64,
 }

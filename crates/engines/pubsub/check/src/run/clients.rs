@@ -216,10 +216,11 @@ impl Clients {
 
     fn broker(&mut self, at: usize) -> Result<Process, RunError> {
         let life = self.life();
-        let listen = servers::broker_socket(&self.dir, at);
+        let unix = |path: PathBuf| format!("unix:{}", path.display());
         let job = Job::Broker(BrokerJob {
             dsn: self.template.server.clone(),
-            listen: format!("unix:{}", listen.display()),
+            listen: unix(servers::behind_front(&self.dir, at)),
+            advertise: unix(servers::broker_socket(&self.dir, at)),
             lease_ms: self.template.lease_ms,
         });
         self.spawn(&format!("broker{life}"), &job)

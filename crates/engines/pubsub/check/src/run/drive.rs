@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use dyno_postgres::postgres::Client;
 
 use super::clients::Clients;
+use super::drain::Drain;
 use super::servers::{NAME, Servers};
 use super::soak::Soaked;
 use super::strike::strike;
@@ -16,8 +17,6 @@ use crate::nemesis::{Blow, Plan};
 
 /// How long nothing may be acknowledged before the run is given up.
 const STUCK: Duration = Duration::from_secs(60);
-/// How long consumers may take to reach the end.
-const DRAIN: Duration = Duration::from_secs(90);
 /// Events that a run may have.
 const EVENTS_MAX: usize = 12_000_000;
 const POLL: Duration = Duration::from_millis(10);
@@ -131,7 +130,7 @@ impl Run<'_> {
         self.snapshot = None;
         self.servers.revive(Duration::from_secs(5))?;
         Clients::stop(self.recorder, std::mem::take(&mut self.clients.producers))?;
-        let deadline = Instant::now() + DRAIN;
+        let mut drain = Drain::new(Instant::now());
         let mut client = self.servers.connect()?;
         loop {
             let left = judge::undone(&mut client, self.options.mode, NAME)?;
@@ -139,12 +138,13 @@ impl Run<'_> {
                 break;
             }
             self.clients.look();
-            if Instant::now() > deadline || !self.recorder.troubles().is_empty() {
-                let text = format!(
-                    "{left} messages were not done {} s after the last was sent",
-                    DRAIN.as_secs()
-                );
-                self.recorder.trouble(text);
+            if let Err(waited) = drain.goes_on(left, Instant::now()) {
+                let waited_s = waited.as_secs();
+                self.recorder.trouble(format!(
+                    "{left} messages were not done {waited_s} s after the last was sent"
+                ));
+            }
+            if !self.recorder.troubles().is_empty() {
                 break;
             }
             thread::sleep(POLL * 5);
@@ -197,6 +197,9 @@ fn check(options: &Options) -> Result<(), RunError> {
     }
     if options.producers == 0 || options.consumers == 0 || options.partitions == 0 {
         return wrong("it needs a producer, a consumer and a partition");
+    }
+    if options.mode == Mode::Broker && options.brokers == 0 {
+        return wrong("it needs a broker");
     }
     if options.mode != Mode::Queue && options.groups == 0 {
         return wrong("it needs a group");

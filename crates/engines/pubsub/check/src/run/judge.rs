@@ -11,6 +11,7 @@ use super::{Mode, Options, Outcome, Recorder, RunError, readings};
 use crate::checker::{self, Evidence, QueueEvidence, Verdict};
 use crate::history::{Event, What};
 use crate::nemesis::Blow;
+use crate::proxy::Proxy;
 
 /// Judges a run that has ended.
 pub fn outcome(
@@ -53,7 +54,12 @@ pub fn outcome(
         nodes: options.nodes,
         seed: options.seed,
         blows,
-        cut_in_commit: servers.proxy.control().counts().cut_in_commit,
+        cut_in_commit: cuts(&mut servers.proxies()),
+        cut_at_brokers: cuts(&mut servers.fronts.iter()),
+        lease_changes: match options.mode {
+            Mode::Broker => servers.lease_changes()?,
+            _ => 0,
+        },
         verdict,
         seconds,
         stall_longest_ms,
@@ -116,6 +122,12 @@ fn queue(
             drained,
         })
     }))
+}
+
+fn cuts(proxies: &mut dyn Iterator<Item = &Proxy>) -> u64 {
+    proxies
+        .map(|proxy| proxy.control().counts().cut_in_commit)
+        .sum()
 }
 
 /// How many messages are left to do, over all groups.

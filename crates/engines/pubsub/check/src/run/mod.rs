@@ -1,6 +1,7 @@
 //! A whole run: servers, clients, blows, and the judgement.
 
 mod clients;
+mod drain;
 mod drive;
 mod judge;
 mod nodes;

@@ -25,6 +25,10 @@ pub struct Outcome {
     pub blows: BTreeMap<Blow, u64>,
     /// Connections that were cut after a commit went out and before its answer came.
     pub cut_in_commit: u64,
+    /// Those of them that were between clients and brokers.
+    pub cut_at_brokers: u64,
+    /// How often a partition got another broker, its first one included.
+    pub lease_changes: u64,
     /// Messages, their outcomes, deliveries, and broken rules.
     pub verdict: Verdict,
     /// Length of the run from the first message to the last answer, seconds.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use dyno_net::Address;
 use dyno_postgres::postgres::Client;
 use dyno_postgres::{Session, connect};
+use dyno_pubsub::wire::Verb;
 use dyno_pubsub::{Connection, TopicOptions};
 
 use super::nodes::Nodes;
@@ -26,6 +27,8 @@ const PORT: u16 = 5432;
 pub struct Servers {
     /// First, so that connections end before servers do.
     pub proxy: Proxy,
+    /// One before each broker, so that clients lose connections and answers too.
+    pub fronts: Vec<Proxy>,
     pub nodes: Nodes,
     /// Last: the servers live in it.
     pub tmpfs: Option<Tmpfs>,
@@ -66,7 +69,13 @@ impl Servers {
         };
         let proxy = Proxy::start(&Address::Unix(listen), nodes.socket()?, protocol)?;
         let endpoint = through(&options.dir, &nodes)?;
+        let brokers = match options.mode {
+            Mode::Broker => options.brokers,
+            _ => 0,
+        };
+        let fronts = (0..brokers).map(|at| front(&options.dir, at));
         Ok(Self {
+            fronts: fronts.collect::<Result<_, _>>()?,
             proxy,
             nodes,
             tmpfs,
@@ -77,6 +86,23 @@ impl Servers {
     /// What clients and brokers connect to: the proxy.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
+    }
+
+    /// The proxies whose connections can be cut: the one before the server, and those before brokers.
+    pub fn proxies(&self) -> impl Iterator<Item = &Proxy> {
+        std::iter::once(&self.proxy).chain(&self.fronts)
+    }
+
+    /// How often a partition got another broker, from the first on; 0 without brokers.
+    pub fn lease_changes(&self) -> Result<u64, RunError> {
+        let mut client = self.connect()?;
+        let asked = client.query_one(
+            "SELECT coalesce(sum(epoch), 0)::bigint FROM pubsub.partitions",
+            &[],
+        );
+        let epochs =
+            asked.map_err(|error| RunError::Options(format!("cannot read epochs: {error}")))?;
+        Ok(u64::try_from(epochs.get::<_, i64>(0)).unwrap_or(0))
     }
 
     /// A connection of the checker's own, past the proxy.
@@ -161,7 +187,28 @@ fn make_log(options: &Options, nodes: &Nodes) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Where broker `at` listens.
+/// The proxy before broker `at`. What clients ask in the verbs that commit loses its answer when told to.
+fn front(dir: &Path, at: usize) -> Result<Proxy, RunError> {
+    let committing = [
+        Verb::Produce,
+        Verb::Commit,
+        Verb::JoinGroup,
+        Verb::Heartbeat,
+    ];
+    let protocol = Protocol::Frames {
+        committing: committing.map(|verb| verb as u8).to_vec(),
+    };
+    let listen = Address::Unix(broker_socket(dir, at));
+    let target = Address::Unix(behind_front(dir, at));
+    Ok(Proxy::start(&listen, target, protocol)?)
+}
+
+/// Where clients reach broker `at`: its proxy.
 pub fn broker_socket(dir: &Path, at: usize) -> PathBuf {
     dir.join(format!("broker{at}.sock"))
+}
+
+/// Where broker `at` itself listens.
+pub fn behind_front(dir: &Path, at: usize) -> PathBuf {
+    dir.join(format!("behind{at}.sock"))
 }

@@ -10,6 +10,7 @@ use super::servers::Servers;
 use super::{Options, RunError};
 use crate::child::Process;
 use crate::nemesis::{self, Ballast, Blow, Step};
+use crate::proxy::Control;
 
 /// How long a full disk stays full.
 const FULL: Duration = Duration::from_millis(1200);
@@ -45,8 +46,8 @@ pub fn strike(
         }
         Blow::Broker => {
             let at = random.below(clients.brokers.len());
-            // Longer than the lease every other time, so that another broker takes over.
-            let away = options.lease_ms * (random.bits() % 3) / 2;
+            // Longer than the lease at times, so that another broker takes its partitions over.
+            let away = options.lease_ms * (random.bits() % 3);
             clients.kill_broker(at, Duration::from_millis(away))?;
         }
         Blow::Producer => clients.replace_producer(random.below(clients.producers.len()))?,
@@ -55,8 +56,11 @@ pub fn strike(
             let at = random.below(clients.consumers.len());
             stall(&clients.consumers[at], options.lease_ms)?;
         }
-        Blow::CutInCommit => return Ok(cut_in_commit(servers, 1 + random.bits() % 3)),
-        Blow::Cut => return Ok(servers.proxy.control().cut_one(&mut random)),
+        Blow::CutInCommit => {
+            let control = any_proxy(servers, &mut random);
+            return Ok(cut_in_commit(control, 1 + random.bits() % 3));
+        }
+        Blow::Cut => return Ok(any_proxy(servers, &mut random).cut_one(&mut random)),
         Blow::DiskFull => {
             let Some(tmpfs) = &servers.tmpfs else {
                 return Ok(false);
@@ -80,8 +84,17 @@ fn stall(process: &Process, lease_ms: u64) -> Result<(), RunError> {
     nemesis::resume(process.child()).map_err(failed)
 }
 
-fn cut_in_commit(servers: &Servers, commits: u64) -> bool {
-    let control = servers.proxy.control();
+/// Before the server, or before one of the brokers.
+fn any_proxy<'a>(servers: &'a Servers, random: &mut Random) -> &'a Control {
+    let at = random.below(1 + servers.fronts.len());
+    servers
+        .proxies()
+        .nth(at)
+        .unwrap_or(&servers.proxy)
+        .control()
+}
+
+fn cut_in_commit(control: &Control, commits: u64) -> bool {
     control.arm(commits);
     let deadline = Instant::now() + COMMITS_WAIT;
     while control.armed() > 0 && Instant::now() < deadline {

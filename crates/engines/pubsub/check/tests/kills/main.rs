@@ -152,6 +152,30 @@ fn brokers_survive_a_few_blows() {
 }
 
 #[test]
+fn a_dead_broker_is_taken_over_and_lost_answers_of_brokers_do_no_harm() {
+    let outcome = judged("over", 8, |options| {
+        options.mode = Mode::Broker;
+        options.only = vec![Blow::Broker, Blow::Cut, Blow::CutInCommit];
+    });
+    if let Some((outcome, _folder)) = outcome {
+        assert!(outcome.holds, "seed {}: {outcome:#?}", outcome.seed);
+        // Four partitions had a first broker each; what is more changed hands.
+        assert!(outcome.lease_changes > 4, "{outcome:#?}");
+        assert!(outcome.cut_at_brokers > 0, "{outcome:#?}");
+    }
+}
+
+#[test]
+#[ignore = "about a minute of takeovers"]
+fn brokers_over_two_nodes_lose_nothing_when_the_primary_is_killed() {
+    check("brokers2", 10, |options| {
+        options.mode = Mode::Broker;
+        options.nodes = 2;
+        options.only = vec![Blow::Primary, Blow::Broker, Blow::CutInCommit, Blow::Cut];
+    });
+}
+
+#[test]
 #[ignore = "about two minutes of kills"]
 fn brokers_survive_fifty_blows() {
     check("broker50", 50, |options| options.mode = Mode::Broker);

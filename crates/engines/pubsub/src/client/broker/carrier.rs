@@ -1,4 +1,4 @@
-//! Carries a producer's batches to brokers: one thread for all partitions, several batches of each under
+//! Carries a producer's batches to brokers: one thread for all partitions of a cluster, several batches of each under
 //! way. What is not acknowledged is kept, and sent again wherever its partition has moved.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,25 +17,28 @@ const LOOK: Duration = Duration::from_millis(5);
 /// The first and the longest pause before batches are sent again, in milliseconds.
 const PAUSES_MS: (u64, u64) = (5, 500);
 
-/// The work of one producer.
+/// The work of one producer at one cluster.
 pub struct Carrier {
-    pub brokers: Brokers,
-    pub topic_id: i32,
-    pub flights: Vec<Arc<Mutex<Flight>>>,
+    brokers: Brokers,
+    /// Its partitions.
+    share: Vec<usize>,
+    /// By partition; those of other clusters stay empty.
+    flights: Vec<Arc<Mutex<Flight>>>,
 }
 
 impl Carrier {
-    /// A carrier of a topic's partitions.
-    pub fn new(mut brokers: Brokers) -> Result<(Carrier, usize)> {
-        let places = brokers.places()?;
-        let (topic_id, partitions) = (places.topic_id, places.partitions.len());
-        let flights = std::iter::repeat_with(Arc::default).take(partitions);
-        let carrier = Carrier {
-            topic_id,
-            flights: flights.collect(),
+    /// A carrier of these partitions.
+    pub fn new(brokers: Brokers, partitions: &[i32]) -> Carrier {
+        let share = partitions
+            .iter()
+            .map(|partition| usize::try_from(*partition));
+        let share: Vec<usize> = share.flatten().collect();
+        let count = share.iter().max().map_or(0, |last| last + 1);
+        Carrier {
             brokers,
-        };
-        Ok((carrier, partitions))
+            share,
+            flights: std::iter::repeat_with(Arc::default).take(count).collect(),
+        }
     }
 
     /// Sends until the producer is closed and nothing is left.
@@ -46,7 +49,7 @@ impl Carrier {
                 .iter()
                 .any(|flight| !lock(flight).batches.is_empty());
             let until = busy.then(|| Instant::now() + LOOK);
-            let taken = lanes.take((0, 1), IN_FLIGHT, until);
+            let taken = lanes.take(&self.share, IN_FLIGHT, until);
             let nothing = taken.is_none();
             if let Some(sealed) = taken {
                 let at = usize::try_from(sealed.partition).unwrap_or(0);
@@ -94,6 +97,7 @@ impl Carrier {
                 }
             }
             if let Err(error) = self.send_one(at, lanes) {
+                let error = self.brokers.named(error);
                 let mut flight = lock(&self.flights[at]);
                 if let Some(flying) = flight.batches.iter_mut().find(|flying| !flying.sent) {
                     // Nothing was sent, so this says nothing about earlier attempts.
@@ -109,6 +113,7 @@ impl Carrier {
     fn send_one(&mut self, at: usize, lanes: &Arc<Lanes>) -> Result<()> {
         let partition = i32::try_from(at).unwrap_or(i32::MAX);
         let client = self.brokers.of_partition(partition)?;
+        let topic_id = self.brokers.places()?.topic_id;
         let known = lock(&self.flights[at]).identity;
         let (producer_id, next) = match known {
             Some(known) => known,
@@ -125,7 +130,7 @@ impl Carrier {
         flying.error = None;
         let records = flying.sealed.records;
         let produce = Produce {
-            topic_id: self.topic_id,
+            topic_id,
             partition,
             producer_id,
             first_sequence: sequence,

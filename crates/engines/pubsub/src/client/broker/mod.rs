@@ -9,52 +9,168 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub(super) use carrier::Carrier;
-pub(super) use source::Brokered;
+use source::Brokered;
+
+use super::placed;
+use super::source::Source;
 
 use crate::error::{Code, Error, Result};
-use crate::wire::{Ask, Client, ClientOptions, Metadata, TopicIs};
+use crate::placement::{HOME, at_cluster};
+use crate::wire::{Ask, Client, ClientOptions, Metadata, PlacementIs, PlacementOf, TopicIs};
 
 /// The least time between two questions where partitions are.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Connections to the brokers of one topic.
+/// All that a client needs for one topic: for each cluster that has partitions of it, their numbers and its
+/// brokers. Most topics have one.
+pub(super) struct Everywhere {
+    pub partitions: u32,
+    pub clusters: Vec<(Vec<i32>, Brokers)>,
+}
+
+/// Connections to the brokers of one topic on one cluster.
 pub(super) struct Brokers {
-    /// The broker that was named; it knows the others.
-    first: String,
+    /// The brokers that were named; they know the others.
+    first: Vec<String>,
     topic: String,
     options: ClientOptions,
+    part: Part,
     open: HashMap<String, Client>,
     places: Option<TopicIs>,
     asked_at: Option<Instant>,
 }
 
-impl Brokers {
+/// Which part of the topic these brokers have.
+enum Part {
+    /// All of it.
+    Whole,
+    /// What lies on the topic's home.
+    Home,
+    /// What lies on another cluster, whose brokers the home's know.
+    Elsewhere { cluster: String, home: Vec<String> },
+}
+
+impl Everywhere {
     /// Connects to a broker and finds the topic.
-    pub fn open(first: &str, topic: &str, options: ClientOptions) -> Result<Brokers> {
-        let mut brokers = Brokers {
-            first: first.to_owned(),
+    pub fn open(first: &str, topic: &str, options: ClientOptions) -> Result<Everywhere> {
+        let mut home = Brokers::new(vec![first.to_owned()], topic, &options, Part::Whole);
+        match home.places() {
+            Ok(places) => {
+                let partitions = places.partitions.iter().map(|is| is.partition);
+                return Ok(Everywhere {
+                    partitions: u32::try_from(partitions.len()).unwrap_or(u32::MAX),
+                    clusters: vec![(partitions.collect(), home)],
+                });
+            }
+            Err(error) if error.kind() == Code::PlacedElsewhere => home.part = Part::Home,
+            Err(error) => return Err(error),
+        }
+        let placement = home.ask_placement()?;
+        if placement.share != 0 {
+            let text = format_args!(
+                "the broker at {first} has only a share of topic {topic:?}: name one of the topic's home"
+            );
+            return Err(Error::new(Code::PlacedElsewhere, text));
+        }
+        let partitions = u32::try_from(placement.all_partitions).unwrap_or(0);
+        let at_home = placement.partitions.iter().map(|is| is.partition);
+        let mut clusters = vec![(at_home.collect(), home)];
+        for share in placement.elsewhere {
+            let part = Part::Elsewhere {
+                cluster: share.cluster,
+                home: vec![first.to_owned()],
+            };
+            let brokers = Brokers::new(share.addresses, topic, &options, part);
+            clusters.push((share.partitions, brokers));
+        }
+        Ok(Everywhere {
+            partitions,
+            clusters,
+        })
+    }
+}
+
+impl Brokers {
+    fn new(first: Vec<String>, topic: &str, options: &ClientOptions, part: Part) -> Brokers {
+        Brokers {
+            first,
             topic: topic.to_owned(),
-            options,
+            options: options.clone(),
+            part,
             open: HashMap::new(),
             places: None,
             asked_at: None,
-        };
-        brokers.places()?;
-        Ok(brokers)
+        }
+    }
+
+    /// The cluster's name.
+    pub fn cluster(&self) -> &str {
+        match &self.part {
+            Part::Elsewhere { cluster, .. } => cluster,
+            Part::Whole | Part::Home => HOME,
+        }
+    }
+
+    /// An error that says at which cluster it happened, if it was not the one that was named.
+    pub fn named(&self, error: Error) -> Error {
+        match &self.part {
+            Part::Elsewhere { cluster, .. } => at_cluster(cluster, &error),
+            Part::Whole | Part::Home => error,
+        }
     }
 
     /// The topic, as it was when last asked for.
     pub fn places(&mut self) -> Result<&TopicIs> {
         if self.places.is_none() {
-            let places = self.ask_any(&Metadata {
-                topic: self.topic.clone(),
-            })?;
+            let places = match &self.part {
+                Part::Whole => self.ask_any(&Metadata {
+                    topic: self.topic.clone(),
+                })?,
+                _ => {
+                    let is = self.ask_placement()?;
+                    if (is.share == 0) != matches!(self.part, Part::Home) {
+                        let text = format_args!(
+                            "the brokers of cluster {} have another share of topic {:?}",
+                            self.cluster(),
+                            self.topic
+                        );
+                        return Err(Error::new(Code::UnknownTopic, text));
+                    }
+                    TopicIs {
+                        topic_id: is.topic_id,
+                        compression: is.compression,
+                        partitions: is.partitions,
+                    }
+                }
+            };
             self.asked_at = Some(Instant::now());
             self.places = Some(places);
         }
         self.places
             .as_ref()
             .ok_or_else(|| Error::new(Code::ServerLost, "no broker has answered"))
+    }
+
+    /// The topic as these brokers' cluster has it.
+    fn ask_placement(&mut self) -> Result<PlacementIs> {
+        let topic = self.topic.clone();
+        self.ask_any(&PlacementOf { topic })
+    }
+
+    /// Asks the home's brokers for those of this cluster, where it is another one; whether there are some.
+    fn find_others(&mut self) -> Result<bool> {
+        let Part::Elsewhere { cluster, home } = &self.part else {
+            return Ok(false);
+        };
+        let mut at_home = Brokers::new(home.clone(), &self.topic, &self.options, Part::Home);
+        let mut shares = at_home.ask_placement()?.elsewhere.into_iter();
+        let its = shares.find(|share| share.cluster == *cluster);
+        let addresses = its.map(|share| share.addresses).unwrap_or_default();
+        let found = !addresses.is_empty();
+        if found {
+            self.first = addresses;
+        }
+        Ok(found)
     }
 
     /// Partitions have moved: where to will be asked, but not too often.
@@ -92,15 +208,21 @@ impl Brokers {
         found
     }
 
-    /// Asks any broker: the one that was named, or another that is known.
+    /// Asks any broker: the one that was named, or another that is known. Where none of another cluster's is
+    /// to be reached, the home's say which there are now.
     pub fn ask_any<A: Ask>(&mut self, request: &A) -> Result<A::Answer> {
-        let mut addresses = vec![self.first.clone()];
-        addresses.extend(
-            self.open
-                .keys()
-                .filter(|known| **known != self.first)
-                .cloned(),
-        );
+        match self.ask_known(request) {
+            Err(error) if unreachable(&error) && self.find_others().unwrap_or(false) => {
+                self.ask_known(request)
+            }
+            answered => answered,
+        }
+    }
+
+    fn ask_known<A: Ask>(&mut self, request: &A) -> Result<A::Answer> {
+        let mut addresses = self.first.clone();
+        let known = self.open.keys();
+        addresses.extend(known.filter(|known| !self.first.contains(*known)).cloned());
         let mut last = None;
         for address in addresses {
             match self.at(&address).and_then(|client| client.ask(request)) {
@@ -120,6 +242,26 @@ impl Brokers {
         self.open.insert(address.to_owned(), client.clone());
         Ok(client)
     }
+}
+
+/// The source of a topic: its brokers, or those of all clusters that it lies on.
+pub(super) fn source(
+    first: &str,
+    topic: &str,
+    options: ClientOptions,
+    idle_pause: Duration,
+) -> Result<Box<dyn Source>> {
+    let mut all = Everywhere::open(first, topic, options)?.clusters;
+    if all.len() == 1
+        && let Some((_, brokers)) = all.pop()
+    {
+        return Ok(Box::new(Brokered::open(brokers)));
+    }
+    let parts = all.into_iter().map(|(partitions, brokers)| {
+        let cluster = brokers.cluster().to_owned();
+        placed::Part::new(&cluster, partitions, Box::new(Brokered::open(brokers)))
+    });
+    Ok(Box::new(placed::Placed::new(parts.collect(), idle_pause)))
 }
 
 /// Whether another broker may have an answer.

@@ -20,7 +20,7 @@ fn flight() -> Flight {
         for _ in 0..2 {
             lanes.push(Some(0), 0, None, &[], b"x").unwrap();
         }
-        let sealed = lanes.take((0, 1), 9, None).unwrap();
+        let sealed = lanes.take(&[0], 9, None).unwrap();
         flight.add(sealed);
         let flying = flight.batches.back_mut().unwrap();
         flying.sequence = Some(sequence);
