@@ -4,8 +4,10 @@ mod ingest;
 mod pubsub;
 mod pubsub_bench;
 mod pubsub_check;
+mod tpcc;
 mod tpch;
 mod tpch_bench;
+mod txn;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,11 +29,17 @@ pub use pubsub::{
 };
 pub use pubsub_bench::PubsubBenchArgs;
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
+pub use tpcc::{
+    FormArg, MixArg, OnArgs, TpccArgs, TpccCheckArgs, TpccCommand, TpccLoadArgs, TpccRunArgs,
+};
 pub use tpch::{
     Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,
     TpchVerifyArgs, TpchWhatArgs,
 };
 pub use tpch_bench::TpchBenchArgs;
+pub use txn::{
+    RoleArg, TxnArgs, TxnCommand, TxnRestoreArgs, TxnServeArgs, TxnShellArgs, TxnStatusArgs,
+};
 
 /// Data engines close to the limit of the machine, and the lab that proves it.
 #[derive(Debug, Parser)]
@@ -44,7 +52,8 @@ pub use tpch_bench::TpchBenchArgs;
         dyno report                     print the latest run\n  \
         dyno ingest --help              spot archives into a table\n  \
         dyno tpch gen --sf 1 --out tpch TPC-H as Parquet, ORC, CSV or TBL\n  \
-        dyno pubsub serve --data log    a log with topics, partitions and groups\n\n\
+        dyno pubsub serve --data log    a log with topics, partitions and groups\n  \
+        dyno txn serve --data bank      strictly serializable transactions\n\n\
         Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence."
 )]
 pub struct Args {
@@ -80,6 +89,10 @@ pub enum Command {
     Tpch(TpchArgs),
     /// Keep records in a log on PostgreSQL: topics, partitions, groups of consumers
     Pubsub(PubsubArgs),
+    /// Keep rows in strictly serializable transactions
+    Txn(TxnArgs),
+    /// Run the transactions of TPC-C on any engine
+    Tpcc(TpccArgs),
     /// Run one workload as a child of the lab
     #[command(hide = true)]
     Rig(RigArgs),

@@ -55,6 +55,8 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Ingest(args) => cmd::ingest::run(&args, &stop),
         Command::Tpch(args) => cmd::tpch::run(&args, &stop),
         Command::Pubsub(args) => cmd::pubsub::run(&args, &stop),
+        Command::Txn(args) => cmd::txn::run(&args, &stop),
+        Command::Tpcc(args) => cmd::tpcc::run(&args, &stop),
         Command::Rig(args) => cmd::rig::run(&args),
     }
 }

@@ -9,7 +9,9 @@ mod params;
 mod pubsub;
 mod query;
 mod table_checksum;
+pub mod tpcc;
 mod tpch;
+pub mod txn;
 mod used;
 
 use dyno_suite::protocol::{Reply, Request, VersionReply};

@@ -15,4 +15,6 @@ pub mod pubsub;
 pub mod report;
 pub mod rig;
 pub mod run;
+pub mod tpcc;
 pub mod tpch;
+pub mod txn;

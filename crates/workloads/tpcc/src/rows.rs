@@ -96,8 +96,8 @@ pub struct History {
     pub warehouse: u32,
     /// District that was paid.
     pub district: u32,
-    /// The rest of the key: who wrote it, and its number.
-    pub unique: u64,
+    /// The rest of the key: who wrote it, and its number there.
+    pub unique: [u64; 2],
     /// Customer's warehouse.
     pub customer_warehouse: u32,
     /// Customer's district.

@@ -10,8 +10,8 @@ use crate::transactions::run;
 const AMOUNT: i64 = 4_321;
 
 /// Runs both payments on the first customer of the first district; what went wrong, if anything did.
-pub fn atomicity(db: &dyn Database, tables: &Tables, unique: u64) -> Result<Option<String>> {
-    let payment = |unique| Payment {
+pub fn atomicity(db: &dyn Database, tables: &Tables, unique: [u64; 2]) -> Result<Option<String>> {
+    let payment = Payment {
         warehouse: 1,
         district: 1,
         customer: CustomerRef {
@@ -24,9 +24,9 @@ pub fn atomicity(db: &dyn Database, tables: &Tables, unique: u64) -> Result<Opti
         unique,
     };
     let before = db.transact(|t| sums(&mut *t, tables, unique))?;
-    let given_up = Input::Payment(payment(unique));
+    let payment = Input::Payment(payment);
     let refused = db.transact(|t| {
-        run(&mut *t, tables, &given_up)?;
+        run(&mut *t, tables, &payment)?;
         Err::<(), Error>(Error::user_abort("rolled back to see whether it is"))
     });
     if refused.is_ok() {
@@ -40,8 +40,7 @@ pub fn atomicity(db: &dyn Database, tables: &Tables, unique: u64) -> Result<Opti
             format!("a payment was rolled back: before {before:?}, after {after_rollback:?}");
         return Ok(Some(text));
     }
-    let committed = Input::Payment(payment(unique));
-    db.transact(|t| run(&mut *t, tables, &committed).map(drop))?;
+    db.transact(|t| run(&mut *t, tables, &payment).map(drop))?;
     let after = db.transact(|t| sums(&mut *t, tables, unique))?;
     let wanted = Sums {
         warehouse: before.warehouse + AMOUNT,
@@ -68,7 +67,7 @@ struct Sums {
     history: bool,
 }
 
-fn sums<T: Operations + ?Sized>(t: &mut T, tables: &Tables, unique: u64) -> Result<Sums> {
+fn sums<T: Operations + ?Sized>(t: &mut T, tables: &Tables, unique: [u64; 2]) -> Result<Sums> {
     let (warehouse, district, buyer) = (key(&[1]), key(&[1, 1]), key(&[1, 1, 1]));
     let history = history_key(1, 1, unique);
     let rows = t.get_many(&[

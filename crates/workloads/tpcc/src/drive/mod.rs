@@ -44,6 +44,8 @@ pub struct Plan {
     pub paced: bool,
     /// Equal seeds give equal inputs.
     pub seed: u64,
+    /// Tells this run from others on the same database: rows that it adds bear it.
+    pub run: u64,
     /// Tries of a transaction at most.
     pub attempts: u32,
     /// A fixed time of entry, for databases that are to be compared; the clock's when none.
@@ -195,7 +197,7 @@ impl Worker<'_> {
 fn terminals(plan: &Plan, worker: u32, workers: u32) -> Vec<Terminal> {
     (worker..plan.clients)
         .step_by(workers as usize)
-        .map(|number| Terminal::new(plan.draw, plan.seed, number))
+        .map(|number| Terminal::new(plan.draw, plan.seed, plan.run, number))
         .collect()
 }
 

@@ -33,7 +33,8 @@ impl Input {
                 out.customer(payment.customer);
                 out.u64(payment.amount as u64);
                 out.u64(payment.paid_ms as u64);
-                out.u64(payment.unique);
+                out.u64(payment.unique[0]);
+                out.u64(payment.unique[1]);
             }
             Input::OrderStatus(status) => {
                 out.byte(3);
@@ -66,7 +67,7 @@ impl Input {
                 customer: from.customer()?,
                 amount: from.u64()? as i64,
                 paid_ms: from.u64()? as i64,
-                unique: from.u64()?,
+                unique: [from.u64()?, from.u64()?],
             }),
             3 => Input::OrderStatus(OrderStatus {
                 customer: from.customer()?,

@@ -67,8 +67,8 @@ pub struct Payment {
     pub amount: i64,
     /// Time, milliseconds since 1970.
     pub paid_ms: i64,
-    /// Makes the row of HISTORY one of its own: that table has no key of its own in the specification.
-    pub unique: u64,
+    /// Who wrote the row of HISTORY, and its number there: that table has no key in the specification.
+    pub unique: [u64; 2],
 }
 
 /// Order Status (clause 2.6.1).
@@ -224,26 +224,27 @@ pub struct Terminal {
     /// Of Stock Level, which always asks for the same one (clause 2.8.1.1).
     district: u32,
     random: Random,
-    /// Its own number, above the transactions it has entered so far.
-    unique: u64,
+    /// What tells it from all terminals of all runs, and how much it has entered so far.
+    unique: [u64; 2],
 }
 
 impl Terminal {
-    /// Terminal `number` of all: warehouses are dealt round robin, then districts.
-    pub fn new(draw: Draw, seed: u64, number: u32) -> Terminal {
+    /// Terminal `number` of all: warehouses are dealt round robin, then districts. `run` tells this run from others
+    /// on the same database.
+    pub fn new(draw: Draw, seed: u64, run: u64, number: u32) -> Terminal {
         let scale = draw.scale;
         Terminal {
             draw,
             warehouse: number % scale.warehouses + 1,
             district: number / scale.warehouses % scale.districts + 1,
             random: Random::of(seed, &[0x7E, u64::from(number)]),
-            unique: (u64::from(number) + 1) << 40,
+            unique: [Random::of(run, &[0x1D, u64::from(number)]).bits(), 0],
         }
     }
 
     /// The next input, entered at this time.
     pub fn next(&mut self, now_ms: i64) -> Input {
-        self.unique += 1;
+        self.unique[1] += 1;
         match self.draw.mix.draw(&mut self.random) {
             Kind::NewOrder => Input::NewOrder(self.new_order(now_ms)),
             Kind::Payment => Input::Payment(self.payment(now_ms)),
@@ -364,7 +365,7 @@ mod tests {
             by_last_name: 60,
             skew: Skew::of_run(1, load),
         };
-        Terminal::new(draw, 11, 0)
+        Terminal::new(draw, 11, 0, 0)
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Population {
             let history = History {
                 warehouse,
                 district,
-                unique: u64::from(id),
+                unique: [0, u64::from(id)],
                 customer_warehouse: warehouse,
                 customer_district: district,
                 customer: id,

@@ -127,9 +127,10 @@ pub fn key(parts: &[u32]) -> Vec<u8> {
 }
 
 /// The key of a row of HISTORY.
-pub fn history_key(warehouse: u32, district: u32, unique: u64) -> Vec<u8> {
+pub fn history_key(warehouse: u32, district: u32, unique: [u64; 2]) -> Vec<u8> {
     Tuple::after(key(&[warehouse, district]))
-        .u64(unique)
+        .u64(unique[0])
+        .u64(unique[1])
         .finish()
 }
 

@@ -1,0 +1,136 @@
+//! `dyno txn ...` as it is written.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use dyno_rigs::txn::Durability;
+
+use super::tpcc::{Cores, OnArgs, cores};
+use crate::units::bytes;
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno txn serve --data bank\n  \
+    echo 'put accounts ada 700' | dyno txn shell --on dyno://127.0.0.1:7421\n  \
+    dyno txn status --on dyno://127.0.0.1:7421")]
+pub struct TxnArgs {
+    #[command(subcommand)]
+    pub command: TxnCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TxnCommand {
+    /// Run the engine for other processes and hosts
+    Serve(TxnServeArgs),
+    /// Read and write rows by hand, or from standard input
+    Shell(TxnShellArgs),
+    /// Show what a database is, its tables and its counters
+    Status(TxnStatusArgs),
+    /// Make a directory out of a backup
+    Restore(TxnRestoreArgs),
+}
+
+/// Where servers listen unless told otherwise.
+pub const TXN_DEFAULT: &str = "127.0.0.1:7421";
+
+/// What a server does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RoleArg {
+    /// Everything
+    All,
+    /// Rows alone
+    Partitions,
+    /// Timestamps alone
+    Oracle,
+    /// The bytes of others' logs, in memory
+    Persist,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno txn serve --data bank\n  \
+    dyno txn serve --data bank --listen 10.0.0.5:7421 --token-file token --tls-cert c.pem --tls-key k.pem\n  \
+    dyno txn serve --data bank --cores 2-3 --memory 16GiB --metrics 127.0.0.1:9421\n\n\
+    Prints where it listens when it is ready. Addresses beyond this machine are refused without a token. Ctrl-C stops it;\n\
+    what was acknowledged is on the disk by then, as it is after a kill -9.")]
+pub struct TxnServeArgs {
+    /// Where rows and logs are, made at the first start
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// Where to listen
+    #[arg(long, value_name = "HOST:PORT", default_value = TXN_DEFAULT)]
+    pub listen: String,
+    /// What it does
+    #[arg(long, value_enum, default_value = "all")]
+    pub role: RoleArg,
+    /// Pin one thread to each of these: 1, or 2-9, or 0,2,4 [default: one thread, not pinned]
+    #[arg(long, value_name = "LIST", value_parser = cores)]
+    pub cores: Option<Cores>,
+    /// Partitions of a new directory [default: one for each thread]
+    #[arg(long, value_name = "N")]
+    pub partitions: Option<u32>,
+    /// When it acknowledges: fsync or memory
+    #[arg(long, value_name = "MODE", default_value = "fsync")]
+    pub durability: Durability,
+    /// Memory for rows; beyond it writes are refused
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
+    pub memory: u64,
+    /// Metrics for Prometheus at http://HOST:PORT/metrics
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// A file with the token that clients must show [default: what DYNO_TOKEN holds]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Certificate chain
+    #[arg(long, value_name = "PEM", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key to it
+    #[arg(long, value_name = "PEM", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno txn shell --on local:bank\n  \
+    printf 'begin\\nput accounts ada 700\\ncommit\\n' | dyno txn shell --on dyno://127.0.0.1:7421\n\n\
+    Commands, one a line:\n  \
+    create TABLE                 a table of plain bytes\n  \
+    tables                       all tables\n  \
+    get TABLE KEY                a row\n  \
+    put TABLE KEY VALUE          writes a row\n  \
+    delete TABLE KEY             removes it\n  \
+    scan TABLE [PREFIX] [LIMIT]  rows in order\n  \
+    begin, commit, rollback      a transaction over several lines\n  \
+    explain TABLE KEY            how a row is spread, and what a look at it costs\n\n\
+    Keys and values are taken as UTF-8; other bytes as \\x00. A line outside begin and commit is a transaction of its own.\n\
+    Exits 1 when a line failed.")]
+pub struct TxnShellArgs {
+    #[command(flatten)]
+    pub on: OnArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno txn status --on local:bank\n  \
+    dyno txn status --on dyno://127.0.0.1:7421 --json")]
+pub struct TxnStatusArgs {
+    #[command(flatten)]
+    pub on: OnArgs,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno txn restore --from backup --data bank\n\n\
+    The directory must not exist. The backup is verified first.")]
+pub struct TxnRestoreArgs {
+    /// The backup
+    #[arg(long, value_name = "DIR")]
+    pub from: PathBuf,
+    /// The directory to make
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+}

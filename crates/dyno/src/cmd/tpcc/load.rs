@@ -1,0 +1,84 @@
+//! `dyno tpcc load`: the initial population.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_report::quantity;
+use dyno_suite::Stop;
+use dyno_tpcc::load::{self, Loaded, Progress};
+use dyno_tpcc::{Population, Scale};
+use serde_json::json;
+
+use crate::args::TpccLoadArgs;
+use crate::exit::Exit;
+use crate::progress::WorkBar;
+use crate::terminal;
+
+/// Between two looks at how far it is.
+const TICK: Duration = Duration::from_millis(100);
+
+pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let db = super::on(&args.on)?;
+    let population = Population {
+        scale: Scale::of(args.warehouses),
+        seed: args.seed,
+    };
+    let began = Instant::now();
+    let progress = Progress::default();
+    let bar = WorkBar::new(load::rows_of(&population.scale), "rows");
+    let loaded = thread::scope(|scope| {
+        let loading = scope.spawn(|| load::load(&*db, population, args.loaders, &progress));
+        while !loading.is_finished() {
+            bar.at(progress.rows.load(Ordering::Relaxed));
+            if stop.asked() {
+                progress.stop.store(true, Ordering::Relaxed);
+            }
+            thread::sleep(TICK);
+        }
+        loading.join()
+    });
+    let loaded = loaded.map_err(|_| anyhow::anyhow!("a thread of the load panicked"))??;
+    let seconds = began.elapsed().as_secs_f64();
+    let memory = db.stats()?.into_iter().find(|(name, _)| name == "memory_bytes");
+    let memory = memory.map(|(_, bytes)| bytes as f64 / f64::from(args.warehouses));
+    terminal::print(&match args.json {
+        true => as_json(args, loaded, seconds, memory)?,
+        false => told(args, loaded, seconds, memory),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn told(args: &TpccLoadArgs, loaded: Loaded, seconds: f64, memory: Option<f64>) -> String {
+    let warehouses = args.warehouses;
+    if loaded.rows == 0 {
+        return format!("{}: {warehouses} warehouses are loaded already", args.on.on);
+    }
+    let mut text = format!(
+        "{}: {warehouses} warehouses, {} rows, {} in {seconds:.1} s",
+        args.on.on,
+        loaded.rows,
+        quantity(loaded.bytes as f64, "B"),
+    );
+    if let Some(memory) = memory {
+        text += &format!(", {} of memory for each", quantity(memory, "B"));
+    }
+    text
+}
+
+fn as_json(
+    args: &TpccLoadArgs,
+    loaded: Loaded,
+    seconds: f64,
+    memory: Option<f64>,
+) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(&json!({
+        "on": args.on.on.to_string(),
+        "warehouses": args.warehouses,
+        "seed": args.seed,
+        "rows": loaded.rows,
+        "bytes": loaded.bytes,
+        "seconds": seconds,
+        "memory_bytes_per_warehouse": memory,
+    }))?)
+}

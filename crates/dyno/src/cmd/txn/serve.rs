@@ -1,0 +1,68 @@
+//! `dyno txn serve`: the engine for other processes and hosts.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use dyno_pubsub_broker::serve::{rustls::ServerConfig, tls};
+use dyno_rigs::txn::{OpenOptions, Role, ServeOptions, procedures, serve};
+use dyno_suite::Stop;
+
+use crate::args::{RoleArg, TxnServeArgs};
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Between two looks whether to stop.
+const TICK: Duration = Duration::from_millis(50);
+
+pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let server = serve(options(args)?)?;
+    let mut text = format!("listening at {}\n", server.address());
+    if let Some(metrics) = server.metrics() {
+        let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "metrics at {scheme}://{metrics}/metrics");
+    }
+    terminal::print(&text)?;
+    while !stop.asked() {
+        if let Some(reason) = server.failure() {
+            bail!("the engine has stopped: {reason}");
+        }
+        thread::sleep(TICK);
+    }
+    server.stop()?;
+    Ok(Exit::Done)
+}
+
+fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
+    ensure!(
+        args.role == RoleArg::All,
+        "a server of one role alone is not built yet: there is --role all, a process with everything in it"
+    );
+    let token = super::token(args.token_file.as_deref())?;
+    Ok(ServeOptions {
+        data: args.data.clone(),
+        listen: args.listen.clone(),
+        engine: OpenOptions {
+            procedures: procedures()?,
+            cores: args.cores.clone().map_or(Vec::new(), |cores| cores.0),
+            partitions: args.partitions,
+            durability: args.durability,
+            memory_bytes: args.memory,
+            ..OpenOptions::default()
+        },
+        tls: server_tls(args)?,
+        token,
+        metrics: args.metrics,
+        role: Role::All,
+    })
+}
+
+fn server_tls(args: &TxnServeArgs) -> anyhow::Result<Option<Arc<ServerConfig>>> {
+    match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Ok(Some(tls::server(certificate, key)?)),
+        _ => Ok(None),
+    }
+}

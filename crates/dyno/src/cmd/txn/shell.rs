@@ -1,0 +1,213 @@
+//! `dyno txn shell`: rows by hand, a line at a time.
+
+use std::io::{BufRead, IsTerminal, Write, stdin, stderr};
+use std::time::Instant;
+
+use dyno_report::quantity;
+use dyno_suite::Stop;
+use dyno_txn_api::{
+    Code, Database, Error, Operations, Options, Partitioning, Result, Scan, TableDef, Transact,
+    Transaction,
+};
+
+use crate::args::TxnShellArgs;
+use crate::cmd::tpcc;
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Rows of a scan unless told otherwise.
+const ROWS: u32 = 20;
+
+pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let db = tpcc::on(&args.on)?;
+    let prompt = stdin().is_terminal();
+    let mut open = None;
+    let mut failed = false;
+    let mut lines = stdin().lock().lines();
+    loop {
+        if prompt {
+            eprint!("{}", if open.is_some() { "txn* " } else { "txn> " });
+            stderr().flush()?;
+        }
+        let Some(line) = lines.next().transpose()? else {
+            break;
+        };
+        if stop.asked() {
+            break;
+        }
+        match command(&*db, &mut open, &line) {
+            Ok(said) if said.is_empty() => {}
+            Ok(said) => terminal::print(&said)?,
+            Err(error) => {
+                failed = true;
+                eprintln!("{error}");
+            }
+        }
+    }
+    if let Some(open) = open {
+        eprintln!("the transaction that was begun is rolled back");
+        Transaction::rollback(open)?;
+    }
+    Ok(if failed { Exit::No } else { Exit::Done })
+}
+
+type Open<'a> = Option<Box<dyn Transaction + 'a>>;
+
+fn command<'a>(db: &'a dyn Database, open: &mut Open<'a>, line: &str) -> Result<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let done = "done".to_owned();
+    match words[..] {
+        [] => Ok(String::new()),
+        ["create", table] => db.create_table(&TableDef::hash(table, 0)).map(|_| done),
+        ["tables"] => {
+            let names = db.tables()?.into_iter().map(|table| table.def.name);
+            Ok(names.collect::<Vec<_>>().join("\n"))
+        }
+        ["begin"] if open.is_some() => Err(misuse("a transaction is under way already")),
+        ["begin"] => {
+            *open = Some(db.begin(&Options::default())?);
+            Ok(done)
+        }
+        ["commit"] => {
+            let transaction = open.take().ok_or_else(|| misuse("nothing was begun"))?;
+            let stamp = transaction.commit()?;
+            Ok(stamp.map_or(done, |stamp| format!("done at {stamp}")))
+        }
+        ["rollback"] => {
+            let transaction = open.take().ok_or_else(|| misuse("nothing was begun"))?;
+            transaction.rollback().map(|()| done)
+        }
+        ["explain", table, key] => explain(db, table, &bytes_of(key)?),
+        _ => match open {
+            Some(transaction) => act(&mut **transaction, &words),
+            None => db.transact(|transaction| act(transaction, &words)),
+        },
+    }
+}
+
+fn act(transaction: &mut dyn Operations, words: &[&str]) -> Result<String> {
+    match *words {
+        ["get", table, key] => {
+            let table = transaction.table(table)?;
+            let found = transaction.get(table, &bytes_of(key)?)?;
+            Ok(found.map_or_else(|| "(nothing)".to_owned(), |value| shown(&value)))
+        }
+        ["put", table, key, ref value @ ..] if !value.is_empty() => {
+            let table = transaction.table(table)?;
+            let value = bytes_of(&value.join(" "))?;
+            transaction.put(table, &bytes_of(key)?, &value)?;
+            Ok("done".to_owned())
+        }
+        ["delete", table, key] => {
+            let table = transaction.table(table)?;
+            transaction.delete(table, &bytes_of(key)?)?;
+            Ok("done".to_owned())
+        }
+        ["scan", table] => scan(transaction, table, b"", ROWS),
+        ["scan", table, prefix] => scan(transaction, table, &bytes_of(prefix)?, ROWS),
+        ["scan", table, prefix, limit] => {
+            let limit = limit.parse().map_err(|_| misuse("LIMIT is no number"))?;
+            scan(transaction, table, &bytes_of(prefix)?, limit)
+        }
+        _ => Err(misuse("no such command; `dyno txn shell --help` lists them")),
+    }
+}
+
+fn scan(
+    transaction: &mut dyn Operations,
+    table: &str,
+    prefix: &[u8],
+    limit: u32,
+) -> Result<String> {
+    let table = transaction.table(table)?;
+    let page = transaction.scan(&Scan::prefix(table, prefix.to_vec()).limit(limit))?;
+    let rows = page.rows.iter();
+    let mut lines: Vec<String> = rows
+        .map(|row| format!("{}\t{}", shown(&row.key), shown(&row.value)))
+        .collect();
+    if page.next.is_some() {
+        lines.push("(more)".to_owned());
+    }
+    Ok(lines.join("\n"))
+}
+
+fn explain(db: &dyn Database, table: &str, key: &[u8]) -> Result<String> {
+    let table = db.table(table)?;
+    let partitions = db.describe()?.partitions;
+    let spread = match &table.def.partitioning {
+        Partitioning::Hash { prefix: 0 } => format!("by a hash of the whole key over {partitions} partitions"),
+        Partitioning::Hash { prefix } => {
+            format!("by a hash of the first {prefix} bytes of the key over {partitions} partitions")
+        }
+        Partitioning::Range { splits } => {
+            let before = splits.partition_point(|split| **split <= *key);
+            format!("range {before} of {} in the order of keys", splits.len() + 1)
+        }
+    };
+    let began = Instant::now();
+    let found = db.transact(|transaction| transaction.get(table.id, key))?;
+    let took = quantity(began.elapsed().as_secs_f64(), "s");
+    let what = found.map_or_else(
+        || "nothing is there".to_owned(),
+        |value| format!("{} bytes are there", value.len()),
+    );
+    Ok(format!(
+        "table {} (number {}), {spread}; {what}; begin, read and commit took {took}",
+        table.def.name, table.id.0
+    ))
+}
+
+/// Bytes as they are typed: UTF-8, and `\x00` for other bytes.
+fn bytes_of(text: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\\x") {
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
+        let digits = rest.get(at + 2..at + 4);
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.ok_or_else(|| misuse("\\x wants two hexadecimal digits"))?);
+        rest = &rest[at + 4..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Ok(bytes)
+}
+
+/// Bytes as they can be typed.
+fn shown(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
+        _ => bytes.escape_ascii().to_string(),
+    }
+}
+
+fn misuse(text: &str) -> Error {
+    Error::new(Code::BadArgument, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_txn_api::model::Model;
+
+    fn say<'a>(db: &'a Model, open: &mut Open<'a>, line: &str) -> String {
+        command(db, open, line).unwrap_or_else(|error| error.to_string())
+    }
+
+    #[test]
+    fn lines_are_transactions_of_their_own_or_parts_of_one() {
+        let db = Model::new();
+        let mut open = None;
+        assert_eq!(say(&db, &mut open, "create accounts"), "done");
+        assert_eq!(say(&db, &mut open, "put accounts ada 7 00"), "done");
+        assert_eq!(say(&db, &mut open, "begin"), "done");
+        assert_eq!(say(&db, &mut open, "put accounts bob\\x00 1"), "done");
+        assert_eq!(say(&db, &mut open, "scan accounts"), "ada\t7 00\nbob\\x00\t1");
+        assert_eq!(say(&db, &mut open, "rollback"), "done");
+        assert_eq!(say(&db, &mut open, "scan accounts"), "ada\t7 00");
+        assert_eq!(say(&db, &mut open, "get accounts bob"), "(nothing)");
+        assert!(say(&db, &mut open, "explain accounts ada").contains("4 bytes are there"));
+        assert!(say(&db, &mut open, "get nothing ada").contains("no-such-table"));
+        assert!(say(&db, &mut open, "commit").contains("nothing was begun"));
+        assert!(say(&db, &mut open, "fetch").contains("no such command"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs a plan and counts, type by type.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use dyno_measure::{Latencies, MeasureError};
+use dyno_tpcc::drive::{self, Done, Ended, Plan};
+use dyno_tpcc::input::Kind;
+use dyno_tpcc::schema::Tables;
+use dyno_txn_api::{Database, Error};
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Measured {
+    /// From its first input to its last answer.
+    pub seconds: f64,
+    /// The types that ran.
+    pub of: BTreeMap<Kind, OfKind>,
+    /// The engine failed before the run was over: what is counted here is part of a run.
+    pub cut_short: Option<Error>,
+}
+
+/// One type of transaction.
+#[derive(Debug)]
+pub struct OfKind {
+    /// Committed.
+    pub committed: u64,
+    /// Rolled back because their input said so.
+    pub rolled_back: u64,
+    /// Given up after conflicts.
+    pub given_up: u64,
+    /// Those whose outcome nobody knows.
+    pub unknown: u64,
+    /// Tries beyond the first.
+    pub tried_again: u64,
+    /// Of those that were committed, from input to answer, repetitions included.
+    pub latencies: Latencies,
+}
+
+impl OfKind {
+    fn new() -> Result<OfKind, MeasureError> {
+        Ok(OfKind {
+            committed: 0,
+            rolled_back: 0,
+            given_up: 0,
+            unknown: 0,
+            tried_again: 0,
+            latencies: Latencies::new()?,
+        })
+    }
+
+    fn add(&mut self, other: &OfKind) -> Result<(), MeasureError> {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.given_up += other.given_up;
+        self.unknown += other.unknown;
+        self.tried_again += other.tried_again;
+        self.latencies.add(&other.latencies)
+    }
+}
+
+impl Measured {
+    /// Committed transactions of all types, a second.
+    pub fn rate(&self) -> f64 {
+        self.committed() as f64 / self.seconds.max(1e-9)
+    }
+
+    /// Committed transactions of all types.
+    pub fn committed(&self) -> u64 {
+        self.of.values().map(|kind| kind.committed).sum()
+    }
+
+    /// Tries that ended in a conflict, as a share of all tries.
+    pub fn aborted_share(&self) -> f64 {
+        let again: u64 = self.of.values().map(|kind| kind.tried_again).sum();
+        let given_up: u64 = self.of.values().map(|kind| kind.given_up).sum();
+        let done: u64 = self.of.values().map(|kind| kind.committed + kind.rolled_back).sum();
+        let aborted = again + given_up;
+        aborted as f64 / ((done + aborted) as f64).max(1.0)
+    }
+}
+
+/// What one worker has seen.
+struct Seen {
+    of: BTreeMap<Kind, OfKind>,
+    wrong: Option<MeasureError>,
+}
+
+impl Seen {
+    fn done(&mut self, done: &Done) -> Result<(), MeasureError> {
+        let of = match self.of.get_mut(&done.kind) {
+            Some(of) => of,
+            None => self.of.entry(done.kind).or_insert(OfKind::new()?),
+        };
+        of.tried_again += u64::from(done.attempts.saturating_sub(1));
+        match done.outcome {
+            Ended::Committed => {
+                of.committed += 1;
+                let took = done.ended.saturating_duration_since(done.began);
+                of.latencies.record(took.as_nanos() as u64)?;
+            }
+            Ended::RolledBack => of.rolled_back += 1,
+            Ended::Conflicts => of.given_up += 1,
+            Ended::Unknown => of.unknown += 1,
+        }
+        Ok(())
+    }
+}
+
+/// Runs the plan. An engine that fails in the middle leaves [`Measured::cut_short`].
+///
+/// # Errors
+/// When a latency cannot be counted.
+pub fn measure(
+    db: &dyn Database,
+    tables: &Tables,
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<Measured, MeasureError> {
+    let mut seen: Vec<Seen> = (0..plan.workers())
+        .map(|_| Seen {
+            of: BTreeMap::new(),
+            wrong: None,
+        })
+        .collect();
+    let began = Instant::now();
+    let ran = {
+        let mut recorders: Vec<_> = seen
+            .iter_mut()
+            .map(|seen| {
+                |done: Done| {
+                    if let Err(error) = seen.done(&done) {
+                        seen.wrong.get_or_insert(error);
+                    }
+                }
+            })
+            .collect();
+        drive::run(db, tables, plan, stop, &mut recorders)
+    };
+    let seconds = began.elapsed().as_secs_f64();
+    let mut of: BTreeMap<Kind, OfKind> = BTreeMap::new();
+    for worker in seen {
+        if let Some(error) = worker.wrong {
+            return Err(error);
+        }
+        for (kind, counted) in worker.of {
+            match of.get_mut(&kind) {
+                Some(all) => all.add(&counted)?,
+                None => drop(of.insert(kind, counted)),
+            }
+        }
+    }
+    Ok(Measured {
+        seconds,
+        of,
+        cut_short: ran.err(),
+    })
+}

@@ -1,0 +1,5 @@
+//! TPC-C's transactions with a clock beside them, for the command and for suites.
+
+mod measured;
+
+pub use measured::{Measured, OfKind, measure};

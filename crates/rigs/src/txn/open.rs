@@ -1,0 +1,80 @@
+//! Opens a database by its address, whichever engine is behind it.
+
+use std::time::Duration;
+
+use dyno_tpcc::transactions;
+use dyno_txn_api::{Code, Database, Error, Procedures, Result, Target};
+use dyno_txn_etcd::{Etcd, EtcdOptions};
+use dyno_txn_node::{Durability, OpenOptions};
+
+
+
+/// What an address does not say.
+#[derive(Debug, Clone)]
+pub struct OpenHow {
+    /// Of our engine in this process: when an answer is given.
+    pub durability: Durability,
+    /// Of our engine in this process: one thread pinned to each; one thread that is not pinned when empty.
+    pub cores: Vec<usize>,
+    /// Of our engine in this process: bytes of all rows.
+    pub memory_bytes: u64,
+    /// Shown to a server of ours.
+    pub token: Option<String>,
+    /// Whether a server of ours on this host is talked to through shared memory.
+    pub ring: bool,
+}
+
+impl Default for OpenHow {
+    fn default() -> OpenHow {
+        OpenHow {
+            durability: Durability::Fsync,
+            cores: Vec::new(),
+            memory_bytes: 4 << 30,
+            token: None,
+            ring: true,
+        }
+    }
+}
+
+/// Opens it, with the procedures of our workloads.
+///
+/// # Errors
+/// What the engine says; [`Code::NotSupported`] where no engine of ours speaks to such a database.
+pub fn open(target: &Target, how: &OpenHow) -> Result<Box<dyn Database>> {
+    match target {
+        Target::Local(_) | Target::Dyno(_) => dyno_txn_node::open(
+            target,
+            OpenOptions {
+                procedures: procedures()?,
+                cores: how.cores.clone(),
+                durability: how.durability,
+                memory_bytes: how.memory_bytes,
+                token: how.token.clone(),
+                ring: how.ring,
+                ..OpenOptions::default()
+            },
+        ),
+        Target::Etcd(addresses) => Ok(Box::new(Etcd::open(
+            addresses,
+            EtcdOptions {
+                connect_wait: Duration::from_secs(2),
+                procedures: procedures()?,
+                ..EtcdOptions::default()
+            },
+        )?)),
+        Target::Postgres(_) => {
+            let text = "databases of PostgreSQL's wire cannot be opened yet; there are local:, dyno:// and etcd://";
+            Err(Error::new(Code::NotSupported, text))
+        }
+    }
+}
+
+/// What a server of ours can be asked to run.
+///
+/// # Errors
+/// When two have one name.
+pub fn procedures() -> Result<Procedures> {
+    let mut procedures = Procedures::new();
+    transactions::register(&mut procedures)?;
+    Ok(procedures)
+}
