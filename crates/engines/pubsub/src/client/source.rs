@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use dyno_postgres::Dsn;
 
+use super::pace::Pace;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result, Retry};
 use crate::fetch::Fetched;
@@ -95,7 +96,12 @@ pub(super) struct Direct {
     joined: Option<(Joined, String)>,
     /// Which place is read first, in turn, so that one busy partition does not starve the others.
     turn: usize,
+    pace: Pace,
 }
+
+/// How long a wait to be told may be before it looks again: whoever waits is not told of what a pooler between keeps
+/// back, or of an append to a server whose queue of notifications is full.
+const UNTOLD: Duration = Duration::from_millis(250);
 
 impl Direct {
     pub fn open(dsn: &Dsn, idle_pause: Duration) -> Result<Self> {
@@ -106,6 +112,7 @@ impl Direct {
             committing: None,
             joined: None,
             turn: 0,
+            pace: Pace::new(Instant::now()),
         };
         direct.with_reading(Connection::check_schema)?;
         Ok(direct)
@@ -159,6 +166,26 @@ impl Direct {
             news.rotate_left(first);
         }
         Ok(news)
+    }
+
+    /// Waits until something is appended at one of these places, or was before.
+    fn await_news(
+        &mut self,
+        topic_id: i32,
+        places: &[(i32, i64)],
+        wait: Duration,
+    ) -> Result<()> {
+        self.with_reading(|connection| connection.listen(topic_id, places))?;
+        for (partition, offset) in places {
+            // Of a server that crashes both ends of this are gone, so it need not be durable.
+            let ask = |connection: &mut Connection| {
+                connection.will_be_told(topic_id, *partition, *offset)
+            };
+            if !self.with_committing(ask)? {
+                return Ok(());
+            }
+        }
+        self.with_reading(|connection| connection.wait_to_be_told(wait))
     }
 }
 
@@ -234,7 +261,7 @@ impl Source for Direct {
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
         let (_, topic_id, _) = self.member()?;
         let until = Instant::now() + wait;
-        let mut pause = Duration::from_millis(1).min(self.idle_pause);
+        let mut empty_looks = 0;
         loop {
             let mut fetched = Vec::new();
             let mut left = most_bytes;
@@ -255,11 +282,17 @@ impl Source for Direct {
                 }
             }
             let now = Instant::now();
+            if !fetched.is_empty() {
+                self.pace.found(now);
+            }
             if !fetched.is_empty() || now >= until {
                 return Ok(fetched);
             }
-            thread::sleep(pause.min(until - now));
-            pause = (pause * 2).min(self.idle_pause);
+            empty_looks += 1;
+            match self.pace.pause(empty_looks, self.idle_pause) {
+                Some(pause) => thread::sleep(pause.min(until - now)),
+                None => self.await_news(topic_id, places, UNTOLD.min(until - now))?,
+            }
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The SQL files, in the order in which they are run.
 
 /// (version, script): each brings the tables from the version before to its own, once.
-pub const MIGRATIONS: &[(i32, &str)] = &[(1, include_str!("../../sql/tables_1.sql"))];
+pub const MIGRATIONS: &[(i32, &str)] = &[
+    (1, include_str!("../../sql/tables_1.sql")),
+    (2, include_str!("../../sql/tables_2.sql")),
+];
 
 /// Functions are replaced at every installation.
 pub const FUNCTIONS: &[&str] = &[
