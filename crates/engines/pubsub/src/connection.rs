@@ -244,7 +244,12 @@ impl Connection {
 
     /// Whether the append at this offset, the end of the partition, will be told to who listens. False: it is
     /// there already.
-    pub(crate) fn will_be_told(&mut self, topic_id: i32, partition: i32, offset: i64) -> Result<bool> {
+    pub(crate) fn will_be_told(
+        &mut self,
+        topic_id: i32,
+        partition: i32,
+        offset: i64,
+    ) -> Result<bool> {
         let statement = self.prepared("SELECT pubsub.await($1, $2, $3)")?;
         self.client
             .query_one(&statement, &[&topic_id, &partition, &offset])
@@ -254,9 +259,9 @@ impl Connection {
             )))
     }
 
-    /// Waits until something that is listened to is told, at most so long.
-    pub(crate) fn wait_to_be_told(&mut self, wait: Duration) -> Result<()> {
-        Heard::wait(&mut self.client, wait)
+    /// Waits until something that is listened to is told, at most so long; whether it was.
+    pub(crate) fn wait_to_be_told(&mut self, wait: Duration) -> Result<bool> {
+        self.heard.wait(&mut self.client, wait)
     }
 
     fn was_replicated(&self, before: u64) -> Result<()> {

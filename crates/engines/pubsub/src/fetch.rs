@@ -227,7 +227,9 @@ impl Place {
             bytes += body.map_or(0, <[u8]>::len);
             match body {
                 None if rows.is_empty() => return Ok(None),
-                Some(body) if rows.is_empty() || bytes <= most_bytes => rows.push(stored(row, body)),
+                Some(body) if rows.is_empty() || bytes <= most_bytes => {
+                    rows.push(stored(row, body))
+                }
                 _ => break,
             }
         }

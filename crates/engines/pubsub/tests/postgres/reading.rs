@@ -1,4 +1,6 @@
 use dyno_pubsub::record::{self, Batch, Codec, Run};
+use dyno_pubsub::server::postgres::Client;
+use dyno_pubsub::server::postgres::fallible_iterator::FallibleIterator;
 use dyno_pubsub::{Start, TopicOptions};
 
 use super::server::Server;
@@ -243,4 +245,79 @@ fn a_plan_that_was_made_for_an_empty_table_goes_by_the_index() {
             && !plan.contains("Seq Scan"),
         "{plan}"
     );
+}
+
+/// Rows that fit a page are read by one statement, longer ones by another; which it is follows the rows.
+#[test]
+fn rows_of_all_lengths_come_in_order_and_within_the_bound() {
+    const BOUND: usize = 100_000;
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let lengths = [1000, 40_000, 90_000, 10, 10, 300_000, 1000, 9_000];
+    for (nth, length) in lengths.iter().cycle().take(80).enumerate() {
+        let value = vec![nth as u8; *length];
+        base(
+            connection
+                .append(topic_id, 0, 0, &mut batch(0, 0, &[&value[..]]))
+                .unwrap(),
+        );
+    }
+    let mut seen = Vec::new();
+    let mut at = 0;
+    while at < 80 {
+        let fetched = connection.fetch(topic_id, 0, at, BOUND).unwrap();
+        let bytes: usize = fetched.rows.iter().map(|row| row.body.len()).sum();
+        assert!(bytes <= BOUND || fetched.rows.len() == 1, "{bytes} at {at}");
+        assert!(!fetched.rows.is_empty(), "nothing at {at}");
+        for row in &fetched.rows {
+            for record in row.records().unwrap() {
+                let value = record.unwrap().value;
+                seen.push((value[0], value.len()));
+            }
+        }
+        at = fetched.next_offset;
+    }
+    let sent = lengths.iter().cycle().take(80);
+    let sent: Vec<(u8, usize)> = sent.enumerate().map(|(n, l)| (n as u8, *l)).collect();
+    assert_eq!(seen, sent);
+}
+
+#[test]
+fn who_waits_at_the_end_is_told_of_the_next_append() {
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let (mut connection, mut waiting) = (server.connect(), server.connect());
+    let waiting = waiting.client();
+    let ask = "SELECT pubsub.await($1, 0, $2)";
+    let told = |client: &mut Client, offset: i64| -> bool {
+        let answer = client.query_one(ask, &[&topic_id, &offset]);
+        answer.unwrap().get(0)
+    };
+    assert!(told(waiting, 0), "the log is empty");
+    assert!(told(waiting, 0), "two wait as well as one");
+    let mut append = || {
+        base(
+            connection
+                .append(topic_id, 0, 0, &mut batch(0, 0, &[b"x"]))
+                .unwrap(),
+        )
+    };
+    append();
+    assert!(!told(waiting, 0), "there is a record already");
+    waiting
+        .batch_execute(&format!("LISTEN pubsub_{topic_id}_0"))
+        .unwrap();
+    // Nobody waits at offset 1.
+    append();
+    assert!(told(waiting, 2));
+    let mut notifications = waiting.notifications();
+    assert!(
+        notifications.iter().next().unwrap().is_none(),
+        "not told of 1"
+    );
+    append();
+    let wait = std::time::Duration::from_secs(60);
+    let told_of = notifications.timeout_iter(wait).next().unwrap();
+    assert_eq!(told_of.unwrap().channel(), format!("pubsub_{topic_id}_0"));
 }

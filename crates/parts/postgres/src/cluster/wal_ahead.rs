@@ -119,6 +119,9 @@ mod tests {
             assert_eq!(length(&name), Some(MIB), "{name}");
         }
         assert_eq!(length("000000010000000000000006"), None);
-        assert_eq!(fs::read(dir.path().join("000000010000000000000002")).unwrap()[0], 7);
+        assert_eq!(
+            fs::read(dir.path().join("000000010000000000000002")).unwrap()[0],
+            7
+        );
     }
 }
