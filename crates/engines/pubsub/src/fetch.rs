@@ -222,14 +222,12 @@ impl Place {
             .map_err(|error| ReadError::of(error, place))?;
         let mut rows = Vec::with_capacity(found.len());
         let mut bytes = 0;
-        for row in &found {
-            let body: Option<&[u8]> = row.get(7);
-            bytes += body.map_or(0, <[u8]>::len);
-            match body {
+        for row in found {
+            let length = row.get::<_, Option<&[u8]>>(BODY).map(<[u8]>::len);
+            bytes += length.unwrap_or(0);
+            match length {
                 None if rows.is_empty() => return Ok(None),
-                Some(body) if rows.is_empty() || bytes <= most_bytes => {
-                    rows.push(stored(row, body))
-                }
+                Some(_) if rows.is_empty() || bytes <= most_bytes => rows.push(stored(row)),
                 _ => break,
             }
         }
@@ -256,7 +254,7 @@ impl Place {
         let found = client
             .query(statement, &[&self.row_starts_at, &bytes_limit, &rows_limit])
             .map_err(|error| ReadError::of(error, place))?;
-        Ok(found.iter().map(|row| stored(row, row.get(7))).collect())
+        Ok(found.into_iter().map(stored).collect())
     }
 }
 
@@ -290,6 +288,8 @@ fn query_pages(place: (i32, i32), range: Range) -> String {
     )
 }
 
+/// Which column the body is.
+const BODY: usize = 7;
 /// What [`stored`] reads before the body.
 const HEAD: &str = "base_offset, count, first_time, last_time, appended_at, flags, crc";
 
@@ -328,7 +328,14 @@ fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i6
         .ok_or_else(|| out_of_range(place, offset, "no row holds it"))
 }
 
-fn stored(row: &Row, body: &[u8]) -> StoredRow {
+/// The body stays where the driver put it.
+fn stored(row: Row) -> StoredRow {
+    struct Body(Row);
+    impl AsRef<[u8]> for Body {
+        fn as_ref(&self) -> &[u8] {
+            self.0.get(BODY)
+        }
+    }
     let crc: Option<i32> = row.get(6);
     StoredRow {
         base_offset: row.get(0),
@@ -338,7 +345,7 @@ fn stored(row: &Row, body: &[u8]) -> StoredRow {
         appended_at_us: micros(row.get(4)),
         flags: row.get(5),
         crc: crc.map(i32::cast_unsigned),
-        body: Bytes::copy_from_slice(body),
+        body: Bytes::from_owner(Body(row)),
     }
 }
 
