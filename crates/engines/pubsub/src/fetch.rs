@@ -215,8 +215,8 @@ impl Place {
         most_bytes: usize,
     ) -> std::result::Result<Option<Vec<StoredRow>>, ReadError> {
         let pages = most_bytes / IN_PAGE_BYTES + 1;
-        let wanted = most_bytes / self.mean_row_bytes.max(1) + 1;
-        let rows_limit = wanted.clamp(1, BEYOND * pages).min(ROWS_MAX) as i64;
+        let wanted = most_bytes / self.mean_row_bytes.max(1) + 2;
+        let rows_limit = wanted.min(BEYOND * pages).min(ROWS_MAX) as i64;
         let found = client
             .query(&self.pages, &[&self.row_starts_at, &rows_limit])
             .map_err(|error| ReadError::of(error, place))?;

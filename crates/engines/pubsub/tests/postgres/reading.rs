@@ -1,7 +1,7 @@
 use dyno_pubsub::record::{self, Batch, Codec, Run};
 use dyno_pubsub::server::postgres::Client;
 use dyno_pubsub::server::postgres::fallible_iterator::FallibleIterator;
-use dyno_pubsub::{Start, TopicOptions};
+use dyno_pubsub::{Connection, Start, TopicOptions};
 
 use super::server::Server;
 use super::{base, batch, read_all, unpack};
@@ -225,26 +225,39 @@ fn a_plan_that_was_made_for_an_empty_table_goes_by_the_index() {
     for _ in 0..8 {
         connection.fetch(topic_id, 0, 0, 1 << 20).unwrap();
     }
-    let plans = "SELECT statement, generic_plans FROM pg_prepared_statements WHERE statement LIKE '%LIMIT $3'";
-    let row = connection.client().query_one(plans, &[]).unwrap();
-    assert_eq!(row.get::<_, i64>(1), 8);
-    let explain = format!(
-        "PREPARE fetching (bigint, bigint, bigint) AS {}",
-        row.get::<_, &str>(0)
-    );
-    connection.client().batch_execute(&explain).unwrap();
-    let plan = connection
+    let made = plan_of(&mut connection, "LIMIT $2", "0, 130");
+    assert_eq!(made.0, 8);
+    assert_eq!(made.1.matches("Index Scan").count(), 1, "{}", made.1);
+    // A row that is longer than a page is read by the other statement.
+    let mut long = batch(0, 0, &[&[0; 20_000]]);
+    base(connection.append(topic_id, 0, 0, &mut long).unwrap());
+    let fetched = connection.fetch(topic_id, 0, 0, 1 << 20).unwrap();
+    assert_eq!(fetched.rows.len(), 1);
+    let made = plan_of(&mut connection, "LIMIT $3", "0, 1000000, 130");
+    assert_eq!(made.0, 1);
+    assert_eq!(made.1.matches("Index Scan").count(), 2, "{}", made.1);
+}
+
+/// How often the session's statement that ends so was run by its general plan, and that plan.
+fn plan_of(connection: &mut Connection, ends: &str, parameters: &str) -> (i64, String) {
+    let ask = "SELECT statement, generic_plans FROM pg_prepared_statements WHERE statement LIKE '%' || $1";
+    let row = connection.client().query_one(ask, &[&ends]).unwrap();
+    let types = vec!["bigint"; parameters.split(',').count()].join(", ");
+    let prepare = format!("PREPARE again ({types}) AS {}", row.get::<_, &str>(0));
+    connection.client().batch_execute(&prepare).unwrap();
+    let explain = format!("EXPLAIN EXECUTE again ({parameters})");
+    let plan = connection.client().query(&explain, &[]).unwrap();
+    connection
         .client()
-        .query("EXPLAIN EXECUTE fetching (0, 1000000, 130)", &[])
+        .batch_execute("DEALLOCATE again")
         .unwrap();
     let plan: Vec<&str> = plan.iter().map(|line| line.get(0)).collect();
     let plan = plan.join("\n");
     assert!(
-        plan.matches("Index Scan").count() == 2
-            && !plan.contains("Sort")
-            && !plan.contains("Seq Scan"),
+        !plan.contains("Sort") && !plan.contains("Seq Scan"),
         "{plan}"
     );
+    (row.get(1), plan)
 }
 
 /// Rows that fit a page are read by one statement, longer ones by another; which it is follows the rows.
