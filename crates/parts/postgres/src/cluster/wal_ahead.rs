@@ -14,7 +14,7 @@ use crate::error::PgError;
 use crate::os::{Owner, sync_dir};
 
 /// Written at a time.
-const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Segments that share the first two words of their name cover this much.
 const LOG_BYTES: u64 = 1 << 32;
 
