@@ -40,6 +40,7 @@ mod connection;
 mod error;
 mod fetch;
 mod group;
+mod hearing;
 pub mod key;
 mod overview;
 mod placement;
