@@ -59,7 +59,7 @@ pub use connection::Connection;
 pub use error::{Code, Error, Result, Retry};
 pub use fetch::{Fetched, StoredRow};
 pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
-pub use overview::{GroupState, PartitionState, TopicState};
+pub use overview::{GroupState, PartitionState, QueueState, TopicState};
 pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use record::Record;
 pub use retention::Maintained;

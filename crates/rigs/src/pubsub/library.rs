@@ -2,11 +2,14 @@
 //! their defaults.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use dyno_pubsub::server::SslMode;
 use dyno_pubsub::{
     Address, Connection, Consumer, ConsumerOptions, Dsn, Message, Producer, ProducerOptions,
     Receipt, Retry, Start, TopicOptions,
@@ -74,7 +77,16 @@ impl Library {
 
     fn start_broker(&self, socket: &Path) -> Result<BrokerProcess, FlowError> {
         let program = std::env::current_exe().map_err(|e| FlowError::Way(e.to_string()))?;
-        let child = Command::new(program)
+        // The text below names neither a password nor how a certificate is to be checked.
+        if !matches!(self.dsn.ssl_mode(), SslMode::Disable | SslMode::Prefer) {
+            let reason = "a broker of a bench is not handed sslmode; serve one yourself";
+            return Err(FlowError::Way(reason.to_string()));
+        }
+        let mut command = Command::new(program);
+        if let Some(password) = self.dsn.config().get_password() {
+            command.env("PGPASSWORD", OsStr::from_bytes(password));
+        }
+        let child = command
             .args(["pubsub", "serve", "--dsn", &self.dsn.text(), "--listen"])
             .arg(format!("unix:{}", socket.display()))
             .stdin(Stdio::null())

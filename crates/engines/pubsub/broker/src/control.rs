@@ -7,8 +7,8 @@ use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
     AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic, Created,
     DescribeGroups, DropTopic, Dropped, FromWhere, Groups, Heartbeat, JoinGroup, Joined,
-    LeaveGroup, Left, ListOffsets, ListTopics, Metadata, NewProducer, Offset, PartitionIs,
-    ProducerId, SkipLost, Skipped, TopicIs, Topics,
+    LeaveGroup, Left, ListOffsets, ListQueues, ListTopics, Metadata, NewProducer, Offset,
+    PartitionIs, ProducerId, Queues, SkipLost, Skipped, TopicIs, Topics,
 };
 use dyno_pubsub::{Connection, Membership, Result, Start, TopicOptions, WhenLost};
 
@@ -40,6 +40,7 @@ pub enum Request {
     AlterTopic(AlterTopic),
     DropTopic(DropTopic),
     DescribeGroups(DescribeGroups),
+    ListQueues(ListQueues),
 }
 
 /// Answers until the list is stopped. `made` is called when a topic was made, changed or dropped.
@@ -94,6 +95,9 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
         }
         Request::DescribeGroups(ask) => {
             ack.answer(&Groups::of(link.run_again(|c| c.group_states(&ask.topic))?));
+        }
+        Request::ListQueues(_) => {
+            ack.answer(&Queues::of(link.run_again(Connection::queue_states)?));
         }
     }
     Ok(())

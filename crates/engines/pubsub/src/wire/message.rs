@@ -45,6 +45,8 @@ pub enum Verb {
     DropTopic = 16,
     /// All groups of a topic, with their cursors.
     DescribeGroups = 17,
+    /// All queues, with what is in them.
+    ListQueues = 18,
     /// In answers alone: why not.
     Error = 127,
 }
@@ -71,6 +73,7 @@ impl Verb {
             AlterTopic,
             DropTopic,
             DescribeGroups,
+            ListQueues,
             Error,
         ]
         .into_iter()

@@ -12,6 +12,7 @@ mod field;
 mod group;
 mod message;
 mod produce;
+mod queue;
 mod session;
 mod topic;
 
@@ -29,6 +30,7 @@ pub use group::{
 };
 pub use message::{ANSWER, Ask, Message, Verb};
 pub use produce::{NewProducer, Produce, Produced, ProducerId};
+pub use queue::{ListQueues, QueueIs, Queues};
 pub use session::{Counter, Failed, Hello, Status, StatusIs, Welcome};
 pub use topic::{CreateTopic, Created, Metadata, PartitionIs, TopicIs};
 

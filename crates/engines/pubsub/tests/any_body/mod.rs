@@ -47,6 +47,8 @@ pub fn check(verb: u8, answer: bool, bytes: &[u8]) {
         (16, true) => same::<wire::Dropped>(body),
         (17, false) => same::<wire::DescribeGroups>(body),
         (17, true) => same::<wire::Groups>(body),
+        (18, false) => same::<wire::ListQueues>(body),
+        (18, true) => same::<wire::Queues>(body),
         _ => same::<wire::Failed>(body),
     }
 }
