@@ -45,7 +45,10 @@ fn status_counts_what_is_in_queues() {
         let [empty, mail] = &status["queues"].as_array().unwrap()[..] else {
             panic!("{status}");
         };
-        assert_eq!((&empty["queue"], &mail["queue"]), (&"empty".into(), &"mail".into()));
+        assert_eq!(
+            (&empty["queue"], &mail["queue"]),
+            (&"empty".into(), &"mail".into())
+        );
         assert_eq!(empty["oldest_ms"], Value::Null);
         let count = |name: &str| mail[name].as_i64().unwrap();
         let counts = ["ready", "delayed", "claimed", "dead", "done"].map(count);

@@ -41,6 +41,14 @@ impl Backlog {
         self
     }
 
+    /// A hundred looks, for tests.
+    #[cfg(test)]
+    pub fn seen(messages: impl Fn(u64) -> u64) -> Backlog {
+        Backlog {
+            seen: (0..100).map(|look| (look, messages(look))).collect(),
+        }
+    }
+
     /// The highest, in messages.
     pub fn max(&self) -> u64 {
         self.seen.iter().map(|(_, n)| *n).max().unwrap_or(0)
@@ -69,20 +77,14 @@ impl Backlog {
 mod tests {
     use super::*;
 
-    fn backlog(of: impl Fn(u64) -> u64) -> Backlog {
-        Backlog {
-            seen: (0..100).map(|i| (i, of(i))).collect(),
-        }
-    }
-
     #[test]
     fn growth_is_told_from_a_burst_at_the_start() {
-        assert!(backlog(|i| i * 100).grew(1_000.0).is_some());
+        assert!(Backlog::seen(|i| i * 100).grew(1_000.0).is_some());
         assert_eq!(
-            backlog(|i| if i < 20 { 9_000 } else { 50 }).grew(1_000.0),
+            Backlog::seen(|i| if i < 20 { 9_000 } else { 50 }).grew(1_000.0),
             None
         );
-        assert_eq!(backlog(|_| 0).grew(1_000.0), None);
-        assert_eq!(backlog(|i| i * 100).until(50).max(), 5_000);
+        assert_eq!(Backlog::seen(|_| 0).grew(1_000.0), None);
+        assert_eq!(Backlog::seen(|i| i * 100).until(50).max(), 5_000);
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn report(shared: &Shared, every: Duration) {
             .iter()
             .map(|n| n.load(Ordering::SeqCst))
             .collect();
-        let reads = groups.iter().sum();
+        let reads: u64 = groups.iter().sum();
         let slowest = groups.iter().min().copied().unwrap_or(writes);
         let took_s = (now_ns - last_ns) as f64 / 1e9;
         eprintln!(

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -43,12 +44,17 @@ pub(super) struct Library {
 }
 
 /// A broker as a process of its own, as its command starts it. It is stopped when dropped.
-pub(super) struct BrokerProcess(Child);
+pub(super) struct BrokerProcess {
+    child: Child,
+    socket: PathBuf,
+}
 
 impl Drop for BrokerProcess {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // A killed broker leaves it behind, and the next one would be taken for listening.
+        let _ = fs::remove_file(&self.socket);
     }
 }
 
@@ -93,10 +99,13 @@ impl Library {
             .stdout(Stdio::null())
             .spawn()
             .map_err(|e| FlowError::Way(format!("the broker could not be started: {e}")))?;
-        let mut process = BrokerProcess(child);
+        let mut process = BrokerProcess {
+            child,
+            socket: socket.to_owned(),
+        };
         let until = Instant::now() + Duration::from_secs(30);
         while !socket.exists() {
-            if let Ok(Some(status)) = process.0.try_wait() {
+            if let Ok(Some(status)) = process.child.try_wait() {
                 return Err(FlowError::Way(format!("the broker ended: {status}")));
             }
             if Instant::now() > until {
@@ -158,7 +167,7 @@ impl Way for Library {
     fn helpers_cpu_s(&self) -> f64 {
         let process = self.process.lock();
         let child = process.as_ref().ok().and_then(|process| process.as_ref());
-        child.map_or(0.0, |process| process_cpu_s(process.0.id()))
+        child.map_or(0.0, |process| process_cpu_s(process.child.id()))
     }
 }
 

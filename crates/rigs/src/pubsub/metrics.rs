@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use dyno_measure::Latencies;
 
 use super::asked::Measured;
+use super::backlog::Backlog;
 use super::flow::Flow;
 
 /// Quantiles by the names they have in records.
@@ -42,14 +43,22 @@ pub(super) fn of(flow: &Flow, measured: &Measured) -> BTreeMap<String, f64> {
     }
     quantiles(&mut metrics, "write", &flowed.writes.recorder.corrected);
     quantiles(&mut metrics, "read", &flowed.read.polls);
-    // Of messages that wait in a growing backlog the wait says nothing but how long the run was.
-    if flow
-        .rate
-        .is_some_and(|rate| flowed.backlog.grew(rate).is_none())
-    {
-        quantiles(&mut metrics, "end-to-end", &flowed.read.end_to_end);
+    if let Some(rate) = flow.rate {
+        end_to_end(&mut metrics, &flowed.backlog, rate, &flowed.read.end_to_end);
     }
     metrics
+}
+
+/// Of messages that wait in a growing backlog the wait says nothing but how long the run was, so there are none.
+fn end_to_end(
+    metrics: &mut BTreeMap<String, f64>,
+    backlog: &Backlog,
+    rate: f64,
+    waits: &Latencies,
+) {
+    if backlog.grew(rate).is_none() {
+        quantiles(metrics, "end-to-end", waits);
+    }
 }
 
 /// In milliseconds.
@@ -57,6 +66,23 @@ fn quantiles(metrics: &mut BTreeMap<String, f64>, name: &str, of: &Latencies) {
     for (label, p) in QUANTILES {
         if let Some(ns) = of.quantile_ns(p) {
             metrics.insert(format!("{name}-{label}"), ns as f64 / 1e6);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_growing_backlog_no_latency_from_end_to_end_is_told() {
+        let mut waits = Latencies::new().expect("a histogram");
+        waits.record(5_000_000).expect("a latency");
+        for (step, told) in [(0, 4), (100, 0)] {
+            let mut metrics = BTreeMap::new();
+            let backlog = Backlog::seen(|look| look * step);
+            end_to_end(&mut metrics, &backlog, 1_000.0, &waits);
+            assert_eq!(metrics.len(), told, "{metrics:?}");
         }
     }
 }

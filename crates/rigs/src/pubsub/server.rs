@@ -29,7 +29,22 @@ enum Place {
         _folder: Option<Folder>,
     },
     /// Somebody's: a database of this invocation alone, which is dropped at the end.
-    Given(#[expect(dead_code, reason = "dropped with the server")] OwnDatabase),
+    Given { _database: OwnDatabase },
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The data goes too, so nothing need be written before the end.
+        if let Place::Private {
+            standbys, cluster, ..
+        } = &mut self.place
+        {
+            for cluster in standbys.iter_mut().chain([&mut **cluster]) {
+                // What is left is stopped, or found out about, when the cluster itself is dropped.
+                let _ = cluster.kill_all();
+            }
+        }
+    }
 }
 
 /// A folder that is removed when dropped.
@@ -162,7 +177,9 @@ impl Server {
         connect(&admin)?.batch_execute(&format!("CREATE DATABASE {name}"))?;
         Ok(Server {
             dsn: admin.with_database(&name),
-            place: Place::Given(OwnDatabase { admin, name }),
+            place: Place::Given {
+                _database: OwnDatabase { admin, name },
+            },
         })
     }
 
