@@ -23,7 +23,7 @@ pub(crate) fn capacity(
     let quantile = read_quantile(params)?;
     let probe_s = params.number("probe-s")?;
     // Of shorter ones it cannot be said whether a backlog grows.
-    if !(probe_s >= 3.0) {
+    if probe_s < 3.0 {
         return Err(params.wrong("probe-s", format!("{probe_s} is below 3")));
     }
     let asked = match params.text("mode")? {

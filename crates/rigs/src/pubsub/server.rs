@@ -29,7 +29,7 @@ enum Place {
         _folder: Option<Folder>,
     },
     /// Somebody's: a database of this invocation alone, which is dropped at the end.
-    Given { _database: OwnDatabase },
+    Given { _database: Box<OwnDatabase> },
 }
 
 impl Drop for Server {
@@ -178,7 +178,7 @@ impl Server {
         Ok(Server {
             dsn: admin.with_database(&name),
             place: Place::Given {
-                _database: OwnDatabase { admin, name },
+                _database: Box::new(OwnDatabase { admin, name }),
             },
         })
     }
