@@ -25,7 +25,7 @@ pub use pubsub::{
     PubsubStatusArgs, PubsubTopicAlterArgs, PubsubTopicArgs, PubsubTopicCommand,
     PubsubTopicCreateArgs,
 };
-pub use pubsub_bench::PubsubBenchArgs;
+pub use pubsub_bench::{BenchMode, PubsubBenchArgs};
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
 pub use tpch::{
     Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,

@@ -61,7 +61,7 @@ pub use connection::Connection;
 pub use error::{Code, Error, Result, Retry};
 pub use fetch::{Fetched, StoredRow};
 pub use group::{Assigned, Cursor, Lag, Membership, WhenLost};
-pub use overview::{GroupState, PartitionState, TopicState};
+pub use overview::{GroupState, PartitionState, QueueState, TopicState};
 pub use placement::{HOME, NamedCluster, Placement, Share};
 pub use queue::{Claimed, Queue, QueueOptions, QueueStats};
 pub use record::Record;
