@@ -1,0 +1,72 @@
+//! Transactions over keys and rows, whatever engine runs them.
+//!
+//! What it is: the one interface that our engine, etcd and databases of PostgreSQL's wire implement, and
+//! that workloads and users write against. What it is not: an engine (but for [`model`]), a wire format,
+//! a way to open anything: the crates that implement [`Database`] have an `open` that takes a [`Target`].
+//!
+//! - A database ([`Database`]) has tables ([`TableDef`]). A row has a key, bytes in an order
+//!   ([`Tuple`] makes them of numbers and text), and a value: bytes, or a [`Row`] of typed columns.
+//! - A transaction is strictly serializable unless the engine's description says otherwise. Three forms:
+//!   interactive ([`Transact::transact`]), a list of operations in one request
+//!   ([`Transact::one_shot`]), a function inside the engine ([`Procedure`], [`Transact::call`]).
+//! - What it does while it runs is [`Operations`], the same in all of them.
+//! - Failures are an [`Error`] with a stable [`Code`] that says whether to run it again ([`Retry`]).
+//!
+//! ```
+//! use dyno_txn_api::{Database, Kind, Row, Scan, TableDef, Transact, Tuple, ValueRef};
+//! use dyno_txn_api::{encode_row, model::Model};
+//!
+//! let db = Model::new();
+//! let def = TableDef::hash("account", 8)
+//!     .column("branch", Kind::U64)
+//!     .column("owner", Kind::Text)
+//!     .column("cents", Kind::I64)
+//!     .index("by-owner", &["owner"], 0)?;
+//! let account = db.create_table(&def)?;
+//! db.transact(|t| {
+//!     for (branch, owner, cents) in [(1, "Ada", 700), (1, "Bob", 50), (2, "Ada", 9)] {
+//!         let row = [ValueRef::U64(branch), ValueRef::Text(owner), ValueRef::I64(cents)];
+//!         let key = Tuple::new().u64(branch).text(owner).finish();
+//!         t.insert(account, &key, &encode_row(&row))?;
+//!     }
+//!     Ok(())
+//! })?;
+//!
+//! let of_ada = def.index_prefix(0, &[ValueRef::Text("Ada")])?;
+//! let page = db.transact(|t| t.scan(&Scan::prefix(account, of_ada.clone()).index(0)))?;
+//! let cents: Result<Vec<i64>, _> = page.rows.iter().map(|r| Row::parse(&r.value)?.i64(2)).collect();
+//! assert_eq!(cents?, [700, 9]);
+//! # Ok::<(), dyno_txn_api::Error>(())
+//! ```
+
+pub mod limits;
+pub mod model;
+
+mod database;
+mod error;
+mod key;
+mod operation;
+mod operations;
+mod procedure;
+mod row;
+mod scan;
+mod serial;
+mod table;
+mod target;
+mod transact;
+mod value;
+
+pub use database::{
+    Committed, Database, Description, Options, Pipeline, Request, Stamp, Table, Transaction,
+};
+pub use error::{Code, Error, Result, Retry};
+pub use key::{Key, TableId, Tuple, TupleReader, prefix_end};
+pub use operation::{Answer, Change, Operation};
+pub use operations::Operations;
+pub use procedure::{Procedure, Procedures};
+pub use row::{Assign, Assignment, ROW_VERSION, Row, encode_row};
+pub use scan::{Compare, Continuation, Direction, Filter, Found, Page, Scan};
+pub use table::{Column, IndexDef, Partitioning, TABLE_BITS, TableDef, index_id};
+pub use target::Target;
+pub use transact::{Outcome, Transact};
+pub use value::{Kind, Value, ValueRef};

@@ -1,0 +1,265 @@
+//! A database that is obviously correct: one copy in a sorted map, one transaction at a time. For tests
+//! of workloads, and as the oracle of engines. It stores nothing on disk.
+//!
+//! A transaction that is begun holds the database until it is over; [`Database::begin`] waits for it until
+//! the deadline. So one thread never has two transactions open. Indexes are not stored: a scan of one
+//! computes and sorts the entries of the whole table.
+
+mod rows;
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::limits::OPERATIONS_MAX;
+use crate::{
+    Answer, Code, Committed, Database, Description, Error, Operation, Operations, Options,
+    Procedures, Request, Result, Stamp, Table, TableDef, TableId, Transaction,
+};
+use rows::Rows;
+
+/// The model.
+#[derive(Debug, Default)]
+pub struct Model {
+    state: Mutex<State>,
+    free: Condvar,
+    procedures: Procedures,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tables: BTreeMap<TableId, TableDef>,
+    rows: Rows,
+    stamp: Stamp,
+    busy: bool,
+    committed: u64,
+    rolled_back: u64,
+}
+
+impl Model {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty one with procedures.
+    pub fn with(procedures: Procedures) -> Self {
+        Self {
+            procedures,
+            ..Self::default()
+        }
+    }
+
+    /// A panic of a test while it held the lock leaves whole rows behind: every change is one insertion.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, options: &Options) -> Result<Held<'_>> {
+        let until = Instant::now() + options.deadline;
+        let mut state = self.lock();
+        while state.busy {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let text = "another transaction holds the model for longer than the deadline";
+                return Err(Error::new(Code::Deadline, text));
+            }
+            let waited = self.free.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.busy = true;
+        state.stamp += 1;
+        let stamp = state.stamp;
+        Ok(Held {
+            model: self,
+            stamp,
+            read_only: options.read_only,
+            undo: Vec::new(),
+            doomed: false,
+            over: false,
+        })
+    }
+}
+
+/// The one transaction under way.
+struct Held<'a> {
+    model: &'a Model,
+    stamp: Stamp,
+    read_only: bool,
+    /// What was under each key before it was written, in the order of the writes.
+    undo: Vec<(TableId, Vec<u8>, Option<Vec<u8>>)>,
+    doomed: bool,
+    over: bool,
+}
+
+impl Held<'_> {
+    fn one(&mut self, state: &mut State, operation: &Operation) -> Result<Answer> {
+        let table = match operation {
+            Operation::Get(key) | Operation::Write(key, _) => key.table,
+            Operation::Scan(scan) => scan.table,
+        };
+        let Some(def) = state.tables.get(&table) else {
+            let text = format!("table number {}: there is none", table.0);
+            return Err(Error::new(Code::NoSuchTable, text));
+        };
+        match operation {
+            Operation::Get(key) => Ok(Answer::Value(state.rows.get(key))),
+            Operation::Scan(scan) => state.rows.scan(def, scan).map(Answer::Page),
+            Operation::Write(..) if self.read_only => {
+                let text = "a write in a transaction that was begun as read only";
+                Err(Error::new(Code::ReadOnly, text))
+            }
+            Operation::Write(key, change) => {
+                let old = state.rows.write(def, key, change)?;
+                self.undo.push((key.table, key.bytes.clone(), old));
+                Ok(Answer::Done)
+            }
+        }
+    }
+
+    fn finish(&mut self, commit: bool) -> Result<()> {
+        if self.over {
+            return Ok(());
+        }
+        self.over = true;
+        let mut state = self.model.lock();
+        let keep = commit && !self.doomed;
+        if keep {
+            state.committed += 1;
+        } else {
+            state.rolled_back += 1;
+            for (table, key, old) in self.undo.drain(..).rev() {
+                state.rows.set(table, key, old);
+            }
+        }
+        state.busy = false;
+        self.model.free.notify_one();
+        match commit && self.doomed {
+            true => Err(Error::new(
+                Code::WriteFailed,
+                "one of the transaction's writes failed: it was rolled back",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Operations for Held<'_> {
+    fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
+        if operations.len() > OPERATIONS_MAX {
+            let text = format!("{} operations: {OPERATIONS_MAX} at most", operations.len());
+            return Err(Error::new(Code::TooLarge, text));
+        }
+        let model = self.model;
+        let mut state = model.lock();
+        let mut answers = Vec::with_capacity(operations.len());
+        for operation in operations {
+            let answer = self.one(&mut state, operation);
+            self.doomed |= answer.is_err() && operation.is_write();
+            answers.push(answer?);
+        }
+        Ok(answers)
+    }
+
+    fn table(&mut self, name: &str) -> Result<TableId> {
+        Ok(self.model.table(name)?.id)
+    }
+}
+
+impl Transaction for Held<'_> {
+    fn commit(mut self: Box<Self>) -> Result<Option<Stamp>> {
+        self.finish(true)?;
+        Ok(Some(self.stamp))
+    }
+
+    fn rollback(mut self: Box<Self>) -> Result<()> {
+        self.finish(false)
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        Some(self.stamp)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Rolling back cannot fail: the result tells of a doomed commit alone.
+        let _ = self.finish(false);
+    }
+}
+
+impl Database for Model {
+    fn create_table(&self, def: &TableDef) -> Result<TableId> {
+        def.check()?;
+        let mut state = self.lock();
+        if let Some((id, old)) = state.tables.iter().find(|(_, old)| old.name == def.name) {
+            return match old == def {
+                true => Ok(*id),
+                false => Err(Error::new(
+                    Code::TableExists,
+                    format!("table `{}`: it is there, defined in another way", def.name),
+                )),
+            };
+        }
+        let id = TableId(state.tables.len() as u32 + 1);
+        state.tables.insert(id, def.clone());
+        Ok(id)
+    }
+
+    fn tables(&self) -> Result<Vec<Table>> {
+        let state = self.lock();
+        let tables = state.tables.iter().map(|(&id, def)| Table {
+            id,
+            def: def.clone(),
+        });
+        Ok(tables.collect())
+    }
+
+    fn begin(&self, options: &Options) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(self.start(options)?))
+    }
+
+    fn execute(&self, request: Request, options: &Options) -> Result<Committed> {
+        let mut held = self.start(options)?;
+        let (answers, returned) = match request {
+            Request::Operations(operations) => (held.run(&operations)?, Vec::new()),
+            Request::Call {
+                procedure,
+                arguments,
+                ..
+            } => {
+                let procedure = self.procedures.get(&procedure)?;
+                (Vec::new(), procedure.run(&mut held, &arguments)?)
+            }
+        };
+        held.finish(true)?;
+        Ok(Committed {
+            stamp: Some(held.stamp),
+            answers,
+            returned,
+        })
+    }
+
+    fn describe(&self) -> Result<Description> {
+        Ok(Description {
+            engine: "model".to_owned(),
+            isolation: "strict serializable, one at a time".to_owned(),
+            durability: "none".to_owned(),
+            partitions: 1,
+            procedures: true,
+        })
+    }
+
+    fn stats(&self) -> Result<Vec<(String, u64)>> {
+        let state = self.lock();
+        Ok(vec![
+            ("committed".to_owned(), state.committed),
+            ("rolled-back".to_owned(), state.rolled_back),
+            ("rows".to_owned(), state.rows.len() as u64),
+        ])
+    }
+
+    fn as_database(&self) -> &dyn Database {
+        self
+    }
+}

@@ -1,0 +1,249 @@
+//! A row of typed columns as the bytes of a value, any column in constant time.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0 | version, 1 |
+//! | 1 | 0 |
+//! | 2..4 | columns `n`, little-endian |
+//! | `n` | a tag for each column: 0 null, 1 u64, 2 i64, 3 f64, 4 text, 5 bytes |
+//! | 8 `n` | a slot for each: the number, or where it begins in what follows and its length (u32 each) |
+//! | rest | text and bytes, one after the other |
+//!
+//! A row with fewer columns than its table has nulls in the rest: columns can be added at the end.
+
+use crate::limits::COLUMNS_MAX;
+use crate::{Code, Error, Result, Value, ValueRef};
+
+/// The version of the encoding that this program writes.
+pub const ROW_VERSION: u8 = 1;
+const HEAD_BYTES: usize = 4;
+const SLOT_BYTES: usize = 8;
+
+/// A row in somebody's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row<'a> {
+    bytes: &'a [u8],
+    columns: usize,
+}
+
+/// What an update does to one column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assignment {
+    /// Which column, counted from 0.
+    pub column: u16,
+    /// What happens to it.
+    pub assign: Assign,
+}
+
+/// A column's new value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Assign {
+    /// This value.
+    Set(Value),
+    /// The old number plus this one of the same kind; integers that would overflow are refused.
+    Add(Value),
+}
+
+impl Assignment {
+    /// Sets a column.
+    pub fn set(column: u16, value: impl Into<Value>) -> Self {
+        let assign = Assign::Set(value.into());
+        Self { column, assign }
+    }
+
+    /// Adds to a column.
+    pub fn add(column: u16, value: impl Into<Value>) -> Self {
+        let assign = Assign::Add(value.into());
+        Self { column, assign }
+    }
+}
+
+/// The bytes of a row of these values.
+///
+/// ```
+/// use dyno_txn_api::{Row, ValueRef, encode_row};
+/// let bytes = encode_row(&[ValueRef::U64(7), ValueRef::Text("seven"), ValueRef::Null]);
+/// let row = Row::parse(&bytes).expect("just written");
+/// assert_eq!(row.get(1).expect("whole"), ValueRef::Text("seven"));
+/// assert_eq!(row.get(9).expect("added later"), ValueRef::Null);
+/// ```
+pub fn encode_row(values: &[ValueRef<'_>]) -> Vec<u8> {
+    let heap: usize = values.iter().map(|value| heap_bytes(*value).len()).sum();
+    let heap_at = HEAD_BYTES + values.len() * (1 + SLOT_BYTES);
+    let mut bytes = Vec::with_capacity(heap_at + heap);
+    bytes.extend_from_slice(&[ROW_VERSION, 0]);
+    bytes.extend_from_slice(&(values.len() as u16).to_le_bytes());
+    bytes.extend(values.iter().map(|value| tag(*value)));
+    let mut at = 0u32;
+    for value in values {
+        let slot = match value {
+            ValueRef::Null => 0,
+            ValueRef::U64(number) => *number,
+            ValueRef::I64(number) => *number as u64,
+            ValueRef::F64(number) => number.to_bits(),
+            ValueRef::Text(_) | ValueRef::Bytes(_) => {
+                let length = heap_bytes(*value).len() as u32;
+                let slot = u64::from(at) | u64::from(length) << 32;
+                at += length;
+                slot
+            }
+        };
+        bytes.extend_from_slice(&slot.to_le_bytes());
+    }
+    for value in values {
+        bytes.extend_from_slice(heap_bytes(*value));
+    }
+    bytes
+}
+
+impl<'a> Row<'a> {
+    /// Looks at the head alone; a column is checked when it is read.
+    pub fn parse(bytes: &'a [u8]) -> Result<Row<'a>> {
+        let &[version, zero, low, high, ..] = bytes else {
+            return Err(bad("shorter than its head"));
+        };
+        if version != ROW_VERSION || zero != 0 {
+            let text = format!("a row of version {version}: this program reads {ROW_VERSION}");
+            return Err(Error::new(Code::NewerVersion, text));
+        }
+        let columns = usize::from(u16::from_le_bytes([low, high]));
+        if bytes.len() < HEAD_BYTES + columns * (1 + SLOT_BYTES) {
+            return Err(bad("shorter than its slots"));
+        }
+        Ok(Row { bytes, columns })
+    }
+
+    /// How many columns are stored.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// A column's value; null behind the last one.
+    pub fn get(&self, column: u16) -> Result<ValueRef<'a>> {
+        let column = usize::from(column);
+        if column >= self.columns {
+            return Ok(ValueRef::Null);
+        }
+        let at = HEAD_BYTES + self.columns + column * SLOT_BYTES;
+        let mut slot = [0; SLOT_BYTES];
+        slot.copy_from_slice(&self.bytes[at..at + SLOT_BYTES]);
+        let slot = u64::from_le_bytes(slot);
+        Ok(match self.bytes[HEAD_BYTES + column] {
+            0 => ValueRef::Null,
+            1 => ValueRef::U64(slot),
+            2 => ValueRef::I64(slot as i64),
+            3 => ValueRef::F64(f64::from_bits(slot)),
+            4 => {
+                let bytes = self.heap(slot)?;
+                ValueRef::Text(std::str::from_utf8(bytes).map_err(|_| bad("text is not UTF-8"))?)
+            }
+            5 => ValueRef::Bytes(self.heap(slot)?),
+            _ => return Err(bad("a column of an unknown kind")),
+        })
+    }
+
+    /// The number in a column of unsigned integers, or why there is none.
+    pub fn u64(&self, column: u16) -> Result<u64> {
+        match self.get(column)? {
+            ValueRef::U64(value) => Ok(value),
+            other => Err(other_kind(column, "u64", other)),
+        }
+    }
+
+    /// The number in a column of signed integers, or why there is none.
+    pub fn i64(&self, column: u16) -> Result<i64> {
+        match self.get(column)? {
+            ValueRef::I64(value) => Ok(value),
+            other => Err(other_kind(column, "i64", other)),
+        }
+    }
+
+    /// The text in a column, or why there is none.
+    pub fn text(&self, column: u16) -> Result<&'a str> {
+        match self.get(column)? {
+            ValueRef::Text(value) => Ok(value),
+            other => Err(other_kind(column, "text", other)),
+        }
+    }
+
+    /// All columns in order.
+    pub fn values(&self) -> Result<Vec<ValueRef<'a>>> {
+        (0..self.columns).map(|at| self.get(at as u16)).collect()
+    }
+
+    /// The bytes of a row with these columns alone, in this order.
+    pub fn project(&self, columns: &[u16]) -> Result<Vec<u8>> {
+        let values: Result<Vec<_>> = columns.iter().map(|&column| self.get(column)).collect();
+        Ok(encode_row(&values?))
+    }
+
+    /// The bytes of the row after an update.
+    pub fn update(&self, assignments: &[Assignment]) -> Result<Vec<u8>> {
+        let mut values = self.values()?;
+        for Assignment { column, assign } in assignments {
+            let at = usize::from(*column);
+            if at >= COLUMNS_MAX {
+                return Err(bad("an update of a column behind the last possible one"));
+            }
+            if at >= values.len() {
+                values.resize(at + 1, ValueRef::Null);
+            }
+            values[at] = match assign {
+                Assign::Set(value) => value.borrowed(),
+                Assign::Add(value) => sum(*column, values[at], value.borrowed())?,
+            };
+        }
+        Ok(encode_row(&values))
+    }
+
+    fn heap(&self, slot: u64) -> Result<&'a [u8]> {
+        let heap = &self.bytes[HEAD_BYTES + self.columns * (1 + SLOT_BYTES)..];
+        let (at, length) = (slot as u32 as usize, (slot >> 32) as usize);
+        heap.get(at..at + length)
+            .ok_or_else(|| bad("a column lies outside the row"))
+    }
+}
+
+fn sum<'a>(column: u16, old: ValueRef<'a>, by: ValueRef<'a>) -> Result<ValueRef<'a>> {
+    let sum = match (old, by) {
+        (ValueRef::U64(a), ValueRef::U64(b)) => a.checked_add(b).map(ValueRef::U64),
+        (ValueRef::I64(a), ValueRef::I64(b)) => a.checked_add(b).map(ValueRef::I64),
+        (ValueRef::F64(a), ValueRef::F64(b)) => Some(ValueRef::F64(a + b)),
+        _ => {
+            let text = format!("column {column}: {by:?} cannot be added to {old:?}");
+            return Err(Error::new(Code::BadRow, text));
+        }
+    };
+    sum.ok_or_else(|| {
+        let text = format!("column {column}: {old:?} plus {by:?} overflows");
+        Error::new(Code::BadRow, text)
+    })
+}
+
+fn heap_bytes(value: ValueRef<'_>) -> &[u8] {
+    match value {
+        ValueRef::Text(text) => text.as_bytes(),
+        ValueRef::Bytes(bytes) => bytes,
+        _ => &[],
+    }
+}
+
+fn tag(value: ValueRef<'_>) -> u8 {
+    match value {
+        ValueRef::Null => 0,
+        ValueRef::U64(_) => 1,
+        ValueRef::I64(_) => 2,
+        ValueRef::F64(_) => 3,
+        ValueRef::Text(_) => 4,
+        ValueRef::Bytes(_) => 5,
+    }
+}
+
+fn bad(what: &str) -> Error {
+    Error::new(Code::BadRow, format!("a row: {what}"))
+}
+
+fn other_kind(column: u16, wanted: &str, found: ValueRef<'_>) -> Error {
+    let text = format!("column {column}: {wanted} expected, {found:?} found");
+    Error::new(Code::BadRow, text)
+}

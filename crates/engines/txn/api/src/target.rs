@@ -1,0 +1,126 @@
+//! Where a database is, as text: `local:DIR`, `dyno://HOST:PORT`, `etcd://HOST:PORT`, `postgres:DSN`.
+//! This crate parses it alone; the crates that implement an engine open it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::{Code, Error};
+
+/// Where a database is.
+///
+/// ```
+/// use dyno_txn_api::Target;
+/// assert_eq!(
+///     "etcd://127.0.0.1:2379,127.0.0.1:2381".parse(),
+///     Ok(Target::Etcd(vec!["127.0.0.1:2379".into(), "127.0.0.1:2381".into()])),
+/// );
+/// assert!("mysql://x".parse::<Target>().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Our engine in this process, on a directory.
+    Local(PathBuf),
+    /// Our engine behind one or several addresses.
+    Dyno(Vec<String>),
+    /// An etcd cluster.
+    Etcd(Vec<String>),
+    /// A database of PostgreSQL's wire; the DSN as its driver takes it.
+    Postgres(String),
+}
+
+impl FromStr for Target {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let nothing = |what: &str| {
+            let text = format!("database `{text}`: no {what} in it");
+            Error::new(Code::BadArgument, text)
+        };
+        if let Some(folder) = text.strip_prefix("local:") {
+            return match folder.is_empty() {
+                true => Err(nothing("directory")),
+                false => Ok(Target::Local(folder.into())),
+            };
+        }
+        let addresses = |list: &str| {
+            let list: Vec<String> = list
+                .trim_end_matches('/')
+                .split(',')
+                .map(str::to_owned)
+                .collect();
+            match list.iter().all(|one| port_of(one).is_some()) {
+                true => Ok(list),
+                false => Err(nothing("HOST:PORT, or a list of such with commas")),
+            }
+        };
+        if let Some(list) = text.strip_prefix("dyno://") {
+            return addresses(list).map(Target::Dyno);
+        }
+        if let Some(list) = text.strip_prefix("etcd://") {
+            return addresses(list).map(Target::Etcd);
+        }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Target::Postgres(text.to_owned()));
+        }
+        match text.strip_prefix("postgres:") {
+            Some("") => Err(nothing("DSN")),
+            Some(dsn) => Ok(Target::Postgres(dsn.to_owned())),
+            None => {
+                let text = format!(
+                    "database `{text}`: begins with none of local:, dyno://, etcd://, postgres:"
+                );
+                Err(Error::new(Code::BadArgument, text))
+            }
+        }
+    }
+}
+
+fn port_of(address: &str) -> Option<u16> {
+    let (host, port) = address.rsplit_once(':')?;
+    if host.is_empty() {
+        return None;
+    }
+    port.parse().ok()
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Local(folder) => write!(f, "local:{}", folder.display()),
+            Target::Dyno(list) => write!(f, "dyno://{}", list.join(",")),
+            Target::Etcd(list) => write!(f, "etcd://{}", list.join(",")),
+            Target::Postgres(dsn) if dsn.contains("://") => f.write_str(dsn),
+            Target::Postgres(dsn) => write!(f, "postgres:{dsn}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_parsed_prints_as_it_was() {
+        for text in [
+            "local:/var/lib/x",
+            "dyno://db:7000",
+            "etcd://a:1,b:2",
+            "postgres:host=/run user=x",
+            "postgresql://u@h/d",
+        ] {
+            let target: Target = text.parse().expect(text);
+            assert_eq!(target.to_string(), text);
+        }
+        for text in [
+            "local:",
+            "dyno://db",
+            "dyno://:7",
+            "etcd://a:1,b",
+            "postgres:",
+            "x",
+        ] {
+            assert!(text.parse::<Target>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! placeholder
+pub mod message;
+pub mod placement;
+mod reads;
+pub mod record;
+mod store;
+mod wire;
