@@ -7,8 +7,10 @@
 
 pub mod bank;
 pub mod cycles;
+pub mod drive;
 pub mod history;
 pub mod replay;
 mod verdict;
+pub mod work;
 
 pub use verdict::{Rule, Verdict, Violation};
