@@ -10,6 +10,7 @@ pub mod cycles;
 pub mod drive;
 pub mod history;
 pub mod replay;
+pub mod simulate;
 mod verdict;
 pub mod work;
 

@@ -40,7 +40,7 @@ pub fn attempt(
         (Way::Call, _) => call(db, tables, work, options, &mut told),
         (Way::Operations, Some((operations, ops))) => {
             let sent = db.execute(Request::Operations(operations), options);
-            sent.and_then(|committed| answered(committed, ops, &mut told))
+            sent.map(|committed| answered(committed, ops, &mut told))
         }
         _ => interactive(db, tables, work, options, &mut told),
     };
@@ -134,7 +134,7 @@ pub(crate) fn one_shot(tables: Tables, work: &Work) -> Option<(Vec<Operation>, V
 }
 
 /// Fills what was read into the history.
-pub(crate) fn answered(committed: Committed, ops: Vec<Op>, told: &mut Transaction) -> Result<()> {
+pub(crate) fn answered(committed: Committed, ops: Vec<Op>, told: &mut Transaction) {
     told.stamp = committed.stamp;
     told.ops = ops;
     for (op, answer) in told.ops.iter_mut().zip(committed.answers) {
@@ -143,5 +143,4 @@ pub(crate) fn answered(committed: Committed, ops: Vec<Op>, told: &mut Transactio
             *value = bytes.map(|bytes| work::value(key.table, &bytes));
         }
     }
-    Ok(())
 }

@@ -16,6 +16,7 @@ use crate::work::{Mix, Shape, Tables, Work};
 use crate::{bank, cycles, replay};
 
 pub use attempt::{Way, attempt};
+pub(crate) use attempt::{answered, one_shot};
 
 /// Between two tries of a transaction that must succeed.
 const PAUSE: Duration = Duration::from_millis(20);
