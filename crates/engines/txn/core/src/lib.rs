@@ -1,7 +1,16 @@
 //! placeholder
 pub mod message;
 pub mod placement;
-mod reads;
 pub mod record;
+pub mod planted;
+mod effects;
+mod merge;
+mod outcomes;
+mod partition;
+mod reads;
+mod schema;
 mod store;
 mod wire;
+pub use effects::{Effects, Records, Position};
+pub use partition::{Partition, Config, Counters, Stamps, Checkpoint};
+pub use schema::Schema;

@@ -197,6 +197,25 @@ wire_enum!(Message {
 });
 
 impl Message {
+    /// Whether partitions (and oracles) alone may say it.
+    pub fn is_between_partitions(&self) -> bool {
+        use Message::*;
+        matches!(
+            self,
+            Executed { .. }
+                | Prepare { .. }
+                | Confirm { .. }
+                | Vote { .. }
+                | Push { .. }
+                | Pushed { .. }
+                | Finalize { .. }
+                | Finalized { .. }
+                | AddTable { .. }
+                | TableAdded { .. }
+                | KeepBound { .. }
+        )
+    }
+
     /// Appends the message's bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(MESSAGE_VERSION);

@@ -128,11 +128,20 @@ impl Store {
             return Vec::new();
         };
         self.bytes -= VERSION_BYTES + bytes_of(&intent.value);
-        if row.stamp == 0 {
-            let read = row.read;
-            self.forget.push_back((read.max(1), slot));
+        if row.value.is_none() {
+            // Nothing but the intent kept the row.
+            let when = row.read.max(row.stamp);
+            self.forget.push_back((when, slot));
         }
         intent.waiters
+    }
+
+    /// Nothing came of a row that was added: it goes when nobody needs to know that it was read.
+    pub fn abandon(&mut self, slot: Slot) {
+        let row = &self.rows[slot as usize];
+        if row.stamp == 0 && row.intent.is_none() {
+            self.forget.push_back((row.read.max(1), slot));
+        }
     }
 
     /// Makes the intent a version, and returns who waits for it.

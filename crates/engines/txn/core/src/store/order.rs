@@ -13,6 +13,9 @@ pub(crate) struct Order {
 }
 
 impl Order {
+    /// Rows that one look returns at most; a longer scan looks again from the last one.
+    pub const CHUNK: usize = 64;
+
     pub fn has(&self, table: TableId) -> bool {
         self.of(table).is_some()
     }
@@ -60,8 +63,8 @@ impl Order {
         };
         let range = keys.range::<[u8], _>((low, high)).map(|(_, &slot)| slot);
         match direction {
-            Direction::Forward => range.take(CHUNK).collect(),
-            Direction::Backward => range.rev().take(CHUNK).collect(),
+            Direction::Forward => range.take(Self::CHUNK).collect(),
+            Direction::Backward => range.rev().take(Self::CHUNK).collect(),
         }
     }
 
@@ -76,8 +79,8 @@ impl Order {
     }
 }
 
-/// Rows that one look at the order returns; a longer scan looks again from the last one.
-pub(crate) const CHUNK: usize = 64;
+
+
 
 /// `BTreeMap::range` panics where the bounds cross.
 fn is_empty(low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
