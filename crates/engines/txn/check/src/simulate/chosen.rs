@@ -1,6 +1,6 @@
 //! What a seed decides.
 
-use dyno_sim::{ClockFaults, Cut, Delay, Link, Random, Storm};
+use dyno_sim::{ClockFaults, Delay, Link, Random, Storm};
 use dyno_txn_core::Config;
 
 use crate::work::{Mix, Shape};
@@ -41,7 +41,7 @@ pub(super) struct Chosen {
     pub checkpoint_every_ns: u64,
     /// One transaction in so many is left by its client without a word; 0: none.
     pub abandon_one_in: usize,
-    /// Whether clients commit before their last writes were answered.
+    /// Whether clients go on before their writes were answered; only over links that keep the order.
     pub eager: bool,
 }
 
@@ -50,7 +50,7 @@ impl Chosen {
         let random = &mut Random::fork(seed, "chosen");
         let in_process = random.one_in(3);
         let servers = if in_process { 1 } else { 1 + random.below(3) };
-        let mut rare = |n: usize, random: &mut Random, value: u64| match random.one_in(n) {
+        let rare = |n: usize, random: &mut Random, value: u64| match random.one_in(n) {
             true => value,
             false => 0,
         };
@@ -59,6 +59,7 @@ impl Chosen {
         let cut = every(random, 100, 1_500);
         let failover = every(random, 1_500, 3_000);
         let checkpoint = every(random, 50, 800);
+        let link = Self::link(random);
         Self {
             seed,
             servers,
@@ -84,7 +85,7 @@ impl Chosen {
             heartbeat_ns: every(random, 150, 2_000),
             resend_ns: every(random, 5, 100),
             retention_ns: rare(4, random, 0).max(every(random, 300, 5_000)),
-            link: Self::link(random),
+            link,
             clock: ClockFaults {
                 bound_ns: every(random, 0, 200),
                 drift_ppm: random.below(1_000) as u32,
@@ -97,7 +98,7 @@ impl Chosen {
             sync: Delay::uniform(50_000, 150_000).with_tail(20, 20 * MS),
             checkpoint_every_ns: rare(2, random, checkpoint),
             abandon_one_in: rare(3, random, 15) as usize,
-            eager: random.one_in(3),
+            eager: link.ordered && random.one_in(2),
         }
     }
 
@@ -135,7 +136,7 @@ impl Chosen {
     }
 
     /// A partition's settings.
-    pub fn config(&self, id: u32, planted: dyno_txn_core::Planted) -> Config {
+    pub fn config(&self, id: u32, planted: dyno_txn_core::planted::Planted) -> Config {
         Config {
             seed: self.seed,
             retention_ns: self.retention_ns,
@@ -145,10 +146,5 @@ impl Chosen {
             planted,
             ..Config::new(id, self.partitions())
         }
-    }
-
-    /// What a crash of a network does; kept here so that all seeds agree on it.
-    pub fn cut(&self) -> Cut {
-        Cut::Lose
     }
 }

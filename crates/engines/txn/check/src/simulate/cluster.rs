@@ -86,12 +86,19 @@ impl Cluster {
             for core in 0..chosen.cores {
                 let id = server as u32 * chosen.cores + core;
                 let config = chosen.config(id, options.planted);
-                cores.push(Core::new(node, config, procedures(), stamps(chosen, &local)));
+                cores.push(Core::new(
+                    node,
+                    config,
+                    procedures(),
+                    stamps(chosen, &local),
+                ));
             }
         }
         let oracles = match chosen.in_process {
             true => Vec::new(),
-            false => ["oracle 0", "oracle 1"].map(|name| world.add_node(name)).to_vec(),
+            false => ["oracle 0", "oracle 1"]
+                .map(|name| world.add_node(name))
+                .to_vec(),
         };
         let client = |number| Client::new(world.add_node(&format!("client {number}")));
         let clients: Vec<Client> = (0..chosen.clients).map(client).collect();
@@ -100,7 +107,10 @@ impl Cluster {
             Session::new(number % chosen.clients, random)
         };
         let sessions = (0..chosen.clients * chosen.sessions).map(session).collect();
-        let rates = world.nodes().map(|_| random.between(0, 80_000) as i64 - 40_000).collect();
+        let rates = world
+            .nodes()
+            .map(|_| random.between(0, 80_000) as i64 - 40_000)
+            .collect();
         Self {
             chosen,
             oracles: Oracles::new(oracles, chosen.partitions()),
@@ -138,7 +148,9 @@ impl Cluster {
             self.storm();
             self.calm();
         }
-        self.history.transactions.sort_by_key(|t| (t.begin_ns, t.id));
+        self.history
+            .transactions
+            .sort_by_key(|t| (t.begin_ns, t.id));
         std::mem::take(&mut self.unrest)
     }
 
@@ -156,20 +168,32 @@ impl Cluster {
             self.local.begin(1);
         }
         self.world.set_timer(control, 1, Timer::Steer);
-        let defs = definitions(1 + self.chosen.shape.registers / 8).unwrap_or_else(|_| unreachable!());
+        let defs =
+            definitions(1 + self.chosen.shape.registers / 8).unwrap_or_else(|_| unreachable!());
         for (at, def) in defs.into_iter().enumerate() {
             let id = TableId(at as u32 + 1);
             self.tables.ids[at] = id;
-            self.schema.add(Table { id, def: def.clone() });
+            self.schema.add(Table {
+                id,
+                def: def.clone(),
+            });
             let create = Message::CreateTable {
                 ticket: at as u64,
                 def,
             };
-            self.post(control, Address::Client(MAKER), Address::Partition(0), create);
+            self.post(
+                control,
+                Address::Client(MAKER),
+                Address::Partition(0),
+                create,
+            );
             // One after the other, so that they get the numbers that are expected.
             self.run(100 * MS, |_| false);
         }
-        self.insist(|cluster, by| cluster.chosen.shape.open(by), "the accounts could not be opened");
+        self.insist(
+            |cluster, by| cluster.chosen.shape.open(by),
+            "the accounts could not be opened",
+        );
     }
 
     fn storm(&mut self) {
@@ -181,7 +205,8 @@ impl Cluster {
         self.world.set_storm(chosen.storm(until, spare_from));
         let control = self.clients[0].node;
         if chosen.failover_every_ns > 0 {
-            self.world.set_timer(control, chosen.failover_every_ns, Timer::Failover);
+            self.world
+                .set_timer(control, chosen.failover_every_ns, Timer::Failover);
         }
         for core in 0..self.cores.len() {
             self.plan_checkpoint(core);
@@ -199,9 +224,13 @@ impl Cluster {
         let idle = |cluster: &Self| cluster.sessions.iter().all(Session::is_idle);
         self.run(PATIENCE_NS, idle);
         if !idle(self) {
-            return self.complain("a transaction did not end after all faults had ended".to_owned());
+            return self
+                .complain("a transaction did not end after all faults had ended".to_owned());
         }
-        self.insist(|cluster, by| cluster.chosen.shape.read_all(by), "not every row could be read");
+        self.insist(
+            |cluster, by| cluster.chosen.shape.read_all(by),
+            "not every row could be read",
+        );
         let decided = |cluster: &Self| cluster.cores.iter().all(|core| core.undecided() == 0);
         self.run(PATIENCE_NS, decided);
         if !decided(self) {
@@ -284,7 +313,11 @@ impl Cluster {
             }
             return;
         }
-        if let Message::OneShot { ticket, stamp: None, .. } = &message
+        if let Message::OneShot {
+            ticket,
+            stamp: None,
+            ..
+        } = &message
             && !self.arrived.insert((from, *ticket))
         {
             return;
@@ -346,7 +379,8 @@ impl Cluster {
             Timer::Steer => self.steer(node),
             Timer::Failover if self.storming => {
                 self.take_over();
-                self.world.set_timer(node, self.chosen.failover_every_ns, timer);
+                self.world
+                    .set_timer(node, self.chosen.failover_every_ns, timer);
             }
             Timer::Failover => {}
             Timer::Stamps { client, request } => self.stamps_are_late(client, request),
@@ -377,7 +411,11 @@ impl Cluster {
         }
         let other = 1 - self.oracles.active;
         let up = |number: usize| self.world.is_up(self.oracles.nodes[number]);
-        let next = if up(other) { other } else { self.oracles.active };
+        let next = if up(other) {
+            other
+        } else {
+            self.oracles.active
+        };
         if up(next) {
             self.oracles.take_over(next);
         }
@@ -385,9 +423,12 @@ impl Cluster {
 
     fn start(&mut self, node: NodeId) {
         if let Some(number) = self.oracles.nodes.iter().position(|&other| other == node) {
-            self.world.set_timer(node, LOOK_NS, Timer::Oracle { number });
+            self.world
+                .set_timer(node, LOOK_NS, Timer::Oracle { number });
         }
-        let mine: Vec<usize> = (0..self.cores.len()).filter(|&c| self.cores[c].node == node).collect();
+        let mine: Vec<usize> = (0..self.cores.len())
+            .filter(|&c| self.cores[c].node == node)
+            .collect();
         for &core in &mine {
             let stamps = stamps(self.chosen, &self.local);
             if let Err(sentence) = self.cores[core].restart(procedures(), stamps) {
@@ -397,7 +438,8 @@ impl Cluster {
         if self.chosen.in_process {
             let newest = self.cores.iter().map(Core::newest).max().unwrap_or(0);
             self.local.begin(newest);
-            mine.into_iter().for_each(|core| self.recovered(core, newest));
+            mine.into_iter()
+                .for_each(|core| self.recovered(core, newest));
         } else {
             mine.into_iter().for_each(|core| self.ask_for_floor(core));
         }
@@ -410,7 +452,10 @@ impl Cluster {
         }
         let node = self.cores[core].node;
         let (from, oracle) = (Address::Partition(core as u32), self.oracle_to_ask());
-        let ask = Message::TakeStamps { ticket: 0, count: 1 };
+        let ask = Message::TakeStamps {
+            ticket: 0,
+            count: 1,
+        };
         self.post(node, from, oracle, ask);
         self.world.set_timer(node, LOOK_NS, Timer::Recover { core });
     }
@@ -429,7 +474,8 @@ impl Cluster {
         if every > 0 && self.storming {
             let after = every / 2 + self.random.between(0, every);
             let node = self.cores[core].node;
-            self.world.set_timer(node, after, Timer::Checkpoint { core });
+            self.world
+                .set_timer(node, after, Timer::Checkpoint { core });
         }
     }
 
@@ -468,10 +514,13 @@ impl Cluster {
                 None => self.cores[0].node,
             },
             Address::Client(MAKER) => self.clients[0].node,
-            Address::Client(number) if number >= BATCHERS => self.clients[(number - BATCHERS) as usize].node,
+            Address::Client(number) if number >= BATCHERS => {
+                self.clients[(number - BATCHERS) as usize].node
+            }
             Address::Client(number) => self.node_of(number as usize),
         };
-        self.world.send(node, receiver, Envelope { from, to, message });
+        self.world
+            .send(node, receiver, Envelope { from, to, message });
     }
 
     /// Most clients know which oracle is the active one.
@@ -493,7 +542,9 @@ impl Cluster {
     pub(super) fn home_of(&self, key: Key) -> PartitionId {
         let key = self.tables.key(key);
         let def = self.schema.table(key.table);
-        def.map_or(0, |def| partition_of(def, self.chosen.partitions(), &key.bytes))
+        def.map_or(0, |def| {
+            partition_of(def, self.chosen.partitions(), &key.bytes)
+        })
     }
 
     /// What a node measures time with: it never goes back, and runs a little fast or slow.

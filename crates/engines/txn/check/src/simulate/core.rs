@@ -42,7 +42,12 @@ pub(super) struct Wants {
 
 impl Core {
     /// A partition that begins with nothing.
-    pub fn new(node: NodeId, config: Config, procedures: Procedures, stamps: Box<dyn Stamps + Send>) -> Self {
+    pub fn new(
+        node: NodeId,
+        config: Config,
+        procedures: Procedures,
+        stamps: Box<dyn Stamps + Send>,
+    ) -> Self {
         Self {
             node,
             partition: Some(Partition::new(config.clone(), procedures, stamps)),
@@ -53,10 +58,6 @@ impl Core {
             armed: None,
             effects: Effects::default(),
         }
-    }
-
-    pub fn is_up(&self) -> bool {
-        self.partition.is_some()
     }
 
     /// Up to which stamp it has seen any.
@@ -74,7 +75,11 @@ impl Core {
     }
 
     /// Its node starts: checkpoint and log are read. A record that cannot be is a breach, told in words.
-    pub fn restart(&mut self, procedures: Procedures, stamps: Box<dyn Stamps + Send>) -> Result<(), String> {
+    pub fn restart(
+        &mut self,
+        procedures: Procedures,
+        stamps: Box<dyn Stamps + Send>,
+    ) -> Result<(), String> {
         let mut partition = Partition::new(self.config.clone(), procedures, stamps);
         for record in self.journal.read() {
             let id = self.config.id;
@@ -110,7 +115,8 @@ impl Core {
     /// A sync is done.
     pub fn synced(&mut self, now: u64) -> Wants {
         let position = self.journal.end_sync();
-        let mut wants = self.input_ok(|partition, effects| partition.durable(now, position, effects));
+        let mut wants =
+            self.input_ok(|partition, effects| partition.durable(now, position, effects));
         self.keep_checkpoint();
         wants.sync |= self.journal.begin_sync();
         wants
@@ -143,7 +149,8 @@ impl Core {
         });
         if copying.ended.is_none() {
             let records = &mut copying.records;
-            let more = partition.go_on_checkpoint(&mut copying.at, &mut |record| records.push(record.to_vec()));
+            let more = partition
+                .go_on_checkpoint(&mut copying.at, &mut |record| records.push(record.to_vec()));
             if !more {
                 copying.ended = Some(partition.appended());
                 self.keep_checkpoint();

@@ -65,6 +65,9 @@ impl Journal {
 
     /// What recovery reads: the checkpoint, then the records.
     pub fn read(&self) -> impl Iterator<Item = &[u8]> {
-        self.checkpoint.iter().chain(&self.records).map(Vec::as_slice)
+        self.checkpoint
+            .iter()
+            .chain(&self.records)
+            .map(Vec::as_slice)
     }
 }

@@ -24,7 +24,7 @@ mod known;
 mod oracles;
 mod session;
 
-use dyno_txn_core::Planted;
+use dyno_txn_core::planted::Planted;
 
 use crate::drive::{self, Judgement};
 use crate::history::History;

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dyno_sim::NodeId;
 use dyno_txn_api::{Code, Error, Stamp};
+use dyno_txn_core::Stamps;
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::{Clock, Oracle};
-use dyno_txn_core::Stamps;
 
 /// How far the bound of an oracle within the server goes beyond its time.
 const WINDOW_NS: u64 = 300_000_000;
@@ -31,7 +31,9 @@ impl Oracles {
             epoch: 0,
             active: 0,
         };
-        oracles.take_over(0);
+        if !oracles.nodes.is_empty() {
+            oracles.take_over(0);
+        }
         oracles
     }
 
@@ -50,7 +52,9 @@ impl Oracles {
 
     /// Whether the active one is gone, or knows that it is not the active one any more.
     pub fn is_headless(&self) -> bool {
-        self.machines[self.active].as_ref().is_none_or(Oracle::is_deposed)
+        self.machines[self.active]
+            .as_ref()
+            .is_none_or(Oracle::is_deposed)
     }
 
     pub fn tick(&mut self, number: usize, now: u64, wall: u64) -> Vec<(Address, Message)> {
@@ -114,7 +118,9 @@ impl Local {
     pub fn answer(&self, ticket: u64, count: u32) -> Message {
         let stamps = self.with(|(clock, wall)| {
             let first = clock.take(*wall)?;
-            (1..count).try_fold(first, |last, _| clock.take(0).filter(|&next| next == last + 1))?;
+            (1..count).try_fold(first, |last, _| {
+                clock.take(0).filter(|&next| next == last + 1)
+            })?;
             Some(first)
         });
         let none = || Error::new(Code::Unavailable, "the bound is used up");

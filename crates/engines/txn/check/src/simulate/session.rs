@@ -159,14 +159,20 @@ impl Cluster {
             if let Some(told) = &mut doing.told {
                 told.ops = ops;
             }
-            if running.leave_after.is_some_and(|after| running.answers.len() > after) {
+            if running
+                .leave_after
+                .is_some_and(|after| running.answers.len() > after)
+            {
                 return self.end(session, Outcome::Fail);
             }
             match (missing, worked) {
                 (Some(operations), _) => {
                     let blind = self.chosen.eager && is_blind(&operations);
                     let answer = vec![Answer::Done; operations.len()];
-                    match running.coordinator.run(now, &self.schema, operations, &mut sends) {
+                    match running
+                        .coordinator
+                        .run(now, &self.schema, operations, &mut sends)
+                    {
                         Err(error) => running.answers.push(Err(error)),
                         Ok(_) if blind => running.answers.push(Ok(answer)),
                         Ok(number) => {
@@ -217,7 +223,8 @@ impl Cluster {
         if let Doing::Interactive(running) = &doing.doing {
             let after = running.coordinator.wake_at().saturating_sub(now) + 1;
             let turn = doing.turn;
-            self.world.set_timer(node, after, Timer::Session { session, turn });
+            self.world
+                .set_timer(node, after, Timer::Session { session, turn });
         }
     }
 
@@ -256,7 +263,8 @@ impl Cluster {
         };
         self.send_all(session, vec![(to, shot)]);
         let node = self.node_of(session);
-        self.world.set_timer(node, deadline_ns * 2, Timer::Session { session, turn });
+        self.world
+            .set_timer(node, deadline_ns * 2, Timer::Session { session, turn });
     }
 
     /// Something came for a session.
@@ -271,7 +279,9 @@ impl Cluster {
                 let ops = std::mem::take(ops);
                 self.shot_done(session, ops, result);
             }
-            (Doing::Shot { asks: 1.., .. }, Message::Told { stamp: of, fate }) if Some(of) == stamp => {
+            (Doing::Shot { asks: 1.., .. }, Message::Told { stamp: of, fate })
+                if Some(of) == stamp =>
+            {
                 let certain = |step: &Step| !matches!(step, Step::Transfer { .. });
                 match fate {
                     Fate::Aborted => self.end(session, Outcome::Fail),
@@ -330,7 +340,8 @@ impl Cluster {
                 let ask = vec![(*to, Message::Ask { stamp })];
                 self.send_all(session, ask);
                 let after = self.chosen.deadline_ns;
-                self.world.set_timer(node, after, Timer::Session { session, turn });
+                self.world
+                    .set_timer(node, after, Timer::Session { session, turn });
             }
             (Doing::Shot { .. }, _) => self.end(session, Outcome::Unknown),
             (Doing::Nothing | Doing::Stamping, _) => {}
@@ -378,16 +389,19 @@ fn is_unknown(error: &Error) -> bool {
 /// Writes that cannot fail by what is there: nobody has to wait for their answers.
 fn is_blind(operations: &[Operation]) -> bool {
     let blind = |operation: &Operation| {
-        matches!(operation, Operation::Write(_, Change::Put(_) | Change::Delete))
+        matches!(
+            operation,
+            Operation::Write(_, Change::Put(_) | Change::Delete)
+        )
     };
     operations.iter().all(blind)
 }
 
 fn stamp_of(message: &Message) -> Option<Stamp> {
     match message {
-        Message::Executed { stamp, .. } | Message::Ended { stamp, .. } | Message::Told { stamp, .. } => {
-            Some(*stamp)
-        }
+        Message::Executed { stamp, .. }
+        | Message::Ended { stamp, .. }
+        | Message::Told { stamp, .. } => Some(*stamp),
         _ => None,
     }
 }
