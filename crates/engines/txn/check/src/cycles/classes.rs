@@ -7,6 +7,8 @@ use crate::verdict::{Rule, Verdict};
 
 use super::graph::{Graph, Step, Taking, Why};
 
+/// Transactions of a cycle that are shown whole.
+const MEMBERS_MAX: usize = 12;
 /// Edges tried as the one read of a G-single cycle, in each part.
 const TRIES_MAX: usize = 256;
 
@@ -85,7 +87,7 @@ fn add(history: &History, graph: &Graph, rule: Rule, cycle: &[Step], verdict: &m
         if let Some(&first) = members.first() {
             text.push_str(&format!("T{}", history.transactions[first].id));
         }
-        for &member in &members {
+        for &member in members.iter().take(MEMBERS_MAX) {
             text.push_str(&format!("\n    {}", history.transactions[member]));
         }
         text

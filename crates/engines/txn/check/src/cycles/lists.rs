@@ -38,9 +38,17 @@ pub(super) fn dependencies(observed: &Observed, graph: &mut Graph, verdict: &mut
         for reading in &chain.readings {
             let read = list(reading);
             if !chain.order.starts_with(read) {
-                let (reader, order) = (&observed.history.transactions[reading.reader], chain.order);
+                let reader = &observed.history.transactions[reading.reader];
                 verdict.add(Rule::IncompatibleOrder, || {
-                    format!("{key} was read as {read:?} and as {order:?}: {reader}")
+                    let same = read
+                        .iter()
+                        .zip(chain.order)
+                        .take_while(|(a, b)| a == b)
+                        .count();
+                    let (read, order) = (read.get(same), chain.order.get(same));
+                    format!(
+                        "{key} was read with {read:?} and with {order:?} in place {same}: {reader}"
+                    )
                 });
             }
         }
@@ -96,9 +104,9 @@ fn lost(observed: &Observed, key: Key, chain: &Chain, verdict: &mut Verdict) {
     {
         let other = *readers.entry(list(reading).len()).or_insert(reading.reader);
         if other != reading.reader {
-            let (a, b, read) = (&all[other], &all[reading.reader], list(reading));
+            let (a, b) = (&all[other], &all[reading.reader]);
             verdict.add(Rule::LostUpdate, || {
-                format!("both read {key} = {read:?} and both appended to it: {a}; {b}")
+                format!("both read one version of {key} and both appended to it: {a}; {b}")
             });
         }
     }

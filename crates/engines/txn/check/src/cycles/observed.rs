@@ -174,7 +174,7 @@ impl<'h> Observed<'h> {
         for (at, element) in list.iter().enumerate() {
             if !seen.insert(element) {
                 verdict.add(Rule::Duplicate, || {
-                    format!("{element} stands in {key} twice, {list:?}: {reader}")
+                    format!("{element} stands in {key} twice: {reader}")
                 });
             }
             let Some(&writer) = self.appenders.get(&(key, *element)) else {
@@ -197,7 +197,7 @@ impl<'h> Observed<'h> {
             {
                 verdict.add(Rule::IntermediateRead, || {
                     format!(
-                        "{list:?} in {key} is half of what its writer wrote: {reader}; {writer_of}"
+                        "{element} in {key} is half of what its writer wrote: {reader}; {writer_of}"
                     )
                 });
             }

@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// Elements of a list that sentences show: the last ones.
+const SHOWN_MAX: usize = 8;
+
 /// A row's place: table and number. Written `table/number`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -77,7 +80,13 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Register { n, by } => write!(f, "{n} by T{by}"),
-            Self::List(elements) => write!(f, "{elements:?}"),
+            Self::List(elements) => {
+                let last = &elements[elements.len().saturating_sub(SHOWN_MAX)..];
+                match elements.len() - last.len() {
+                    0 => write!(f, "{last:?}"),
+                    before => write!(f, "[{before} elements, then {last:?}]"),
+                }
+            }
             Self::Broken(what) => write!(f, "broken ({what})"),
         }
     }

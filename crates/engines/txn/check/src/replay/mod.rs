@@ -1,8 +1,8 @@
 //! Replays a history in the order of its stamps against a model: every read must have seen exactly the newest
 //! version at its stamp. Linear in the number of operations, and in the width of scans.
 //!
-//! Reads of failed transactions, and of those whose outcome nobody knows, are judged too: a read at a stamp
-//! is repeatable whatever becomes of the reader. A write of unknown outcome may have happened or not; the
+//! Reads of failed transactions, and of those whose outcome nobody knows, are judged too, but for rows that
+//! they wrote themselves: a read at a stamp is repeatable whatever becomes of the reader. A write of unknown outcome may have happened or not; the
 //! first read that tells decides it, and every other must agree. If its stamp is unknown as well, the reads
 //! that saw it bound its place ([`floating`]).
 
@@ -13,9 +13,9 @@ mod rows;
 mod strictness;
 mod writers;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::history::{History, Op, Outcome, Transaction, Value};
+use crate::history::{History, Key, Op, Outcome, Transaction, Value};
 use crate::verdict::{Rule, Verdict};
 
 use floating::Floating;
@@ -54,6 +54,7 @@ pub fn judge(history: &History) -> Result<Verdict, Unplayable> {
         model: Model::default(),
         floating: Floating::of(history),
         decided: HashMap::new(),
+        left_alone: HashSet::new(),
         verdict,
     };
     for place in order {
@@ -98,6 +99,9 @@ struct Replay<'h> {
     floating: Floating,
     /// Of transactions with unknown outcome: whether they happened, and who saw that (a place).
     decided: HashMap<usize, (bool, usize)>,
+    /// Rows that the transaction being played wrote, if it is not committed: an aborted transaction that
+    /// reads on has lost its own writes, and what an insert saw is protected by the insert alone.
+    left_alone: HashSet<Key>,
     verdict: Verdict,
 }
 
@@ -113,6 +117,10 @@ impl<'h> Replay<'h> {
     /// Plays one transaction: its reads against the model and its own writes, then its writes.
     fn step(&mut self, place: usize) {
         let transaction = self.transaction(place);
+        self.left_alone.clear();
+        if transaction.outcome != Outcome::Ok {
+            self.left_alone.extend(transaction.written());
+        }
         let mut overlay = Overlay::default();
         for op in &transaction.ops {
             match op {

@@ -1,9 +1,10 @@
 //! The rows as a serial database would hold them: settled versions, and above them those that may exist.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::RangeBounds;
 
-use crate::history::{Key, Value};
+use crate::history::{Key, Value, shown};
 
 /// What a transaction wrote, as far as its client knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,16 @@ pub(super) enum Written {
     EndsWith(u64),
     /// A register that carries this transaction's id.
     By(u64),
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Is(value) => f.write_str(&shown(value.as_ref())),
+            Self::EndsWith(element) => write!(f, "a list that ends with {element}"),
+            Self::By(_) => f.write_str("a register"),
+        }
+    }
 }
 
 impl Written {

@@ -80,6 +80,9 @@ impl Replay<'_> {
         key: Key,
         outside: impl Fn(&Written) -> bool,
     ) {
+        if self.left_alone.contains(&key) {
+            return;
+        }
         let missed = match overlay.get(key) {
             Some(own) => !outside(own),
             // Nobody knows which number a floating transaction has left in a row.
@@ -88,7 +91,7 @@ impl Replay<'_> {
         if missed {
             let reader = self.transaction(place);
             let row = match overlay.get(key) {
-                Some(own) => format!("{own:?}"),
+                Some(own) => own.to_string(),
                 None => self.expected(key),
             };
             self.verdict.add(Rule::StaleRead, || {

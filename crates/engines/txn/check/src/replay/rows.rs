@@ -1,6 +1,6 @@
 //! One row as a transaction read it, against the model.
 
-use crate::history::{Key, Outcome, Value, shown};
+use crate::history::{Key, Value, shown};
 use crate::verdict::Rule;
 
 use super::Replay;
@@ -16,20 +16,22 @@ impl Replay<'_> {
         key: Key,
         seen: Option<&Value>,
     ) {
+        if self.left_alone.contains(&key) {
+            return;
+        }
         if let Some(own) = overlay.get(key) {
             if own.fits(seen) {
                 overlay.put(key, Written::Is(seen.cloned()));
-            } else if self.transaction(place).outcome == Outcome::Ok {
-                // Others are left alone: an aborted transaction that reads on has lost its own writes.
-                let (own, reader) = (format!("{own:?}"), self.transaction(place));
-                self.verdict.add(Rule::OwnWrites, || {
-                    let seen = shown(seen);
-                    format!(
-                        "T{} read {key} = {seen} after it had written {own}",
-                        reader.id
-                    )
-                });
+                return;
             }
+            let (own, reader) = (own.to_string(), self.transaction(place));
+            self.verdict.add(Rule::OwnWrites, || {
+                let seen = shown(seen);
+                format!(
+                    "T{} read {key} = {seen} after it had written {own}",
+                    reader.id
+                )
+            });
             return;
         }
         let stamp = self.stamp(place);
@@ -149,11 +151,7 @@ impl Replay<'_> {
         let mut texts = Vec::new();
         for version in self.model.versions(key).iter().rev() {
             let by = self.transaction(version.writer).id;
-            let holds = match &version.written {
-                Written::Is(value) => shown(value.as_ref()),
-                Written::EndsWith(element) => format!("a list that ends with {element}"),
-                Written::By(_) => "a register".to_owned(),
-            };
+            let holds = &version.written;
             texts.push(format!("{holds} (T{by}, stamp {})", version.stamp));
             if !version.maybe {
                 return texts.join(", or ");

@@ -55,8 +55,8 @@ impl Chosen {
             false => 0,
         };
         let every = |random: &mut Random, low: u64, high: u64| random.between(low * MS, high * MS);
-        let crash = every(random, 200, 2_000);
-        let cut = every(random, 100, 1_500);
+        let crash = every(random, 100, 1_500);
+        let cut = every(random, 60, 1_000);
         let failover = every(random, 1_500, 3_000);
         let checkpoint = every(random, 50, 800);
         let link = Self::link(random);
@@ -65,8 +65,8 @@ impl Chosen {
             servers,
             cores: 1 + random.below(3) as u32,
             in_process,
-            clients: 1 + random.below(3),
-            sessions: 1 + random.below(3),
+            clients: 1 + random.below(4),
+            sessions: 1 + random.below(4),
             shape: Shape {
                 accounts: 2 + random.below(6) as u64,
                 balance: 100,
@@ -78,8 +78,8 @@ impl Chosen {
                 lists: 1 + random.below(3),
                 registers: random.below(3),
             },
-            storm_ns: every(random, 1_000, 3_000),
-            pause_ns: every(random, 5, 60),
+            storm_ns: every(random, 1_500, 4_000),
+            pause_ns: every(random, 1, 30),
             deadline_ns: every(random, 100, 1_500),
             wait_ns: every(random, 0, 20),
             heartbeat_ns: every(random, 150, 2_000),

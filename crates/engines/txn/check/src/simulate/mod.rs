@@ -47,6 +47,8 @@ pub struct Options {
 pub struct Run {
     /// Its seed.
     pub seed: u64,
+    /// What the seed decided.
+    pub about: String,
     /// What the judges found.
     pub judgement: Judgement,
     /// What clients saw.
@@ -83,6 +85,7 @@ pub fn simulate(seed: u64, options: &Options) -> Run {
     let trace = cluster.world.trace();
     Run {
         seed,
+        about: format!("{chosen:?}"),
         judgement,
         hash: trace.hash(),
         events: trace.entries(),
