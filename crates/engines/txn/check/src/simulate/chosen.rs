@@ -84,7 +84,7 @@ impl Chosen {
             wait_ns: every(random, 0, 20),
             heartbeat_ns: every(random, 150, 2_000),
             resend_ns: every(random, 5, 100),
-            retention_ns: rare(4, random, 0).max(every(random, 300, 5_000)),
+            retention_ns: every(random, 300, 5_000),
             link,
             clock: ClockFaults {
                 bound_ns: every(random, 0, 200),

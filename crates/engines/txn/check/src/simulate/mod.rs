@@ -38,6 +38,8 @@ use cluster::Cluster;
 pub struct Options {
     /// A bug that was put in on purpose.
     pub planted: Planted,
+    /// Clients wait for the answer to each write before they go on.
+    pub patient: bool,
     /// Whether the last events are kept as text.
     pub lines: bool,
 }
@@ -74,7 +76,8 @@ impl Run {
 
 /// Runs a seed and judges it.
 pub fn simulate(seed: u64, options: &Options) -> Run {
-    let chosen = Chosen::of(seed);
+    let mut chosen = Chosen::of(seed);
+    chosen.eager &= !options.patient;
     let mut cluster = Cluster::new(chosen, options);
     let unrest = cluster.play();
     let mut judgement = drive::judge(cluster.history(), chosen.shape);
