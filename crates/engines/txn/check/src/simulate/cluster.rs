@@ -18,15 +18,11 @@ use crate::drive::Way;
 use crate::history::{History, Key, Outcome};
 use crate::work::{self, Tables, Work, definitions};
 
-const MS: u64 = 1_000_000;
+pub(super) const MS: u64 = 1_000_000;
 /// Who makes the tables.
-const MAKER: u64 = BATCHERS - 1;
+pub(super) const MAKER: u64 = BATCHERS - 1;
 /// How often oracles and who steers them look around.
 const LOOK_NS: u64 = 60 * MS;
-/// Time for tables, accounts and rest. An oracle that takes over waits for more than a second first, and after
-/// a restart writes wait until stamps have passed its predecessor's bound, two seconds at most.
-const PATIENCE_NS: u64 = 30_000 * MS;
-
 /// A message on its way.
 #[derive(Debug, Clone)]
 pub(super) struct Envelope {
@@ -59,16 +55,16 @@ pub(super) struct Cluster {
     pub tables: Tables,
     pub schema: Schema,
     pub history: History,
-    oracles: Oracles,
-    local: Local,
+    pub oracles: Oracles,
+    pub local: Local,
     /// How much faster each node's clock runs, parts per million.
     rates: Vec<i64>,
     random: Random,
     next_id: u64,
-    storming: bool,
+    pub storming: bool,
     /// One-shots without a stamp that have arrived: a connection brings none twice.
     arrived: HashSet<(Address, u64)>,
-    unrest: Vec<String>,
+    pub unrest: Vec<String>,
 }
 
 impl Cluster {
@@ -141,139 +137,11 @@ impl Cluster {
         self.history
     }
 
-    /// The whole run. What did not come to rest, in sentences.
-    pub fn play(&mut self) -> Vec<String> {
-        self.set_up();
-        if self.unrest.is_empty() {
-            self.storm();
-            self.calm();
-        }
-        self.history
-            .transactions
-            .sort_by_key(|t| (t.begin_ns, t.id));
-        std::mem::take(&mut self.unrest)
-    }
-
-    fn set_up(&mut self) {
-        for core in 0..self.cores.len() {
-            let wants = self.cores[core].tick(0);
-            self.apply(core, wants);
-        }
-        let control = self.clients[0].node;
-        for number in 0..self.oracles.nodes.len() {
-            let node = self.oracles.nodes[number];
-            self.world.set_timer(node, 1, Timer::Oracle { number });
-        }
-        if self.chosen.in_process {
-            self.local.begin(1);
-        }
-        self.world.set_timer(control, 1, Timer::Steer);
-        let defs =
-            definitions(1 + self.chosen.shape.registers / 8).unwrap_or_else(|_| unreachable!());
-        for (at, def) in defs.into_iter().enumerate() {
-            let id = TableId(at as u32 + 1);
-            self.tables.ids[at] = id;
-            self.schema.add(Table {
-                id,
-                def: def.clone(),
-            });
-            let create = Message::CreateTable {
-                ticket: at as u64,
-                def,
-            };
-            self.post(
-                control,
-                Address::Client(MAKER),
-                Address::Partition(0),
-                create,
-            );
-            // One after the other, so that they get the numbers that are expected.
-            self.run(100 * MS, |_| false);
-        }
-        self.insist(
-            |cluster, by| cluster.chosen.shape.open(by),
-            "the accounts could not be opened",
-        );
-    }
-
-    fn storm(&mut self) {
-        let chosen = self.chosen;
-        let until = self.world.now_ns() + chosen.storm_ns;
-        let spare_from = self.clients[0].node.index();
-        self.storming = true;
-        self.world.set_links(chosen.link);
-        self.world.set_storm(chosen.storm(until, spare_from));
-        let control = self.clients[0].node;
-        if chosen.failover_every_ns > 0 {
-            self.world
-                .set_timer(control, chosen.failover_every_ns, Timer::Failover);
-        }
-        for core in 0..self.cores.len() {
-            self.plan_checkpoint(core);
-        }
-        for session in 0..self.sessions.len() {
-            self.begin_any(session);
-        }
-        self.run(chosen.storm_ns, |_| false);
-        self.storming = false;
-        self.world.set_links(Link::default());
-        self.world.heal_all();
-    }
-
-    fn calm(&mut self) {
-        let idle = |cluster: &Self| cluster.sessions.iter().all(Session::is_idle);
-        self.run(PATIENCE_NS, idle);
-        if !idle(self) {
-            return self
-                .complain("a transaction did not end after all faults had ended".to_owned());
-        }
-        self.insist(
-            |cluster, by| cluster.chosen.shape.read_all(by),
-            "not every row could be read",
-        );
-        let decided = |cluster: &Self| cluster.cores.iter().all(|core| core.undecided() == 0);
-        self.run(PATIENCE_NS, decided);
-        if !decided(self) {
-            self.complain("a partition still holds an undecided transaction".to_owned());
-        }
-    }
-
-    /// Runs work until it is committed.
-    fn insist(&mut self, work: impl Fn(&Self, u64) -> Work, complaint: &str) {
-        let until = self.world.now_ns() + PATIENCE_NS;
-        while self.world.now_ns() < until {
-            let by = self.next_id();
-            let work = work(self, by);
-            self.sessions[0].last = None;
-            self.begin(0, work, Way::Interactive);
-            self.run(PATIENCE_NS, |cluster| cluster.sessions[0].last.is_some());
-            if self.sessions[0].last == Some(Outcome::Ok) {
-                return;
-            }
-            self.run(50 * MS, |_| false);
-        }
-        self.complain(complaint.to_owned());
-    }
-
     pub(super) fn complain(&mut self, sentence: String) {
         self.unrest.push(sentence);
     }
 
-    /// Lets things happen for a time, or until something is so.
-    fn run(&mut self, for_ns: u64, enough: impl Fn(&Self) -> bool) {
-        let until = self.world.now_ns() + for_ns;
-        let mut events = 0_u32;
-        while let Some(event) = self.world.next_until(until) {
-            self.event(event);
-            events += 1;
-            // Some conditions take longer to look at than things take to happen.
-            if events.is_multiple_of(16) && enough(self) {
-                return;
-            }
-        }
-    }
-
-    fn event(&mut self, event: Event<Envelope, Timer>) {
+    pub(super) fn event(&mut self, event: Event<Envelope, Timer>) {
         match event {
             Event::Message { to, message, .. } => self.deliver(to, message),
             Event::Timer { node, timer } => self.woke(node, timer),
@@ -290,10 +158,10 @@ impl Cluster {
     fn deliver(&mut self, node: NodeId, envelope: Envelope) {
         let Envelope { from, to, message } = envelope;
         match to {
-            Address::Partition(id) => self.to_core(id as usize, from, message),
+            Address::Partition(id) => self.core_hears(id as usize, from, message),
             Address::Oracle(number) => {
                 let clocks = (self.mono(node), self.world.wall_ns(node));
-                self.to_oracle(number as usize, clocks, from, message);
+                self.oracle_hears(number as usize, clocks, from, message);
             }
             Address::Client(MAKER) => {}
             Address::Client(number) if number >= BATCHERS => {
@@ -305,7 +173,7 @@ impl Cluster {
         }
     }
 
-    fn to_core(&mut self, core: usize, from: Address, message: Message) {
+    fn core_hears(&mut self, core: usize, from: Address, message: Message) {
         let node = self.cores[core].node;
         if let Message::Stamps { result, .. } = &message {
             if let (true, Ok(stamp)) = (self.cores[core].recovering, result) {
@@ -328,7 +196,7 @@ impl Cluster {
         self.apply(core, wants);
     }
 
-    fn to_oracle(&mut self, number: usize, clocks: (u64, u64), from: Address, message: Message) {
+    fn oracle_hears(&mut self, number: usize, clocks: (u64, u64), from: Address, message: Message) {
         let to_oracle = Address::Oracle(number as u32);
         if !self.chosen.in_process {
             let node = self.oracles.nodes[number];
@@ -469,7 +337,7 @@ impl Cluster {
         self.plan_checkpoint(core);
     }
 
-    fn plan_checkpoint(&mut self, core: usize) {
+    pub(super) fn plan_checkpoint(&mut self, core: usize) {
         let every = self.chosen.checkpoint_every_ns;
         if every > 0 && self.storming {
             let after = every / 2 + self.random.between(0, every);
@@ -480,7 +348,7 @@ impl Cluster {
     }
 
     /// Does what a partition wants.
-    fn apply(&mut self, core: usize, wants: Wants) {
+    pub(super) fn apply(&mut self, core: usize, wants: Wants) {
         let node = self.cores[core].node;
         for (to, message) in wants.sends {
             self.post(node, Address::Partition(core as u32), to, message);

@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `chosen` | what a seed decides: the size of the cluster, its times, its faults |
+//! | `phases` | peace, storm and rest |
 //! | `cluster` | the world, and which node gets what happens |
 //! | `core` | one partition with its log; crash and recovery |
 //! | `journal` | a log that keeps what was synced, and perhaps some more |
@@ -22,6 +23,7 @@ mod core;
 mod journal;
 mod known;
 mod oracles;
+mod phases;
 mod session;
 
 use dyno_txn_core::planted::Planted;

@@ -205,14 +205,13 @@ impl Cluster {
         match event {
             None => {}
             Some(Event::Ended(result)) => self.end(session, outcome(&result)),
-            Some(Event::Batch { number, result }) => {
-                // Answers to blind writes come when nobody waits for them.
-                if running.waits_for == Some(number) {
-                    running.waits_for = None;
-                    running.answers.push(result);
-                    self.go_on(session);
-                }
+            Some(Event::Batch { number, result }) if running.waits_for == Some(number) => {
+                running.waits_for = None;
+                running.answers.push(result);
+                self.go_on(session);
             }
+            // The answer to a blind write: nobody waits for it.
+            Some(Event::Batch { .. }) => {}
         }
     }
 
