@@ -62,6 +62,7 @@ fn main() {
         Message::CreateTable { ticket: 0, def },
         &mut effects,
     );
+    partition.durable(0, partition.appended(), &mut effects);
     effects.sends.clear();
     effects.records.clear();
     let mut random = Random::new(1);
@@ -70,6 +71,7 @@ fn main() {
         for number in 0..1_000_000 {
             let put = Operation::put(key(number), vec![7; VALUE_BYTES]);
             partition.handle(0, client, request(number, vec![put]), &mut effects);
+            partition.durable(0, partition.appended(), &mut effects);
             effects.sends.clear();
             effects.records.clear();
         }

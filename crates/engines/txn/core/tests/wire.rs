@@ -81,6 +81,7 @@ fn messages() -> Vec<Message> {
         Message::Execute {
             head,
             batch: 2,
+            after: 1,
             deadline_ns: 3,
             operations,
         },

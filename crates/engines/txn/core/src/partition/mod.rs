@@ -34,6 +34,7 @@ use crate::reads::ReadCache;
 use crate::schema::Schema;
 use crate::store::{Slot, Store};
 
+use batch::Batch;
 use holder::Holding;
 use participant::Participant;
 use shot::{Fetch, Shot};
@@ -130,6 +131,12 @@ pub struct Partition {
     next_work: u64,
     /// Work whose intent is gone, oldest transaction first.
     ready: BTreeSet<(Stamp, u64)>,
+    /// Batches of transactions one of whose batches waits: they go on in their order.
+    lanes: HashMap<Stamp, VecDeque<Batch>>,
+    /// Transactions whose waiting batch is through.
+    lanes_free: VecDeque<Stamp>,
+    /// Transactions one of whose batches waits.
+    waiting_batches: HashSet<Stamp>,
     fetching: HashMap<Stamp, Fetch>,
     /// One-shots under way whose stamps came from clients.
     active: HashSet<Stamp>,
@@ -178,6 +185,9 @@ impl Partition {
             waiting: HashMap::new(),
             next_work: 0,
             ready: BTreeSet::new(),
+            lanes: HashMap::new(),
+            lanes_free: VecDeque::new(),
+            waiting_batches: HashSet::new(),
             fetching: HashMap::new(),
             active: HashSet::new(),
             making: HashMap::new(),
@@ -272,6 +282,8 @@ impl Partition {
         loop {
             if let Some(message) = self.own.pop_front() {
                 self.dispatch(Address::Partition(self.config.id), message);
+            } else if let Some(stamp) = self.lanes_free.pop_front() {
+                self.next_in_lane(stamp);
             } else if let Some((_, id)) = self.ready.pop_first() {
                 self.resume(id);
             } else {
@@ -305,10 +317,12 @@ impl Partition {
             Message::Execute {
                 head,
                 batch,
+                after,
                 deadline_ns,
                 operations,
             } => {
-                self.execute(from, head, batch, deadline_ns, operations);
+                let until = self.now.saturating_add(deadline_ns);
+                self.execute(Batch::new(from, head, (batch, after), until, operations));
             }
             Message::Executed {
                 stamp,
