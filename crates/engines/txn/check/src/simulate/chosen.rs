@@ -119,6 +119,14 @@ impl Chosen {
         }
     }
 
+    /// The network before and after the storm. Clients that do not wait for answers need their order kept.
+    pub fn calm_link(&self) -> Link {
+        Link {
+            ordered: self.link.ordered,
+            ..Link::default()
+        }
+    }
+
     pub fn partitions(&self) -> u32 {
         self.servers as u32 * self.cores
     }

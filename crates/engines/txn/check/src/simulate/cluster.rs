@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use dyno_sim::{Event, Link, NodeId, Random, Settings, World};
-use dyno_txn_api::{Procedures, Table, TableId};
+use dyno_sim::{Event, NodeId, Random, Settings, World};
+use dyno_txn_api::{Procedures, TableId};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 use dyno_txn_core::placement::partition_of;
 use dyno_txn_core::{Schema, Stamps};
@@ -14,9 +14,8 @@ use super::client::{BATCHERS, Client};
 use super::core::{Core, Wants};
 use super::oracles::{Elsewhere, Local, Oracles};
 use super::session::Session;
-use crate::drive::Way;
-use crate::history::{History, Key, Outcome};
-use crate::work::{self, Tables, Work, definitions};
+use crate::history::{History, Key};
+use crate::work::{self, Tables};
 
 pub(super) const MS: u64 = 1_000_000;
 /// Who makes the tables.
@@ -70,6 +69,7 @@ pub(super) struct Cluster {
 impl Cluster {
     pub fn new(chosen: Chosen, options: &Options) -> Self {
         let mut settings = Settings::calm(chosen.seed);
+        settings.link = chosen.calm_link();
         settings.clock = chosen.clock;
         settings.late_messages = chosen.late_messages;
         settings.lines = options.lines;

@@ -98,8 +98,7 @@ impl Core {
         self.recovering = false;
         let id = self.config.id;
         self.input(|partition, effects| {
-            let floor = stamp.max(partition.newest_stamp());
-            let done = partition.finish_recovery(now, floor, effects);
+            let done = partition.finish_recovery(now, stamp, effects);
             done.map_err(|error| format!("partition {id} cannot end its recovery: {error}"))
         })
     }

@@ -1,6 +1,5 @@
 //! The parts of a run: peace, storm, and rest.
 
-use dyno_sim::Link;
 use dyno_txn_api::{Table, TableId};
 use dyno_txn_core::message::{Address, Message};
 
@@ -91,7 +90,7 @@ impl Cluster {
         }
         self.run(chosen.storm_ns, |_| false);
         self.storming = false;
-        self.world.set_links(Link::default());
+        self.world.set_links(self.chosen.calm_link());
         self.world.heal_all();
     }
 
