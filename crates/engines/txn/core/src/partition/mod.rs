@@ -298,8 +298,11 @@ impl Partition {
     }
 
     fn dispatch(&mut self, from: Address, message: Message) {
-        if message.is_between_partitions() && matches!(from, Address::Client(_)) {
-            // A client that speaks for a partition is confused or hostile.
+        if message.is_between_partitions() {
+            // A client that speaks for a partition is confused or hostile: it is not heard.
+            if !matches!(from, Address::Client(_)) {
+                self.dispatch_between(from, message);
+            }
             return;
         }
         match message {
@@ -324,15 +327,27 @@ impl Partition {
                 let until = self.now.saturating_add(deadline_ns);
                 self.execute(Batch::new(from, head, (batch, after), until, operations));
             }
+            Message::Commit { head, writes } => self.commit(from, head, writes),
+            Message::Abort { head } => self.abort_asked(head),
+            Message::Heartbeat { stamp } => self.heartbeat(stamp),
+            Message::Ask { stamp } => self.asked(from, stamp),
+            Message::CreateTable { ticket, def } => self.create_table(from, ticket, def),
+            Message::ListTables { ticket } => {
+                let tables = self.schema.list();
+                self.send(from, Message::TableList { ticket, tables });
+            }
+            // The rest is for clients and oracles, or was dealt with above.
+            _ => {}
+        }
+    }
+
+    fn dispatch_between(&mut self, from: Address, message: Message) {
+        match message {
             Message::Executed {
                 stamp,
                 batch,
                 result,
             } => self.fetched(from, stamp, batch, result),
-            Message::Commit { head, writes } => self.commit(from, head, writes),
-            Message::Abort { head } => self.abort_asked(head),
-            Message::Heartbeat { stamp } => self.heartbeat(stamp),
-            Message::Ask { stamp } => self.asked(from, stamp),
             Message::Prepare {
                 head,
                 deadline_ns,
@@ -353,23 +368,10 @@ impl Partition {
             Message::Pushed { stamp, by, fate } => self.pushed(stamp, by, fate),
             Message::Finalize { stamp, commit } => self.finalize(from, stamp, commit),
             Message::Finalized { stamp } => self.finalized(from, stamp),
-            Message::CreateTable { ticket, def } => self.create_table(from, ticket, def),
-            Message::ListTables { ticket } => {
-                let tables = self.schema.list();
-                self.send(from, Message::TableList { ticket, tables });
-            }
             Message::AddTable { table } => self.add_table(from, table),
             Message::TableAdded { id } => self.table_added(from, id),
             Message::KeepBound { epoch, bound } => self.keep_bound(from, epoch, bound),
-            // These are for clients and oracles; from a confused or hostile peer they mean nothing.
-            Message::Done { .. }
-            | Message::Ended { .. }
-            | Message::Told { .. }
-            | Message::Created { .. }
-            | Message::TableList { .. }
-            | Message::TakeStamps { .. }
-            | Message::Stamps { .. }
-            | Message::BoundKept { .. } => {}
+            _ => {}
         }
     }
 
