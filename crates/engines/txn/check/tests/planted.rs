@@ -3,16 +3,22 @@
 use dyno_txn_check::simulate::{Options, simulate};
 use dyno_txn_core::planted::{Bug, Planted};
 
-/// Seeds until a bug is caught, and what caught it.
+/// Some seed among the first must break a rule with the bug, and none without it.
 fn caught(bug: Bug, within: u64) {
     let options = Options {
         planted: Planted::one(bug),
         ..Options::default()
     };
-    let found = (1..=within)
-        .map(|seed| simulate(seed, &options))
-        .find(|run| !run.holds());
-    let run = found.unwrap_or_else(|| panic!("{bug:?} is not caught within {within} seeds"));
+    let mut runs = (1..=within).map(|seed| simulate(seed, &options));
+    let run = runs.find(|run| !run.holds());
+    let run = run.unwrap_or_else(|| panic!("{bug:?} is not caught within {within} seeds"));
+    let sound = simulate(run.seed, &Options::default());
+    assert!(
+        sound.holds(),
+        "seed {}: {}",
+        run.seed,
+        sound.judgement.verdict
+    );
     println!(
         "{bug:?}: seed {}, {:?}",
         run.seed, run.judgement.verdict.broken

@@ -22,7 +22,6 @@ struct Bounds {
 struct Sighting {
     reader_stamp: u64,
     version_stamp: u64,
-    absent: bool,
     reader: usize,
 }
 
@@ -56,6 +55,11 @@ impl Floating {
         floating
     }
 
+    /// Whether one of them may have deleted a row.
+    pub fn may_delete(&self, key: Key) -> bool {
+        self.deleted.contains(&key)
+    }
+
     /// Whether one of them may have written a row.
     pub fn touches(&self, key: Key) -> bool {
         self.rows.contains(&key)
@@ -63,14 +67,12 @@ impl Floating {
 
     /// Notes that a reader saw a version of a row.
     pub fn read(&mut self, key: Key, reader_stamp: u64, seen: Option<&Version>, reader: usize) {
-        let absent = seen.is_none_or(|version| version.written == Written::Is(None));
         let version_stamp = seen.map_or(0, |version| version.stamp);
         let floats = seen.is_some_and(|version| self.written.contains_key(&version.writer));
         if self.rows.contains(&key) && !floats {
             self.sightings.entry(key).or_default().push(Sighting {
                 reader_stamp,
                 version_stamp,
-                absent,
                 reader,
             });
         }
@@ -107,8 +109,7 @@ impl Floating {
             for key in &self.written[&place] {
                 for sighting in self.sightings.get(key).into_iter().flatten() {
                     let after = sighting.reader_stamp >= upto.0;
-                    let deleted = sighting.absent && self.deleted.contains(key);
-                    if after && !deleted && sighting.version_stamp <= above.0 {
+                    if after && sighting.version_stamp <= above.0 {
                         torn(upto.1, sighting.reader);
                     }
                 }
@@ -124,12 +125,7 @@ impl Replay<'_> {
         let settled = self.model.versions(key).iter().rev().find(|v| !v.maybe);
         let above = settled.map_or(0, |version| version.stamp);
         let Some(writer) = self.writers.place(key, seen) else {
-            let deleted = seen.is_none() && self.floating.deleted.contains(&key);
-            if deleted {
-                self.model
-                    .install(key, above, place, Written::Is(None), false);
-            }
-            return deleted;
+            return false;
         };
         let wrote = self.floating.written.get(&writer);
         if !wrote.is_some_and(|keys| keys.contains(&key)) {

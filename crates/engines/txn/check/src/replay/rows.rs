@@ -17,6 +17,10 @@ impl Replay<'_> {
         seen: Option<&Value>,
     ) {
         if self.left_alone.contains(&key) {
+            if overlay.get(key).is_none() {
+                // What it appends comes behind what it saw, should it have happened.
+                overlay.put(key, Written::Is(seen.cloned()));
+            }
             return;
         }
         if let Some(own) = overlay.get(key) {
@@ -32,6 +36,10 @@ impl Replay<'_> {
                     reader.id
                 )
             });
+            return;
+        }
+        if seen.is_none() && self.floating.may_delete(key) {
+            // Nobody knows when it was deleted, so absence tells nothing.
             return;
         }
         let stamp = self.stamp(place);

@@ -6,6 +6,9 @@ use super::story;
 use dyno_sim::Random;
 use dyno_txn_check::cycles;
 use dyno_txn_check::history::{History, Op};
+use dyno_txn_check::simulate::{Options, simulate};
+use dyno_txn_check::work::LISTS;
+use dyno_txn_core::planted::{Bug, Planted};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/histories")
@@ -56,10 +59,7 @@ fn it_agrees_with_our_cycles_on_random_histories() {
         if seed % 3 != 0 {
             story::spoil(&mut history, &mut Random::new(seed));
         }
-        for transaction in &mut history.transactions {
-            let list = |op: &Op| matches!(op, Op::Read { key, .. } | Op::Append { key, .. } if key.table == 1);
-            transaction.ops.retain(list);
-        }
+        keep_lists(&mut history, 1);
         let ours = cycles::judge(&history);
         let theirs = opinion(&history);
         let valid = theirs.valid != adya::Valid::False;
@@ -79,4 +79,32 @@ fn it_agrees_with_our_cycles_on_random_histories() {
         both.0 > 50 && both.1 > 50,
         "too one-sided to say anything: {both:?}"
     );
+}
+
+/// Leaves the reads of and appends to the lists of a table.
+fn keep_lists(history: &mut History, table: u32) {
+    let list =
+        |op: &Op| matches!(op, Op::Read { key, .. } | Op::Append { key, .. } if key.table == table);
+    for transaction in &mut history.transactions {
+        transaction.ops.retain(list);
+    }
+}
+
+#[test]
+fn it_passes_simulated_clusters_and_rejects_one_with_a_planted_bug() {
+    let rejects = |seed, planted| {
+        let options = Options {
+            planted,
+            ..Options::default()
+        };
+        let mut history = simulate(seed, &options).history;
+        keep_lists(&mut history, LISTS);
+        let report = opinion(&history);
+        (report.valid == adya::Valid::False).then_some(report.anomaly_types)
+    };
+    for seed in 1..=12 {
+        assert_eq!(rejects(seed, Planted::none()), None, "seed {seed}");
+    }
+    let planted = Planted::one(Bug::ReadCache);
+    assert!((1..=12).any(|seed| rejects(seed, planted).is_some()));
 }
