@@ -57,8 +57,12 @@
 //! - After a write failed nothing is called durable any more: [`LogError::Poisoned`]. Dropping the log and
 //!   recovering is the way on.
 //!
-//! A group is padded to whole blocks of 4096 bytes and its last block is never written again: the
-//! example `append` measured both ways, and what was durable is never at risk from a later write.
+//! A group is padded to whole blocks of 4096 bytes and its last block is never written again: so what
+//! was durable is never at risk from a later write, and several writes can be under way. The example
+//! `append` measures writing to the next place and to the same.
+//!
+//! A thread that polls and has nothing else to do should yield (`std::thread::yield_now`) between two
+//! looks: the kernel ends an O_DSYNC write in a thread of its own, which may need this very core.
 
 mod backup;
 mod checkpoint;

@@ -2,7 +2,7 @@
 
 mod load;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dyno_sim::{Disk, Faults, Lie, Random};
 use dyno_txn_log::{LogError, Lsn};
@@ -42,7 +42,7 @@ fn append(log: &mut dyno_txn_log::FileLog, number: u64) -> Lsn {
 
 /// Flips a bit at `offset` of a file and recovers: the position that the error names, or the number
 /// of records.
-fn judge(disk: &Disk, known: &Known, path: &PathBuf, offset: usize) -> Result<u64, (PathBuf, u64)> {
+fn judge(disk: &Disk, known: &Known, path: &Path, offset: usize) -> Result<u64, (PathBuf, u64)> {
     let bad = disk.after_crash(0);
     assert!(bad.damage(path, offset, 0x10), "there is such a byte");
     let lenient = Known {
@@ -146,7 +146,7 @@ fn damage_of_the_last_write_of_a_log_that_was_not_closed_looks_like_a_torn_write
 fn checkpoint_and_manifest_damage_is_named() {
     let (disk, known) = log(true);
     for name in ["manifest", "checkpoint-000001"] {
-        let path = load::directory().join(name);
+        let path = PathBuf::from(load::DIRECTORY).join(name);
         let len = disk.read(&path).expect("a file").len();
         for offset in (0..len).step_by(37) {
             let bad = disk.after_crash(0);

@@ -1,6 +1,6 @@
 //! A log under load on a simulated disk, and what must be true of it after a crash.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use dyno_sim::{Disk, Random};
@@ -16,9 +16,7 @@ pub const OPTIONS: Options = Options {
     depth: 2,
 };
 
-pub fn directory() -> PathBuf {
-    PathBuf::from("/log")
-}
+pub const DIRECTORY: &str = "/log";
 
 /// The record with number `number`: it says so, and every byte of it follows from that.
 pub fn record(number: u64) -> Vec<u8> {
@@ -102,7 +100,7 @@ pub fn recover(
     known: &Known,
     what: &str,
 ) -> Result<(FileLog, Recovered, Known), LogError> {
-    let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new("/log"), OPTIONS)?;
+    let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIRECTORY), OPTIONS)?;
     let mut found = Known::default();
     if let Some(chunk) = recovery.next_chunk()? {
         found.forgotten = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
