@@ -1,0 +1,34 @@
+//! The lock that each entry of the index carries in its lowest bit.
+//!
+//! Who holds it may read, replace and free what the entry points at; nobody else may. The bits above
+//! stay valid while it is held: a process killed in between leaves the old entry with the bit set,
+//! and who opens the memory again clears it. `tests/lock.rs` runs this file under loom.
+
+use super::sync::{AtomicU64, Ordering, pause};
+
+/// The bit.
+pub const LOCKED: u64 = 1;
+
+/// Takes the lock and returns the entry without the bit.
+#[inline(always)]
+pub fn lock(entry: &AtomicU64) -> u64 {
+    let mut tries = 0;
+    loop {
+        let seen = entry.fetch_or(LOCKED, Ordering::Acquire);
+        if seen & LOCKED == 0 {
+            return seen;
+        }
+        // Somebody is at this very page; wait for the bit with reads, which do not take the line away.
+        while entry.load(Ordering::Relaxed) & LOCKED != 0 {
+            pause(tries);
+            tries += 1;
+        }
+    }
+}
+
+/// Puts `value` in place and gives the lock back, in one step.
+#[inline(always)]
+pub fn unlock(entry: &AtomicU64, value: u64) {
+    debug_assert!(value & LOCKED == 0);
+    entry.store(value, Ordering::Release);
+}
