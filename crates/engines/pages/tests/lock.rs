@@ -29,7 +29,10 @@ struct Page {
 #[test]
 fn a_slot_has_one_owner_and_its_bytes_are_there_when_the_entry_says_so() {
     loom::model(|| {
-        let page = Arc::new(Page { entry: AtomicU64::new(0), slot: UnsafeCell::new(0) });
+        let page = Arc::new(Page {
+            entry: AtomicU64::new(0),
+            slot: UnsafeCell::new(0),
+        });
         let writers: Vec<_> = (0..2)
             .map(|_| {
                 let page = Arc::clone(&page);

@@ -8,8 +8,6 @@ mod c;
 mod decode;
 mod encode;
 mod lanes;
-#[cfg(test)]
-mod tests;
 
 /// What a block holds.
 pub const PAGE_BYTES: usize = 4096;
