@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     sets.push(("all-real".to_owned(), all));
     println!("load {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     println!(
-        "set           n  zram_w_us store_w_us  of_zram | zram_r_us net_us store_r_us  of_zram of_net batch_r_us | zram_B store_B  of_zram | zstd_B of_zram zstd_r_us"
+        "set           n zram_fill_us store_fill_us of_zram | zram_w_us store_w_us  of_zram | zram_r_us net_us store_r_us  of_zram of_net batch_r_us | zram_B store_B  of_zram | zstd_B of_zram zstd_r_us"
     );
     for (name, pages) in sets {
         one_set(&name, &shuffled(&pages), rounds)?;
@@ -112,10 +112,25 @@ fn one_set(name: &str, pages: &[Page], rounds: usize) -> Result<(), Box<dyn std:
     let store = Store::create(settings)?;
     let mut lane = store.lane()?;
     let order = order(count, 5);
-    let mut times: [Best; 6] = std::array::from_fn(|_| Best::new(count));
-    let [zram_w, store_w, zram_r, store_r, batch_r, call] = &mut times;
+    let mut times: [Best; 8] = std::array::from_fn(|_| Best::new(count));
+    let [
+        zram_w,
+        store_w,
+        zram_r,
+        store_r,
+        batch_r,
+        call,
+        zram_fill,
+        store_fill,
+    ] = &mut times;
     let aligned = aligned_pages(SLICE);
-    for _ in 0..rounds {
+    for round in 0..rounds {
+        // The first round meets memory that nobody has touched, on both sides.
+        let (zram_w, store_w) = if round == 0 {
+            (&mut *zram_fill, &mut *store_fill)
+        } else {
+            (&mut *zram_w, &mut *store_w)
+        };
         for (slice, chunk) in pages.chunks(SLICE).enumerate() {
             let from = slice * SLICE;
             let source = &mut aligned[..chunk.len()];
@@ -160,11 +175,21 @@ fn one_set(name: &str, pages: &[Page], rounds: usize) -> Result<(), Box<dyn std:
     }
     let held = (device.held_bytes(count)?, store_bytes(&store)?);
     let packed = second_tier(&store, pages, &order)?;
-    let [zram_w, store_w, zram_r, store_r, batch_r, call] = times.map(|t| t.us(count));
+    let [
+        zram_w,
+        store_w,
+        zram_r,
+        store_r,
+        batch_r,
+        call,
+        zram_fill,
+        store_fill,
+    ] = times.map(|t| t.us(count));
     let net = zram_r - call;
     let of = |kernel: f64, ours: f64| kernel / ours;
     println!(
-        "{name:10} {count:6} {zram_w:8.2} {store_w:8.2} {:8.2}  | {zram_r:8.2} {net:6.2} {store_r:8.2} {:8.2} {:6.2} {batch_r:8.2}   | {:6} {:6} {:6.3} | {:6} {:6.3} {:6.2}",
+        "{name:10} {count:6} {zram_fill:6.2} {store_fill:6.2} {:5.2} | {zram_w:8.2} {store_w:8.2} {:8.2}  | {zram_r:8.2} {net:6.2} {store_r:8.2} {:8.2} {:6.2} {batch_r:8.2}   | {:6} {:6} {:6.3} | {:6} {:6.3} {:6.2}",
+        of(zram_fill, store_fill),
         of(zram_w, store_w),
         of(zram_r, store_r),
         of(net, store_r),

@@ -86,6 +86,12 @@ pub enum Damage {
         /// The entry.
         entry: u64,
     },
+    /// The form of a repeated word is not one.
+    #[error("its repeated word has {len} bytes")]
+    Word {
+        /// The form's length.
+        len: usize,
+    },
     /// Two entries of the index point at one slot.
     #[error("its slot belongs to another page as well")]
     Shared,

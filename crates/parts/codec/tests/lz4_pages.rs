@@ -56,6 +56,11 @@ proptest! {
     }
 
     #[test]
+    fn pages_of_any_period(bytes in proptest::collection::vec(any::<u8>(), 1..300)) {
+        lz4_agrees::check_page(&bytes);
+    }
+
+    #[test]
     fn the_plain_twin_writes_the_same_block(page in pages()) {
         prop_assert_eq!(block_of(Codec::Page, &page), block_of(Codec::PagePlain, &page));
     }

@@ -4,7 +4,7 @@
 //! stay valid while it is held: a process killed in between leaves the old entry with the bit set,
 //! and who opens the memory again clears it. `tests/lock.rs` runs this file under loom.
 
-use super::sync::{AtomicU64, Ordering, pause};
+use super::sync::{AtomicU64, Ordering, wait};
 
 /// The bit.
 pub const LOCKED: u64 = 1;
@@ -12,17 +12,13 @@ pub const LOCKED: u64 = 1;
 /// Takes the lock and returns the entry without the bit.
 #[inline(always)]
 pub fn lock(entry: &AtomicU64) -> u64 {
-    let mut tries = 0;
     loop {
         let seen = entry.fetch_or(LOCKED, Ordering::Acquire);
         if seen & LOCKED == 0 {
             return seen;
         }
-        // Somebody is at this very page; wait for the bit with reads, which do not take the line away.
-        while entry.load(Ordering::Relaxed) & LOCKED != 0 {
-            pause(tries);
-            tries += 1;
-        }
+        // Somebody is at this very page.
+        wait(entry, LOCKED);
     }
 }
 

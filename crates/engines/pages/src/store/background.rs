@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::Store;
+use super::{Recompressor, Store};
 use crate::error::StoreError;
 
 /// What the thread does when.
@@ -56,6 +56,7 @@ impl Background {
                 let period = schedule.age_every / TURNS;
                 let mut turn = Turn {
                     store: &store,
+                    recompressor: store.recompressor()?,
                     schedule,
                     page: 0,
                     count: 0,
@@ -105,6 +106,7 @@ impl Drop for Background {
 
 struct Turn<'a> {
     store: &'a Store,
+    recompressor: Recompressor<'a>,
     schedule: Schedule,
     page: u64,
     count: u32,
@@ -119,8 +121,8 @@ impl Turn<'_> {
             self.store.compact(self.schedule.compact_spans)?;
         }
         let budget = period.mul_f64(self.schedule.cpu_share.clamp(0.0, 1.0));
-        let mut recompressor = self.store.recompressor()?;
-        let done = recompressor.pass(self.page, self.schedule.idle, budget, thread_time)?;
+        let (page, idle) = (self.page, self.schedule.idle);
+        let done = self.recompressor.pass(page, idle, budget, thread_time)?;
         self.page = done.next_page;
         Ok(())
     }

@@ -259,9 +259,8 @@ impl<'a> Lane<'a> {
             Packing::Lz4 => lz4::decode(self.store.settings.reader, form, bytes)?,
             Packing::Zstd => self.decoder.decode(form, bytes)?,
             Packing::Word => {
-                let word = form.first_chunk().copied().map(u64::from_le_bytes);
-                // A wrong length makes a wrong page, which its checksum tells.
-                repeat::fill(bytes, word.unwrap_or(0));
+                let wrong = |_| Damage::Word { len: form.len() };
+                repeat::fill(bytes, u64::from_le_bytes(form.try_into().map_err(wrong)?));
             }
         }
         Ok(())
