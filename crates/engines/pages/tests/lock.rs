@@ -42,7 +42,10 @@ fn step(page: &Page) {
 
 #[test]
 fn a_slot_has_one_owner_and_its_bytes_are_there_when_the_entry_says_so() {
-    loom::model(|| {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(4);
+    model.max_branches = 20_000;
+    model.check(|| {
         let page = Arc::new(Page {
             entry: AtomicU64::new(0),
             slot: UnsafeCell::new(0),

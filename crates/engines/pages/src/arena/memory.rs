@@ -182,6 +182,24 @@ impl Memory {
         }
     }
 
+    /// Asks for pages of 2 MiB for the slots.
+    ///
+    /// # Errors
+    /// When the system has none to give at all.
+    pub fn ask_for_huge_pages(&self) -> Result<(), StoreError> {
+        let at = self.layout.arena_at();
+        // SAFETY: part of the mapping; the advice changes no content.
+        let done = unsafe {
+            let from = self.base.add(at).as_ptr().cast();
+            libc::madvise(from, self.layout.total_bytes() - at, libc::MADV_HUGEPAGE)
+        };
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(StoreError::system("cannot ask for huge pages"))
+        }
+    }
+
     /// Gives the memory of a span that has no slots in use back to the system.
     ///
     /// # Errors

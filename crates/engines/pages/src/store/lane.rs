@@ -226,6 +226,8 @@ impl<'a> Lane<'a> {
             }
             Stored::Packed { packing, .. } => {
                 let (at, len) = self.store.extent_of(stored, page)?;
+                // All lines at once; the decoder would wait for one after the other.
+                self.store.memory.prefetch(at, len);
                 // SAFETY: the caller holds the entry's lock.
                 let form = unsafe { self.store.stored_bytes(at, len) };
                 let (sum, form) = form.split_at(SUM_BYTES);

@@ -102,15 +102,22 @@ fn decode<L: Lanes>(block: &[u8], page: &mut Page) -> Result<(), BlockError> {
             len += more;
         }
         len += MIN_MATCH;
-        if written + len + 16 > PAGE_BYTES {
-            return careful(block, page, sequence.0, sequence.1);
+        let page_bytes = written + len;
+        if page_bytes > PAGE_BYTES {
+            return Err(BlockError::Length { page_bytes });
         }
-        // SAFETY: `len` bytes and 16 more are inside the page, just checked.
+        // As much as can be copied in steps without a step past the page; the rest byte by byte.
+        let stepped = len.min((PAGE_BYTES - 32).saturating_sub(written));
+        // SAFETY: `stepped` bytes and 16 more are inside the page, and `len` bytes are; what is
+        // read lies before what is written.
         unsafe {
             if offset >= 16 {
-                copy_steps(from, to, len);
+                copy_steps(from, to, stepped);
             } else {
-                L::repeat(from, to, offset, len);
+                L::repeat(from, to, offset, stepped);
+            }
+            for at in stepped..len {
+                to.add(at).write(from.add(at).read());
             }
         }
         written += len;

@@ -171,10 +171,11 @@ impl<'a, L: Lanes> Encoding<'a, L> {
             // SAFETY: `from < start`, and both have 16 bytes before the page's end.
             let equal =
                 unsafe { L::equal(base.add(found.start + len), base.add(found.from + len)) };
-            len += equal;
+            // A constant, so that the next step does not wait for this comparison's outcome.
             if equal < 16 {
-                return len;
+                return len + equal;
             }
+            len += 16;
         }
         while found.start + len < END_LIMIT
             && self.page[found.start + len] == self.page[found.from + len]

@@ -1,7 +1,7 @@
 //! What a fuzzer holds against the page codecs; an ordinary test runs it on a seeded corpus. Has
 //! `unsafe`: memory mapped by hand, so that a step past its end is a fault.
 
-use dyno_codec::lz4::{self, BLOCK_BOUND, Codec, Encoder, PAGE_BYTES, Page};
+use dyno_codec::lz4::{self, BLOCK_BOUND, BlockError, Codec, Encoder, PAGE_BYTES, Page};
 
 /// Bytes as a block: every decoder refuses them or gives the same page, inside its page.
 pub fn check_block(block: &[u8]) {
@@ -13,6 +13,10 @@ pub fn check_block(block: &[u8]) {
         let mut target = Guarded::new(PAGE_BYTES);
         let page: &mut Page = target.bytes().try_into().expect("a page long");
         let done = lz4::decode(reader, source.bytes(), page);
+        // The format calls an offset of 0 corrupt; the C library reads on.
+        if matches!(done, Err(BlockError::Offset { offset: 0, .. })) {
+            continue;
+        }
         assert_eq!(done.is_ok(), expected, "{reader:?}: {done:?}");
         assert!(
             !expected || *page == oracle,
