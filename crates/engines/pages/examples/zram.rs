@@ -1,7 +1,7 @@
 //! The store beside the kernel's zram with lz4, in one thread, on the same pages in turns.
 //!
 //! ```text
-//! cargo run --release -p dyno-pages --example zram -- [pages of each class] [rounds] [huge]
+//! cargo run --release -p dyno-pages --example zram -- [pages of each class] [rounds]
 //! ```
 //!
 //! Needs root and a kernel with zram; it adds a device of its own and removes it at the end. Both
@@ -107,7 +107,6 @@ fn one_set(name: &str, pages: &[Page], rounds: usize) -> Result<(), Box<dyn std:
     let device = Zram::new(2 * count)?;
     let settings = Settings {
         writer: Codec::Page,
-        huge_pages: std::env::args().any(|word| word == "huge"),
         ..Settings::new(count as u64, 2 * bytes(count))
     };
     let store = Store::create(settings)?;

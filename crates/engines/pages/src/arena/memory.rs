@@ -182,34 +182,15 @@ impl Memory {
         }
     }
 
-    /// Asks for pages of 2 MiB for the slots.
-    ///
-    /// # Errors
-    /// When the system has none to give at all.
-    pub fn ask_for_huge_pages(&self) -> Result<(), StoreError> {
-        let at = self.layout.arena_at();
-        // SAFETY: part of the mapping; the advice changes no content.
-        let done = unsafe {
-            let from = self.base.add(at).as_ptr().cast();
-            libc::madvise(from, self.layout.total_bytes() - at, libc::MADV_HUGEPAGE)
-        };
-        if done == 0 {
-            Ok(())
-        } else {
-            Err(StoreError::system("cannot ask for huge pages"))
-        }
-    }
-
-    /// Gives the memory of a span that has no slots in use back to the system.
+    /// Gives whole pages of the arena that hold nothing back to the system; they read as zeros then.
     ///
     /// # Errors
     /// The system's reason.
-    pub fn give_back(&self, span: u32) -> Result<(), StoreError> {
-        let at = self.layout.arena_at() + span as usize * SPAN_BYTES;
+    pub fn give_back(&self, at: usize, len: usize) -> Result<(), StoreError> {
+        let from = self.layout.arena_at() + at;
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: no memory is passed; nothing is read from a free span before it was written.
-        let done =
-            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, at as i64, SPAN_BYTES as i64) };
+        // SAFETY: no memory is passed; nothing is read from a free slot before it was written.
+        let done = unsafe { libc::fallocate(self.file.as_raw_fd(), mode, from as i64, len as i64) };
         if done == 0 {
             Ok(())
         } else {

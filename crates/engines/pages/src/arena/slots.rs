@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, O
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::classes::{Class, Classes, MOST_SLOTS, SPAN_BYTES};
+use crate::PAGE_BYTES;
 
 const NONE: u32 = u32::MAX;
 const WORDS: usize = MOST_SLOTS / 64;
@@ -280,6 +281,52 @@ impl Slots {
             pool.clean += 1;
             given += 1;
         }
+    }
+
+    /// Calls `give_back` with the runs of whole pages, as byte and length, that no taken slot of the
+    /// first `most` open spans of `class` lies on. Spans that once were full hold memory there that
+    /// nothing else would give back. Returns the bytes.
+    ///
+    /// # Errors
+    /// Those of `give_back`.
+    pub fn trim_open<E>(
+        &self,
+        class: Class,
+        most: usize,
+        give_back: impl Fn(usize, usize) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        // Held, so that no slot is taken in between; those taken before are known.
+        let state = self.lock(class);
+        let mut given = 0;
+        let mut number = state.open;
+        for _ in 0..most {
+            let Some(span) = self.spans.get(number as usize) else {
+                break;
+            };
+            let mut run = 0;
+            for page in 0..=SPAN_BYTES / PAGE_BYTES {
+                let unused =
+                    page * PAGE_BYTES < SPAN_BYTES && !self.page_is_used(span, class, page);
+                if unused {
+                    run += PAGE_BYTES;
+                } else if run > 0 {
+                    let end = number as usize * SPAN_BYTES + page * PAGE_BYTES;
+                    give_back(end - run, run)?;
+                    given += std::mem::take(&mut run);
+                }
+            }
+            number = span.next.load(Relaxed);
+        }
+        Ok(given)
+    }
+
+    /// Whether a taken slot of `span` lies on its page `page`.
+    fn page_is_used(&self, span: &Span, class: Class, page: usize) -> bool {
+        let size = self.classes.bytes(class);
+        let first = page * PAGE_BYTES / size;
+        let last = ((page + 1) * PAGE_BYTES - 1) / size;
+        (first..=last.min(MOST_SLOTS - 1))
+            .any(|slot| span.taken[slot / 64].load(Relaxed) >> (slot % 64) & 1 == 1)
     }
 
     /// What each class holds.

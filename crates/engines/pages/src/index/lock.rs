@@ -9,16 +9,30 @@ use super::sync::{AtomicU64, Ordering, wait};
 /// The bit.
 pub const LOCKED: u64 = 1;
 
+/// Takes the lock and returns the entry without the bit, unless somebody has it.
+#[inline(always)]
+pub fn try_lock(entry: &AtomicU64) -> Option<u64> {
+    // An exchange that fails leaves the word alone; setting the bit again would not, to a reader of
+    // the memory model, and to loom.
+    let seen = entry.load(Ordering::Relaxed);
+    if seen & LOCKED != 0 {
+        return None;
+    }
+    let taken = seen | LOCKED;
+    entry
+        .compare_exchange(seen, taken, Ordering::Acquire, Ordering::Relaxed)
+        .ok()
+}
+
 /// Takes the lock and returns the entry without the bit.
 #[inline(always)]
 pub fn lock(entry: &AtomicU64) -> u64 {
     loop {
-        let seen = entry.fetch_or(LOCKED, Ordering::Acquire);
-        if seen & LOCKED == 0 {
-            return seen;
+        match try_lock(entry) {
+            Some(seen) => return seen,
+            // Somebody is at this very page.
+            None => wait(entry, LOCKED),
         }
-        // Somebody is at this very page.
-        wait(entry, LOCKED);
     }
 }
 

@@ -15,8 +15,9 @@ pub struct Compacted {
     pub moved: u64,
     /// Spans that became free.
     pub freed_spans: u64,
-    /// Spans whose memory went back to the system, those free before included.
-    pub given_back_spans: u64,
+    /// Bytes of memory that went back to the system, or would have, had it still held them: spans
+    /// that are free, and the empty pages of spans that are not full.
+    pub given_back_bytes: u64,
 }
 
 impl Store {
@@ -41,7 +42,16 @@ impl Store {
         for span in closed {
             done.freed_spans += u64::from(self.slots.reopen(span));
         }
-        done.given_back_spans = self.slots.trim(|span| self.memory.give_back(span))? as u64;
+        let spans = self.slots.trim(|span| {
+            self.memory
+                .give_back(span as usize * SPAN_BYTES, SPAN_BYTES)
+        })?;
+        let mut bytes = spans * SPAN_BYTES;
+        for class in 0..self.slots.classes().count() as Class {
+            let give_back = |at, len| self.memory.give_back(at, len);
+            bytes += self.slots.trim_open(class, most_spans, give_back)?;
+        }
+        done.given_back_bytes = bytes as u64;
         Ok(done)
     }
 

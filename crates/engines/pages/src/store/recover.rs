@@ -48,9 +48,6 @@ impl Store {
     /// while another process has it.
     pub fn reopen(file: OwnedFd, settings: Settings) -> Result<(Self, Recovered), StoreError> {
         let memory = Memory::adopt(file)?;
-        if settings.huge_pages {
-            memory.ask_for_huge_pages()?;
-        }
         let mut slots = Slots::new(memory.layout().spans);
         let backing = Backing::of(&settings, Start::Kept)?;
         let mut found = Recovered::default();
