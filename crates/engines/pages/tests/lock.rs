@@ -45,7 +45,10 @@ fn step(page: &Page) -> u64 {
 
 #[test]
 fn a_slot_has_one_owner_and_its_bytes_are_there_when_the_entry_says_so() {
-    loom::model(|| {
+    let mut model = loom::model::Builder::new();
+    // All with up to three pre-emptions take a second, all of them half a minute.
+    model.preemption_bound = Some(3);
+    model.check(|| {
         let page = Arc::new(Page {
             entry: AtomicU64::new(0),
             slot: UnsafeCell::new(0),

@@ -33,20 +33,20 @@ for my $i (0 .. $need / 900) {
 print "ready\n"; <STDIN>;
 "#;
 
-/// Up to `pages` pages from the first of `interpreters` that runs.
+/// Up to `pages` pages from the first of `interpreters` that is there.
 pub fn dump(interpreters: &[PathBuf], pages: usize) -> Result<Vec<u8>, CorpusError> {
-    for program in interpreters.iter().filter(|p| p.exists()) {
-        let mut child = start(program, pages * PAGE_BYTES)?;
-        let read = wait_ready(&mut child, program).and_then(|()| memory(child.id(), pages));
-        drop(child.stdin.take());
-        let ended = child.wait();
-        ended.map_err(|e| CorpusError::read("wait for", program, e))?;
-        return read;
-    }
-    Err(CorpusError::Nothing {
-        class: "heap",
-        reason: format!("none of {interpreters:?} is there"),
-    })
+    let Some(program) = interpreters.iter().find(|program| program.exists()) else {
+        return Err(CorpusError::Nothing {
+            class: "heap",
+            reason: format!("none of {interpreters:?} is there"),
+        });
+    };
+    let mut child = start(program, pages * PAGE_BYTES)?;
+    let read = wait_ready(&mut child, program).and_then(|()| memory(child.id(), pages));
+    drop(child.stdin.take());
+    let ended = child.wait();
+    ended.map_err(|e| CorpusError::read("wait for", program, e))?;
+    read
 }
 
 fn start(program: &Path, bytes: usize) -> Result<Child, CorpusError> {
