@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dyno_pages::corpus::{Class, Corpus, Places};
-use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store};
+use dyno_pages::{Lane, PAGE_BYTES, Page, Settings, Store, StoreError};
 
 /// Pages timed together, so that the clock costs little.
 const SLICE: usize = 64;
@@ -53,7 +53,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     sets.push(("all-real".to_owned(), all));
     println!("load {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     println!(
-        "set           n zram_fill_us store_fill_us of_zram | zram_w_us store_w_us  of_zram | zram_r_us net_us store_r_us  of_zram of_net batch_r_us | zram_B store_B  of_zram | zstd_B of_zram zstd_r_us"
+        "us a page; of: zram's time by the store's, above 1 means that the store is faster; B a page"
+    );
+    println!(
+        "set             n | fill: zram, store, of | write: zram, store, of | read: zram, store, of, zram net, of net, batch, of | B: zram, store, of | all idle packed: B, of zram, read us"
     );
     for (name, pages) in sets {
         one_set(&name, &shuffled(&pages), rounds)?;
@@ -102,103 +105,134 @@ impl Best {
     }
 }
 
+/// One set of pages on both sides.
+struct Bench<'a> {
+    pages: &'a [Page],
+    device: &'a Zram,
+    lane: Lane<'a>,
+    /// Pages aligned as direct I/O wants them.
+    slice: &'a mut [Page],
+    zram_fill: Best,
+    store_fill: Best,
+    zram_write: Best,
+    store_write: Best,
+    zram_read: Best,
+    store_read: Best,
+    batch_read: Best,
+    /// A page of the device that was never written: the call and the block layer.
+    call: Best,
+}
+
+impl Bench<'_> {
+    /// Writes all pages; who goes first changes from slice to slice and round to round.
+    fn write(&mut self, round: usize) -> Result<(), StoreError> {
+        for (number, chunk) in self.pages.chunks(SLICE).enumerate() {
+            let from = number * SLICE;
+            let source = &mut self.slice[..chunk.len()];
+            source.copy_from_slice(chunk);
+            // The first round meets memory that nobody has touched, on both sides.
+            let (zram, store) = match round {
+                0 => (&mut self.zram_fill, &mut self.store_fill),
+                _ => (&mut self.zram_write, &mut self.store_write),
+            };
+            for turn in 0..2 {
+                if (turn + number + round).is_multiple_of(2) {
+                    zram.time(number, || self.device.write(from, source))
+                        .expect("zram takes it");
+                } else {
+                    store.time(number, || self.lane.write_many(from as u64, source))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all pages one by one, and compares them.
+    fn read(&mut self, order: &[u64], round: usize) -> Result<(), StoreError> {
+        for (number, wanted) in order.chunks(SLICE).enumerate() {
+            let into = &mut self.slice[..wanted.len()];
+            for turn in 0..2 {
+                into.iter_mut().for_each(|page| page.fill(1));
+                if (turn + number + round).is_multiple_of(2) {
+                    let read = || self.device.read(wanted, 0, into);
+                    self.zram_read.time(number, read).expect("zram gives it");
+                } else {
+                    let mut places = wanted.iter().zip(into.iter_mut());
+                    let read = || places.try_for_each(|(page, into)| self.lane.read(*page, into));
+                    self.store_read.time(number, read)?;
+                }
+                compare(self.pages, wanted, into);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads all pages a slice at a time, in a pass of its own, so that no cache has them from the
+    /// single reads; and the pages of the device that were never written.
+    fn read_batches(&mut self, order: &[u64]) -> Result<(), StoreError> {
+        let count = self.pages.len();
+        for (number, wanted) in order.chunks(SLICE).enumerate() {
+            let into = &mut self.slice[..wanted.len()];
+            self.batch_read
+                .time(number, || self.lane.read_many(wanted, into))?;
+            compare(self.pages, wanted, into);
+            self.call
+                .time(number, || self.device.read(wanted, count, into))
+                .expect("zeros");
+        }
+        Ok(())
+    }
+}
+
 fn one_set(name: &str, pages: &[Page], rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
     let count = pages.len();
     let device = Zram::new(2 * count)?;
-    let settings = Settings {
-        writer: Codec::Page,
-        ..Settings::new(count as u64, 2 * bytes(count))
+    let store = Store::create(Settings::new(count as u64, 2 * bytes(count)))?;
+    let best = || Best::new(count);
+    let mut bench = Bench {
+        pages,
+        device: &device,
+        lane: store.lane()?,
+        slice: aligned_pages(SLICE),
+        zram_fill: best(),
+        store_fill: best(),
+        zram_write: best(),
+        store_write: best(),
+        zram_read: best(),
+        store_read: best(),
+        batch_read: best(),
+        call: best(),
     };
-    let store = Store::create(settings)?;
-    let mut lane = store.lane()?;
     let order = order(count, 5);
-    let mut times: [Best; 8] = std::array::from_fn(|_| Best::new(count));
-    let [
-        zram_w,
-        store_w,
-        zram_r,
-        store_r,
-        batch_r,
-        call,
-        zram_fill,
-        store_fill,
-    ] = &mut times;
-    let aligned = aligned_pages(SLICE);
     for round in 0..rounds {
-        // The first round meets memory that nobody has touched, on both sides.
-        let (zram_w, store_w) = if round == 0 {
-            (&mut *zram_fill, &mut *store_fill)
-        } else {
-            (&mut *zram_w, &mut *store_w)
-        };
-        for (slice, chunk) in pages.chunks(SLICE).enumerate() {
-            let from = slice * SLICE;
-            let source = &mut aligned[..chunk.len()];
-            source.copy_from_slice(chunk);
-            zram_w.time(slice, || -> io::Result<()> {
-                for (at, page) in source.iter().enumerate() {
-                    device.file.write_all_at(page, bytes(from + at))?;
-                }
-                Ok(())
-            })?;
-            store_w.time(slice, || lane.write_many(from as u64, source))?;
-        }
-        for (slice, wanted) in order.chunks(SLICE).enumerate() {
-            let into = &mut aligned[..wanted.len()];
-            zram_r.time(slice, || -> io::Result<()> {
-                for (page, into) in wanted.iter().zip(into.iter_mut()) {
-                    device.file.read_exact_at(into, bytes(*page as usize))?;
-                }
-                Ok(())
-            })?;
-            compare(pages, wanted, into);
-            into.iter_mut().for_each(|page| page.fill(1));
-            store_r.time(slice, || {
-                wanted
-                    .iter()
-                    .zip(into.iter_mut())
-                    .try_for_each(|(page, into)| lane.read(*page, into))
-            })?;
-            compare(pages, wanted, into);
-            into.iter_mut().for_each(|page| page.fill(1));
-            batch_r.time(slice, || lane.read_many(wanted, into))?;
-            compare(pages, wanted, into);
-            call.time(slice, || -> io::Result<()> {
-                for (page, into) in wanted.iter().zip(into.iter_mut()) {
-                    device
-                        .file
-                        .read_exact_at(into, bytes(count + *page as usize))?;
-                }
-                Ok(())
-            })?;
-        }
+        bench.write(round)?;
+        bench.read(&order, round)?;
+        bench.read_batches(&order)?;
     }
-    let held = (device.held_bytes(count)?, store_bytes(&store)?);
-    let packed = second_tier(&store, pages, &order)?;
-    let [
-        zram_w,
-        store_w,
-        zram_r,
-        store_r,
-        batch_r,
-        call,
-        zram_fill,
-        store_fill,
-    ] = times.map(|t| t.us(count));
-    let net = zram_r - call;
-    let of = |kernel: f64, ours: f64| kernel / ours;
+    let us = |best: &Best| best.us(count);
+    let side = |zram: f64, store: f64| format!("{zram:7.2} {store:7.2} {:5.2}", zram / store);
+    let fill = side(us(&bench.zram_fill), us(&bench.store_fill));
+    let write = side(us(&bench.zram_write), us(&bench.store_write));
+    let (zram, ours, batch) = (
+        us(&bench.zram_read),
+        us(&bench.store_read),
+        us(&bench.batch_read),
+    );
+    let net = zram - us(&bench.call);
+    let held = device.held_bytes(count)? as f64;
+    let first = store_bytes(&store)? as f64;
+    let (second, second_us) = second_tier(&store, pages, &order)?;
+    let each = |bytes: f64| bytes / count as f64;
     println!(
-        "{name:10} {count:6} {zram_fill:6.2} {store_fill:6.2} {:5.2} | {zram_w:8.2} {store_w:8.2} {:8.2}  | {zram_r:8.2} {net:6.2} {store_r:8.2} {:8.2} {:6.2} {batch_r:8.2}   | {:6} {:6} {:6.3} | {:6} {:6.3} {:6.2}",
-        of(zram_fill, store_fill),
-        of(zram_w, store_w),
-        of(zram_r, store_r),
-        of(net, store_r),
-        held.0 / count as u64,
-        held.1 / count as u64,
-        held.1 as f64 / held.0 as f64,
-        packed.0 / count as u64,
-        packed.0 as f64 / held.0 as f64,
-        packed.1,
+        "{name:10} {count:6} | {fill} | {write} | {} {net:7.2} {:5.2} {batch:7.2} {:5.2} | {:6.0} {:6.0} {:5.3} | {:6.0} {:5.3} {second_us:6.2}",
+        side(zram, ours),
+        net / ours,
+        zram / batch,
+        each(held),
+        each(first),
+        first / held,
+        each(second as f64),
+        second as f64 / held,
     );
     Ok(())
 }
@@ -275,6 +309,19 @@ impl Zram {
             .custom_flags(libc::O_DIRECT)
             .open(format!("/dev/zram{number}"))?;
         Ok(Self { number, file })
+    }
+
+    fn write(&self, from: usize, pages: &[Page]) -> io::Result<()> {
+        let mut numbered = (from..).zip(pages);
+        numbered.try_for_each(|(at, page)| self.file.write_all_at(page, bytes(at)))
+    }
+
+    fn read(&self, wanted: &[u64], behind: usize, into: &mut [Page]) -> io::Result<()> {
+        let mut places = wanted.iter().zip(into);
+        places.try_for_each(|(page, into)| {
+            self.file
+                .read_exact_at(into, bytes(behind + *page as usize))
+        })
     }
 
     fn path(number: u32, name: &str) -> PathBuf {

@@ -100,10 +100,7 @@ fn what_was_written_before_a_kill_is_there_after_it() {
             let stored = (tail / 6) / PAGES;
             assert_eq!(tail / 6 % PAGES, page);
             // The call under way at the kill may have gone through without a word.
-            assert!(
-                stored == round || stored > round,
-                "page {page}: {stored}, {round} was said"
-            );
+            assert!(stored >= round, "page {page}: {stored}, {round} was said");
         }
     }
     assert_eq!(said.len(), PAGES as usize);

@@ -33,7 +33,7 @@ fn arbitrary_bytes_as_blocks() {
 fn blocks_cut_off_and_with_several_bits_flipped() {
     let mut draws = Draws(2);
     for case in 0..CASES {
-        let page: Page = std::array::from_fn(|at| (at * draws.next(3) >> (case % 5)) as u8);
+        let page: Page = std::array::from_fn(|at| ((at * draws.next(3)) >> (case % 5)) as u8);
         let mut out = [0; BLOCK_BOUND];
         let len = Encoder::new(Codec::Page)
             .encode(&page, &mut out, BLOCK_BOUND)
