@@ -38,8 +38,8 @@ pub enum StoreError {
     /// What was opened is no store, or one of a later version.
     #[error("not a store of compressed pages: {0}")]
     Format(String),
-    /// Another process uses the memory.
-    #[error("the store's memory is in use by another process")]
+    /// Another store, here or in another process, uses the memory.
+    #[error("the memory is in use by another store or process")]
     InUse,
     /// A size that the store cannot have.
     #[error("{0}")]

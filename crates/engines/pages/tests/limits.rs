@@ -223,6 +223,26 @@ fn what_is_no_store_is_refused() {
 }
 
 #[test]
+fn memory_has_one_store_at_a_time() {
+    let store = store(10, 1 << 20);
+    let file = || {
+        store
+            .memory_file()
+            .try_clone_to_owned()
+            .expect("a descriptor")
+    };
+    // Twice: closing a descriptor of the first attempt must not open the door.
+    for _ in 0..2 {
+        let error = Store::reopen(file(), Settings::new(1, 1)).expect_err("in use");
+        assert!(matches!(error, StoreError::InUse), "{error}");
+        assert_eq!(error.errno(), libc::EBUSY);
+    }
+    let file = file();
+    drop(store);
+    Store::reopen(file, Settings::new(1, 1)).expect("free now");
+}
+
+#[test]
 fn compaction_gives_memory_back() {
     let store = store(20_000, 64 << 20);
     let mut lane = store.lane().expect("memory");

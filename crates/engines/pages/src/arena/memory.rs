@@ -13,6 +13,8 @@ use crate::error::StoreError;
 #[derive(Debug)]
 pub struct Memory {
     file: OwnedFd,
+    /// Nobody else uses the memory while it is open.
+    _claim: OwnedFd,
     base: NonNull<u8>,
     layout: Layout,
 }
@@ -41,8 +43,8 @@ impl Memory {
         if unsafe { libc::ftruncate(file.as_raw_fd(), layout.total_bytes() as i64) } != 0 {
             return Err(StoreError::system("cannot size the file in memory"));
         }
-        own(&file)?;
-        let memory = Self::map(file, layout)?;
+        let claim = own(&file)?;
+        let memory = Self::map(file, claim, layout)?;
         let header = layout.header();
         // SAFETY: the mapping is longer than a header, and nobody else has it yet.
         unsafe {
@@ -58,7 +60,7 @@ impl Memory {
     /// # Errors
     /// [`StoreError::Format`] when it is none, [`StoreError::InUse`] when its process is not gone.
     pub fn adopt(file: OwnedFd) -> Result<Self, StoreError> {
-        own(&file)?;
+        let claim = own(&file)?;
         let mut header = [0; HEADER_BYTES];
         // SAFETY: the buffer is good for its length.
         let read = unsafe {
@@ -88,10 +90,10 @@ impl Memory {
                 "{len} bytes, the header says {want}"
             )));
         }
-        Self::map(file, layout)
+        Self::map(file, claim, layout)
     }
 
-    fn map(file: OwnedFd, layout: Layout) -> Result<Self, StoreError> {
+    fn map(file: OwnedFd, claim: OwnedFd, layout: Layout) -> Result<Self, StoreError> {
         // SAFETY: a new shared mapping wherever the system likes.
         let base = unsafe {
             libc::mmap(
@@ -104,9 +106,12 @@ impl Memory {
             )
         };
         match NonNull::new(base.cast::<u8>()) {
-            Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => {
-                Ok(Self { file, base, layout })
-            }
+            Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(Self {
+                file,
+                _claim: claim,
+                base,
+                layout,
+            }),
             _ => Err(StoreError::system("cannot map the file in memory")),
         }
     }
@@ -232,23 +237,31 @@ fn prefetch(at: *const u8) {
     let _no_hint_here = at;
 }
 
-/// Takes the record lock, which belongs to a process, whoever else has the descriptor, and ends with
-/// it.
-fn own(file: &OwnedFd) -> Result<(), StoreError> {
-    // SAFETY: all zeros is a value of the structure, and the call only reads it.
+/// Takes the lock of the whole file for as long as the descriptor returned is open. It is one of its
+/// own (an open file description lock belongs to that, not to a process): a descriptor that was handed
+/// on would share the lock, and with a lock of the process any descriptor closed would end it.
+fn own(file: &OwnedFd) -> Result<OwnedFd, StoreError> {
+    let what = "cannot lock the file in memory";
+    let claim = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+        .map_err(|source| StoreError::System { what, source })?;
+    // SAFETY: all zeros is a value of the structure (from the first byte to the end, no process),
+    // and the call only reads it.
     let done = unsafe {
         let mut whole: libc::flock = std::mem::zeroed();
         whole.l_type = libc::F_WRLCK as i16;
-        libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const whole)
+        libc::fcntl(claim.as_raw_fd(), libc::F_OFD_SETLK, &raw const whole)
     };
     if done == 0 {
-        return Ok(());
+        return Ok(claim.into());
     }
     let error = std::io::Error::last_os_error();
     match error.raw_os_error() {
         Some(libc::EAGAIN | libc::EACCES) => Err(StoreError::InUse),
         _ => Err(StoreError::System {
-            what: "cannot lock the file in memory",
+            what,
             source: error,
         }),
     }

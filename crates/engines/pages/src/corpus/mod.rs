@@ -132,6 +132,9 @@ impl Default for Places {
     }
 }
 
+/// How many times as many pages as asked for are read at most, to find distinct ones.
+const MOST_COPIES: usize = 6;
+
 /// Why a class could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
@@ -197,18 +200,20 @@ impl Corpus {
         seed: u64,
         places: &Places,
     ) -> Result<Self, CorpusError> {
+        // Files repeat each other, so that more is read than is asked for.
+        let read = pages.saturating_mul(MOST_COPIES);
         let bytes = match class {
             Class::Zeros => vec![0; pages * PAGE_BYTES],
             Class::Text => made::text(pages, seed),
             Class::Mixed => made::mixed(pages, seed),
             Class::Random => made::random(pages, seed),
-            Class::ElfText => elf::segments(&places.libraries, pages, elf::Segments::Code)?,
-            Class::ElfData => elf::segments(&places.libraries, pages, elf::Segments::Data)?,
-            Class::Source => pages_of_files(&places.sources, pages, files::is_source)?,
-            Class::Documents => pages_of_files(&places.documents, pages, files::is_document)?,
+            Class::ElfText => elf::segments(&places.libraries, read, elf::Segments::Code)?,
+            Class::ElfData => elf::segments(&places.libraries, read, elf::Segments::Data)?,
+            Class::Source => pages_of_files(&places.sources, read, files::is_source)?,
+            Class::Documents => pages_of_files(&places.documents, read, files::is_document)?,
             Class::Heap => heap::dump(&places.interpreters, pages)?,
-            Class::Postgres => pages_of_files(&places.postgres, pages, files::is_postgres)?,
-            Class::Parquet => pages_of_files(&places.parquet, pages, files::is_parquet)?,
+            Class::Postgres => pages_of_files(&places.postgres, read, files::is_postgres)?,
+            Class::Parquet => pages_of_files(&places.parquet, read, files::is_parquet)?,
         };
         if bytes.is_empty() {
             return Err(CorpusError::Nothing {
@@ -222,7 +227,7 @@ impl Corpus {
             left_out: 0,
         };
         if class != Class::Zeros {
-            corpus.leave_out_equal_pages();
+            corpus.leave_out_equal_pages(pages);
         }
         Ok(corpus)
     }
@@ -268,10 +273,15 @@ impl Corpus {
         }
     }
 
-    fn leave_out_equal_pages(&mut self) {
+    /// Keeps the first `most` distinct pages.
+    fn leave_out_equal_pages(&mut self, most: usize) {
         let mut seen = HashSet::new();
-        let mut kept = 0;
+        let (mut kept, mut looked_at) = (0, 0);
         for at in 0..self.count() {
+            if kept == most {
+                break;
+            }
+            looked_at += 1;
             let from = at * PAGE_BYTES;
             let hash = XxHash3_128::oneshot(&self.bytes[from..from + PAGE_BYTES]);
             if seen.insert(hash) {
@@ -280,7 +290,7 @@ impl Corpus {
                 kept += 1;
             }
         }
-        self.left_out = self.count() - kept;
+        self.left_out = looked_at - kept;
         self.bytes.truncate(kept * PAGE_BYTES);
     }
 }
