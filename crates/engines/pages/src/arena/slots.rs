@@ -102,8 +102,8 @@ impl Slots {
     }
 
     /// Takes a slot for `bytes`: of the shortest class that holds them, else, when no span is left
-    /// for it, of the next one that has a slot free. `assign` is told when a span gets a class.
-    pub fn take(&self, bytes: usize, assign: impl Fn(u32, Class)) -> Option<Slot> {
+    /// for it, of the next one that has a slot free. `assign` is told when a span gets a class, and how many the class has.
+    pub fn take(&self, bytes: usize, assign: impl Fn(u32, Class, u32)) -> Option<Slot> {
         let fits = self.classes.for_bytes(bytes);
         if let Some(slot) = self.take_of(fits, Some(&assign)) {
             return Some(slot);
@@ -111,18 +111,18 @@ impl Slots {
         let longer = fits + 1..self.classes.count() as Class;
         longer
             .into_iter()
-            .find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
+            .find_map(|class| self.take_of(class, None::<&fn(u32, Class, u32)>))
     }
 
     /// Takes a slot of `class`; without `assign`, of a span that the class has already.
-    pub fn take_of(&self, class: Class, assign: Option<&impl Fn(u32, Class)>) -> Option<Slot> {
+    pub fn take_of(&self, class: Class, assign: Option<&impl Fn(u32, Class, u32)>) -> Option<Slot> {
         let mut state = self.lock(class);
         if state.open == NONE {
             let assign = assign?;
             let span = grasp(&self.pool).take()?;
             self.spans[span as usize].class.store(class, Relaxed);
-            assign(span, class);
             state.spans += 1;
+            assign(span, class, state.spans);
             self.link(&mut state, span);
         }
         let number = state.open;

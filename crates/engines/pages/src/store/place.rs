@@ -29,7 +29,7 @@ pub fn bound_sum(sum: u32, page: u64) -> u32 {
 impl Store {
     /// Puts the page as it is into a slot.
     pub(super) fn place_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
-        let assign = |span, class| self.assign(span, class);
+        let assign = |span, class, spans| self.assign(span, class, spans);
         let Some(slot) = self
             .slots
             .take_of(self.slots.classes().of_pages(), Some(&assign))
@@ -54,7 +54,7 @@ impl Store {
         let needed = bytes.len() + SUM_BYTES;
         let Some(slot) = self
             .slots
-            .take(needed, |span, class| self.assign(span, class))
+            .take(needed, |span, class, spans| self.assign(span, class, spans))
         else {
             return Err(self.no_space(needed));
         };
@@ -101,9 +101,16 @@ impl Store {
     }
 
     /// Before any entry points into the span, so that who opens the memory again knows the class.
-    fn assign(&self, span: u32, class: u8) {
+    fn assign(&self, span: u32, class: u8, spans: u32) {
         self.memory
             .class(span)
             .store(class, std::sync::atomic::Ordering::Release);
+        if spans >= LARGE_CLASS_SPANS {
+            self.memory.populate(span);
+        }
     }
 }
+
+/// A class of so many spans gets the memory of its next one at once, instead of a fault for each page;
+/// in a smaller class the part of a span that stays untouched would weigh.
+const LARGE_CLASS_SPANS: u32 = 8;
