@@ -344,9 +344,15 @@ impl Consumer {
         else {
             return Ok(true);
         };
-        let moved = self
-            .source
-            .skip_lost(partition, self.owned[at].generation)?;
+        let moved = self.source.skip_lost(partition, self.owned[at].generation);
+        // It was taken away meanwhile: whoever has it now goes over what is lost.
+        if let Err(error) = &moved
+            && error.kind() == Code::WrongGeneration
+        {
+            self.lose(&[partition]);
+            return Ok(true);
+        }
+        let moved = moved?;
         let owned = &mut self.owned[at];
         let skipped = owned.position < moved;
         owned.position = owned.position.max(moved);
