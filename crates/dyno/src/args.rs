@@ -27,7 +27,7 @@ pub use pubsub::{
     PubsubStatusArgs, PubsubTopicAlterArgs, PubsubTopicArgs, PubsubTopicCommand,
     PubsubTopicCreateArgs,
 };
-pub use pubsub_bench::PubsubBenchArgs;
+pub use pubsub_bench::{BenchMode, PubsubBenchArgs};
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
 pub use tpcc::{
     FormArg, MixArg, OnArgs, TpccArgs, TpccCheckArgs, TpccCommand, TpccLoadArgs, TpccRunArgs,

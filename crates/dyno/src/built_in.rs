@@ -15,7 +15,7 @@ const SUITES: [(&str, &str); 3] = [
     ("pubsub", include_str!("../../../suites/pubsub.toml")),
 ];
 
-const PEERS: [(&str, &str); 14] = [
+const PEERS: [(&str, &str); 15] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -48,6 +48,7 @@ const PEERS: [(&str, &str); 14] = [
         "pg-msg-bench.toml",
         include_str!("../../../peers/pg-msg-bench.toml"),
     ),
+    ("pgbench.toml", include_str!("../../../peers/pgbench.toml")),
     ("tpch.py", include_str!("../../../peers/tpch.py")),
     ("door.py", include_str!("../../../peers/door.py")),
     ("spots.py", include_str!("../../../peers/spots.py")),

@@ -139,6 +139,12 @@ impl RunProgress {
         }
     }
 
+    /// Writes a line that stays, while somebody else holds the progress.
+    pub fn teller(&self) -> impl Fn(&str) + use<> {
+        let bar = self.bar.clone();
+        move |line| bar.suspend(|| eprintln!("{line}"))
+    }
+
     /// A line that stays, above the bar.
     fn line(&self, text: &str) {
         self.bar.suspend(|| eprintln!("{text}"));

@@ -19,7 +19,10 @@ pub fn choose(suite: &Definition, select: &SelectArgs) -> anyhow::Result<Chosen>
     if select.peers {
         let catalogue = built_in::peers(&select.peers_from)?;
         for name in suite.peers() {
-            systems.push(catalogue.system(catalogue.peer(&name)?));
+            let mut system = catalogue.system(catalogue.peer(&name)?);
+            let missing = || dyno_rigs::peer_missing(&name);
+            system.missing = system.missing.or_else(missing);
+            systems.push(system);
         }
     }
     let peers = systems[1..]

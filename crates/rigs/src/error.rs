@@ -8,7 +8,8 @@ pub enum RigError {
     /// The suite names a workload that no rig has.
     #[error(
         "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
-         query-prepare, query-top-ten, tpch-write, pubsub-flow"
+         query-prepare, query-top-ten, tpch-write, pubsub-flow, pubsub-queue, pubsub-capacity, \
+         pubsub-commits"
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
@@ -29,7 +30,7 @@ pub enum RigError {
     #[error(transparent)]
     Flow(#[from] crate::pubsub::FlowError),
     /// No protocol of that name is spoken here.
-    #[error("no peer is called `{0}` here; there is: pg-msg-bench")]
+    #[error("no peer is called `{0}` here; there are: pg-msg-bench, pgbench")]
     Peer(String),
     /// An archive is not in the table as it should be.
     #[error("{}: {reason}", path.display())]

@@ -23,6 +23,11 @@ pub use table_checksum::{TableSum, table_checksum};
 /// Changes when data that an earlier program prepared must be made anew.
 pub const DATA_VERSION: &str = "1";
 
+/// Why a peer that needs no installation cannot take part on this machine; nothing where it can.
+pub fn peer_missing(peer: &str) -> Option<String> {
+    pubsub::peer_missing(peer)
+}
+
 /// Runs the workload of a request and answers with the line to print. `speak_as` is the peer whose protocol to speak, for
 /// peers that are protocols and no programs of their own.
 ///
@@ -48,6 +53,9 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         "query-top-ten" => query::top_ten(&mut params)?,
         "tpch-write" => tpch::write(&mut params, request)?,
         "pubsub-flow" => pubsub::flow(&mut params, request, speak_as)?,
+        "pubsub-queue" => pubsub::queue(&mut params, request, speak_as)?,
+        "pubsub-capacity" => pubsub::capacity(&mut params, request, speak_as)?,
+        "pubsub-commits" => pubsub::commits(&mut params, request, speak_as)?,
         other => return Err(RigError::Unknown(other.to_string())),
     };
     params.finish()?;

@@ -34,6 +34,20 @@ impl<'a> Params<'a> {
             .ok_or_else(|| wrong(name, "is no count"))
     }
 
+    /// A count, or this one where it is not said.
+    ///
+    /// # Errors
+    /// When it is there and no count.
+    pub fn count_or(&mut self, name: &'static str, otherwise: u64) -> Result<u64, RigError> {
+        match self.values.contains_key(name) {
+            true => self.count(name),
+            false => {
+                self.taken.push(name);
+                Ok(otherwise)
+            }
+        }
+    }
+
     /// A count that must be there, or `all`, which is answered by nothing.
     ///
     /// # Errors
@@ -70,6 +84,20 @@ impl<'a> Params<'a> {
         self.take(name)?
             .as_str()
             .ok_or_else(|| wrong(name, "is no text"))
+    }
+
+    /// A text where there is one.
+    ///
+    /// # Errors
+    /// When it is there and no text.
+    pub fn text_or_none(&mut self, name: &'static str) -> Result<Option<&'a str>, RigError> {
+        match self.values.contains_key(name) {
+            true => self.text(name).map(Some),
+            false => {
+                self.taken.push(name);
+                Ok(None)
+            }
+        }
     }
 
     /// A list of paths that must be there.
@@ -157,6 +185,10 @@ mod tests {
         .into();
         let mut params = Params::new(&values);
         assert_eq!(params.count("rows").expect("there"), 5);
+        assert_eq!(params.count_or("rows", 7).expect("there"), 5);
+        assert_eq!(params.count_or("columns", 7).expect("not said"), 7);
+        assert_eq!(params.text_or_none("name").expect("not said"), None);
+        assert!(params.text_or_none("rows").is_err());
         assert_eq!(params.paths("files").expect("there").len(), 2);
         let e = params.text("source").expect_err("misspelt").to_string();
         assert_eq!(e, "parameter `source`: is missing");

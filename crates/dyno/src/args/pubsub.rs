@@ -37,7 +37,7 @@ pub enum PubsubCommand {
     Consume(PubsubConsumeArgs),
     /// Show groups with their members and how far they are behind
     Group(PubsubGroupArgs),
-    /// Show topics, partitions, sizes and brokers
+    /// Show topics, partitions, queues, sizes and brokers
     Status(PubsubStatusArgs),
     /// Kill servers, brokers and clients under load, and check that nothing is lost or twice
     Check(PubsubCheckArgs),

@@ -62,7 +62,7 @@ fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Resu
         }
         let spinner = Spinner::new(&format!("installing {} {}", peer.name, peer.version));
         catalogue.install(peer)?;
-        catalogue.verify(peer, &mut ChildExecutor, stop)?;
+        catalogue.verify(peer, &mut ChildExecutor::default(), stop)?;
         spinner.done(&format!(
             "installed {} {} in {}",
             peer.name,
@@ -76,7 +76,7 @@ fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Resu
 fn verify(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
     for peer in chosen(catalogue, names)? {
-        match catalogue.verify(peer, &mut ChildExecutor, stop) {
+        match catalogue.verify(peer, &mut ChildExecutor::default(), stop) {
             Ok(()) => eprintln!("{} {}: as declared", peer.name, peer.version),
             Err(error) => {
                 eprintln!("{error}");

@@ -91,10 +91,13 @@ impl Job {
             .join(format!("{}-{stamp}", self.planned.plan.suite));
         let record = RunDir::create(&dir, self.describe(args, seen, limits, started_at)?)?;
         let mut progress = RunProgress::new(args.report_every);
+        let teller = progress.teller();
         let summary = dyno_suite::run(Setup {
             planned: self.planned,
             systems: self.chosen.systems,
-            executor: &mut ChildExecutor,
+            executor: &mut ChildExecutor {
+                progress: Some(&teller),
+            },
             clock: &clock,
             observer: &mut progress,
             stop: stop.clone(),

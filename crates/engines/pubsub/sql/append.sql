@@ -124,10 +124,11 @@ LANGUAGE plpgsql AS $append$
 DECLARE
     total CONSTANT bigint := row_relatives[cardinality(row_relatives)] + counts[cardinality(counts)];
     range_at bigint;
+    awaited_at bigint;
 BEGIN
     UPDATE pubsub.partitions AS s SET next_offset = s.next_offset + total
      WHERE s.topic_id = {t} AND s.partition = {p} AND (expected_epoch = 0 OR s.epoch = expected_epoch)
-    RETURNING s.next_offset - total, s.make_at INTO base_offset, range_at;
+    RETURNING s.next_offset - total, s.make_at, s.awaited INTO base_offset, range_at, awaited_at;
     IF NOT FOUND THEN
         PERFORM pubsub.refuse_append({t}, {p}, expected_epoch);
     END IF;
@@ -159,6 +160,11 @@ BEGIN
            run_values[run_from[i] : run_to[i]], row_flags[i], crcs[i], body_ends[i] - coalesce(body_ends[i - 1], 0),
            substr(bodies, coalesce(body_ends[i - 1], 0) + 1, body_ends[i] - coalesce(body_ends[i - 1], 0))
       FROM generate_series(1, cardinality(counts)) AS i;
+    -- Only when somebody waits: commits that notify go one after the other. Whoever listens and does not read
+    -- must not fill the server's queue; those that are not told look for themselves after a while.
+    IF awaited_at = base_offset AND pg_notification_queue_usage() < 0.5 THEN
+        NOTIFY pubsub_{t}_{p};
+    END IF;
 END $append$
 $template$;
 BEGIN

@@ -1,4 +1,5 @@
--- Groups of consumers: who owns which partition, and how far it has been read.
+-- Groups of consumers: who owns which partition, and how far it has been read. All in plpgsql, which keeps its
+-- plans: functions of SQL are planned at every call.
 
 CREATE OR REPLACE FUNCTION pubsub.group_named(topic text, group_name text) RETURNS pubsub.groups
 LANGUAGE plpgsql STABLE AS $$
@@ -17,26 +18,29 @@ END $$;
 -- Hands a partition to a member (NULL: to nobody). What the former owner could have been given and did
 -- not commit will come again: it is counted here, once.
 CREATE OR REPLACE FUNCTION pubsub.hand_over(grp int, part int, new_owner text) RETURNS void
-LANGUAGE sql AS $$
+LANGUAGE plpgsql AS $$
+BEGIN
     UPDATE pubsub.assignments AS a
        SET member = new_owner, generation = a.generation + 1, wanted = NULL, wanted_at = NULL,
            redelivered = a.redelivered + greatest(least(a.claimed_to, p.next_offset) - a.committed, 0),
            claimed_to = a.committed
       FROM pubsub.partitions AS p, pubsub.groups AS g
      WHERE a.group_id = grp AND a.partition = part AND g.group_id = grp
-       AND p.topic_id = g.topic_id AND p.partition = part
-$$;
+       AND p.topic_id = g.topic_id AND p.partition = part;
+END $$;
 
 -- Whoever changes several cursors locks them all first, in the order in which commits do.
 CREATE OR REPLACE FUNCTION pubsub.lock_assignments(grp int) RETURNS void
-LANGUAGE sql AS $$
-    SELECT FROM (SELECT FROM pubsub.assignments AS a WHERE a.group_id = grp ORDER BY a.partition FOR UPDATE) AS locked
-$$;
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM pubsub.assignments AS a WHERE a.group_id = grp ORDER BY a.partition FOR UPDATE;
+END $$;
 
 -- Whether the members and what they own are as they should be, which most heartbeats find.
 CREATE OR REPLACE FUNCTION pubsub.is_balanced(grp int) RETURNS boolean
-LANGUAGE sql AS $$
-    WITH alive AS (
+LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (WITH alive AS (
         SELECT m.member, m.lease_ms FROM pubsub.members AS m
          WHERE m.group_id = grp AND m.lease_until >= clock_timestamp()
     ), owned AS (
@@ -51,8 +55,8 @@ LANGUAGE sql AS $$
                         WHERE m.member IS NULL
                            OR o.wanted_at < clock_timestamp() - m.lease_ms * interval '2 milliseconds'
                            OR o.wanted IS NOT NULL AND o.wanted NOT IN (SELECT w.member FROM alive AS w))
-       AND (SELECT coalesce(max(l.has) - min(l.has), 0) < 2 FROM loads AS l)
-$$;
+       AND (SELECT coalesce(max(l.has) - min(l.has), 0) < 2 FROM loads AS l));
+END $$;
 
 -- Shares the partitions among those whose lease holds. Whoever owns more than a fair share is told, by
 -- "wanted", what to give up; it keeps it until it releases it, or for two more leases. The caller holds the
@@ -118,10 +122,11 @@ END $$;
 -- What a member owns now.
 CREATE OR REPLACE FUNCTION pubsub.owned(grp int, member_name text)
 RETURNS TABLE (partition int, generation bigint, committed bigint, wanted boolean)
-LANGUAGE sql STABLE AS $$
-    SELECT a.partition, a.generation, a.committed, a.wanted IS NOT NULL
-      FROM pubsub.assignments AS a WHERE a.group_id = grp AND a.member = member_name ORDER BY a.partition
-$$;
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY SELECT a.partition, a.generation, a.committed, a.wanted IS NOT NULL
+      FROM pubsub.assignments AS a WHERE a.group_id = grp AND a.member = member_name ORDER BY a.partition;
+END $$;
 
 -- Enters a group, which is made when there is none, and returns its number. A member that joins again is a
 -- new one: what it owned gets a new generation, so that its former self cannot commit.
@@ -202,7 +207,6 @@ CREATE OR REPLACE FUNCTION pubsub.group_commit(
     grp int, member_name text, parts int[], generations bigint[], committed_to bigint[], claims bigint[])
 RETURNS int[]
 LANGUAGE plpgsql AS $$
--- Not a function of SQL: those are parsed and planned at every call.
 #variable_conflict use_column
 DECLARE
     refused int[];

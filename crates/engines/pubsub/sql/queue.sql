@@ -21,7 +21,10 @@ DECLARE
     template CONSTANT text := $template$
 CREATE OR REPLACE FUNCTION pubsub.queue_send_{q}(
     payloads bytea[], message_headers jsonb[], delay_ms bigint) RETURNS bigint[]
-LANGUAGE sql AS $queue$
+LANGUAGE plpgsql AS $queue$
+DECLARE
+    sent bigint[];
+BEGIN
     WITH given AS MATERIALIZED (
         SELECT nextval('pubsub.queue_{q}_ids') AS id, g.payload, g.headers
           FROM unnest(payloads, message_headers) AS g (payload, headers)
@@ -31,8 +34,9 @@ LANGUAGE sql AS $queue$
         INSERT INTO pubsub.queue_{q}_state (message_id, visible_at)
         SELECT id, statement_timestamp() + delay_ms * interval '1 millisecond' FROM given
     )
-    SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM given
-$queue$;
+    SELECT coalesce(array_agg(id ORDER BY id), '{}') INTO sent FROM given;
+    RETURN sent;
+END $queue$;
 
 -- Messages that were tried too often go to the dead letters; the others come back as a claim.
 CREATE OR REPLACE FUNCTION pubsub.queue_claim_{q}(most int, claim_ms bigint)
@@ -71,7 +75,8 @@ BEGIN
 END $queue$;
 
 CREATE OR REPLACE FUNCTION pubsub.queue_bury_{q}(ids bigint[], why text) RETURNS void
-LANGUAGE sql AS $queue$
+LANGUAGE plpgsql AS $queue$
+BEGIN
     WITH states AS (
         DELETE FROM pubsub.queue_{q}_state WHERE message_id = ANY (ids) RETURNING message_id, attempts, reason
     ), messages AS (
@@ -80,12 +85,15 @@ LANGUAGE sql AS $queue$
     INSERT INTO pubsub.queue_{q}_dead (message_id, sent_at, headers, payload, attempts, reason)
     SELECT m.message_id, m.sent_at, m.headers, m.payload, s.attempts,
            coalesce(why, s.reason, 'no worker acknowledged it')
-      FROM messages AS m JOIN states AS s USING (message_id)
-$queue$;
+      FROM messages AS m JOIN states AS s USING (message_id);
+END $queue$;
 
 -- Done: gone, or kept aside where the queue says so. Returns what was refused.
 CREATE OR REPLACE FUNCTION pubsub.queue_ack_{q}(ids bigint[], claims bigint[]) RETURNS bigint[]
-LANGUAGE sql AS $queue$
+LANGUAGE plpgsql AS $queue$
+DECLARE
+    refused bigint[];
+BEGIN
     WITH given AS (
         SELECT * FROM unnest(ids, claims) AS g (id, claim)
     ), states AS (
@@ -100,14 +108,18 @@ LANGUAGE sql AS $queue$
         SELECT m.* FROM messages AS m
          WHERE (SELECT q.keep_done FROM pubsub.queues AS q WHERE q.queue_id = {q})
     )
-    SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') FROM given AS g
-     WHERE g.id NOT IN (SELECT s.message_id FROM states AS s)
-$queue$;
+    SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') INTO refused FROM given AS g
+     WHERE g.id NOT IN (SELECT s.message_id FROM states AS s);
+    RETURN refused;
+END $queue$;
 
 -- Visible again after so many milliseconds: a worker gives up (why: the reason) or wants more time (NULL).
 CREATE OR REPLACE FUNCTION pubsub.queue_move_{q}(ids bigint[], claims bigint[], after_ms bigint, why text)
 RETURNS bigint[]
-LANGUAGE sql AS $queue$
+LANGUAGE plpgsql AS $queue$
+DECLARE
+    refused bigint[];
+BEGIN
     WITH given AS (
         SELECT * FROM unnest(ids, claims) AS g (id, claim)
     ), moved AS (
@@ -118,13 +130,17 @@ LANGUAGE sql AS $queue$
          WHERE s.message_id = g.id AND s.claim = g.claim AND s.visible_at > statement_timestamp()
         RETURNING s.message_id
     )
-    SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') FROM given AS g
-     WHERE g.id NOT IN (SELECT m.message_id FROM moved AS m)
-$queue$;
+    SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') INTO refused FROM given AS g
+     WHERE g.id NOT IN (SELECT m.message_id FROM moved AS m);
+    RETURN refused;
+END $queue$;
 
 -- Dead letters, the oldest first, become messages again. Returns how many.
 CREATE OR REPLACE FUNCTION pubsub.queue_redrive_{q}(most int) RETURNS bigint
-LANGUAGE sql AS $queue$
+LANGUAGE plpgsql AS $queue$
+DECLARE
+    risen_count bigint;
+BEGIN
     WITH risen AS (
         DELETE FROM pubsub.queue_{q}_dead WHERE message_id IN (
             SELECT message_id FROM pubsub.queue_{q}_dead ORDER BY message_id LIMIT most FOR UPDATE SKIP LOCKED)
@@ -134,8 +150,9 @@ LANGUAGE sql AS $queue$
     ), states AS (
         INSERT INTO pubsub.queue_{q}_state (message_id, visible_at) SELECT message_id, statement_timestamp() FROM risen
     )
-    SELECT count(*) FROM risen
-$queue$;
+    SELECT count(*) INTO risen_count FROM risen;
+    RETURN risen_count;
+END $queue$;
 $template$;
 BEGIN
     EXECUTE replace(template, '{q}', queue::text);

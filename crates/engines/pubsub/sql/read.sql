@@ -82,3 +82,19 @@ BEGIN
     RAISE EXCEPTION 'start % is none of earliest, latest, offset:N, time:MICROSECONDS',
         coalesce(quote_literal(start), 'null') USING ERRCODE = 'DP011';
 END $$;
+
+-- Whether to wait for more than an offset, having said LISTEN pubsub_TOPIC_PARTITION before: the append that begins
+-- there will notify. False: more is there already. A crash may forget it, with all who wait.
+CREATE OR REPLACE FUNCTION pubsub.await(topic int, part int, at bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    place pubsub.partitions;
+BEGIN
+    SELECT * INTO place FROM pubsub.partitions AS p WHERE p.topic_id = topic AND p.partition = part;
+    IF place.next_offset <> at OR place.awaited = at THEN
+        RETURN place.next_offset = at;
+    END IF;
+    UPDATE pubsub.partitions AS p SET awaited = at
+     WHERE p.topic_id = topic AND p.partition = part AND p.next_offset = at;
+    RETURN FOUND;
+END $$;

@@ -1,4 +1,5 @@
--- Version 2: the partitions of a topic may lie on several servers, its clusters.
+-- Version 2: the partitions of a topic may lie on several servers, its clusters; and readers without anything to read can ask to
+-- be told of the next append.
 
 -- What a cluster is known by, whatever its address.
 CREATE TABLE pubsub.identity (id uuid NOT NULL DEFAULT gen_random_uuid());
@@ -23,3 +24,6 @@ CREATE TABLE pubsub.placements (
     cluster text NOT NULL REFERENCES pubsub.clusters,
     PRIMARY KEY (topic_id, partition)
 );
+
+-- The offset at which somebody waits for a record; the append that begins there notifies.
+ALTER TABLE pubsub.partitions ADD COLUMN awaited bigint NOT NULL DEFAULT -1;

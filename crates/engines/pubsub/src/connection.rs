@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dyno_postgres::postgres::{Client, Statement};
 use dyno_postgres::{Dsn, Notices, Session, connect};
@@ -9,6 +10,7 @@ use dyno_postgres::{Dsn, Notices, Session, connect};
 use crate::append::{Appended, Appends};
 use crate::error::{Code, Error, Result};
 use crate::fetch::{Fetched, Fetches};
+use crate::hearing::Heard;
 use crate::record::Batch;
 use crate::schema::{self, Installed};
 use crate::start::Start;
@@ -30,6 +32,7 @@ pub struct Connection {
     appends: Appends,
     fetches: Fetches,
     statements: HashMap<&'static str, Statement>,
+    heard: Heard,
 }
 
 impl Connection {
@@ -60,6 +63,7 @@ impl Connection {
             appends: Appends::default(),
             fetches: Fetches::default(),
             statements: HashMap::new(),
+            heard: Heard::default(),
         })
     }
 
@@ -234,6 +238,34 @@ impl Connection {
     ) -> Result<Fetched> {
         self.fetches
             .fetch(&mut self.client, (topic_id, partition), offset, most_bytes)
+    }
+
+    /// Listens to appends at these places and no others.
+    pub(crate) fn listen(&mut self, topic_id: i32, places: &[(i32, i64)]) -> Result<()> {
+        let partitions = places.iter().map(|(partition, _)| *partition).collect();
+        self.heard.listen(&mut self.client, topic_id, partitions)
+    }
+
+    /// Whether the append at this offset, the end of the partition, will be told to who listens. False: it is
+    /// there already.
+    pub(crate) fn will_be_told(
+        &mut self,
+        topic_id: i32,
+        partition: i32,
+        offset: i64,
+    ) -> Result<bool> {
+        let statement = self.prepared("SELECT pubsub.await($1, $2, $3)")?;
+        self.client
+            .query_one(&statement, &[&topic_id, &partition, &offset])
+            .map(|row| row.get(0))
+            .map_err(Error::statement(format_args!(
+                "wait for partition {partition} of topic {topic_id}"
+            )))
+    }
+
+    /// Waits until something that is listened to is told, at most so long; whether it was.
+    pub(crate) fn wait_to_be_told(&mut self, wait: Duration) -> Result<bool> {
+        self.heard.wait(&mut self.client, wait)
     }
 
     fn was_replicated(&self, before: u64) -> Result<()> {

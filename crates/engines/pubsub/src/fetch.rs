@@ -76,7 +76,10 @@ pub(crate) struct Fetches {
 /// A partition as its reader knows it.
 struct Place {
     range: Range,
-    statement: Statement,
+    /// Reads rows that fit a page.
+    pages: Statement,
+    /// Reads rows of any length; prepared when the first long one comes, and used while they are.
+    any: Option<Statement>,
     /// Known to be the first offset of a row, or the end of the log.
     row_starts_at: i64,
     /// Of the rows of the last fetch.
@@ -91,6 +94,11 @@ struct Range {
 
 /// Rows looked at in one fetch, whatever their size.
 const ROWS_MAX: usize = 8192;
+/// A longer body lies outside its row's page, and is read by a statement that counts bytes first.
+const IN_PAGE_BYTES: usize = 8192;
+/// Rows may have become longer since the last fetch: so many times the bound may be read, and what is beyond
+/// it is dropped.
+const BEYOND: usize = 4;
 
 impl Fetches {
     pub(crate) fn fetch(
@@ -141,8 +149,8 @@ impl Fetches {
             first_offset: row.get(0),
             end_offset: row.get(1),
         };
-        let statement = client
-            .prepare(&query(place, range))
+        let pages = client
+            .prepare(&query_pages(place, range))
             .map_err(failed(place))?;
         let mean_row_bytes = self
             .places
@@ -150,7 +158,8 @@ impl Fetches {
             .map_or(8192, |known| known.mean_row_bytes);
         let known = Place {
             range,
-            statement,
+            pages,
+            any: None,
             row_starts_at: from,
             mean_row_bytes,
         };
@@ -168,15 +177,15 @@ impl Fetches {
         let Some(known) = self.places.get_mut(&place) else {
             return Err(out_of_range(place, offset, "no range is open").into());
         };
-        let rows_limit = (most_bytes / known.mean_row_bytes.max(1) + 2).min(ROWS_MAX) as i64;
-        let bytes_limit = i64::try_from(most_bytes).unwrap_or(i64::MAX);
-        let found = client
-            .query(
-                &known.statement,
-                &[&known.row_starts_at, &bytes_limit, &rows_limit],
-            )
-            .map_err(|error| ReadError::of(error, place))?;
-        let rows: Vec<StoredRow> = found.iter().map(stored).collect();
+        let in_pages = known.mean_row_bytes <= IN_PAGE_BYTES;
+        let pages = match in_pages {
+            true => known.read_pages(client, place, most_bytes)?,
+            false => None,
+        };
+        let rows = match pages {
+            Some(rows) => rows,
+            None => known.read_any(client, place, most_bytes)?,
+        };
         let mut next_offset = known.row_starts_at;
         for row in &rows {
             if row.base_offset != next_offset {
@@ -197,13 +206,69 @@ impl Fetches {
     }
 }
 
+impl Place {
+    /// Rows that fit a page, in one look at each; none at all when the next one does not.
+    fn read_pages(
+        &mut self,
+        client: &mut Client,
+        place: (i32, i32),
+        most_bytes: usize,
+    ) -> std::result::Result<Option<Vec<StoredRow>>, ReadError> {
+        let pages = most_bytes / IN_PAGE_BYTES + 1;
+        let wanted = most_bytes / self.mean_row_bytes.max(1) + 2;
+        let rows_limit = wanted.min(BEYOND * pages).min(ROWS_MAX) as i64;
+        let found = client
+            .query(&self.pages, &[&self.row_starts_at, &rows_limit])
+            .map_err(|error| ReadError::of(error, place))?;
+        let mut rows = Vec::with_capacity(found.len());
+        let mut bytes = 0;
+        for row in found {
+            let length = row.get::<_, Option<&[u8]>>(BODY).map(<[u8]>::len);
+            bytes += length.unwrap_or(0);
+            match length {
+                None if rows.is_empty() => return Ok(None),
+                Some(_) if rows.is_empty() || bytes <= most_bytes => rows.push(stored(row)),
+                _ => break,
+            }
+        }
+        Ok(Some(rows))
+    }
+
+    /// Rows of any length.
+    fn read_any(
+        &mut self,
+        client: &mut Client,
+        place: (i32, i32),
+        most_bytes: usize,
+    ) -> std::result::Result<Vec<StoredRow>, ReadError> {
+        let statement = match &self.any {
+            Some(statement) => statement,
+            None => {
+                let made = client.prepare(&query_any(place, self.range));
+                self.any
+                    .insert(made.map_err(|error| ReadError::of(error, place))?)
+            }
+        };
+        let rows_limit = (most_bytes / self.mean_row_bytes.max(1) + 2).min(ROWS_MAX) as i64;
+        let bytes_limit = i64::try_from(most_bytes).unwrap_or(i64::MAX);
+        let found = client
+            .query(statement, &[&self.row_starts_at, &bytes_limit, &rows_limit])
+            .map_err(|error| ReadError::of(error, place))?;
+        Ok(found.into_iter().map(stored).collect())
+    }
+}
+
+fn table((topic_id, partition): (i32, i32), range: Range) -> String {
+    format!("pubsub.log_{topic_id}_{partition}_{}", range.first_offset)
+}
+
 /// The first row always comes, the others while the sum of their bytes is within the bound; the sum is made
 /// over the narrow columns, so no body is touched that is not sent. The outer limit takes nothing away: it lets
 /// the planner see that few rows are wanted in the order of the index, and a sort would copy their bodies.
-fn query((topic_id, partition): (i32, i32), range: Range) -> String {
-    let table = format!("pubsub.log_{topic_id}_{partition}_{}", range.first_offset);
+fn query_any(place: (i32, i32), range: Range) -> String {
+    let table = table(place, range);
     format!(
-        "SELECT base_offset, count, first_time, last_time, appended_at, flags, crc, body FROM {table} \
+        "SELECT {HEAD}, body FROM {table} \
           WHERE base_offset >= $1 AND base_offset <= ( \
             SELECT max(s.base_offset) FROM ( \
               SELECT base_offset, bytes, sum(bytes) OVER (ORDER BY base_offset ROWS UNBOUNDED PRECEDING) AS upto \
@@ -212,6 +277,21 @@ fn query((topic_id, partition): (i32, i32), range: Range) -> String {
           ORDER BY base_offset LIMIT $3"
     )
 }
+
+/// One look at each row, where [`query_any`] has two and a sum; a row that is longer than a page comes without
+/// its body, so what is read is bounded by the number of rows.
+fn query_pages(place: (i32, i32), range: Range) -> String {
+    let table = table(place, range);
+    format!(
+        "SELECT {HEAD}, CASE WHEN bytes <= {IN_PAGE_BYTES} THEN body END FROM {table} \
+          WHERE base_offset >= $1 ORDER BY base_offset LIMIT $2"
+    )
+}
+
+/// Which column the body is.
+const BODY: usize = 7;
+/// What [`stored`] reads before the body.
+const HEAD: &str = "base_offset, count, first_time, last_time, appended_at, flags, crc";
 
 /// The first offset of the row that holds an offset; the offset itself at the end of the log.
 fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i64> {
@@ -248,7 +328,14 @@ fn row_holding(client: &mut Client, place: (i32, i32), offset: i64) -> Result<i6
         .ok_or_else(|| out_of_range(place, offset, "no row holds it"))
 }
 
-fn stored(row: &Row) -> StoredRow {
+/// The body stays where the driver put it.
+fn stored(row: Row) -> StoredRow {
+    struct Body(Row);
+    impl AsRef<[u8]> for Body {
+        fn as_ref(&self) -> &[u8] {
+            self.0.get(BODY)
+        }
+    }
     let crc: Option<i32> = row.get(6);
     StoredRow {
         base_offset: row.get(0),
@@ -258,7 +345,7 @@ fn stored(row: &Row) -> StoredRow {
         appended_at_us: micros(row.get(4)),
         flags: row.get(5),
         crc: crc.map(i32::cast_unsigned),
-        body: Bytes::copy_from_slice(row.get(7)),
+        body: Bytes::from_owner(Body(row)),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::group::Lag;
+use crate::queue::QueueStats;
 use crate::topic::{Partition, Topic};
 
 /// A topic with its partitions.
@@ -40,6 +41,15 @@ impl GroupState {
     pub fn lag(&self) -> i64 {
         self.partitions.iter().map(|partition| partition.lag).sum()
     }
+}
+
+/// A queue with what is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueState {
+    /// Its name.
+    pub queue: String,
+    /// Counted now.
+    pub stats: QueueStats,
 }
 
 /// A range that retention is about to drop has no size.
@@ -104,5 +114,28 @@ impl Connection {
             Ok(GroupState { group, partitions })
         });
         states.collect()
+    }
+
+    /// All queues by name.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn queue_states(&mut self) -> Result<Vec<QueueState>> {
+        let query = "SELECT q.name, s.ready, s.delayed, s.claimed, s.dead, s.done, s.oldest_ms \
+                     FROM pubsub.queues AS q, LATERAL pubsub.queue_stats(q.name) AS s ORDER BY q.name";
+        let rows = self.client().query(query, &[]);
+        let rows = rows.map_err(Error::statement("count the queues"))?;
+        let states = rows.iter().map(|row| QueueState {
+            queue: row.get(0),
+            stats: QueueStats {
+                ready: row.get(1),
+                delayed: row.get(2),
+                claimed: row.get(3),
+                dead: row.get(4),
+                done: row.get(5),
+                oldest_ms: row.get(6),
+            },
+        });
+        Ok(states.collect())
     }
 }

@@ -16,4 +16,6 @@ pub use error::MachineError;
 pub use facts::{available_memory_bytes, free_disk_bytes, machine};
 pub use limits::{Inflate, LimitOptions, LimitProgress, Limits, limits, own_inflaters};
 pub use root::Root;
-pub use usage::{Captured, ChildLimits, ChildRun, CpuTicks, Exit, load_average, run_child};
+pub use usage::{
+    Captured, ChildLimits, ChildRun, CpuTicks, Exit, Listener, load_average, run_child,
+};

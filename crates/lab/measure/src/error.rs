@@ -11,6 +11,20 @@ pub enum MeasureError {
         /// The rate.
         rate_per_s: f64,
     },
+    /// A search for a capacity that cannot begin or end.
+    #[error(
+        "a search from {first} within {lowest} to {highest} per second, to a factor of {precision}, makes no sense"
+    )]
+    Search {
+        /// The lowest rate.
+        lowest: f64,
+        /// The first rate.
+        first: f64,
+        /// The highest rate.
+        highest: f64,
+        /// Where it ends.
+        precision: f64,
+    },
     /// A load needs at least one thread.
     #[error("a load on {threads} threads runs nothing")]
     Threads {

@@ -8,6 +8,7 @@
 //! Latency counted from the actual start forgets the operations that a stall kept from starting
 //! (coordinated omission, named by Gil Tene). Both are kept, so that the difference can be shown.
 
+mod capacity;
 mod clock;
 mod drive;
 mod error;
@@ -17,6 +18,7 @@ mod recorder;
 mod schedule;
 mod steady;
 
+pub use capacity::{CapacityOptions, CapacitySearch};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use drive::{Call, DriveOptions, Until, drive};
 pub use error::MeasureError;

@@ -1,19 +1,24 @@
 //! The executor that starts real processes, watched and billed by `dyno-machine`.
 
+use std::cell::RefCell;
 use std::process::Command;
 
-use dyno_machine::{ChildLimits, run_child};
+use dyno_machine::{ChildLimits, Listener, run_child};
 
 use crate::Error;
 use crate::executor::{Ended, Executor, Exit, Invocation};
+use crate::protocol::PROGRESS;
 use crate::stop::Stop;
 
 /// Starts each invocation as a process of its own, in its own process group, so that a kill at
 /// the time limit takes its children too and Ctrl-C reaches the runner alone.
-#[derive(Debug, Default)]
-pub struct ChildExecutor;
+#[derive(Default)]
+pub struct ChildExecutor<'a> {
+    /// Is told the lines of progress (see [`PROGRESS`]) as they come.
+    pub progress: Option<&'a dyn Fn(&str)>,
+}
 
-impl Executor for ChildExecutor {
+impl Executor for ChildExecutor<'_> {
     fn execute(&mut self, invocation: &Invocation, stop: &Stop) -> Result<Ended, Error> {
         let start_error = |reason: String| Error::Start {
             program: invocation.program.display().to_string(),
@@ -27,8 +32,11 @@ impl Executor for ChildExecutor {
         if invocation.request.scratch.is_dir() {
             command.current_dir(&invocation.request.scratch);
         }
+        let lines = Lines::default();
+        let listen = |part: &[u8]| lines.add(part, self.progress);
         let limits = ChildLimits {
             stop: Some(stop.flag()),
+            listener: Some(Listener(&listen)),
             ..ChildLimits::time(invocation.time_limit)
         };
         let child = run_child(command, &stdin, limits).map_err(|e| start_error(e.to_string()))?;
@@ -48,6 +56,32 @@ impl Executor for ChildExecutor {
     }
 }
 
+/// Longest line of progress; what is longer is none.
+const LINE_MAX: usize = 4_096;
+
+/// A child's standard error, cut into lines.
+#[derive(Default)]
+struct Lines(RefCell<Vec<u8>>);
+
+impl Lines {
+    fn add(&self, part: &[u8], progress: Option<&dyn Fn(&str)>) {
+        let Some(progress) = progress else { return };
+        let mut open = self.0.borrow_mut();
+        for piece in part.split_inclusive(|byte| *byte == b'\n') {
+            if open.len() + piece.len() <= LINE_MAX {
+                open.extend_from_slice(piece);
+            }
+            if piece.ends_with(b"\n") {
+                let line = String::from_utf8_lossy(&open);
+                if let Some(told) = line.strip_prefix(PROGRESS) {
+                    progress(told.trim_end());
+                }
+                open.clear();
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -64,7 +98,21 @@ mod tests {
             request: Request::version(),
             time_limit,
         };
-        ChildExecutor.execute(&invocation, stop).expect("a shell")
+        let mut executor = ChildExecutor::default();
+        executor.execute(&invocation, stop).expect("a shell")
+    }
+
+    #[test]
+    fn lines_of_progress_are_told_whole_and_others_are_not() {
+        let lines = Lines::default();
+        let told = RefCell::new(Vec::new());
+        let tell = |line: &str| told.borrow_mut().push(line.to_string());
+        for part in [&b"progress: a"[..], b"b\nnoise\nprog", b"ress: c\n\n"] {
+            lines.add(part, Some(&tell));
+        }
+        lines.add(&[b'x'; 3 * LINE_MAX], Some(&tell));
+        lines.add(b"\nprogress: d\n", Some(&tell));
+        assert_eq!(told.into_inner(), ["ab", "c", "d"]);
     }
 
     #[test]

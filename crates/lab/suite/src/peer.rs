@@ -324,7 +324,9 @@ homepage = "-"
         fs::create_dir_all(peers.home(&peer)).expect("a directory");
         fs::write(peers.home(&peer).join("installed"), "shell==1.0").expect("a marker");
         assert_eq!(peers.state(&peer), PeerState::Ready);
-        let verify = |peers: &Catalogue| peers.verify(&peer, &mut ChildExecutor, &Stop::default());
+        let verify = |peers: &Catalogue| {
+            peers.verify(&peer, &mut ChildExecutor::default(), &Stop::default())
+        };
         verify(&peers).expect("the declared version");
         let e = verify(&catalogue(root.path(), "echo '{\"version\":\"1.1\"}'")).expect_err("other");
         assert!(

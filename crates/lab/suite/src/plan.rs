@@ -23,24 +23,40 @@ pub struct Planned {
     pub budget_s: f64,
 }
 
+/// Data, cases and their estimates, in the suite's order.
+type Expanded = (Vec<DataPlan>, Vec<CasePlan>, Vec<CaseEstimate>);
+
+fn expanded(suite: &Definition, size: Size, peers: &[String]) -> Result<Expanded, Error> {
+    let expander = Expander::new(suite, suite.size(size), peers);
+    let mut data = Vec::new();
+    for def in &suite.body.data {
+        expander.data(def, &mut data)?;
+    }
+    let (mut cases, mut estimates) = (Vec::new(), Vec::new());
+    for def in &suite.body.case {
+        expander.case(def, &data, &mut cases, &mut estimates)?;
+    }
+    Ok((data, cases, estimates))
+}
+
+/// Whether a case has this name at one of the sizes: a sweep may have fewer points at another.
+fn is_of_some_size(suite: &Definition, peers: &[String], name: &str) -> bool {
+    let sizes = [Size::Tiny, Size::Quick, Size::Full];
+    sizes.into_iter().any(|size| {
+        let cases = expanded(suite, size, peers).map(|(_, cases, _)| cases);
+        cases.is_ok_and(|cases| cases.iter().any(|case| case.name == name))
+    })
+}
+
 impl Planned {
     /// Expands a suite for `dyno` and the peers given; a case runs on those of them it names.
     ///
     /// # Errors
     /// [`Error::Definition`] when a reference, a number or a table row means nothing.
     pub fn new(suite: &Definition, size: Size, peers: &[String]) -> Result<Planned, Error> {
-        let params = suite.size(size);
-        let expander = Expander::new(suite, params, peers);
-        let mut data: Vec<DataPlan> = Vec::new();
-        for def in &suite.body.data {
-            expander.data(def, &mut data)?;
-        }
-        let (mut cases, mut estimates) = (Vec::new(), Vec::new());
-        for def in &suite.body.case {
-            expander.case(def, &data, &mut cases, &mut estimates)?;
-        }
-        let budget_s =
-            number("budget_s", &params["budget_s"]).map_err(|reason| suite.error(reason))?;
+        let (data, cases, estimates) = expanded(suite, size, peers)?;
+        let budget_s = number("budget_s", &suite.size(size)["budget_s"])
+            .map_err(|reason| suite.error(reason))?;
         let mut planned = Planned {
             plan: Plan {
                 suite: suite.name.clone(),
@@ -57,7 +73,7 @@ impl Planned {
             estimates,
             budget_s,
         };
-        planned.check_tables(suite)?;
+        planned.check_tables(suite, peers)?;
         planned.settle_data();
         Ok(planned)
     }
@@ -78,7 +94,7 @@ impl Planned {
         self.plan.cases.iter().map(samples_of).sum()
     }
 
-    fn check_tables(&mut self, suite: &Definition) -> Result<(), Error> {
+    fn check_tables(&mut self, suite: &Definition, peers: &[String]) -> Result<(), Error> {
         let known: BTreeSet<&str> = self.plan.cases.iter().map(|c| c.name.as_str()).collect();
         let stated: BTreeSet<&str> = suite
             .body
@@ -87,7 +103,11 @@ impl Planned {
             .map(|case| case.name.get_ref().as_str())
             .collect();
         for row in self.plan.tables.iter().flat_map(|table| &table.rows) {
-            if !known.contains(row.case.as_str()) && !stated.contains(row.case.as_str()) {
+            let name = row.case.as_str();
+            if !known.contains(name)
+                && !stated.contains(name)
+                && !is_of_some_size(suite, peers, name)
+            {
                 return Err(suite.error(format!(
                     "table row `{}` shows case `{}`, which does not exist",
                     row.label, row.case
@@ -248,6 +268,24 @@ ranked = false
         let suite = Definition::parse("x", "x.toml", text)?;
         let peers: Vec<String> = peers.iter().map(|p| p.to_string()).collect();
         Planned::new(&suite, Size::Tiny, &peers)
+    }
+
+    #[test]
+    fn a_row_of_another_size_is_left_out_and_one_of_none_is_refused() {
+        let with = |case: &str| {
+            let row = format!(
+                "{{ label = \"a\", case = \"load\", system = \"dyno\" }}, {{ label = \"c\", case = \"{case}\" }}"
+            );
+            SUITE.replace(
+                "{ label = \"a\", case = \"load\", system = \"dyno\" }",
+                &row,
+            )
+        };
+        let tiny = planned(&with("sweep-1e6"), &[]).expect("a case of the quick size");
+        let rows = &tiny.plan.tables[0].rows;
+        assert!(rows.iter().all(|row| row.case == "load"), "{rows:?}");
+        let error = planned(&with("sweep-2e6"), &[]).expect_err("of no size");
+        assert!(error.to_string().contains("does not exist"), "{error}");
     }
 
     #[test]

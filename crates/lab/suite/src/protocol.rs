@@ -2,7 +2,8 @@
 //!
 //! The runner writes a [`Request`] to the child's stdin and closes it. The child prints a
 //! [`Reply`] as its last line of stdout and exits 0, or says on stderr why not and exits with
-//! another code. Whatever it prints before that line is for people.
+//! another code. Whatever it prints before that line is for people. Lines on stderr that begin with
+//! [`PROGRESS`] are shown while it runs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,6 +11,9 @@ use std::path::PathBuf;
 use dyno_record::Answer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// How a line of stderr begins that says how far a child is.
+pub const PROGRESS: &str = "progress: ";
 
 /// What a child is asked to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

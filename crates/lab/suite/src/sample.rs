@@ -167,7 +167,10 @@ pub(crate) fn missing_part(case: &CasePlan, reply: &Reply) -> Option<String> {
     if reply.answer.is_none() {
         Some("it gave no answer".to_string())
     } else if !watched && !reply.metrics.contains_key(&case.metric) {
-        Some(format!("it reports no `{}`", case.metric))
+        // A fact by the metric's name says why there is none.
+        let why = reply.facts.get(&case.metric);
+        let why = why.map_or(String::new(), |why| format!(": {why}"));
+        Some(format!("it reports no `{}`{why}", case.metric))
     } else {
         None
     }

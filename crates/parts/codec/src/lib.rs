@@ -1,3 +1,7 @@
-//! Inflate, and in time the other byte codecs that engines share.
+//! Inflate, and the codecs and checksums of pages.
 
+pub mod checksum;
 pub mod inflate;
+pub mod lz4;
+pub mod repeat;
+pub mod zstd;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use md5::{Digest as _, Md5};
 use rusty_s3::S3Action;
 use rusty_s3::actions::UploadPart;
@@ -50,7 +52,7 @@ impl Uploader {
             Call {
                 method: Method::PUT,
                 url: action.sign(SIGNED_FOR),
-                headers: vec![("content-md5", base64(&md5))],
+                headers: vec![("content-md5", BASE64_STANDARD.encode(md5))],
                 body: Some(&part.bytes),
             }
         })?;
@@ -98,44 +100,4 @@ pub(crate) fn check_etag(
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// As the header Content-MD5 has it (RFC 4648, section 4).
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let mut bits = 0u32;
-        for at in 0..3 {
-            bits = bits << 8 | u32::from(three.get(at).copied().unwrap_or(0));
-        }
-        for at in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * at) & 63) as usize];
-            text.push(if at <= three.len() {
-                char::from(letter)
-            } else {
-                '='
-            });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The examples of RFC 4648, section 10.
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-    }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use dyno_io::Existing;
 use md5::{Digest as _, Md5};
 use rusty_s3::S3Action;
@@ -11,7 +13,7 @@ use rusty_s3::actions::{
 use ureq::http::Method;
 
 use crate::error::ObjectError;
-use crate::part::{Digest, base64, check_etag, hex};
+use crate::part::{Digest, check_etag, hex};
 use crate::store::{Call, Reply, SIGNED_FOR, Store, element};
 
 /// A key in a bucket.
@@ -62,7 +64,7 @@ impl Object {
         let md5: [u8; 16] = Md5::digest(bytes).into();
         let reply = self.conditionally(ACTION, |headers| {
             let mut headers = headers.to_vec();
-            headers.push(("content-md5", base64(&md5)));
+            headers.push(("content-md5", BASE64_STANDARD.encode(md5)));
             Call {
                 method: Method::PUT,
                 url: PutObject::new(&store.bucket, Some(&store.credentials), &self.key)

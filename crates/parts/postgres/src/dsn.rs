@@ -147,6 +147,13 @@ impl Dsn {
         }
     }
 
+    /// Another database of the same server, reached in the same way.
+    pub fn with_database(&self, name: &str) -> Self {
+        let mut other = self.clone();
+        other.config.dbname(name);
+        other
+    }
+
     /// The driver's form of it.
     pub fn config(&self) -> Config {
         self.config.clone()

@@ -1,4 +1,4 @@
-//! How far readers are behind writers, over time.
+//! How far readers are behind, over time: behind the schedule under a rate, else behind the writers.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use dyno_measure::Clock;
 
-use super::flow::Shared;
+use super::flow::{Flow, Shared};
 
-/// Messages written that the slowest group has not read yet, at even times.
+/// Messages that the slowest group has not read yet, at even times: of those that should have been sent by then, or
+/// without a rate of those that were. A writer that falls behind its schedule makes a backlog as a reader does.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// Time and messages.
@@ -23,22 +24,37 @@ const LOOKS_MIN: usize = 40;
 
 impl Backlog {
     /// Looks until the flow is stopped.
-    pub fn watch(shared: &Shared) -> Backlog {
+    pub fn watch(shared: &Shared, flow: &Flow) -> Backlog {
         let mut backlog = Backlog::default();
         while !shared.stop.load(Ordering::Relaxed) {
             thread::sleep(EVERY);
             let read = shared.read.iter().map(|n| n.load(Ordering::SeqCst)).min();
-            let written = shared.written.load(Ordering::SeqCst);
-            let behind = written.saturating_sub(read.unwrap_or(written));
-            backlog.seen.push((shared.clock.now_ns(), behind));
+            let now_ns = shared.clock.now_ns();
+            let sent = match (flow.rate, shared.writing_since_ns.get()) {
+                (Some(rate), Some(since_ns)) => {
+                    let due = now_ns.saturating_sub(*since_ns) as f64 / 1e9 * rate;
+                    flow.messages.min(due as u64)
+                }
+                _ => shared.written.load(Ordering::SeqCst),
+            };
+            let behind = sent.saturating_sub(read.unwrap_or(sent));
+            backlog.seen.push((now_ns, behind));
         }
         backlog
     }
 
-    /// What was seen while writers wrote.
+    /// What was seen while messages were to be sent.
     pub fn until(mut self, at_ns: u64) -> Backlog {
         self.seen.retain(|(seen_ns, _)| *seen_ns <= at_ns);
         self
+    }
+
+    /// A hundred looks, for tests.
+    #[cfg(test)]
+    pub fn seen(messages: impl Fn(u64) -> u64) -> Backlog {
+        Backlog {
+            seen: (0..100).map(|look| (look, messages(look))).collect(),
+        }
     }
 
     /// The highest, in messages.
@@ -59,7 +75,7 @@ impl Backlog {
         let (early, late) = (mean(quarter), mean(self.seen.len() - quarter));
         (late > early + GROWTH_S * rate).then(|| {
             format!(
-                "readers fell behind: {late:.0} messages in the last quarter of the run, {early:.0} in its second"
+                "it fell behind: by {late:.0} messages in the last quarter of the run, by {early:.0} in its second"
             )
         })
     }
@@ -69,20 +85,14 @@ impl Backlog {
 mod tests {
     use super::*;
 
-    fn backlog(of: impl Fn(u64) -> u64) -> Backlog {
-        Backlog {
-            seen: (0..100).map(|i| (i, of(i))).collect(),
-        }
-    }
-
     #[test]
     fn growth_is_told_from_a_burst_at_the_start() {
-        assert!(backlog(|i| i * 100).grew(1_000.0).is_some());
+        assert!(Backlog::seen(|i| i * 100).grew(1_000.0).is_some());
         assert_eq!(
-            backlog(|i| if i < 20 { 9_000 } else { 50 }).grew(1_000.0),
+            Backlog::seen(|i| if i < 20 { 9_000 } else { 50 }).grew(1_000.0),
             None
         );
-        assert_eq!(backlog(|_| 0).grew(1_000.0), None);
-        assert_eq!(backlog(|i| i * 100).until(50).max(), 5_000);
+        assert_eq!(Backlog::seen(|_| 0).grew(1_000.0), None);
+        assert_eq!(Backlog::seen(|i| i * 100).until(50).max(), 5_000);
     }
 }

@@ -3,8 +3,8 @@
 //! The number of messages is given and not the time, so that all systems answer the same and rates are of work that was
 //! finished: writes count until the last acknowledgement, reads until the last message of the last group.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use dyno_measure::{
 
 use super::FlowError;
 use super::backlog::Backlog;
+use super::intervals;
 use super::payload::{self, Stamp};
 use super::readers::{Read, read_all};
 use super::server::Used;
@@ -37,6 +38,10 @@ pub(super) struct Flow {
     pub rate: Option<f64>,
     /// Batches of each writer that may be without acknowledgement.
     pub window: usize,
+    /// Whether a writer's messages come in order: of a log they do, of a queue with several readers they need not.
+    pub ordered: bool,
+    /// How often a line says how it goes.
+    pub report: Option<Duration>,
 }
 
 /// What a flow came to.
@@ -56,6 +61,8 @@ pub(super) struct Flowed {
 pub(super) struct Shared {
     pub clock: SystemClock,
     pub stop: AtomicBool,
+    /// When the first message was due.
+    pub writing_since_ns: OnceLock<u64>,
     pub written: AtomicU64,
     pub digest: AtomicU64,
     /// Of each group.
@@ -71,6 +78,7 @@ impl Shared {
         Shared {
             clock: SystemClock::start(),
             stop: AtomicBool::new(false),
+            writing_since_ns: OnceLock::new(),
             written: AtomicU64::new(0),
             digest: AtomicU64::new(0),
             read: (0..groups).map(|_| AtomicU64::new(0)).collect(),
@@ -103,8 +111,11 @@ impl Flow {
         let shared = Shared::new(self.groups);
         let shared = &shared;
         let (writes, read, backlog, used_before) = thread::scope(|scope| {
-            let watching = scope.spawn(|| Backlog::watch(shared));
+            let watching = scope.spawn(|| Backlog::watch(shared, self));
             let reading = scope.spawn(|| read_all(way, self, shared));
+            if let Some(every) = self.report {
+                scope.spawn(move || intervals::report(shared, every));
+            }
             let readers = (self.groups * self.readers) as u64;
             while shared.ready.load(Ordering::SeqCst) < readers
                 && !shared.stop.load(Ordering::SeqCst)
@@ -112,8 +123,11 @@ impl Flow {
                 thread::sleep(Duration::from_millis(1));
             }
             let used_before = used();
+            let since_ns = *shared
+                .writing_since_ns
+                .get_or_init(|| shared.clock.now_ns());
             let writes = self.write_all(way, shared);
-            let written_ns = shared.clock.now_ns();
+            let sent_ns = self.schedule_ends_ns(since_ns, shared.clock.now_ns());
             if writes.is_err() {
                 shared.stop.store(true, Ordering::SeqCst);
             }
@@ -121,7 +135,7 @@ impl Flow {
             shared.stop.store(true, Ordering::SeqCst);
             let read = reading.join().unwrap_or(Err(FlowError::Panicked));
             let backlog = watching.join().map_err(|_| FlowError::Panicked);
-            let backlog = backlog.map(|b| b.until(written_ns));
+            let backlog = backlog.map(|b| b.until(sent_ns));
             (writes, read, backlog, used_before)
         });
         if let Ok(mut wrong) = shared.wrong.lock()
@@ -138,6 +152,13 @@ impl Flow {
         };
         self.check(&flowed)?;
         Ok(flowed)
+    }
+
+    /// When the last message was due, under a rate; else when it was written. What comes later is a backlog that shrinks.
+    fn schedule_ends_ns(&self, since_ns: u64, written_ns: u64) -> u64 {
+        let lasts_ns = |rate: f64| (self.messages as f64 / rate * 1e9) as u64;
+        self.rate
+            .map_or(written_ns, |rate| written_ns.min(since_ns + lasts_ns(rate)))
     }
 
     fn write_all(&self, way: &dyn Way, shared: &Shared) -> Result<LoadOutcome, FlowError> {
@@ -211,7 +232,7 @@ impl Flow {
         if flowed.read.digest != flowed.written_digest.wrapping_mul(groups) {
             return wrong("what was read is not what was written".to_string());
         }
-        if flowed.read.disordered > 0 {
+        if self.ordered && flowed.read.disordered > 0 {
             return wrong(format!(
                 "{} messages came before an earlier one of the same writer",
                 flowed.read.disordered

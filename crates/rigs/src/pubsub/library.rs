@@ -2,11 +2,15 @@
 //! their defaults.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use dyno_pubsub::server::SslMode;
 use dyno_pubsub::{
     Address, Connection, Consumer, ConsumerOptions, Dsn, Message, Producer, ProducerOptions,
     Receipt, Retry, Start, TopicOptions,
@@ -40,12 +44,17 @@ pub(super) struct Library {
 }
 
 /// A broker as a process of its own, as its command starts it. It is stopped when dropped.
-pub(super) struct BrokerProcess(Child);
+pub(super) struct BrokerProcess {
+    child: Child,
+    socket: PathBuf,
+}
 
 impl Drop for BrokerProcess {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // A killed broker leaves it behind, and the next one would be taken for listening.
+        let _ = fs::remove_file(&self.socket);
     }
 }
 
@@ -74,17 +83,29 @@ impl Library {
 
     fn start_broker(&self, socket: &Path) -> Result<BrokerProcess, FlowError> {
         let program = std::env::current_exe().map_err(|e| FlowError::Way(e.to_string()))?;
-        let child = Command::new(program)
+        // The text below names neither a password nor how a certificate is to be checked.
+        if !matches!(self.dsn.ssl_mode(), SslMode::Disable | SslMode::Prefer) {
+            let reason = "a broker of a bench is not handed sslmode; serve one yourself";
+            return Err(FlowError::Way(reason.to_string()));
+        }
+        let mut command = Command::new(program);
+        if let Some(password) = self.dsn.config().get_password() {
+            command.env("PGPASSWORD", OsStr::from_bytes(password));
+        }
+        let child = command
             .args(["pubsub", "serve", "--dsn", &self.dsn.text(), "--listen"])
             .arg(format!("unix:{}", socket.display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
             .map_err(|e| FlowError::Way(format!("the broker could not be started: {e}")))?;
-        let mut process = BrokerProcess(child);
+        let mut process = BrokerProcess {
+            child,
+            socket: socket.to_owned(),
+        };
         let until = Instant::now() + Duration::from_secs(30);
         while !socket.exists() {
-            if let Ok(Some(status)) = process.0.try_wait() {
+            if let Ok(Some(status)) = process.child.try_wait() {
                 return Err(FlowError::Way(format!("the broker ended: {status}")));
             }
             if Instant::now() > until {
@@ -146,7 +167,7 @@ impl Way for Library {
     fn helpers_cpu_s(&self) -> f64 {
         let process = self.process.lock();
         let child = process.as_ref().ok().and_then(|process| process.as_ref());
-        child.map_or(0.0, |process| process_cpu_s(process.0.id()))
+        child.map_or(0.0, |process| process_cpu_s(process.child.id()))
     }
 }
 

@@ -8,11 +8,13 @@
 use std::error::Error;
 use std::time::Duration;
 
+use dyno_pubsub::Dsn;
 use postgres::types::private::BytesMut;
 use postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, Config, NoTls, Statement};
+use postgres::{Client, Statement};
 
 use super::FlowError;
+use super::server::connect;
 use super::way::{Reader, Way, Writer};
 
 /// How batches are written and read.
@@ -29,20 +31,17 @@ pub(super) enum Step {
 
 /// Tables after the original, and clients for them.
 pub(super) struct Original {
-    pub config: Config,
+    pub dsn: Dsn,
     pub step: Step,
     pub partitions: usize,
     pub groups: usize,
     pub read_batch: usize,
 }
 
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+/// How its driver begins a transaction.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 impl Original {
-    fn connect(&self) -> Result<Client, FlowError> {
-        Ok(self.config.connect(NoTls)?)
-    }
-
     fn partition_table(&self, partition: usize) -> String {
         if self.step == Step::Lean {
             return format!(
@@ -64,7 +63,7 @@ impl Original {
 
 impl Way for Original {
     fn prepare(&self) -> Result<(), FlowError> {
-        let mut client = self.connect()?;
+        let mut client = connect(&self.dsn)?;
         client.batch_execute(
             "CREATE TABLE log_counter (id int PRIMARY KEY, next_offset bigint NOT NULL);
              CREATE TABLE consumer_offsets (
@@ -88,7 +87,7 @@ impl Way for Original {
     }
 
     fn writer(&self, writer: usize) -> Result<Box<dyn Writer>, FlowError> {
-        let mut client = self.connect()?;
+        let mut client = connect(&self.dsn)?;
         let partition = writer % self.partitions + 1;
         let insert = client.prepare_typed(
             &format!(
@@ -111,7 +110,7 @@ impl Way for Original {
     }
 
     fn reader(&self, group: usize, reader: usize) -> Result<Box<dyn Reader>, FlowError> {
-        let mut client = self.connect()?;
+        let mut client = connect(&self.dsn)?;
         // One fixed reader for each partition of a group.
         let partition = reader + 1;
         let read = client.prepare(&format!(
@@ -266,6 +265,19 @@ impl Reader for LeanReader {
     }
 }
 
+/// Adds bytes as hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8], out: &mut BytesMut) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for part in bytes.chunks(64) {
+        let mut digits = [0; 128];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(part) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        out.extend_from_slice(&digits[..2 * part.len()]);
+    }
+}
+
 /// An array of byte strings as the original's driver sends it: text, each element in hexadecimal digits.
 #[derive(Debug)]
 struct TextArray<'a>(&'a [Vec<u8>]);
@@ -276,7 +288,6 @@ impl ToSql for TextArray<'_> {
         _type: &Type,
         out: &mut BytesMut,
     ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         out.reserve(2 + self.0.iter().map(|m| 2 * m.len() + 7).sum::<usize>());
         out.extend_from_slice(b"{");
         for (position, message) in self.0.iter().enumerate() {
@@ -286,14 +297,7 @@ impl ToSql for TextArray<'_> {
                 b",\"\\\\x"
             };
             out.extend_from_slice(opening);
-            for bytes in message.chunks(64) {
-                let mut digits = [0; 128];
-                for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
-                    pair[0] = DIGITS[usize::from(byte >> 4)];
-                    pair[1] = DIGITS[usize::from(byte & 15)];
-                }
-                out.extend_from_slice(&digits[..2 * bytes.len()]);
-            }
+            hexadecimal(message, out);
             out.extend_from_slice(b"\"");
         }
         out.extend_from_slice(b"}");

@@ -6,19 +6,45 @@ use std::time::{Duration, SystemTime};
 
 use dyno_measure::write_interval_log;
 use dyno_pubsub::Dsn;
-use dyno_pubsub::server::{Cluster, Options};
-use postgres::{Config, NoTls};
+use dyno_pubsub::server::{self, Cluster, Options, Session, Synchronous, standby};
+use postgres::Client;
 
 use super::FlowError;
-use super::flow::{Flow, Flowed};
+use super::flow::Flowed;
 use super::way::Way;
 use crate::used;
 
-/// A private server in the scratch directory. It is stopped when dropped.
+/// The server of one invocation.
 pub(super) struct Server {
-    /// Before its folder, so that it is stopped before that is removed.
-    cluster: Cluster,
-    _folder: Option<Folder>,
+    dsn: Dsn,
+    place: Place,
+}
+
+enum Place {
+    /// In the scratch directory, with standbys where they were asked for. All are stopped when dropped.
+    Private {
+        /// Before their primary, and all before the folder: stopped in this order, then removed.
+        standbys: Vec<Cluster>,
+        cluster: Box<Cluster>,
+        _folder: Option<Folder>,
+    },
+    /// Somebody's: a database of this invocation alone, which is dropped at the end.
+    Given { _database: Box<OwnDatabase> },
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The data goes too, so nothing need be written before the end.
+        if let Place::Private {
+            standbys, cluster, ..
+        } = &mut self.place
+        {
+            for cluster in standbys.iter_mut().chain([&mut **cluster]) {
+                // What is left is stopped, or found out about, when the cluster itself is dropped.
+                let _ = cluster.kill_all();
+            }
+        }
+    }
 }
 
 /// A folder that is removed when dropped.
@@ -31,10 +57,29 @@ impl Drop for Folder {
     }
 }
 
+/// A database that is dropped when this is.
+struct OwnDatabase {
+    /// Another database of the same server.
+    admin: Dsn,
+    name: String,
+}
+
+impl Drop for OwnDatabase {
+    fn drop(&mut self) {
+        let statement = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        let dropped =
+            connect(&self.admin).and_then(|mut client| Ok(client.batch_execute(&statement)?));
+        if let Err(error) = dropped {
+            eprintln!("database {} stays on the server: {error}", self.name);
+        }
+    }
+}
+
 /// What has been used so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Used {
-    pub server_cpu_s: f64,
+    /// Nothing where the server is not ours to look at.
+    pub server_cpu_s: Option<f64>,
     /// This process, and a broker beside it.
     pub client_cpu_s: f64,
     pub wal_bytes: f64,
@@ -43,29 +88,39 @@ pub(super) struct Used {
 impl Used {
     pub fn since(self, before: &Used) -> Used {
         Used {
-            server_cpu_s: self.server_cpu_s - before.server_cpu_s,
+            server_cpu_s: self
+                .server_cpu_s
+                .zip(before.server_cpu_s)
+                .map(|(now, before)| now - before),
             client_cpu_s: self.client_cpu_s - before.client_cpu_s,
             wal_bytes: self.wal_bytes - before.wal_bytes,
         }
     }
 
-    pub fn cpu_s(self) -> f64 {
-        self.server_cpu_s + self.client_cpu_s
+    /// Of both sides, where both are known.
+    pub fn cpu_s(self) -> Option<f64> {
+        Some(self.server_cpu_s? + self.client_cpu_s)
     }
 }
 
+/// For whoever looks at the server beside the flow.
+const SPARE_CONNECTIONS: usize = 32;
+/// How long a standby may take to begin.
+const STREAMING_MAX: Duration = Duration::from_secs(60);
 /// Ticks of the kernel's clock a second, as processes are told (`USER_HZ`).
 const TICKS_PER_S: f64 = 100.0;
 
 impl Server {
-    /// Starts one that has room for all writers and readers.
-    pub fn start(scratch: &Path, flow: &Flow, partitions: usize) -> Result<Server, FlowError> {
-        let connections = flow.writers + flow.groups * flow.readers + partitions + 32;
+    /// Starts `nodes` servers, the first of which has room for so many connections: every commit on it waits for any one
+    /// of the others, if there are some.
+    pub fn start(scratch: &Path, connections: usize, nodes: usize) -> Result<Server, FlowError> {
+        let connections = connections + SPARE_CONNECTIONS;
         let options = Options {
             settings: vec![(
                 "max_connections".to_string(),
                 connections.max(100).to_string(),
             )],
+            short_lived: true,
             ..Options::default()
         };
         // PostgreSQL never runs as root, and its user may seldom enter root's folders.
@@ -73,22 +128,64 @@ impl Server {
         let folder = own.as_ref().map(|own| Folder(PathBuf::from(own)));
         let place = folder.as_ref().map_or(scratch, |folder| &folder.0);
         fs::create_dir_all(place).map_err(|e| FlowError::Way(e.to_string()))?;
-        let cluster = Cluster::open(&place.join("server"), options)
-            .map_err(|error| FlowError::Way(error.to_string()))?;
+        let cluster = Cluster::open(&place.join("server"), options.clone())?;
+        let dsn = cluster.dsn();
+        let mut standbys = Vec::new();
+        for at in 1..nodes {
+            let name = format!("standby_{at}");
+            let dir = place.join(&name);
+            standbys.push(Cluster::open_standby(&dir, options.clone(), &dsn, &name)?);
+        }
+        let mut server = Server {
+            dsn,
+            place: Place::Private {
+                standbys,
+                cluster: Box::new(cluster),
+                _folder: folder,
+            },
+        };
+        server.wait_for_standbys()?;
+        Ok(server)
+    }
+
+    /// Has commits wait for any one standby, once all follow.
+    fn wait_for_standbys(&mut self) -> Result<(), FlowError> {
+        let Place::Private {
+            standbys, cluster, ..
+        } = &mut self.place
+        else {
+            return Ok(());
+        };
+        let names: Vec<String> = (1..=standbys.len())
+            .map(|at| format!("standby_{at}"))
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut client = connect(&self.dsn)?;
+        for name in &names {
+            standby::wait_streaming(&mut client, name, STREAMING_MAX)?;
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Ok(cluster.set_synchronous(&Synchronous::any(1, &names), STREAMING_MAX)?)
+    }
+
+    /// Makes a database of its own on somebody's server.
+    pub fn on(dsn: &str) -> Result<Server, FlowError> {
+        let admin = Dsn::parse(dsn)?;
+        let name = format!("dyno_bench_{}", std::process::id());
+        connect(&admin)?.batch_execute(&format!("CREATE DATABASE {name}"))?;
         Ok(Server {
-            cluster,
-            _folder: folder,
+            dsn: admin.with_database(&name),
+            place: Place::Given {
+                _database: Box::new(OwnDatabase { admin, name }),
+            },
         })
     }
 
     /// How to reach it.
-    pub fn config(&self) -> Config {
-        self.cluster.dsn().config()
-    }
-
-    /// The same for our own library.
     pub fn dsn(&self) -> Dsn {
-        self.cluster.dsn()
+        self.dsn.clone()
     }
 
     /// Where a broker may listen. In a folder of its own name, since paths of sockets must be short.
@@ -98,7 +195,7 @@ impl Server {
 
     /// What was used until now.
     pub fn used(&self, way: &dyn Way) -> Result<Used, FlowError> {
-        let mut client = self.config().connect(NoTls)?;
+        let mut client = connect(&self.dsn)?;
         let wal = "SELECT (pg_current_wal_lsn() - '0/0')::float8";
         Ok(Used {
             wal_bytes: client.query_one(wal, &[])?.get(0),
@@ -107,18 +204,47 @@ impl Server {
         })
     }
 
-    /// The server's version, and where its files are.
-    pub fn version(&self) -> String {
-        let version = self.cluster.installation().version();
-        format!("{version} in {}", self.cluster.dir().display())
+    /// The server's version, where its files are, and how many hold them.
+    pub fn describe(&self) -> Result<String, FlowError> {
+        let Place::Private {
+            standbys, cluster, ..
+        } = &self.place
+        else {
+            let row = connect(&self.dsn)?.query_one("SHOW server_version", &[])?;
+            return Ok(format!(
+                "{} at {}",
+                row.get::<_, String>(0),
+                self.dsn.host()
+            ));
+        };
+        let version = cluster.installation().version();
+        let place = cluster.dir().display();
+        Ok(match standbys.len() {
+            0 => format!("{version} in {place}"),
+            n => format!("{version} in {place}, commits wait for one of {n} standbys"),
+        })
     }
 
-    /// Of all its processes, those that ended included.
-    fn cpu_s(&self) -> f64 {
-        let pids = self.cluster.pids();
-        let all = pids.postmaster.into_iter().chain(pids.children);
-        all.map(process_cpu_s).sum()
+    /// Of all processes of a server of ours and of its standbys, those that ended included.
+    fn cpu_s(&self) -> Option<f64> {
+        let Place::Private {
+            standbys, cluster, ..
+        } = &self.place
+        else {
+            return None;
+        };
+        let clusters = std::iter::once(&**cluster).chain(standbys);
+        let pids = clusters.flat_map(|cluster| {
+            let pids = cluster.pids();
+            pids.postmaster.into_iter().chain(pids.children)
+        });
+        Some(pids.map(process_cpu_s).sum())
     }
+}
+
+/// A connection of the load's.
+pub(super) fn connect(dsn: &Dsn) -> Result<Client, FlowError> {
+    Ok(server::connect(dsn, &Session::named("dyno bench"))?)
 }
 
 /// Whether the effective user is root, as the kernel says.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use dyno_pubsub::wire::{
-    AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListTopics,
-    Status,
+    AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListQueues,
+    ListTopics, Status,
 };
 use dyno_pubsub::{
-    Address, Connection, Dsn, GroupState, NamedCluster, TopicChanges, TopicOptions, TopicState,
+    Address, Connection, Dsn, GroupState, NamedCluster, QueueState, TopicChanges, TopicOptions,
+    TopicState,
 };
 use dyno_pubsub_broker::serve::rustls::ClientConfig;
 use dyno_pubsub_broker::serve::tls;
@@ -131,6 +132,14 @@ impl Log {
         match self {
             Log::Server(connection) => connection.topic_states(),
             Log::Broker(client) => client.ask(&ListTopics {})?.read(),
+        }
+    }
+
+    /// All queues by name.
+    pub fn queues(&mut self) -> dyno_pubsub::Result<Vec<QueueState>> {
+        match self {
+            Log::Server(connection) => connection.queue_states(),
+            Log::Broker(client) => Ok(client.ask(&ListQueues {})?.read()),
         }
     }
 

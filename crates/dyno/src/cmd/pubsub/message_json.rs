@@ -1,9 +1,9 @@
 //! Messages as JSON, in both directions: one object a line.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use dyno_pubsub::Message;
 use serde_json::{Map, Value, json};
-
-use super::base64;
 
 /// Names and values; a name may come more than once.
 type Headers = Vec<(String, Option<Vec<u8>>)>;
@@ -23,7 +23,7 @@ const OF_THE_LOG: [&str; 4] = ["partition", "offset", "time_us", "appended_at_us
 fn shown(bytes: &[u8]) -> Value {
     match std::str::from_utf8(bytes) {
         Ok(text) => json!(text),
-        Err(_) => json!({ "base64": base64::encode(bytes) }),
+        Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
     }
 }
 
@@ -82,9 +82,10 @@ fn bytes(name: &str, value: Value) -> Result<Option<Vec<u8>>, String> {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text.into_bytes())),
         Value::Object(object) if object.len() == 1 => match object.get("base64") {
-            Some(Value::String(text)) => base64::decode(text)
+            Some(Value::String(text)) => BASE64_STANDARD
+                .decode(text)
                 .map(Some)
-                .map_err(|e| format!("{name}: {e}")),
+                .map_err(|e| format!("{name}: base64: {e}")),
             _ => Err(not_bytes(name)),
         },
         _ => Err(not_bytes(name)),

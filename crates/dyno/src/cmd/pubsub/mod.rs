@@ -1,6 +1,5 @@
 //! `dyno pubsub ...`: the log's own commands.
 
-mod base64;
 mod bench;
 mod check;
 mod consume;

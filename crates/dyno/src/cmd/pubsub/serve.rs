@@ -110,8 +110,7 @@ fn options(args: &PubsubServeArgs, dsn: Dsn, token: Option<&Token>) -> anyhow::R
     options.linger = args.linger;
     options.lease = args.lease;
     options.tls = server_tls(args)?;
-    let text = token.map(|token| String::from_utf8_lossy(token.expose()).into_owned());
-    options.token = text;
+    options.token = token.cloned();
     Ok(options)
 }
 

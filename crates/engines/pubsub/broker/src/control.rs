@@ -7,8 +7,9 @@ use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
     AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic, Created,
     DescribeGroups, DropTopic, Dropped, FromWhere, Groups, Heartbeat, JoinGroup, Joined,
-    LeaveGroup, Left, ListOffsets, ListTopics, Metadata, NewProducer, Offset, PartitionIs,
-    PlacementIs, PlacementOf, ProducerId, ShareIs, SkipLost, Skipped, TopicIs, Topics,
+    LeaveGroup, Left, ListOffsets, ListQueues, ListTopics, Metadata, NewProducer, Offset,
+    PartitionIs, PlacementIs, PlacementOf, ProducerId, Queues, ShareIs, SkipLost, Skipped, TopicIs,
+    Topics,
 };
 use dyno_pubsub::{Code, Connection, Error, Membership, Result, Start, TopicOptions, WhenLost};
 
@@ -41,6 +42,7 @@ pub enum Request {
     DropTopic(DropTopic),
     DescribeGroups(DescribeGroups),
     Placement(PlacementOf),
+    ListQueues(ListQueues),
 }
 
 /// Answers until the list is stopped. `made` is called when a topic was made, changed or dropped.
@@ -96,6 +98,9 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
         Request::Placement(ask) => ack.answer(&link.run_again(|c| placement(c, &ask))?),
         Request::DescribeGroups(ask) => {
             ack.answer(&Groups::of(link.run_again(|c| c.group_states(&ask.topic))?));
+        }
+        Request::ListQueues(_) => {
+            ack.answer(&Queues::of(link.run_again(Connection::queue_states)?));
         }
     }
     Ok(())

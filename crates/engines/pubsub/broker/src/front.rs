@@ -11,6 +11,7 @@ use dyno_pubsub::wire::{
     Metadata, NewProducer, Produce, SkipLost, Status, StatusIs, Verb, Welcome, WireError,
 };
 use dyno_pubsub::{Code, Error, Result};
+use dyno_serve::Token;
 
 use crate::batch::{Ack, Batch, check};
 use crate::behind::{Behind, MOST_BYTES};
@@ -35,7 +36,7 @@ const MOST_WAIT: Duration = Duration::from_secs(60);
 /// Everything that requests need.
 pub struct Front {
     pub name: String,
-    pub token: Option<String>,
+    pub token: Option<Token>,
     pub held: Arc<Held>,
     pub memory: Memory,
     pub counters: Arc<Counters>,
@@ -104,7 +105,7 @@ impl Front {
         }
         let hello: Hello = read(frame)?;
         if let Some(token) = &self.token
-            && !same_secret(token, &hello.token)
+            && !token.is(hello.token.as_bytes())
         {
             return Err(Error::new(Code::Denied, "the token is not this broker's"));
         }
@@ -138,6 +139,7 @@ impl Front {
             Verb::DropTopic => Request::DropTopic(read(frame)?),
             Verb::DescribeGroups => Request::DescribeGroups(read(frame)?),
             Verb::Placement => Request::Placement(read(frame)?),
+            Verb::ListQueues => Request::ListQueues(read(frame)?),
             Verb::Hello | Verb::Error => return Err(bad("this is no request for now")),
         };
         let asked = Asked {
@@ -253,13 +255,4 @@ impl Front {
 
 fn read<M: Message>(frame: Frame) -> Result<M> {
     M::decode(frame.body).map_err(|error: WireError| bad(error))
-}
-
-/// Compares in a time that does not depend on where they differ.
-fn same_secret(secret: &str, given: &str) -> bool {
-    let differing = secret
-        .bytes()
-        .zip(given.bytes())
-        .fold(0, |differing, (a, b)| differing | (a ^ b));
-    secret.len() == given.len() && differing == 0
 }

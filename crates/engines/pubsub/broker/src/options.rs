@@ -6,6 +6,7 @@ use std::time::Duration;
 use dyno_net::Address;
 use dyno_net::rustls::ServerConfig;
 use dyno_pubsub::Dsn;
+use dyno_serve::Token;
 
 use crate::error::BrokerError;
 use crate::memory::LEAST_BYTES;
@@ -20,7 +21,7 @@ pub struct Options {
     /// What clients are told to connect to; the first listening address unless it is given.
     pub advertise: Option<Address>,
     /// The secret that clients must know. Needed as soon as others than this machine can reach a listener.
-    pub token: Option<String>,
+    pub token: Option<Token>,
     /// TLS on the listeners of TCP.
     pub tls: Option<Arc<ServerConfig>>,
     /// How long it holds a partition without a sign of life.
@@ -70,7 +71,7 @@ impl Options {
         }
         let open = self.listen.iter().find(|address| !address.is_local());
         if let Some(open) = open
-            && self.token.as_ref().is_none_or(String::is_empty)
+            && self.token.is_none()
         {
             return wrong(
                 "token",

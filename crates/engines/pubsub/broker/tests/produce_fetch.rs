@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use dyno_pubsub::wire::{Client, ClientOptions, Fetch};
 use dyno_pubsub::{Code, Retry};
 use dyno_pubsub_broker::Broker;
+use dyno_pubsub_broker::serve::Token;
 use served::{client, fetch, new_producer, produce_of, produced, read_all, served, until, values};
 
 #[test]
@@ -266,7 +267,8 @@ fn a_token_is_asked_for() {
         return;
     };
     let mut options = served.options("s");
-    options.token = Some("secret".to_owned());
+    let secret = "a secret of the test";
+    options.token = Some(Token::new(secret).unwrap());
     let broker = Broker::start(options.clone()).unwrap();
     let address = broker.addresses()[0].to_string();
     let with = |token: &str| {
@@ -276,10 +278,15 @@ fn a_token_is_asked_for() {
         };
         Client::connect(&address, &options)
     };
-    for wrong in ["", "secre", "secret2", "Secret"] {
+    for wrong in [
+        "",
+        "a secret of the tes",
+        "a secret of the test2",
+        "A secret of the test",
+    ] {
         assert_eq!(with(wrong).map(|_| ()).unwrap_err().code(), "denied");
     }
-    with("secret").unwrap();
+    with(secret).unwrap();
     options.token = None;
     options.listen = vec!["0.0.0.0:0".parse().unwrap()];
     let error = Broker::start(options).map(|_| ()).unwrap_err().to_string();

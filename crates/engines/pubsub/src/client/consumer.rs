@@ -42,6 +42,11 @@ pub enum Change {
     },
 }
 
+/// Heartbeats in a lease when nothing changes.
+const PAUSES: u32 = 3;
+/// And how many there would be at the pace just after a change, from which the pauses double.
+const PAUSES_FIRST: u32 = 96;
+
 type OnChange = Box<dyn FnMut(Change) + Send>;
 
 /// Reads a topic together with the other members of its group; each message goes to one of them, and again
@@ -54,6 +59,8 @@ pub struct Consumer {
     owned: Vec<Owned>,
     is_member: bool,
     heard_at: Instant,
+    /// Until the next heartbeat: short while members come and go, so that a group is settled soon.
+    pause: Duration,
     on_change: Option<OnChange>,
 }
 
@@ -112,6 +119,7 @@ impl Consumer {
             owned: Vec::new(),
             is_member: false,
             heard_at: Instant::now(),
+            pause: Duration::ZERO,
             on_change: None,
         };
         consumer.keep_alive()?;
@@ -336,9 +344,15 @@ impl Consumer {
         else {
             return Ok(true);
         };
-        let moved = self
-            .source
-            .skip_lost(partition, self.owned[at].generation)?;
+        let moved = self.source.skip_lost(partition, self.owned[at].generation);
+        // It was taken away meanwhile: whoever has it now goes over what is lost.
+        if let Err(error) = &moved
+            && error.kind() == Code::WrongGeneration
+        {
+            self.lose(&[partition]);
+            return Ok(true);
+        }
+        let moved = moved?;
         let owned = &mut self.owned[at];
         let skipped = owned.position < moved;
         owned.position = owned.position.max(moved);
@@ -354,13 +368,13 @@ impl Consumer {
             .filter(|o| o.wanted && o.is_settled())
             .copied()
             .collect();
-        if self.is_member && released.is_empty() && self.heard_at.elapsed() < self.options.lease / 3
-        {
+        if self.is_member && released.is_empty() && self.heard_at.elapsed() < self.pause {
             return Ok(());
         }
         if !self.is_member {
             self.source.join(&self.membership)?;
             self.is_member = true;
+            self.pause = self.options.lease / PAUSES_FIRST;
         }
         if !released.is_empty() {
             let last: Vec<_> = released.iter().map(Owned::last_word).collect();
@@ -372,6 +386,7 @@ impl Consumer {
         match self.source.heartbeat(&partitions) {
             Ok(assigned) => {
                 self.heard_at = before;
+                self.pause = (self.pause * 2).min(self.options.lease / PAUSES);
                 for partition in partitions {
                     if let Some(at) = self
                         .owned
@@ -450,6 +465,7 @@ impl Consumer {
     }
 
     fn tell(&mut self, change: Change) {
+        self.pause = self.options.lease / PAUSES_FIRST;
         if let Some(on_change) = &mut self.on_change {
             on_change(change);
         }

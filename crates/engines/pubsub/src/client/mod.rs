@@ -8,6 +8,7 @@ mod lanes;
 mod message;
 mod options;
 mod owned;
+mod pace;
 mod placed;
 mod producer;
 mod receipt;

@@ -75,7 +75,8 @@ pub struct ConsumerOptions {
     /// Records of a partition that may be handed out beyond those committed before the server is told again.
     /// So many are delivered twice at most when the consumer dies.
     pub window_records: i64,
-    /// The longest pause between two looks at an idle topic, direct mode.
+    /// The longest pause between two looks at a topic to which messages come often, direct mode. Where they come
+    /// seldom the server tells of them.
     pub idle_pause: Duration,
     /// The token that a broker asks for.
     pub token: Option<String>,
@@ -92,7 +93,7 @@ impl Default for ConsumerOptions {
             lease: Duration::from_secs(10),
             fetch_bytes: 1 << 20,
             window_records: 10_000,
-            idle_pause: Duration::from_millis(5),
+            idle_pause: Duration::from_millis(10),
             token: None,
             tls: None,
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use dyno_postgres::Dsn;
 
+use super::pace::Pace;
 use super::placed::{Part, Placed};
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result, Retry};
@@ -129,7 +130,14 @@ pub(super) struct Direct {
     joined: Option<(Joined, String)>,
     /// Which place is read first, in turn, so that one busy partition does not starve the others.
     turn: usize,
+    pace: Pace,
+    /// Where it asked to be told of an append, and when.
+    awaited: Option<(Vec<(i32, i64)>, Instant)>,
 }
+
+/// How long it waits to be told before it looks all the same: nobody is told of what a pooler between keeps back, or of
+/// an append to a server whose queue of notifications is full.
+const UNTOLD: Duration = Duration::from_millis(250);
 
 impl Direct {
     pub fn open(dsn: &Dsn, idle_pause: Duration) -> Result<Self> {
@@ -147,6 +155,8 @@ impl Direct {
             committing: None,
             joined: None,
             turn: 0,
+            pace: Pace::new(Instant::now()),
+            awaited: None,
         }
     }
 
@@ -198,6 +208,71 @@ impl Direct {
             news.rotate_left(first);
         }
         Ok(news)
+    }
+
+    /// Asks to be told of appends at these places. False: something is there already.
+    fn ask_to_be_told(&mut self, topic_id: i32, places: &[(i32, i64)]) -> Result<bool> {
+        self.with_reading(|connection| connection.listen(topic_id, places))?;
+        for (partition, offset) in places {
+            // Of a server that crashes both ends of this are gone, so it need not be durable.
+            let ask = |connection: &mut Connection| {
+                connection.will_be_told(topic_id, *partition, *offset)
+            };
+            if !self.with_committing(ask)? {
+                return Ok(false);
+            }
+        }
+        self.awaited = Some((places.to_vec(), Instant::now()));
+        Ok(true)
+    }
+
+    /// Whether it asked already to be told of these places, and nothing came since.
+    fn is_told_of(&self, places: &[(i32, i64)]) -> bool {
+        let awaited = self.awaited.as_ref();
+        awaited.is_some_and(|(awaited, _)| awaited == places)
+    }
+
+    /// Waits until it is told or should look all the same. False: neither was until then.
+    fn wait_to_be_told(&mut self, until: Instant) -> Result<bool> {
+        let Some((places, asked_at)) = self.awaited.take() else {
+            return Ok(true);
+        };
+        let look_at = asked_at + UNTOLD;
+        let wait = until.min(look_at).saturating_duration_since(Instant::now());
+        let told = self.with_reading(|connection| connection.wait_to_be_told(wait))?;
+        if told || Instant::now() >= look_at {
+            return Ok(true);
+        }
+        self.awaited = Some((places, asked_at));
+        Ok(false)
+    }
+
+    /// What is there at these places, the first of them that have something.
+    fn look(
+        &mut self,
+        topic_id: i32,
+        places: &[(i32, i64)],
+        most_bytes: usize,
+    ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
+        let mut fetched = Vec::new();
+        let mut left = most_bytes;
+        for (partition, offset) in self.with_news(topic_id, places)? {
+            let read =
+                self.with_reading(|connection| connection.fetch(topic_id, partition, offset, left));
+            let read = read.map_err(|error| FetchError {
+                error,
+                partition: Some(partition),
+            })?;
+            let bytes: usize = read.rows.iter().map(|row| row.body.len()).sum();
+            left = left.saturating_sub(bytes);
+            if !read.rows.is_empty() {
+                fetched.push((partition, read));
+            }
+            if left < most_bytes / 8 {
+                break;
+            }
+        }
+        Ok(fetched)
     }
 }
 
@@ -277,32 +352,33 @@ impl Source for Direct {
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
         let (_, topic_id, _) = self.member()?;
         let until = Instant::now() + wait;
-        let mut pause = Duration::from_millis(1).min(self.idle_pause);
+        let mut empty_looks = 0;
+        let asked = !wait.is_zero() && self.is_told_of(places);
+        if asked && !self.wait_to_be_told(until)? {
+            return Ok(Vec::new());
+        }
         loop {
-            let mut fetched = Vec::new();
-            let mut left = most_bytes;
-            for (partition, offset) in self.with_news(topic_id, places)? {
-                let read = self
-                    .with_reading(|connection| connection.fetch(topic_id, partition, offset, left));
-                let read = read.map_err(|error| FetchError {
-                    error,
-                    partition: Some(partition),
-                })?;
-                let bytes: usize = read.rows.iter().map(|row| row.body.len()).sum();
-                left = left.saturating_sub(bytes);
-                if !read.rows.is_empty() {
-                    fetched.push((partition, read));
-                }
-                if left < most_bytes / 8 {
-                    break;
-                }
-            }
+            let fetched = self.look(topic_id, places, most_bytes)?;
             let now = Instant::now();
+            if !fetched.is_empty() {
+                self.pace.found(now);
+            }
             if !fetched.is_empty() || now >= until {
                 return Ok(fetched);
             }
-            thread::sleep(pause.min(until - now));
-            pause = (pause * 2).min(self.idle_pause);
+            empty_looks += 1;
+            match self.pace.pause(empty_looks, self.idle_pause) {
+                Some(pause) => thread::sleep(pause.min(until - now)),
+                None if self.ask_to_be_told(topic_id, places)? => {
+                    if !self.wait_to_be_told(until)? {
+                        return Ok(Vec::new());
+                    }
+                }
+                // Something came between the look and the question; or the log ends before this place, as one
+                // restored from a copy may.
+                None if empty_looks == 1 => {}
+                None => thread::sleep(self.idle_pause.min(until - now)),
+            }
         }
     }
 }

@@ -47,6 +47,8 @@ pub enum Verb {
     DescribeGroups = 17,
     /// Where the partitions of a topic are that lies on several clusters.
     Placement = 18,
+    /// All queues, with what is in them.
+    ListQueues = 19,
     /// In answers alone: why not.
     Error = 127,
 }
@@ -74,6 +76,7 @@ impl Verb {
             DropTopic,
             DescribeGroups,
             Placement,
+            ListQueues,
             Error,
         ]
         .into_iter()

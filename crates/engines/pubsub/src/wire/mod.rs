@@ -13,6 +13,7 @@ mod group;
 mod message;
 mod placement;
 mod produce;
+mod queue;
 mod session;
 mod topic;
 
@@ -31,6 +32,7 @@ pub use group::{
 pub use message::{ANSWER, Ask, Message, Verb};
 pub use placement::{PlacementIs, PlacementOf, ShareIs};
 pub use produce::{NewProducer, Produce, Produced, ProducerId};
+pub use queue::{ListQueues, QueueIs, Queues};
 pub use session::{Counter, Failed, Hello, Status, StatusIs, Welcome};
 pub use topic::{CreateTopic, Created, Metadata, PartitionIs, TopicIs};
 

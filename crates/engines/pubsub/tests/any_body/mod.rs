@@ -49,6 +49,8 @@ pub fn check(verb: u8, answer: bool, bytes: &[u8]) {
         (17, true) => same::<wire::Groups>(body),
         (18, false) => same::<wire::PlacementOf>(body),
         (18, true) => same::<wire::PlacementIs>(body),
+        (19, false) => same::<wire::ListQueues>(body),
+        (19, true) => same::<wire::Queues>(body),
         _ => same::<wire::Failed>(body),
     }
 }

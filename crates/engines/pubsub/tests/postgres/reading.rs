@@ -1,5 +1,7 @@
 use dyno_pubsub::record::{self, Batch, Codec, Run};
-use dyno_pubsub::{Start, TopicOptions};
+use dyno_pubsub::server::postgres::Client;
+use dyno_pubsub::server::postgres::fallible_iterator::FallibleIterator;
+use dyno_pubsub::{Connection, Start, TopicOptions};
 
 use super::server::Server;
 use super::{base, batch, read_all, unpack};
@@ -223,24 +225,112 @@ fn a_plan_that_was_made_for_an_empty_table_goes_by_the_index() {
     for _ in 0..8 {
         connection.fetch(topic_id, 0, 0, 1 << 20).unwrap();
     }
-    let plans = "SELECT statement, generic_plans FROM pg_prepared_statements WHERE statement LIKE '%LIMIT $3'";
-    let row = connection.client().query_one(plans, &[]).unwrap();
-    assert_eq!(row.get::<_, i64>(1), 8);
-    let explain = format!(
-        "PREPARE fetching (bigint, bigint, bigint) AS {}",
-        row.get::<_, &str>(0)
-    );
-    connection.client().batch_execute(&explain).unwrap();
-    let plan = connection
+    let made = plan_of(&mut connection, "LIMIT $2", "0, 130");
+    assert_eq!(made.0, 8);
+    assert_eq!(made.1.matches("Index Scan").count(), 1, "{}", made.1);
+    // A row that is longer than a page is read by the other statement.
+    let mut long = batch(0, 0, &[&[0; 20_000]]);
+    base(connection.append(topic_id, 0, 0, &mut long).unwrap());
+    let fetched = connection.fetch(topic_id, 0, 0, 1 << 20).unwrap();
+    assert_eq!(fetched.rows.len(), 1);
+    let made = plan_of(&mut connection, "LIMIT $3", "0, 1000000, 130");
+    assert_eq!(made.0, 1);
+    assert_eq!(made.1.matches("Index Scan").count(), 2, "{}", made.1);
+}
+
+/// How often the session's statement that ends so was run by its general plan, and that plan.
+fn plan_of(connection: &mut Connection, ends: &str, parameters: &str) -> (i64, String) {
+    let ask = "SELECT statement, generic_plans FROM pg_prepared_statements WHERE statement LIKE '%' || $1";
+    let row = connection.client().query_one(ask, &[&ends]).unwrap();
+    let types = vec!["bigint"; parameters.split(',').count()].join(", ");
+    let prepare = format!("PREPARE again ({types}) AS {}", row.get::<_, &str>(0));
+    connection.client().batch_execute(&prepare).unwrap();
+    let explain = format!("EXPLAIN EXECUTE again ({parameters})");
+    let plan = connection.client().query(&explain, &[]).unwrap();
+    connection
         .client()
-        .query("EXPLAIN EXECUTE fetching (0, 1000000, 130)", &[])
+        .batch_execute("DEALLOCATE again")
         .unwrap();
     let plan: Vec<&str> = plan.iter().map(|line| line.get(0)).collect();
     let plan = plan.join("\n");
     assert!(
-        plan.matches("Index Scan").count() == 2
-            && !plan.contains("Sort")
-            && !plan.contains("Seq Scan"),
+        !plan.contains("Sort") && !plan.contains("Seq Scan"),
         "{plan}"
     );
+    (row.get(1), plan)
+}
+
+/// Rows that fit a page are read by one statement, longer ones by another; which it is follows the rows.
+#[test]
+fn rows_of_all_lengths_come_in_order_and_within_the_bound() {
+    const BOUND: usize = 100_000;
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let lengths = [1000, 40_000, 90_000, 10, 10, 300_000, 1000, 9_000];
+    for (nth, length) in lengths.iter().cycle().take(80).enumerate() {
+        let value = vec![nth as u8; *length];
+        base(
+            connection
+                .append(topic_id, 0, 0, &mut batch(0, 0, &[&value[..]]))
+                .unwrap(),
+        );
+    }
+    let mut seen = Vec::new();
+    let mut at = 0;
+    while at < 80 {
+        let fetched = connection.fetch(topic_id, 0, at, BOUND).unwrap();
+        let bytes: usize = fetched.rows.iter().map(|row| row.body.len()).sum();
+        assert!(bytes <= BOUND || fetched.rows.len() == 1, "{bytes} at {at}");
+        assert!(!fetched.rows.is_empty(), "nothing at {at}");
+        for row in &fetched.rows {
+            for record in row.records().unwrap() {
+                let value = record.unwrap().value;
+                seen.push((value[0], value.len()));
+            }
+        }
+        at = fetched.next_offset;
+    }
+    let sent = lengths.iter().cycle().take(80);
+    let sent: Vec<(u8, usize)> = sent.enumerate().map(|(n, l)| (n as u8, *l)).collect();
+    assert_eq!(seen, sent);
+}
+
+#[test]
+fn who_waits_at_the_end_is_told_of_the_next_append() {
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let (mut connection, mut waiting) = (server.connect(), server.connect());
+    let waiting = waiting.client();
+    let ask = "SELECT pubsub.await($1, 0, $2)";
+    let told = |client: &mut Client, offset: i64| -> bool {
+        let answer = client.query_one(ask, &[&topic_id, &offset]);
+        answer.unwrap().get(0)
+    };
+    assert!(told(waiting, 0), "the log is empty");
+    assert!(told(waiting, 0), "two wait as well as one");
+    let mut append = || {
+        base(
+            connection
+                .append(topic_id, 0, 0, &mut batch(0, 0, &[b"x"]))
+                .unwrap(),
+        )
+    };
+    append();
+    assert!(!told(waiting, 0), "there is a record already");
+    waiting
+        .batch_execute(&format!("LISTEN pubsub_{topic_id}_0"))
+        .unwrap();
+    // Nobody waits at offset 1.
+    append();
+    assert!(told(waiting, 2));
+    let mut notifications = waiting.notifications();
+    assert!(
+        notifications.iter().next().unwrap().is_none(),
+        "not told of 1"
+    );
+    append();
+    let wait = std::time::Duration::from_secs(60);
+    let told_of = notifications.timeout_iter(wait).next().unwrap();
+    assert_eq!(told_of.unwrap().channel(), format!("pubsub_{topic_id}_0"));
 }

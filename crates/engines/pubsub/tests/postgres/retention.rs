@@ -1,4 +1,6 @@
-use dyno_pubsub::{Connection, TopicChanges, TopicOptions};
+use std::time::{Duration, Instant};
+
+use dyno_pubsub::{Connection, Consumer, ConsumerOptions, Start, TopicChanges, TopicOptions};
 
 use super::server::Server;
 use super::{base, batch, read_all};
@@ -102,6 +104,40 @@ fn age_decides_too_and_groups_may_hold_back() {
     let lag = "SELECT lost FROM pubsub.group_lag($1, 'slow')";
     let lost: i64 = connection.client().query_one(lag, &[&name]).unwrap().get(0);
     assert_eq!(lost, 350);
+}
+
+#[test]
+fn a_consumer_that_lost_a_partition_and_its_records_at_once_goes_on() {
+    let _alone = Server::maintenance();
+    let server = Server::shared();
+    let (topic_id, name, mut connection) = filled(&server);
+    let options = ConsumerOptions {
+        start: Start::Earliest,
+        fetch_bytes: 20_000,
+        lease: Duration::from_secs(600),
+        ..ConsumerOptions::default()
+    };
+    let mut consumer = Consumer::open(&server.dsn, &name, "g", options).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while consumer
+        .poll(Duration::from_millis(100))
+        .unwrap()
+        .is_empty()
+    {
+        assert!(Instant::now() < until, "nothing comes");
+    }
+    // Somebody else had it meanwhile, and the consumer has not heard of it yet.
+    let take = "UPDATE pubsub.assignments SET generation = generation + 1 WHERE group_id IN
+                (SELECT group_id FROM pubsub.groups WHERE topic_id = $1)";
+    assert_eq!(connection.client().execute(take, &[&topic_id]).unwrap(), 1);
+    let changes = TopicChanges {
+        retention_bytes: Some(300_000),
+        ..TopicChanges::default()
+    };
+    connection.alter_topic(&name, &changes).unwrap();
+    assert!(!maintain(&mut connection, &name).is_empty());
+    assert_eq!(consumer.poll(Duration::from_millis(100)).unwrap(), []);
+    assert_eq!(consumer.assigned(), [], "it is somebody else's");
 }
 
 #[test]

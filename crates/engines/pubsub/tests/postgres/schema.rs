@@ -64,6 +64,35 @@ fn a_newer_schema_is_refused_by_name() {
     }
 }
 
+/// The tables of version 1 are those of the file that made them, which never changes.
+#[test]
+fn an_earlier_schema_is_migrated_with_what_is_in_it() {
+    let server = Server::shared();
+    let dsn = database(&server, "earlier");
+    let mut connection = Connection::open(&dsn).unwrap();
+    connection
+        .client()
+        .batch_execute(concat!(
+            "CREATE SCHEMA pubsub; CREATE TABLE pubsub.schema_version (version int NOT NULL, \
+             installed_at timestamptz NOT NULL DEFAULT now()); INSERT INTO pubsub.schema_version VALUES (1);",
+            include_str!("../../sql/tables_1.sql"),
+            "INSERT INTO pubsub.topics (name, partitions, compression, range_records, retain_for_groups) \
+             VALUES ('old', 1, 'none', 1000, false); \
+             INSERT INTO pubsub.partitions (topic_id, partition, next_offset) VALUES (1, 0, 7)"
+        ))
+        .unwrap();
+    let error = connection.check_schema().unwrap_err();
+    assert_eq!(error.code(), "not-installed", "{error}");
+    let done = connection.install().unwrap();
+    assert_eq!((done.from, done.to), (1, schema::VERSION));
+    connection.check_schema().unwrap();
+    let asked = connection
+        .client()
+        .query_one("SELECT pubsub.await(1, 0, 7)", &[])
+        .unwrap();
+    assert!(asked.get::<_, bool>(0));
+}
+
 #[test]
 fn topics_are_made_changed_and_dropped() {
     let server = Server::shared();

@@ -126,7 +126,7 @@ pub struct Error {
 }
 
 /// What this crate's calls return.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A failure of a kind, with the kind's own answer to whether a retry is safe.

@@ -5,6 +5,7 @@ mod pipes;
 mod system;
 mod tree;
 
+use std::fmt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,18 @@ pub struct ChildLimits<'a> {
     pub stderr_bytes_max: usize,
     /// When this becomes true the group is killed and the run counts as stopped.
     pub stop: Option<&'a AtomicBool>,
+    /// Is told what the child writes to its standard error, part by part, while it runs.
+    pub listener: Option<Listener<'a>>,
+}
+
+/// Somebody who is told of bytes as they come.
+#[derive(Clone, Copy)]
+pub struct Listener<'a>(pub &'a dyn Fn(&[u8]));
+
+impl fmt::Debug for Listener<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
 }
 
 impl ChildLimits<'_> {
@@ -40,6 +53,7 @@ impl ChildLimits<'_> {
             stdout_bytes_max: 4 << 20,
             stderr_bytes_max: 256 << 10,
             stop: None,
+            listener: None,
         }
     }
 }
@@ -106,9 +120,8 @@ pub fn run_child(
     })?;
     let pid = child.id();
     let mut guard = KillOnError { pid, armed: true };
-    let (out_max, err_max) = (limits.stdout_bytes_max, limits.stderr_bytes_max);
     let mut pipes =
-        Pipes::of(&mut child, stdin, out_max, err_max).map_err(|source| MachineError::Process {
+        Pipes::of(&mut child, stdin, limits).map_err(|source| MachineError::Process {
             action: "open the pipes of",
             pid,
             source,

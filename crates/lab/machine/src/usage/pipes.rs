@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::time::Duration;
 
+use super::ChildLimits;
 use super::kernel::{poll, set_nonblocking};
 
 /// What a child wrote to one of its outputs: the last bytes, up to the limit.
@@ -55,18 +56,12 @@ pub(super) struct Pipes<'a> {
     stderr: Option<ChildStderr>,
     pub out: Captured,
     pub err: Captured,
-    out_bytes_max: usize,
-    err_bytes_max: usize,
+    limits: ChildLimits<'a>,
     buffer: Vec<u8>,
 }
 
 impl<'a> Pipes<'a> {
-    pub fn of(
-        child: &mut Child,
-        stdin: &'a [u8],
-        out_bytes_max: usize,
-        err_bytes_max: usize,
-    ) -> io::Result<Self> {
+    pub fn of(child: &mut Child, stdin: &'a [u8], limits: ChildLimits<'a>) -> io::Result<Self> {
         let pipes = Self {
             stdin: child.stdin.take(),
             unsent: stdin,
@@ -74,8 +69,7 @@ impl<'a> Pipes<'a> {
             stderr: child.stderr.take(),
             out: Captured::default(),
             err: Captured::default(),
-            out_bytes_max,
-            err_bytes_max,
+            limits,
             buffer: vec![0; 64 << 10],
         };
         pipes.stdin.as_ref().map_or(Ok(()), set_nonblocking)?;
@@ -109,28 +103,23 @@ impl<'a> Pipes<'a> {
             self.send()?;
         }
         if fds[2].revents != 0 {
-            receive(
-                &mut self.stdout,
-                &mut self.out,
-                self.out_bytes_max,
-                &mut self.buffer,
-            )?;
+            let part = receive(&mut self.stdout, &mut self.buffer)?;
+            self.out.append(part, self.limits.stdout_bytes_max);
         }
         if fds[3].revents != 0 {
-            receive(
-                &mut self.stderr,
-                &mut self.err,
-                self.err_bytes_max,
-                &mut self.buffer,
-            )?;
+            let part = receive(&mut self.stderr, &mut self.buffer)?;
+            self.err.append(part, self.limits.stderr_bytes_max);
+            if let Some(listener) = self.limits.listener {
+                listener.0(part);
+            }
         }
         Ok(())
     }
 
     /// Cuts the captured outputs to their limits.
     pub fn finish(mut self) -> (Captured, Captured) {
-        self.out.trim(self.out_bytes_max);
-        self.err.trim(self.err_bytes_max);
+        self.out.trim(self.limits.stdout_bytes_max);
+        self.err.trim(self.limits.stderr_bytes_max);
         (self.out, self.err)
     }
 
@@ -150,20 +139,18 @@ impl<'a> Pipes<'a> {
 }
 
 /// One read: a child that writes without end must not keep us from looking at the clock.
-fn receive(
-    pipe: &mut Option<impl Read>,
-    captured: &mut Captured,
-    bytes_max: usize,
-    buffer: &mut [u8],
-) -> io::Result<()> {
-    let Some(open) = pipe else { return Ok(()) };
+fn receive<'b>(pipe: &mut Option<impl Read>, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    let Some(open) = pipe else { return Ok(&[]) };
     match open.read(buffer) {
-        Ok(0) => *pipe = None,
-        Ok(n) => captured.append(&buffer[..n], bytes_max),
-        Err(e) if retry(&e) => {}
-        Err(e) => return Err(e),
+        Ok(n) => {
+            if n == 0 {
+                *pipe = None;
+            }
+            Ok(&buffer[..n])
+        }
+        Err(e) if retry(&e) => Ok(&[]),
+        Err(e) => Err(e),
     }
-    Ok(())
 }
 
 fn retry(error: &io::Error) -> bool {

@@ -10,6 +10,8 @@ mod wal;
 
 pub use compare::{Difference, compare};
 
+pub(crate) use wal::ahead_bytes;
+
 use crate::machine_size::MachineSize;
 
 /// A setting with the reason for its value.

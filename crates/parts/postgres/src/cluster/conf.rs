@@ -34,12 +34,17 @@ impl Cluster {
         include(&data.join("postgresql.conf"), &self.owner)
     }
 
-    fn conf(&self) -> Result<String, PgError> {
-        let mut text = HEAD.to_owned();
-        let size = match &self.options.size {
+    /// The machine that the cluster is set up for.
+    pub(super) fn size(&self) -> MachineSize {
+        match &self.options.size {
             Some(size) => size.clone(),
             None => MachineSize::of(&self.home.dir),
-        };
+        }
+    }
+
+    fn conf(&self) -> Result<String, PgError> {
+        let mut text = HEAD.to_owned();
+        let size = self.size();
         for advice in advice::settings(&size, self.installation.has_lz4()) {
             let _ = writeln!(text, "\n# {}", advice.why);
             line(&mut text, advice.name, &advice.value);

@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use super::wal_ahead::make_ahead;
 use super::{Cluster, SUPERUSER};
+use crate::advice;
 use crate::connect::{Session, connect};
 use crate::error::PgError;
 use crate::os::sync_dir;
@@ -41,6 +43,10 @@ impl Cluster {
             initdb.arg("--no-sync");
         }
         run(initdb)?;
+        if !self.options.short_lived {
+            let bytes = advice::ahead_bytes(&self.size());
+            make_ahead(&staged.join("pg_wal"), bytes, &self.owner)?;
+        }
         self.install_staged()
     }
 

@@ -8,6 +8,7 @@ mod lifecycle;
 mod options;
 mod postmaster;
 mod processes;
+mod wal_ahead;
 
 use std::fs::File;
 use std::path::Path;

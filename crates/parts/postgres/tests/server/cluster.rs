@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use crate::place::{client, free_port, number, open, place};
+use dyno_postgres::postgres::Client;
 use dyno_postgres::{
-    Cluster, Installation, Listen, Options, PgError, Places, Session, attach, connect,
+    Cluster, Installation, Listen, MachineSize, Options, PgError, Places, Session, attach, connect,
 };
 
 #[test]
@@ -41,6 +42,45 @@ fn a_cluster_is_made_once_and_keeps_what_it_was_given() {
 
     let cluster = open(&dir);
     assert_eq!(number(&mut client(&cluster), "SELECT n FROM kept"), 7);
+}
+
+#[test]
+fn segments_that_were_made_ahead_are_used() {
+    let Some(place) = place() else { return };
+    let options = Options {
+        short_lived: false,
+        size: Some(MachineSize {
+            disk_free_bytes: Some(1 << 30),
+            ..MachineSize::small()
+        }),
+        ..Options::small()
+    };
+    let dir = place.path().join("one");
+    let mut cluster = Cluster::open(&dir, options.clone()).unwrap();
+    let mut sql = client(&cluster);
+    let listed = |sql: &mut Client| -> Vec<String> {
+        let ask = "SELECT name FROM pg_ls_waldir() ORDER BY name";
+        let rows = sql.query(ask, &[]).unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    let made = listed(&mut sql);
+    assert_eq!(made.len(), 9, "{made:?}");
+    sql.batch_execute("CREATE TABLE kept (n int)").unwrap();
+    for n in 0..8 {
+        sql.execute("INSERT INTO kept VALUES ($1)", &[&n]).unwrap();
+        sql.execute("SELECT pg_switch_wal()", &[]).unwrap();
+    }
+    sql.execute("INSERT INTO kept VALUES (8)", &[]).unwrap();
+    let ask = "SELECT pg_walfile_name(pg_current_wal_lsn())";
+    let now: String = sql.query_one(ask, &[]).unwrap().get(0);
+    assert_eq!(made.last(), Some(&now), "one after the other");
+    assert_eq!(listed(&mut sql), made, "and none was made beside them");
+    drop(sql);
+    cluster.stop().unwrap();
+    drop(cluster);
+    let cluster = Cluster::open(&dir, options).unwrap();
+    let kept = number(&mut client(&cluster), "SELECT count(*) FROM kept");
+    assert_eq!(kept, 9);
 }
 
 #[test]

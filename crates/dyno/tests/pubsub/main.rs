@@ -3,148 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs::{self, Permissions};
+mod queues;
+mod secured;
+mod served;
+
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
-use tempfile::TempDir;
-
-/// A broker with a private server, on a socket in a directory of its own.
-struct Log {
-    dir: TempDir,
-    serve: Child,
-    dsn: String,
-}
-
-impl Log {
-    fn start() -> Log {
-        let dir = tempfile::Builder::new()
-            .prefix("dyno-log-")
-            .tempdir_in("/tmp")
-            .unwrap();
-        // Root lends the server to another user, who has to get at it.
-        fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-        let (serve, dsn) = serve(dir.path());
-        Log { dir, serve, dsn }
-    }
-
-    /// `kill -9` of the broker; the server under it stays.
-    fn kill(&mut self) {
-        self.serve.kill().unwrap();
-        self.serve.wait().unwrap();
-    }
-
-    fn start_again(&mut self) {
-        (self.serve, self.dsn) = serve(self.dir.path());
-    }
-
-    /// Ctrl-C.
-    fn stop(&mut self) {
-        interrupt(&self.serve);
-        assert!(self.serve.wait().unwrap().success());
-        let left = self.dir.path().join("data/postgres/data/postmaster.pid");
-        assert!(!left.exists(), "the server was left behind");
-    }
-
-    fn broker(&self) -> String {
-        format!("unix:{}", socket(self.dir.path()).display())
-    }
-
-    /// A command that talks to the broker.
-    fn dyno(&self, args: &[&str]) -> Command {
-        let mut command = pubsub(args);
-        command.args(["--broker", &self.broker()]);
-        command
-    }
-
-    /// Records in a topic, as the server knows them.
-    fn records(&self, topic: &str) -> i64 {
-        let status = ok(self.direct(&["status", "--json"]), "");
-        let status: Value = serde_json::from_str(&status).unwrap();
-        let topics = status["topics"].as_array().unwrap();
-        let topic = topics.iter().find(|one| one["topic"] == topic).unwrap();
-        let partitions = topic["partitions"].as_array().unwrap().iter();
-        partitions
-            .map(|one| one["next_offset"].as_i64().unwrap())
-            .sum()
-    }
-
-    /// A command that goes straight to the server.
-    fn direct(&self, args: &[&str]) -> Command {
-        let mut command = pubsub(args);
-        command.args(["--dsn", &self.dsn]);
-        command
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        // A test that failed leaves nothing running.
-        if self.serve.try_wait().is_ok_and(|ended| ended.is_none()) {
-            interrupt(&self.serve);
-            let _ = self.serve.wait();
-        }
-    }
-}
-
-fn socket(dir: &Path) -> PathBuf {
-    dir.join("broker.sock")
-}
-
-fn pubsub(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dyno"));
-    command.arg("pubsub").args(args).env_remove("DYNO_TOKEN");
-    command
-}
-
-/// Starts it, and waits until it says that it listens; what it prints last is the server's address.
-fn serve(dir: &Path) -> (Child, String) {
-    let listen = format!("unix:{}", socket(dir).display());
-    let mut child = pubsub(&["serve", "--listen", &listen, "--lease", "1s", "--data"])
-        .arg(dir.join("data"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let first = lines.next().expect("it serves").unwrap();
-    assert_eq!(first, format!("listening at {listen}"));
-    let last = lines.next().unwrap().unwrap();
-    let dsn = last.split('\'').nth(1).unwrap().to_owned();
-    (child, dsn)
-}
-
-fn interrupt(child: &Child) {
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status();
-    assert!(sent.unwrap().success());
-}
-
-/// Runs it with this standard input; it must succeed.
-fn ok(mut command: Command, input: &str) -> String {
-    let output = with_input(&mut command, input);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {said}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn with_input(command: &mut Command, input: &str) -> Output {
-    let pipes = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = pipes.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    child.wait_with_output().unwrap()
-}
+use served::{Log, has_server, interrupt, ok, pubsub, with_input};
 
 fn numbers(range: std::ops::Range<u32>) -> String {
     range.map(|n| format!("{n}\n")).collect()
@@ -155,22 +22,6 @@ fn sorted(text: &str) -> Vec<u32> {
     let mut numbers: Vec<u32> = text.lines().map(|line| line.parse().unwrap()).collect();
     numbers.sort_unstable();
     numbers
-}
-
-/// Whether there is a server to run; where not, that is said and the test is over.
-fn has_server() -> bool {
-    let output = Command::new(env!("CARGO_BIN_EXE_dyno"))
-        .args(["doctor", "--for", "pubsub"])
-        .output()
-        .unwrap();
-    let found = output.status.success();
-    if !found {
-        println!(
-            "skipped: dyno pubsub: {}",
-            String::from_utf8_lossy(&output.stdout)
-        );
-    }
-    found
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! A broker that others can reach: TLS, a token, and what those hear who lack one or the other.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::served::{Log, folder, has_server, ok, pubsub, with_input};
+
+const TOKEN: &str = "a-secret-of-this-test";
+
+/// A root, a certificate for `localhost` signed by it, and another root; false where there is no openssl.
+fn certificates(dir: &Path) -> bool {
+    let names = std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n");
+    names.is_ok()
+        && [
+            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem",
+            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.key -out other.pem",
+            "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out server.csr",
+            "x509 -req -in server.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile names -out cert.pem",
+        ]
+        .iter()
+        .all(|line| {
+            let words = line.split_whitespace();
+            let output = Command::new("openssl").args(words).current_dir(dir).output();
+            output.is_ok_and(|output| output.status.success())
+        })
+}
+
+/// What a command says that must fail.
+fn refused(mut command: Command) -> String {
+    let output = with_input(&mut command, "x\n");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+    said
+}
+
+#[test]
+fn with_tls_and_a_token_records_pass_and_nobody_else_gets_in() {
+    if !has_server() {
+        return;
+    }
+    let dir = folder();
+    if !certificates(dir.path()) {
+        println!("skipped: TLS of the broker: there is no openssl to make certificates");
+        return;
+    }
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    std::fs::write(file("token"), format!("{TOKEN}\n")).unwrap();
+    std::fs::write(file("wrong"), "another-secret-of-this-test").unwrap();
+    let (root, other) = (file("root.pem"), file("other.pem"));
+    let (token, wrong) = (file("token"), file("wrong"));
+    let (certificate, key) = (file("cert.pem"), file("key.pem"));
+    let secured = [
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &key,
+        "--token-file",
+        &token,
+    ];
+    let mut log = Log::start_in(dir, "localhost:0", &secured);
+    let with = |log: &Log, args: &[&str], ca: &str, token: &str| {
+        let mut command = log.dyno(args);
+        command.args(["--tls-ca", ca, "--token-file", token]);
+        command
+    };
+    ok(with(&log, &["topic", "create", "t"], &root, &token), "");
+    let said = ok(with(&log, &["produce", "t"], &root, &token), "one\ntwo\n");
+    assert_eq!(said, "2 records acknowledged\n");
+    let read = ["consume", "t", "--group", "g", "--until-empty"];
+    assert_eq!(ok(with(&log, &read, &root, &token), ""), "one\ntwo\n");
+    // The token may also be in the environment.
+    let mut status = log.dyno(&["status", "--tls-ca", &root]);
+    status.env("DYNO_TOKEN", TOKEN);
+    assert!(ok(status, "").contains("| t "));
+
+    for args in [&["status"][..], &["produce", "t"], &read] {
+        let said = refused(with(&log, args, &root, &wrong));
+        assert!(said.contains("[denied]; a retry is of no use"), "{said}");
+        let mut nothing = log.dyno(args);
+        nothing.args(["--tls-ca", &root]);
+        let said = refused(nothing);
+        assert!(said.contains("[denied]; a retry is of no use"), "{said}");
+    }
+    // Not signed by that root; and a certificate of another name.
+    let said = refused(with(&log, &["status"], &other, &token));
+    assert!(said.contains("certificate"), "{said}");
+    let port = log.broker.rsplit(':').next().unwrap().to_owned();
+    let by_number = format!("127.0.0.1:{port}");
+    let tls = ["status", "--tls-ca", &root, "--token-file", &token];
+    let mut elsewhere = pubsub(&tls);
+    elsewhere.args(["--broker", &by_number]);
+    let said = refused(elsewhere);
+    assert!(said.contains("certificate"), "{said}");
+    // Without TLS nothing is said to a broker that speaks it, and the client says so in time.
+    let said = refused(log.dyno(&["status", "--token-file", &token]));
+    assert!(said.contains("[server-lost]"), "{said}");
+    log.stop();
+}
+
+#[test]
+fn a_client_that_wants_tls_does_not_speak_without_it() {
+    if !has_server() {
+        return;
+    }
+    let dir = folder();
+    if !certificates(dir.path()) {
+        println!("skipped: TLS of the broker: there is no openssl to make certificates");
+        return;
+    }
+    let root = dir.path().join("root.pem").display().to_string();
+    let mut log = Log::start_in(dir, "localhost:0", &[]);
+    let said = refused(log.dyno(&["status", "--tls-ca", &root]));
+    assert!(
+        said.contains("TLS") || said.contains("[server-lost]"),
+        "{said}"
+    );
+    ok(log.dyno(&["status"]), "");
+    log.stop();
+}

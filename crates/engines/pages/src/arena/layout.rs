@@ -1,0 +1,146 @@
+//! Where things lie in the memory. FORMAT.md has the table; version 1.
+
+use dyno_codec::checksum;
+
+use super::classes::SPAN_BYTES;
+use crate::PAGE_BYTES;
+use crate::error::StoreError;
+use crate::index::entry::PAGE_PLACE_BITS;
+
+/// First bytes of the memory.
+pub const MAGIC: [u8; 8] = *b"DYNOPAGE";
+/// The form of the rest.
+pub const VERSION: u32 = 1;
+/// Bytes of the header that mean something, the checksum behind them included.
+pub const HEADER_BYTES: usize = 36;
+
+/// Sizes and offsets of a store's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Pages that the store can hold.
+    pub pages: u64,
+    /// Spans of the arena.
+    pub spans: u32,
+}
+
+impl Layout {
+    /// For `pages` pages in at most `limit_bytes` of arena.
+    ///
+    /// # Errors
+    /// When a number does not fit its place in an entry.
+    pub fn new(pages: u64, limit_bytes: u64) -> Result<Self, StoreError> {
+        let most_bytes = (PAGE_BYTES as u64) << PAGE_PLACE_BITS;
+        if pages == 0 || pages > 1 << 40 {
+            return Err(StoreError::Settings(format!(
+                "{pages} pages: 1 to 2^40 can be"
+            )));
+        }
+        let least_bytes = SPAN_BYTES as u64;
+        if !(least_bytes..=most_bytes).contains(&limit_bytes) {
+            let text =
+                format!("limit of {limit_bytes} bytes: {least_bytes} to {most_bytes} can be");
+            return Err(StoreError::Settings(text));
+        }
+        Ok(Self {
+            pages,
+            spans: (limit_bytes / SPAN_BYTES as u64) as u32,
+        })
+    }
+
+    /// Where the index begins.
+    pub fn index_at(&self) -> usize {
+        PAGE_BYTES
+    }
+
+    /// Where the classes of the spans begin.
+    pub fn classes_at(&self) -> usize {
+        self.index_at() + (self.pages as usize * 8).next_multiple_of(PAGE_BYTES)
+    }
+
+    /// Where the spans begin.
+    pub fn arena_at(&self) -> usize {
+        let end = self.classes_at() + self.spans as usize;
+        end.next_multiple_of(SPAN_BYTES)
+    }
+
+    /// Bytes of the whole.
+    pub fn total_bytes(&self) -> usize {
+        self.arena_at() + self.spans as usize * SPAN_BYTES
+    }
+
+    /// The header.
+    pub fn header(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&(PAGE_BYTES as u32).to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.pages.to_le_bytes());
+        bytes[24..28].copy_from_slice(&(SPAN_BYTES as u32).to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.spans.to_le_bytes());
+        let sum = checksum::of_bytes(&bytes[..HEADER_BYTES - 4]);
+        bytes[HEADER_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// From a header.
+    ///
+    /// # Errors
+    /// [`StoreError::Format`] says what is wrong; a later version is named.
+    pub fn of_header(bytes: &[u8; HEADER_BYTES]) -> Result<Self, StoreError> {
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
+        let refuse = |text: String| Err(StoreError::Format(text));
+        if bytes[..8] != MAGIC {
+            return refuse(format!("it starts with {:02x?}", &bytes[..8]));
+        }
+        if word(8) != VERSION {
+            return refuse(format!("version {}, this program reads {VERSION}", word(8)));
+        }
+        if word(HEADER_BYTES - 4) != checksum::of_bytes(&bytes[..HEADER_BYTES - 4]) {
+            return refuse("the header's checksum is wrong".into());
+        }
+        if word(12) as usize != PAGE_BYTES || word(24) as usize != SPAN_BYTES {
+            return refuse(format!(
+                "pages of {} bytes in spans of {}",
+                word(12),
+                word(24)
+            ));
+        }
+        let pages = u64::from(word(16)) | u64::from(word(20)) << 32;
+        Self::new(pages, u64::from(word(28)) * SPAN_BYTES as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_come_back_and_others_are_refused_by_name() {
+        let layout = Layout::new(1000, 10 << 20).expect("fits");
+        let header = layout.header();
+        assert_eq!(Layout::of_header(&header).expect("own"), layout);
+        for (at, word) in [
+            (0, "starts"),
+            (8, "version 3"),
+            (17, "checksum"),
+            (35, "checksum"),
+        ] {
+            let mut bad = header;
+            bad[at] ^= 2;
+            let error = Layout::of_header(&bad).expect_err("damaged").to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_header_of_version_1_is_the_fixture() {
+        let bytes = Layout::new(0x0102_0304, 5 * 0x1_0000)
+            .expect("fits")
+            .header();
+        let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(
+            &hex[..64],
+            "44594e4f504147450100000000100000040302010000000000000100050000".to_owned() + "00"
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! A file in memory (memfd) and the one mapping of it. Has `unsafe`: the mapping itself, and slots
+//! as slices, whose owners the index and the slots' bitmaps keep apart.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU64};
+
+use super::classes::SPAN_BYTES;
+use super::layout::{HEADER_BYTES, Layout};
+use crate::error::StoreError;
+
+/// The memory of a store.
+#[derive(Debug)]
+pub struct Memory {
+    file: OwnedFd,
+    /// Nobody else uses the memory while it is open.
+    _claim: OwnedFd,
+    base: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the mapping is shared memory without an owner thread; index and classes are reached as
+// atomics, and slots by functions whose callers keep them apart.
+unsafe impl Send for Memory {}
+// SAFETY: see above.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// New memory for `layout`: zeros, that is empty entries, behind a header.
+    ///
+    /// # Errors
+    /// When the system has none.
+    pub fn create(layout: Layout) -> Result<Self, StoreError> {
+        // SAFETY: a name that ends in NUL; the descriptor returned is nobody else's.
+        let file = unsafe {
+            let fd = libc::memfd_create(c"dyno-pages".as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return Err(StoreError::system("cannot make a file in memory"));
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        // SAFETY: no memory is passed.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), layout.total_bytes() as i64) } != 0 {
+            return Err(StoreError::system("cannot size the file in memory"));
+        }
+        let claim = own(&file)?;
+        let memory = Self::map(file, claim, layout)?;
+        let header = layout.header();
+        // SAFETY: the mapping is longer than a header, and nobody else has it yet.
+        unsafe {
+            memory
+                .base
+                .copy_from_nonoverlapping(NonNull::from(&header).cast(), HEADER_BYTES)
+        };
+        Ok(memory)
+    }
+
+    /// The memory of a store whose process is gone.
+    ///
+    /// # Errors
+    /// [`StoreError::Format`] when it is none, [`StoreError::InUse`] when its process is not gone.
+    pub fn adopt(file: OwnedFd) -> Result<Self, StoreError> {
+        let claim = own(&file)?;
+        let mut header = [0; HEADER_BYTES];
+        // SAFETY: the buffer is good for its length.
+        let read = unsafe {
+            libc::pread(
+                file.as_raw_fd(),
+                header.as_mut_ptr().cast(),
+                HEADER_BYTES,
+                0,
+            )
+        };
+        if read != HEADER_BYTES as isize {
+            return Err(StoreError::Format(format!("{read} bytes of a header")));
+        }
+        let layout = Layout::of_header(&header)?;
+        // SAFETY: all zeros is a value of the structure; the call fills it.
+        let len = unsafe {
+            let mut status: libc::stat = std::mem::zeroed();
+            if libc::fstat(file.as_raw_fd(), &raw mut status) != 0 {
+                return Err(StoreError::system("cannot look at the file in memory"));
+            }
+            status.st_size as u64
+        };
+        // A shorter file would fault when touched.
+        if len != layout.total_bytes() as u64 {
+            let want = layout.total_bytes();
+            return Err(StoreError::Format(format!(
+                "{len} bytes, the header says {want}"
+            )));
+        }
+        Self::map(file, claim, layout)
+    }
+
+    fn map(file: OwnedFd, claim: OwnedFd, layout: Layout) -> Result<Self, StoreError> {
+        // SAFETY: a new shared mapping wherever the system likes.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                layout.total_bytes(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        match NonNull::new(base.cast::<u8>()) {
+            Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(Self {
+                file,
+                _claim: claim,
+                base,
+                layout,
+            }),
+            _ => Err(StoreError::system("cannot map the file in memory")),
+        }
+    }
+
+    /// Sizes and offsets.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// For a supervisor to hold.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// The entry of `page`, which is in range.
+    #[inline(always)]
+    pub fn entry(&self, page: u64) -> &AtomicU64 {
+        debug_assert!(page < self.layout.pages);
+        let at = self.layout.index_at() + page as usize * 8;
+        // SAFETY: in range and aligned; reached as an atomic alone.
+        unsafe { AtomicU64::from_ptr(self.base.add(at).as_ptr().cast()) }
+    }
+
+    /// The stored class of `span`, which is in range.
+    pub fn class(&self, span: u32) -> &AtomicU8 {
+        debug_assert!(span < self.layout.spans);
+        let at = self.layout.classes_at() + span as usize;
+        // SAFETY: in range; reached as an atomic alone.
+        unsafe { AtomicU8::from_ptr(self.base.add(at).as_ptr()) }
+    }
+
+    /// Bytes of the arena.
+    ///
+    /// # Safety
+    /// They lie within one slot, and nobody writes to them meanwhile: the caller holds the lock of
+    /// the entry that points at the slot.
+    #[inline(always)]
+    pub unsafe fn bytes(&self, at: usize, len: usize) -> &[u8] {
+        debug_assert!(at + len <= self.layout.spans as usize * SPAN_BYTES);
+        // SAFETY: in range, and the caller's word.
+        unsafe {
+            std::slice::from_raw_parts(self.base.add(self.layout.arena_at() + at).as_ptr(), len)
+        }
+    }
+
+    /// Writes into the arena.
+    ///
+    /// # Safety
+    /// They lie within one slot that the caller has taken and that no entry points at yet.
+    #[inline(always)]
+    pub unsafe fn write(&self, at: usize, bytes: &[u8]) {
+        debug_assert!(at + bytes.len() <= self.layout.spans as usize * SPAN_BYTES);
+        // SAFETY: in range, and the caller's word.
+        unsafe {
+            let to = self.base.add(self.layout.arena_at() + at).as_ptr();
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+
+    /// Asks the processor to have an entry at hand soon.
+    #[inline(always)]
+    pub fn prefetch_entry(&self, page: u64) {
+        prefetch(std::ptr::from_ref(self.entry(page)).cast());
+    }
+
+    /// Asks the processor to have the first `len` bytes at `at` of the arena at hand soon.
+    #[inline(always)]
+    pub fn prefetch(&self, at: usize, len: usize) {
+        let inside = at + len <= self.layout.spans as usize * SPAN_BYTES;
+        for line in (0..len).step_by(64).filter(|_| inside) {
+            // SAFETY: the address is inside the mapping.
+            prefetch(unsafe { self.base.add(self.layout.arena_at() + at + line).as_ptr() });
+        }
+    }
+
+    /// Has the system find the memory of a span now. A hint: without it (before Linux 5.14), or
+    /// without memory, each page is found when it is touched.
+    pub fn populate(&self, span: u32) {
+        let at = self.layout.arena_at() + span as usize * SPAN_BYTES;
+        // SAFETY: part of the mapping; no content changes.
+        unsafe {
+            let from = self.base.add(at).as_ptr().cast();
+            libc::madvise(from, SPAN_BYTES, libc::MADV_POPULATE_WRITE);
+        }
+    }
+
+    /// Gives whole pages of the arena that hold nothing back to the system; they read as zeros then.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn give_back(&self, at: usize, len: usize) -> Result<(), StoreError> {
+        let from = self.layout.arena_at() + at;
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: no memory is passed; nothing is read from a free slot before it was written.
+        let done = unsafe { libc::fallocate(self.file.as_raw_fd(), mode, from as i64, len as i64) };
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(StoreError::system("cannot give memory back"))
+        }
+    }
+
+    /// Bytes that the system really holds for it.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn resident_bytes(&self) -> Result<u64, StoreError> {
+        // SAFETY: all zeros is a value of the structure; the call fills it.
+        unsafe {
+            let mut status: libc::stat = std::mem::zeroed();
+            if libc::fstat(self.file.as_raw_fd(), &raw mut status) != 0 {
+                return Err(StoreError::system("cannot look at the file in memory"));
+            }
+            Ok(status.st_blocks as u64 * 512)
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map`; references into it do not outlive `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.layout.total_bytes()) };
+    }
+}
+
+#[inline(always)]
+fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _no_hint_here = at;
+}
+
+/// Takes the lock of the whole file for as long as the descriptor returned is open. It is one of its
+/// own (an open file description lock belongs to that, not to a process): a descriptor that was handed
+/// on would share the lock, and with a lock of the process any descriptor closed would end it.
+fn own(file: &OwnedFd) -> Result<OwnedFd, StoreError> {
+    let what = "cannot lock the file in memory";
+    let claim = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+        .map_err(|source| StoreError::System { what, source })?;
+    // SAFETY: all zeros is a value of the structure (from the first byte to the end, no process),
+    // and the call only reads it.
+    let done = unsafe {
+        let mut whole: libc::flock = std::mem::zeroed();
+        whole.l_type = libc::F_WRLCK as i16;
+        libc::fcntl(claim.as_raw_fd(), libc::F_OFD_SETLK, &raw const whole)
+    };
+    if done == 0 {
+        return Ok(claim.into());
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EACCES) => Err(StoreError::InUse),
+        _ => Err(StoreError::System {
+            what,
+            source: error,
+        }),
+    }
+}

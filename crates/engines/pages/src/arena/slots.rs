@@ -1,0 +1,415 @@
+//! Which slots are taken. Nothing of this is in the store's memory: who opens it again finds it in
+//! the index. Each class has a lock of its own, held for a few loads and stores; all room is taken
+//! when the store is made.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::classes::{Class, Classes, MOST_SLOTS, SPAN_BYTES};
+use crate::PAGE_BYTES;
+
+const NONE: u32 = u32::MAX;
+const WORDS: usize = MOST_SLOTS / 64;
+
+/// A slot: its span, and which one of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// Byte of the arena at which it begins.
+    pub at: usize,
+    /// Class of its span.
+    pub class: Class,
+}
+
+/// What is known of a span. Changed under the lock of its class alone.
+#[derive(Debug)]
+struct Span {
+    taken: [AtomicU64; WORDS],
+    /// Neighbours in the list of spans of the class that have slots free.
+    next: AtomicU32,
+    before: AtomicU32,
+    used: AtomicU16,
+    class: AtomicU8,
+    /// Being emptied: no slot of it is given out, and it is in no list.
+    draining: AtomicBool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ClassState {
+    /// First span with a slot free.
+    open: u32,
+    spans: u32,
+    used: u64,
+}
+
+/// Spans that belong to no class: those whose memory the system holds on top.
+#[derive(Debug)]
+struct Pool {
+    free: Vec<u32>,
+    /// From here on, spans were used before and their memory was not given back.
+    clean: usize,
+}
+
+/// What a class holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassUse {
+    /// Bytes of a slot.
+    pub slot_bytes: usize,
+    /// Spans of the class.
+    pub spans: u32,
+    /// Slots taken.
+    pub used: u64,
+}
+
+/// The slots of an arena.
+#[derive(Debug)]
+pub struct Slots {
+    classes: Classes,
+    spans: Box<[Span]>,
+    states: Box<[Mutex<ClassState>]>,
+    pool: Mutex<Pool>,
+}
+
+impl Slots {
+    /// All spans free.
+    pub fn new(spans: u32) -> Self {
+        let classes = Classes::new();
+        let empty = ClassState {
+            open: NONE,
+            spans: 0,
+            used: 0,
+        };
+        let states = (0..classes.count()).map(|_| Mutex::new(empty)).collect();
+        // Low spans are given out first.
+        let free: Vec<u32> = (0..spans).rev().collect();
+        let clean = free.len();
+        let spans = (0..spans).map(|_| Span::new()).collect();
+        Self {
+            classes,
+            spans,
+            states,
+            pool: Mutex::new(Pool { free, clean }),
+        }
+    }
+
+    /// The sizes.
+    pub fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
+    /// Bytes of memory beside the arena that this takes.
+    pub fn overhead_bytes(&self) -> u64 {
+        (self.spans.len() * (size_of::<Span>() + size_of::<u32>())) as u64
+    }
+
+    /// Takes a slot for `bytes`: of the shortest class that holds them, else, when no span is left
+    /// for it, of the next one that has a slot free. `assign` is told when a span gets a class, and how many the class has.
+    pub fn take(&self, bytes: usize, assign: impl Fn(u32, Class, u32)) -> Option<Slot> {
+        let fits = self.classes.for_bytes(bytes);
+        if let Some(slot) = self.take_of(fits, Some(&assign)) {
+            return Some(slot);
+        }
+        let longer = fits + 1..self.classes.count() as Class;
+        longer
+            .into_iter()
+            .find_map(|class| self.take_of(class, None::<&fn(u32, Class, u32)>))
+    }
+
+    /// Takes a slot of `class`; without `assign`, of a span that the class has already.
+    pub fn take_of(&self, class: Class, assign: Option<&impl Fn(u32, Class, u32)>) -> Option<Slot> {
+        let mut state = self.lock(class);
+        if state.open == NONE {
+            let assign = assign?;
+            let span = grasp(&self.pool).take()?;
+            self.spans[span as usize].class.store(class, Relaxed);
+            state.spans += 1;
+            assign(span, class, state.spans);
+            self.link(&mut state, span);
+        }
+        let number = state.open;
+        let span = &self.spans[number as usize];
+        let slots = self.classes.slots(class);
+        let slot = span.first_free(slots)?;
+        span.taken[slot / 64].fetch_or(1 << (slot % 64), Relaxed);
+        state.used += 1;
+        if usize::from(span.used.fetch_add(1, Relaxed)) + 1 == slots {
+            self.unlink(&mut state, number);
+        }
+        let at = number as usize * SPAN_BYTES + slot * self.classes.bytes(class);
+        Some(Slot { at, class })
+    }
+
+    /// The class of the span of byte `at`, of which a slot is taken.
+    pub fn class_of(&self, at: usize) -> Class {
+        self.spans[at / SPAN_BYTES].class.load(Relaxed)
+    }
+
+    /// Gives the slot that begins at byte `at` back. What is no slot that is taken is left alone: an
+    /// entry was damaged then, and reading it was refused.
+    pub fn free(&self, at: usize) {
+        let number = (at / SPAN_BYTES) as u32;
+        let Some(span) = self.spans.get(number as usize) else {
+            return;
+        };
+        // The class of a span with a slot taken does not change.
+        let class = span.class.load(Relaxed);
+        let slot = at % SPAN_BYTES / self.classes.bytes(class);
+        let mut state = self.lock(class);
+        let before = span.taken[slot / 64].fetch_and(!(1 << (slot % 64)), Relaxed);
+        if before >> (slot % 64) & 1 == 0 {
+            return;
+        }
+        state.used -= 1;
+        let used = usize::from(span.used.fetch_sub(1, Relaxed)) - 1;
+        if span.draining.load(Relaxed) {
+            return;
+        }
+        if used + 1 == self.classes.slots(class) {
+            self.link(&mut state, number);
+        }
+        // One empty span stays with its class, so that a page written to and fro costs nothing.
+        let only = state.open == number && span.next.load(Relaxed) == NONE;
+        if used == 0 && !only {
+            self.unlink(&mut state, number);
+            state.spans -= 1;
+            grasp(&self.pool).free.push(number);
+        }
+    }
+
+    /// Marks the slot at `at` of a span of `class` as taken, for who opens a memory again. False
+    /// when no slot of the class begins there, the span has another class, or the slot is taken.
+    pub fn claim(&mut self, at: usize, class: Class) -> bool {
+        let (number, inside) = (at / SPAN_BYTES, at % SPAN_BYTES);
+        let Some(span) = self.spans.get(number) else {
+            return false;
+        };
+        if usize::from(class) >= self.classes.count() {
+            return false;
+        }
+        let size = self.classes.bytes(class);
+        let slot = inside / size;
+        if inside % size != 0 || slot >= self.classes.slots(class) {
+            return false;
+        }
+        if span.used.load(Relaxed) > 0 && span.class.load(Relaxed) != class {
+            return false;
+        }
+        span.class.store(class, Relaxed);
+        if span.taken[slot / 64].fetch_or(1 << (slot % 64), Relaxed) >> (slot % 64) & 1 == 1 {
+            return false;
+        }
+        span.used.fetch_add(1, Relaxed);
+        true
+    }
+
+    /// Sorts the spans into lists when all slots are claimed.
+    pub fn settle(&mut self) {
+        let mut free = Vec::with_capacity(self.spans.len());
+        for number in (0..self.spans.len()).rev() {
+            let span = &self.spans[number];
+            let used = span.used.load(Relaxed);
+            let class = span.class.load(Relaxed);
+            if used == 0 {
+                free.push(number as u32);
+                continue;
+            }
+            let mut state = self.lock(class);
+            state.spans += 1;
+            state.used += u64::from(used);
+            if usize::from(used) < self.classes.slots(class) {
+                self.link(&mut state, number as u32);
+            }
+        }
+        // What free spans hold of the dead process's bytes is not known; they count as dirty.
+        *grasp(&self.pool) = Pool { free, clean: 0 };
+    }
+
+    /// Chooses spans to empty so that what `class` uses would lie in as few as possible, the
+    /// emptiest first, and closes them. `most` bounds how many.
+    pub fn close_emptiest(&self, class: Class, most: usize, chosen: &mut Vec<u32>) {
+        let state = self.lock(class);
+        let slots = self.classes.slots(class) as u64;
+        let spare = u64::from(state.spans) - state.used.div_ceil(slots);
+        let mut open = Vec::new();
+        let mut at = state.open;
+        while at != NONE {
+            open.push(at);
+            at = self.spans[at as usize].next.load(Relaxed);
+        }
+        open.sort_by_key(|&span| self.spans[span as usize].used.load(Relaxed));
+        let mut state = state;
+        for span in open.into_iter().take(most.min(spare as usize)) {
+            self.unlink(&mut state, span);
+            self.spans[span as usize].draining.store(true, Relaxed);
+            chosen.push(span);
+        }
+    }
+
+    /// Whether `span` is being emptied.
+    pub fn is_draining(&self, span: u32) -> bool {
+        self.spans[span as usize].draining.load(Relaxed)
+    }
+
+    /// Ends the emptying of `span`: true when it is free now, false when slots of it are still taken.
+    pub fn reopen(&self, span: u32) -> bool {
+        let number = span as usize;
+        let class = self.spans[number].class.load(Relaxed);
+        let mut state = self.lock(class);
+        self.spans[number].draining.store(false, Relaxed);
+        let used = usize::from(self.spans[number].used.load(Relaxed));
+        if used == 0 {
+            state.spans -= 1;
+            grasp(&self.pool).free.push(span);
+        } else if used < self.classes.slots(class) {
+            self.link(&mut state, span);
+        }
+        used == 0
+    }
+
+    /// Calls `give_back` for each free span whose memory the system still holds, until it fails.
+    ///
+    /// # Errors
+    /// Those of `give_back`.
+    pub fn trim<E>(&self, give_back: impl Fn(u32) -> Result<(), E>) -> Result<usize, E> {
+        let mut given = 0;
+        loop {
+            let mut pool = grasp(&self.pool);
+            if pool.free.len() <= pool.clean {
+                return Ok(given);
+            }
+            // Held, so that nobody takes the span meanwhile; it is one system call.
+            give_back(pool.free[pool.clean])?;
+            pool.clean += 1;
+            given += 1;
+        }
+    }
+
+    /// Calls `give_back` with the runs of whole pages, as byte and length, that no taken slot of the
+    /// first `most` open spans of `class` lies on. Spans that once were full hold memory there that
+    /// nothing else would give back. Returns the bytes.
+    ///
+    /// # Errors
+    /// Those of `give_back`.
+    pub fn trim_open<E>(
+        &self,
+        class: Class,
+        most: usize,
+        give_back: impl Fn(usize, usize) -> Result<(), E>,
+    ) -> Result<usize, E> {
+        // Held, so that no slot is taken in between; those taken before are known.
+        let state = self.lock(class);
+        let mut given = 0;
+        let mut number = state.open;
+        for _ in 0..most {
+            let Some(span) = self.spans.get(number as usize) else {
+                break;
+            };
+            let mut run = 0;
+            for page in 0..=SPAN_BYTES / PAGE_BYTES {
+                let unused =
+                    page * PAGE_BYTES < SPAN_BYTES && !self.page_is_used(span, class, page);
+                if unused {
+                    run += PAGE_BYTES;
+                } else if run > 0 {
+                    let end = number as usize * SPAN_BYTES + page * PAGE_BYTES;
+                    give_back(end - run, run)?;
+                    given += std::mem::take(&mut run);
+                }
+            }
+            number = span.next.load(Relaxed);
+        }
+        Ok(given)
+    }
+
+    /// Whether a taken slot of `span` lies on its page `page`.
+    fn page_is_used(&self, span: &Span, class: Class, page: usize) -> bool {
+        let size = self.classes.bytes(class);
+        let first = page * PAGE_BYTES / size;
+        let last = ((page + 1) * PAGE_BYTES - 1) / size;
+        (first..=last.min(MOST_SLOTS - 1))
+            .any(|slot| span.taken[slot / 64].load(Relaxed) >> (slot % 64) & 1 == 1)
+    }
+
+    /// What each class holds.
+    pub fn usage(&self) -> Vec<ClassUse> {
+        let classes = 0..self.classes.count() as Class;
+        let of = |class| {
+            let state = self.lock(class);
+            let slot_bytes = self.classes.bytes(class);
+            ClassUse {
+                slot_bytes,
+                spans: state.spans,
+                used: state.used,
+            }
+        };
+        classes.map(of).collect()
+    }
+
+    fn lock(&self, class: Class) -> MutexGuard<'_, ClassState> {
+        grasp(&self.states[usize::from(class)])
+    }
+
+    fn link(&self, state: &mut ClassState, number: u32) {
+        let span = &self.spans[number as usize];
+        span.before.store(NONE, Relaxed);
+        span.next.store(state.open, Relaxed);
+        if state.open != NONE {
+            self.spans[state.open as usize]
+                .before
+                .store(number, Relaxed);
+        }
+        state.open = number;
+    }
+
+    fn unlink(&self, state: &mut ClassState, number: u32) {
+        let span = &self.spans[number as usize];
+        let (before, next) = (span.before.load(Relaxed), span.next.load(Relaxed));
+        if before == NONE {
+            state.open = next;
+        } else {
+            self.spans[before as usize].next.store(next, Relaxed);
+        }
+        if next != NONE {
+            self.spans[next as usize].before.store(before, Relaxed);
+        }
+    }
+}
+
+impl Span {
+    fn new() -> Self {
+        Self {
+            taken: [const { AtomicU64::new(0) }; WORDS],
+            next: AtomicU32::new(NONE),
+            before: AtomicU32::new(NONE),
+            used: AtomicU16::new(0),
+            class: AtomicU8::new(0),
+            draining: AtomicBool::new(false),
+        }
+    }
+
+    /// The lowest, so that the memory behind stays untouched as long as it can.
+    fn first_free(&self, slots: usize) -> Option<usize> {
+        for (at, word) in self.taken.iter().enumerate() {
+            let free = !word.load(Relaxed);
+            if free != 0 {
+                let slot = at * 64 + free.trailing_zeros() as usize;
+                return (slot < slots).then_some(slot);
+            }
+        }
+        None
+    }
+}
+
+impl Pool {
+    /// Spans whose memory is there go first.
+    fn take(&mut self) -> Option<u32> {
+        let span = self.free.pop();
+        self.clean = self.clean.min(self.free.len());
+        span
+    }
+}
+
+/// A thread that panicked here left counts and lists whole: nothing in these sections can panic
+/// between two of their stores.
+fn grasp<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

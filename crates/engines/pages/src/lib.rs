@@ -1,0 +1,34 @@
+//! A store of compressed pages in memory, and the corpora that it is measured on.
+//!
+//! What it is: [`Store`], pages of 4 KiB in, pages out, compressed in between, in a file in memory
+//! that can outlive the process; [`corpus`], pages of known classes, made by rule or taken from this
+//! machine. What it is not: a device. Fronts (a memory region, NBD, ublk, FUSE) stand on the library.
+//!
+//! ```
+//! use dyno_pages::{PAGE_BYTES, Settings, Store};
+//!
+//! let store = Store::create(Settings::new(1000, 1 << 20))?;
+//! let mut lane = store.lane()?;
+//! lane.write(7, &[42; PAGE_BYTES])?;
+//! let mut page = [0; PAGE_BYTES];
+//! lane.read(7, &mut page)?;
+//! assert_eq!(page, [42; PAGE_BYTES]);
+//! # Ok::<(), dyno_pages::StoreError>(())
+//! ```
+
+mod arena;
+pub mod corpus;
+mod error;
+mod index;
+mod store;
+
+pub use arena::slots::ClassUse;
+pub use dyno_codec::lz4::{Codec, Page};
+pub use error::{Damage, StoreError};
+pub use store::{
+    Background, Bad, Compacted, KindCount, Lane, Recompressed, Recompressor, Recovered, Schedule,
+    Settings, Stats, Store, thread_time,
+};
+
+/// Bytes of a page, here and in every front.
+pub const PAGE_BYTES: usize = 4096;

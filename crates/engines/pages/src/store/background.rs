@@ -1,0 +1,141 @@
+//! A thread that ages pages, packs idle ones again and compacts, within a share of one processor.
+//! Has `unsafe`: the thread's processor time, a system call.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::{Recompressor, Store};
+use crate::error::StoreError;
+
+/// What the thread does when.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    /// Time between two passes of ageing.
+    pub age_every: Duration,
+    /// Passes without a touch after which a page is idle, 1 to 3.
+    pub idle: u8,
+    /// Most of one processor that it takes, 0 to 1.
+    pub cpu_share: f64,
+    /// Spans of each class that one compaction empties at most.
+    pub compact_spans: usize,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Self {
+            age_every: Duration::from_secs(30),
+            idle: 2,
+            cpu_share: 0.05,
+            compact_spans: 8,
+        }
+    }
+}
+
+/// It turns so often in each `age_every`.
+const TURNS: u32 = 100;
+
+/// The thread. Dropping it ends it, within one turn's budget.
+#[derive(Debug)]
+pub struct Background {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<Result<(), StoreError>>>,
+}
+
+impl Background {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(store: Arc<Store>, schedule: Schedule) -> Result<Self, StoreError> {
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new()
+            .name("pages-background".into())
+            .spawn(move || {
+                let period = schedule.age_every / TURNS;
+                let mut turn = Turn {
+                    store: &store,
+                    recompressor: store.recompressor()?,
+                    schedule,
+                    page: 0,
+                    count: 0,
+                };
+                loop {
+                    match stopped.recv_timeout(period) {
+                        Err(RecvTimeoutError::Timeout) => turn.take(period)?,
+                        Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                    }
+                }
+            })
+            .map_err(|source| StoreError::System {
+                what: "cannot start a thread",
+                source,
+            })?;
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// What had ended it before: a damaged page, or memory that the system did not take back.
+    pub fn stop(mut self) -> Result<(), StoreError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), StoreError> {
+        drop(self.stop.take());
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(done)) => done,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _said_by_stop = self.end();
+        }
+    }
+}
+
+struct Turn<'a> {
+    store: &'a Store,
+    recompressor: Recompressor<'a>,
+    schedule: Schedule,
+    page: u64,
+    count: u32,
+}
+
+impl Turn<'_> {
+    /// One turn: a slice of recompression; every so often ageing and compaction.
+    fn take(&mut self, period: Duration) -> Result<(), StoreError> {
+        self.count += 1;
+        if self.count.is_multiple_of(TURNS) {
+            self.store.age();
+            self.store.compact(self.schedule.compact_spans)?;
+        }
+        let budget = period.mul_f64(self.schedule.cpu_share.clamp(0.0, 1.0));
+        let (page, idle) = (self.page, self.schedule.idle);
+        let done = self.recompressor.pass(page, idle, budget, thread_time)?;
+        self.page = done.next_page;
+        Ok(())
+    }
+}
+
+/// Processor time of this thread.
+pub fn thread_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the structure is there to be filled. The clock exists on every Linux, so that a failure
+    // (and a time of 0) cannot be.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

@@ -1,0 +1,319 @@
+//! A thread's way in and out of a store. Has `unsafe`: stored bytes as slices, under their lock.
+
+use dyno_codec::lz4::{self, BLOCK_BOUND, Block, Page};
+use dyno_codec::{checksum, repeat, zstd};
+
+use super::Store;
+use super::place::{SUM_BYTES, bound_sum, extent};
+use crate::PAGE_BYTES;
+use crate::error::{Damage, StoreError};
+use crate::index::entry::{Entry, Packing, Stored};
+use crate::index::lock::{lock, unlock};
+
+/// Pages ahead of the one being read whose entries and bytes are asked for.
+const AHEAD: usize = 6;
+/// Lines of a slot asked for ahead: most of an ordinary page's block.
+const AHEAD_BYTES: usize = 1024;
+
+/// Reads and writes for one thread. Holds all working memory, so that no call allocates.
+#[derive(Debug)]
+pub struct Lane<'a> {
+    store: &'a Store,
+    encoder: lz4::Encoder,
+    decoder: zstd::Decoder,
+    block: Box<Block>,
+    /// A packed form longer than this is no better than the page.
+    limit_bytes: usize,
+}
+
+impl<'a> Lane<'a> {
+    pub(super) fn new(store: &'a Store) -> Result<Self, StoreError> {
+        Ok(Self {
+            store,
+            encoder: lz4::Encoder::new(store.settings.writer),
+            decoder: zstd::Decoder::new()?,
+            block: Box::new([0; BLOCK_BOUND]),
+            limit_bytes: store.slots.classes().longest_that_pays() - SUM_BYTES,
+        })
+    }
+
+    /// Stores `bytes` as page `page`. When it fails, the page is as it was.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSpace`] or [`StoreError::OutOfRange`].
+    pub fn write(&mut self, page: u64, bytes: &Page) -> Result<(), StoreError> {
+        self.store.in_range(page)?;
+        let stored = self.form(page, bytes)?;
+        self.replace(page, stored);
+        Ok(())
+    }
+
+    /// Stores `pages` from page `first` on, at best 32 or more at a time.
+    ///
+    /// # Errors
+    /// Those of [`Lane::write`]; pages before the failing one are stored, those behind are as they
+    /// were.
+    pub fn write_many(&mut self, first: u64, pages: &[Page]) -> Result<(), StoreError> {
+        for (number, bytes) in (first..).zip(pages) {
+            self.write(number, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Reads page `page`; one never written, or discarded, is zeros.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when the page is not what was written; `bytes` are zeros then.
+    pub fn read(&mut self, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
+        self.store.in_range(page)?;
+        let entry = self.store.memory.entry(page);
+        let word = lock(entry);
+        let unpacked = Entry::unpack(word);
+        let done = match unpacked {
+            Some(found) => self.fetch(found.stored, page, bytes),
+            None => Err(StoreError::Corrupt {
+                page,
+                what: Damage::Entry { entry: word },
+            }),
+        };
+        // Read means touched.
+        unlock(
+            entry,
+            unpacked.map_or(word, |found| Entry { age: 0, ..found }.pack()),
+        );
+        if done.is_err() {
+            bytes.fill(0);
+        }
+        done
+    }
+
+    /// Reads any pages, asking for the next ones' bytes ahead.
+    ///
+    /// # Errors
+    /// Those of [`Lane::read`] for the first page that fails; those before it are read.
+    ///
+    /// # Panics
+    /// When `pages` and `into` differ in length.
+    pub fn read_many(&mut self, pages: &[u64], into: &mut [Page]) -> Result<(), StoreError> {
+        assert_eq!(pages.len(), into.len(), "a place for each page");
+        for &page in pages.iter().take(2 * AHEAD) {
+            self.store.in_range(page)?;
+            self.store.memory.prefetch_entry(page);
+        }
+        for (at, (&page, bytes)) in pages.iter().zip(into).enumerate() {
+            if let Some(&far) = pages.get(at + 2 * AHEAD) {
+                self.store.in_range(far)?;
+                self.store.memory.prefetch_entry(far);
+            }
+            if let Some(&next) = pages.get(at + AHEAD) {
+                self.store.prefetch(next);
+            }
+            self.read(page, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets page `page`: it reads as zeros, and its memory is free.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfRange`].
+    pub fn discard(&mut self, page: u64) -> Result<(), StoreError> {
+        self.store.in_range(page)?;
+        self.replace(page, Stored::Empty);
+        Ok(())
+    }
+
+    /// Its store.
+    pub(super) fn store(&self) -> &'a Store {
+        self.store
+    }
+
+    /// The checksum of `bytes` as page `page`.
+    pub(super) fn sum_of(&self, bytes: &Page, page: u64) -> u32 {
+        bound_sum(checksum::of_page(bytes), page)
+    }
+
+    /// Reads page `page`, which is in range, without touching its age.
+    pub(super) fn look(&mut self, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
+        let entry = self.store.memory.entry(page);
+        let word = lock(entry);
+        let done = match Entry::unpack(word) {
+            Some(found) => self.fetch(found.stored, page, bytes),
+            None => Err(StoreError::Corrupt {
+                page,
+                what: Damage::Entry { entry: word },
+            }),
+        };
+        unlock(entry, word);
+        done
+    }
+
+    /// The form that `bytes` are stored in, in its slot.
+    #[inline(always)]
+    fn form(&mut self, page: u64, bytes: &Page) -> Result<Stored, StoreError> {
+        if let Some(word) = repeat::word_of(bytes) {
+            return self.form_repeated(page, bytes, word);
+        }
+        // First, as it brings the page into the nearest cache for what follows.
+        let sum = bound_sum(checksum::of_page(bytes), page);
+        match self
+            .encoder
+            .encode(bytes, &mut self.block, self.limit_bytes)
+        {
+            Some(len) => self
+                .store
+                .place_packed(Packing::Lz4, &self.block[..len], sum),
+            None => self.store.place_raw(bytes, sum),
+        }
+    }
+
+    fn form_repeated(&self, page: u64, bytes: &Page, word: u64) -> Result<Stored, StoreError> {
+        let pattern = word as u16;
+        let sum = match word {
+            0 => bound_sum(ZERO_PAGE_SUM, page),
+            _ => bound_sum(checksum::of_page(bytes), page),
+        };
+        if word == u64::from(pattern) * 0x0001_0001_0001_0001 {
+            return Ok(Stored::Fill { pattern, sum });
+        }
+        self.store
+            .place_packed(Packing::Word, &word.to_le_bytes(), sum)
+    }
+
+    /// Points the entry at `stored`, and frees what it pointed at.
+    #[inline(always)]
+    fn replace(&self, page: u64, stored: Stored) {
+        let entry = self.store.memory.entry(page);
+        let old = lock(entry);
+        unlock(entry, Entry::fresh(stored).pack());
+        if let Some(old) = Entry::unpack(old) {
+            self.store.release(old.stored);
+        }
+    }
+
+    /// The page that `stored` stands for. The caller holds the lock of the entry.
+    #[inline(always)]
+    pub(super) fn fetch(
+        &mut self,
+        stored: Stored,
+        page: u64,
+        bytes: &mut Page,
+    ) -> Result<(), StoreError> {
+        let sum = match stored {
+            Stored::Empty => {
+                bytes.fill(0);
+                return Ok(());
+            }
+            Stored::Fill { pattern, sum } => {
+                let word = u64::from(pattern) * 0x0001_0001_0001_0001;
+                repeat::fill(bytes, word);
+                // The page is made from the entry; what can be wrong is the entry.
+                if pattern == 0 && sum == bound_sum(ZERO_PAGE_SUM, page) {
+                    return Ok(());
+                }
+                sum
+            }
+            Stored::Raw { sum, .. } => {
+                let (at, len) = self.store.extent_of(stored, page)?;
+                // SAFETY: the caller holds the entry's lock.
+                bytes.copy_from_slice(unsafe { self.store.stored_bytes(at, len) });
+                sum
+            }
+            Stored::File { place, sum } => {
+                let backing = self.store.backing.as_ref().ok_or(StoreError::NoFile)?;
+                backing.read(place, page, bytes)?;
+                sum
+            }
+            Stored::Packed { packing, .. } => {
+                let (at, len) = self.store.extent_of(stored, page)?;
+                // All lines at once; the decoder would wait for one after the other.
+                self.store.memory.prefetch(at, len);
+                // SAFETY: the caller holds the entry's lock.
+                let form = unsafe { self.store.stored_bytes(at, len) };
+                let (sum, form) = form.split_at(SUM_BYTES);
+                let sum = u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]]);
+                self.unpack(packing, form, bytes)
+                    .map_err(|what| StoreError::Corrupt { page, what })?;
+                sum
+            }
+        };
+        self.compare(sum, page, bytes)
+    }
+
+    #[inline(always)]
+    fn compare(&self, stored: u32, page: u64, bytes: &Page) -> Result<(), StoreError> {
+        if !self.store.settings.verify {
+            return Ok(());
+        }
+        let computed = bound_sum(checksum::of_page(bytes), page);
+        if computed == stored {
+            return Ok(());
+        }
+        Err(StoreError::Corrupt {
+            page,
+            what: Damage::Checksum { computed, stored },
+        })
+    }
+
+    #[inline(always)]
+    fn unpack(&mut self, packing: Packing, form: &[u8], bytes: &mut Page) -> Result<(), Damage> {
+        match packing {
+            Packing::Lz4 => lz4::decode(self.store.settings.reader, form, bytes)?,
+            Packing::Zstd => self.decoder.decode(form, bytes)?,
+            Packing::Word => {
+                let wrong = |_| Damage::Word { len: form.len() };
+                repeat::fill(bytes, u64::from_le_bytes(form.try_into().map_err(wrong)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// CRC32C of a page of zeros: by far the most frequent page, and worth 4096 bytes of checksum.
+pub const ZERO_PAGE_SUM: u32 = 0x98f9_4189;
+
+impl Store {
+    /// Where a form lies, when that is inside the arena.
+    #[inline(always)]
+    pub(super) fn extent_of(
+        &self,
+        stored: Stored,
+        page: u64,
+    ) -> Result<(usize, usize), StoreError> {
+        let arena = self.memory.layout().spans as usize * crate::arena::classes::SPAN_BYTES;
+        match extent(stored) {
+            Some((at, len)) if len <= PAGE_BYTES && at <= arena - len => Ok((at, len)),
+            _ => {
+                let what = Damage::Entry {
+                    entry: Entry::fresh(stored).pack(),
+                };
+                Err(StoreError::Corrupt { page, what })
+            }
+        }
+    }
+
+    /// Asks for the bytes of a page that will be read soon; a hint, so the lock is not taken.
+    #[inline(always)]
+    fn prefetch(&self, page: u64) {
+        let word = self
+            .memory
+            .entry(page)
+            .load(std::sync::atomic::Ordering::Relaxed);
+        if let Some(found) = Entry::unpack(word & !crate::index::lock::LOCKED)
+            && let Some((at, len)) = extent(found.stored)
+        {
+            self.memory.prefetch(at, len.min(AHEAD_BYTES));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_sum_of_zeros_is_the_constant() {
+        assert_eq!(
+            dyno_codec::checksum::of_page(&[0; 4096]),
+            super::ZERO_PAGE_SUM
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! Stored forms in and out of slots. Has `unsafe`: slots as slices, under the lock of their entry.
+
+use dyno_codec::lz4::Page;
+
+use super::Store;
+use crate::PAGE_BYTES;
+use crate::error::StoreError;
+use crate::index::entry::{Packing, Stored, UNIT_BYTES};
+
+/// Bytes of the checksum in front of a packed page.
+pub const SUM_BYTES: usize = 4;
+
+/// Where in the arena a form lies, and how long it is there.
+pub fn extent(stored: Stored) -> Option<(usize, usize)> {
+    match stored {
+        Stored::Raw { place, .. } => Some((place as usize * PAGE_BYTES, PAGE_BYTES)),
+        Stored::Packed { len, place, .. } => {
+            Some(((place * UNIT_BYTES) as usize, usize::from(len) + SUM_BYTES))
+        }
+        Stored::Empty | Stored::Fill { .. } | Stored::File { .. } => None,
+    }
+}
+
+/// The checksum as it is stored: a page that is read for another one does not match.
+pub fn bound_sum(sum: u32, page: u64) -> u32 {
+    sum ^ (page as u32).wrapping_mul(0x9e37_79b1) ^ (page >> 32) as u32
+}
+
+impl Store {
+    /// Puts the page as it is into a slot.
+    pub(super) fn place_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
+        let assign = |span, class, spans| self.assign(span, class, spans);
+        let Some(slot) = self
+            .slots
+            .take_of(self.slots.classes().of_pages(), Some(&assign))
+        else {
+            return Err(self.no_space(PAGE_BYTES));
+        };
+        // SAFETY: the slot was just taken, is a page long, and no entry points at it yet.
+        unsafe { self.memory.write(slot.at, page) };
+        Ok(Stored::Raw {
+            place: (slot.at / PAGE_BYTES) as u32,
+            sum,
+        })
+    }
+
+    /// Puts a packed form into a slot.
+    pub(super) fn place_packed(
+        &self,
+        packing: Packing,
+        bytes: &[u8],
+        sum: u32,
+    ) -> Result<Stored, StoreError> {
+        let needed = bytes.len() + SUM_BYTES;
+        let Some(slot) = self
+            .slots
+            .take(needed, |span, class, spans| self.assign(span, class, spans))
+        else {
+            return Err(self.no_space(needed));
+        };
+        // SAFETY: the slot was just taken, holds `needed` bytes, and no entry points at it yet.
+        unsafe {
+            self.memory.write(slot.at, &sum.to_le_bytes());
+            self.memory.write(slot.at + SUM_BYTES, bytes);
+        }
+        let place = slot.at as u64 / UNIT_BYTES;
+        Ok(Stored::Packed {
+            packing,
+            len: bytes.len() as u16,
+            place,
+        })
+    }
+
+    /// The stored bytes of a form that lies in the arena, checksum and all.
+    ///
+    /// # Safety
+    /// The caller holds the lock of the entry that says so, or nobody else has the store.
+    #[inline(always)]
+    pub(super) unsafe fn stored_bytes(&self, at: usize, len: usize) -> &[u8] {
+        // SAFETY: the caller's word.
+        unsafe { self.memory.bytes(at, len) }
+    }
+
+    /// Copies a form from one slot to another.
+    ///
+    /// The caller holds the lock of the entry that points at `from`, and has just taken the slot at
+    /// `to`, which holds as much.
+    pub(super) fn copy_slot(&self, from: usize, len: usize, to: usize) {
+        // SAFETY: see above; the slots are different ones.
+        unsafe { self.memory.write(to, self.memory.bytes(from, len)) };
+    }
+
+    /// Frees what a form takes, when no entry points at it any more.
+    #[inline(always)]
+    pub(super) fn release(&self, stored: Stored) {
+        if let Some((at, _)) = extent(stored) {
+            self.slots.free(at);
+        } else if let (Stored::File { place, .. }, Some(backing)) = (stored, &self.backing) {
+            backing.free(place);
+        }
+    }
+
+    /// Before any entry points into the span, so that who opens the memory again knows the class.
+    fn assign(&self, span: u32, class: u8, spans: u32) {
+        self.memory
+            .class(span)
+            .store(class, std::sync::atomic::Ordering::Release);
+        if spans >= LARGE_CLASS_SPANS {
+            self.memory.populate(span);
+        }
+    }
+}
+
+/// A class of so many spans gets the memory of its next one at once, instead of a fault for each page;
+/// in a smaller class the part of a span that stays untouched would weigh.
+const LARGE_CLASS_SPANS: u32 = 8;

@@ -1,0 +1,139 @@
+//! A store opened again after its process died, and the check of every page.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::file::{Backing, Start};
+use super::place::{SUM_BYTES, extent};
+use super::{Settings, Store};
+use crate::PAGE_BYTES;
+use crate::arena::classes::SPAN_BYTES;
+use crate::arena::memory::Memory;
+use crate::arena::slots::Slots;
+use crate::error::{Damage, StoreError};
+use crate::index::entry::{Entry, Stored};
+use crate::index::lock::LOCKED;
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recovered {
+    /// Pages that are there.
+    pub pages: u64,
+    /// Entries whose lock a dead thread held; they are as they were before its call.
+    pub unlocked: u64,
+    /// Entries that pointed at no slot of their own, or at no page of the file. They are left as
+    /// they are: reading them is refused, writing them mends them.
+    pub damaged: u64,
+}
+
+/// A page that is not what was written.
+#[derive(Debug)]
+pub struct Bad {
+    /// Which.
+    pub page: u64,
+    /// Why.
+    pub error: StoreError,
+}
+
+impl Store {
+    /// Opens the memory of a store whose process is gone, whenever and however it went. Sizes come
+    /// from the memory, all else from `settings`; the file, when there was one, must be named again.
+    ///
+    /// The index alone says what is where. A call that was cut off has either put its entry in place,
+    /// and is done, or has not, and its slot is free.
+    ///
+    /// # Errors
+    /// [`StoreError::Format`] when it is no store or one of a later version, [`StoreError::InUse`]
+    /// while another process has it.
+    pub fn reopen(file: OwnedFd, settings: Settings) -> Result<(Self, Recovered), StoreError> {
+        let memory = Memory::adopt(file)?;
+        let mut slots = Slots::new(memory.layout().spans);
+        let backing = Backing::of(&settings, Start::Kept)?;
+        let mut found = Recovered::default();
+        for page in 0..memory.layout().pages {
+            let entry = memory.entry(page);
+            let word = entry.load(Relaxed);
+            if word & LOCKED != 0 {
+                found.unlocked += 1;
+                entry.store(word & !LOCKED, Relaxed);
+            }
+            match claim(&memory, &mut slots, backing.as_ref(), word & !LOCKED) {
+                Some(true) => found.pages += 1,
+                Some(false) => {}
+                None => {
+                    found.damaged += 1;
+                    entry.store(DAMAGED, Relaxed);
+                }
+            }
+        }
+        slots.settle();
+        let settings = Settings {
+            pages: memory.layout().pages,
+            limit_bytes: u64::from(memory.layout().spans) * SPAN_BYTES as u64,
+            ..settings
+        };
+        let store = Self {
+            memory,
+            slots,
+            backing,
+            settings,
+            refused: AtomicU64::new(0),
+        };
+        Ok((store, found))
+    }
+
+    /// Reads every page and compares its checksum, and looks for two pages in one slot. Needs that
+    /// nobody writes meanwhile. Returns what is bad.
+    ///
+    /// # Errors
+    /// When there is no memory for the contexts.
+    pub fn check(&self) -> Result<Vec<Bad>, StoreError> {
+        let mut lane = self.lane()?;
+        let mut bytes = [0; PAGE_BYTES];
+        let mut owners = HashMap::new();
+        let mut bad = Vec::new();
+        for page in 0..self.pages() {
+            let word = self.peek(page);
+            if let Err(error) = lane.look(page, &mut bytes) {
+                bad.push(Bad { page, error });
+            }
+            let place = Entry::unpack(word).and_then(|found| extent(found.stored));
+            if let Some((at, _)) = place
+                && owners.insert(at, page).is_some()
+            {
+                bad.push(Bad {
+                    page,
+                    error: StoreError::Corrupt {
+                        page,
+                        what: Damage::Shared,
+                    },
+                });
+            }
+        }
+        Ok(bad)
+    }
+}
+
+/// A word that is no entry: the kind is one that nobody has.
+const DAMAGED: u64 = 7 << 1;
+
+/// Takes what an entry points at: whether there is a page, or nothing when it points at nothing of
+/// its own.
+fn claim(memory: &Memory, slots: &mut Slots, backing: Option<&Backing>, word: u64) -> Option<bool> {
+    let stored = Entry::unpack(word)?.stored;
+    if let Stored::File { place, .. } = stored {
+        return backing?.claim(place).then_some(true);
+    }
+    let Some((at, len)) = extent(stored) else {
+        return Some(stored != Stored::Empty);
+    };
+    let span = u32::try_from(at / SPAN_BYTES)
+        .ok()
+        .filter(|&span| span < memory.layout().spans)?;
+    let class = memory.class(span).load(Relaxed);
+    let fits = usize::from(class) < slots.classes().count()
+        && len <= slots.classes().bytes(class)
+        && len > SUM_BYTES;
+    (fits && slots.claim(at, class)).then_some(true)
+}

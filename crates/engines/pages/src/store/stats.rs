@@ -1,0 +1,143 @@
+//! Figures about a store.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Store;
+use super::place::extent;
+use crate::PAGE_BYTES;
+use crate::arena::slots::ClassUse;
+use crate::error::StoreError;
+use crate::index::entry::{Entry, Packing, Stored};
+
+/// How many pages are stored in a form, and in how many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KindCount {
+    /// Pages.
+    pub pages: u64,
+    /// Bytes of them as stored, without the rounding to slots.
+    pub bytes: u64,
+}
+
+/// Figures of one moment, each page looked at once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Never written or discarded.
+    pub empty: u64,
+    /// Two bytes or a word that repeat.
+    pub repeated: KindCount,
+    /// LZ4.
+    pub lz4: KindCount,
+    /// zstd.
+    pub zstd: KindCount,
+    /// Incompressible, as they are.
+    pub raw: KindCount,
+    /// In the file.
+    pub file: KindCount,
+    /// Pages not touched for 0, 1, 2, and 3 or more passes of ageing.
+    pub by_age: [u64; 4],
+    /// Pages for which the second tier did not pay.
+    pub stubborn: u64,
+    /// Pages refused for want of space since the store was opened.
+    pub refused: u64,
+    /// Bytes of slots taken, the rounding included.
+    pub slot_bytes: u64,
+    /// Bytes of spans that classes have.
+    pub span_bytes: u64,
+    /// Bytes that the system holds for the file in memory: index, spans, free spans not given back.
+    pub resident_bytes: u64,
+    /// Bytes beside it, for slots' bitmaps and the like.
+    pub beside_bytes: u64,
+    /// Each class.
+    pub classes: Vec<ClassUse>,
+}
+
+impl Stats {
+    /// Pages that hold something.
+    pub fn stored_pages(&self) -> u64 {
+        self.by_age.iter().sum()
+    }
+
+    /// Bytes of pages for each byte of memory held, all overhead included; 0 for an empty store.
+    pub fn ratio(&self) -> f64 {
+        let held = self.resident_bytes + self.beside_bytes;
+        if held == 0 {
+            return 0.0;
+        }
+        ((self.stored_pages() - self.file.pages) * PAGE_BYTES as u64) as f64 / held as f64
+    }
+}
+
+impl Store {
+    /// Figures of this moment.
+    ///
+    /// # Errors
+    /// When the system cannot tell how much memory it holds.
+    pub fn stats(&self) -> Result<Stats, StoreError> {
+        let mut stats = Stats {
+            refused: self.refused.load(Relaxed),
+            resident_bytes: self.memory.resident_bytes()?,
+            beside_bytes: self.beside_bytes(),
+            classes: self.slots.usage(),
+            ..Stats::default()
+        };
+        for class in &stats.classes {
+            stats.slot_bytes += class.used * class.slot_bytes as u64;
+            stats.span_bytes += u64::from(class.spans) * crate::arena::classes::SPAN_BYTES as u64;
+        }
+        for page in 0..self.pages() {
+            if let Some(found) = Entry::unpack(self.peek(page)) {
+                stats.count(found);
+            }
+        }
+        Ok(stats)
+    }
+
+    /// Bytes beside the pages' data when the store is full of pages of `mean_bytes` each, all of it:
+    /// index, checksums, classes of spans, bitmaps and lists.
+    pub fn overhead_bytes_per_page(&self, mean_bytes: usize) -> f64 {
+        let layout = self.memory.layout();
+        let index = (layout.arena_at() as u64) as f64 / layout.pages as f64;
+        let spans = self.slots.overhead_bytes() as f64 / f64::from(layout.spans);
+        let pages_of_span = (crate::arena::classes::SPAN_BYTES / mean_bytes.max(1)) as f64;
+        index + super::place::SUM_BYTES as f64 + spans / pages_of_span
+    }
+
+    fn beside_bytes(&self) -> u64 {
+        let file = self
+            .backing
+            .as_ref()
+            .map_or(0, super::file::Backing::overhead_bytes);
+        self.slots.overhead_bytes() + file
+    }
+}
+
+impl Stats {
+    fn count(&mut self, entry: Entry) {
+        let bytes = extent(entry.stored).map_or(0, |(_, len)| len as u64);
+        let kind = match entry.stored {
+            Stored::Empty => {
+                self.empty += 1;
+                return;
+            }
+            Stored::Fill { .. } => &mut self.repeated,
+            Stored::Raw { .. } => &mut self.raw,
+            Stored::File { .. } => &mut self.file,
+            Stored::Packed {
+                packing: Packing::Word,
+                ..
+            } => &mut self.repeated,
+            Stored::Packed {
+                packing: Packing::Lz4,
+                ..
+            } => &mut self.lz4,
+            Stored::Packed {
+                packing: Packing::Zstd,
+                ..
+            } => &mut self.zstd,
+        };
+        kind.pages += 1;
+        kind.bytes += bytes;
+        self.by_age[usize::from(entry.age)] += 1;
+        self.stubborn += u64::from(entry.stubborn);
+    }
+}

@@ -1,0 +1,69 @@
+//! The lock of an entry under loom: every interleaving of three threads that take it or pass by. Has
+//! `unsafe`: loom's cell, whose accesses loom itself checks.
+
+#[path = "../src/index"]
+mod index {
+    pub mod sync {
+        pub use loom::sync::atomic::{AtomicU64, Ordering};
+
+        pub fn wait(_entry: &AtomicU64, _bit: u64) {
+            loom::thread::yield_now();
+        }
+    }
+
+    pub mod lock;
+}
+
+use index::lock::{LOCKED, lock, try_lock, unlock};
+use index::sync::AtomicU64;
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+
+/// An entry and the slot it points at: loom fails when two touch the slot at once, or one sees what
+/// another has not finished.
+struct Page {
+    entry: AtomicU64,
+    slot: UnsafeCell<u64>,
+}
+
+/// Reads and changes the slot, and puts a new entry in place; nothing when somebody else is at it.
+/// (Waiting is left out: loom cannot bound a loop in which two wait for a third.)
+fn step(page: &Page) -> u64 {
+    let Some(old) = try_lock(&page.entry) else {
+        return 0;
+    };
+    let count = page.slot.with_mut(|slot| {
+        // SAFETY: the lock is held; loom checks that it suffices.
+        let slot = unsafe { &mut *slot };
+        assert_eq!(*slot, old >> 1, "the slot is what the entry says");
+        *slot += 1;
+        *slot
+    });
+    unlock(&page.entry, count << 1);
+    1
+}
+
+#[test]
+fn a_slot_has_one_owner_and_its_bytes_are_there_when_the_entry_says_so() {
+    let mut model = loom::model::Builder::new();
+    // All with up to three pre-emptions take a second, all of them half a minute.
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let page = Arc::new(Page {
+            entry: AtomicU64::new(0),
+            slot: UnsafeCell::new(0),
+        });
+        let others = [0, 1].map(|_| {
+            let page = Arc::clone(&page);
+            loom::thread::spawn(move || step(&page))
+        });
+        let mut done = step(&page) + step(&page);
+        for other in others {
+            done += other.join().expect("no panic");
+        }
+        assert!(done > 0, "somebody gets it");
+        let end = lock(&page.entry);
+        assert_eq!(end & LOCKED, 0);
+        assert_eq!(end, done << 1, "no step is lost");
+    });
+}

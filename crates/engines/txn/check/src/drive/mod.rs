@@ -1,0 +1,261 @@
+//! Clients that drive a real database and write down what they saw: for tests of engines, and for rounds in
+//! which servers are killed.
+
+mod attempt;
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use dyno_sim::Random;
+use dyno_txn_api::{Database, Error, Options, Result, Retry};
+
+use crate::history::{History, Outcome, Transaction};
+use crate::verdict::Verdict;
+use crate::work::{Mix, Shape, Tables, Work};
+use crate::{bank, cycles, replay};
+
+pub use attempt::{Way, attempt};
+pub(crate) use attempt::{answered, one_shot};
+
+/// Between two tries of a transaction that must succeed.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What clients do.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Decides what they do; not when, and not what comes of it.
+    pub seed: u64,
+    /// Clients, each in a thread.
+    pub clients: u32,
+    /// Transactions of each client at most.
+    pub transactions: u64,
+    /// Rows.
+    pub shape: Shape,
+    /// Which work.
+    pub mix: Mix,
+    /// In which ways transactions are run; each as often as any other.
+    pub ways: Vec<Way>,
+    /// How each transaction is run.
+    pub options: Options,
+    /// How long a client waits after a failure.
+    pub pause: Duration,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            clients: 4,
+            transactions: u64::MAX,
+            shape: Shape::default(),
+            mix: Mix::default(),
+            ways: vec![Way::Interactive, Way::Call, Way::Operations],
+            options: Options::default(),
+            pause: Duration::from_millis(1),
+        }
+    }
+}
+
+/// A check of one database, over several rounds: ids go on, and so does time.
+#[derive(Debug)]
+pub struct Drive {
+    plan: Plan,
+    started: Instant,
+    next_id: AtomicU64,
+    history: History,
+}
+
+/// What a check found, and on how much it rests.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// What all judges found.
+    pub verdict: Verdict,
+    /// Committed transactions.
+    pub committed: usize,
+    /// Those without effect.
+    pub failed: usize,
+    /// Those of which nobody knows.
+    pub unknown: usize,
+    /// Snapshots of all accounts.
+    pub audits: usize,
+    /// Whether the order of stamps was judged too; a database may have none.
+    pub replayed: bool,
+}
+
+impl Drive {
+    /// Nothing was done yet.
+    pub fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            started: Instant::now(),
+            next_id: AtomicU64::new(1),
+            history: History::default(),
+        }
+    }
+
+    /// Gives every account its first balance, which must succeed.
+    ///
+    /// # Errors
+    /// The database does not let it within `patience`.
+    pub fn open(&mut self, db: &dyn Database, tables: Tables, patience: Duration) -> Result<()> {
+        let shape = self.plan.shape;
+        self.insist(db, tables, patience, |by| shape.open(by))
+    }
+
+    /// Reads everything, which must succeed: what committed must be there.
+    ///
+    /// # Errors
+    /// The database does not let it within `patience`.
+    pub fn read_all(
+        &mut self,
+        db: &dyn Database,
+        tables: Tables,
+        patience: Duration,
+    ) -> Result<()> {
+        let shape = self.plan.shape;
+        self.insist(db, tables, patience, |by| shape.read_all(by))
+    }
+
+    /// Lets the clients work until each has done its transactions or `stop` is set. `connect` gives each its
+    /// own view of the database; a client that cannot connect tries again until then.
+    pub fn round<C>(
+        &mut self,
+        connect: impl Fn() -> Result<C> + Sync,
+        tables: Tables,
+        stop: &AtomicBool,
+    ) where
+        C: Deref<Target: Database>,
+    {
+        let drive = &*self;
+        let done: Vec<Transaction> = std::thread::scope(|scope| {
+            let client = |number| {
+                let connect = &connect;
+                scope.spawn(move || drive.client(number, connect, tables, stop))
+            };
+            let clients: Vec<_> = (0..drive.plan.clients).map(client).collect();
+            let joined = clients.into_iter().map(|client| match client.join() {
+                Ok(done) => done,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            joined.flatten().collect()
+        });
+        self.history.transactions.extend(done);
+        self.history
+            .transactions
+            .sort_by_key(|t| (t.begin_ns, t.id));
+    }
+
+    /// What was seen so far.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Judges all rounds so far.
+    pub fn judge(&self) -> Judgement {
+        judge(&self.history, self.plan.shape)
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn client<C>(
+        &self,
+        number: u32,
+        connect: &impl Fn() -> Result<C>,
+        tables: Tables,
+        stop: &AtomicBool,
+    ) -> Vec<Transaction>
+    where
+        C: Deref<Target: Database>,
+    {
+        let round = self.next_id.load(Ordering::Relaxed);
+        let mut random = Random::fork(self.plan.seed ^ round, &format!("client {number}"));
+        let mut done: Vec<Transaction> = Vec::new();
+        let mut connection: Option<C> = None;
+        while !stop.load(Ordering::Relaxed) && (done.len() as u64) < self.plan.transactions {
+            let Some(db) = &connection else {
+                connection = connect().ok();
+                if connection.is_none() {
+                    std::thread::sleep(PAUSE);
+                }
+                continue;
+            };
+            let work = self.plan.shape.work(self.plan.mix, &mut random, self.id());
+            let way = self.plan.ways[random.below(self.plan.ways.len())];
+            let clock = || self.now_ns();
+            let (mut told, error) = attempt(
+                db.as_database(),
+                tables,
+                &work,
+                way,
+                &self.plan.options,
+                &clock,
+            );
+            told.process = number;
+            done.push(told);
+            if let Some(error) = error {
+                if error.retry() != Retry::Safe {
+                    connection = None;
+                }
+                std::thread::sleep(self.plan.pause);
+            }
+        }
+        done
+    }
+
+    /// Tries until it is committed. Every try is in the history.
+    fn insist(
+        &mut self,
+        db: &dyn Database,
+        tables: Tables,
+        patience: Duration,
+        work: impl Fn(u64) -> Work,
+    ) -> Result<()> {
+        let until = Instant::now() + patience;
+        loop {
+            let work = work(self.id());
+            let clock = || self.now_ns();
+            let (told, error) = attempt(
+                db,
+                tables,
+                &work,
+                Way::Interactive,
+                &self.plan.options,
+                &clock,
+            );
+            let ok = told.outcome == Outcome::Ok;
+            self.history.transactions.push(told);
+            match error {
+                Some(error) if Instant::now() > until => {
+                    let text = format!("after {patience:?} still: {}", error.text());
+                    return Err(Error::with_retry(error.kind(), error.retry(), text));
+                }
+                _ if ok => return Ok(()),
+                _ => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+}
+
+/// Asks all judges.
+pub fn judge(history: &History, shape: Shape) -> Judgement {
+    let (mut verdict, audits) = bank::judge(history, shape.bank());
+    verdict.merge(cycles::judge(history));
+    let replayed = replay::judge(history);
+    let judged = replayed.is_ok();
+    verdict.merge(replayed.unwrap_or_default());
+    Judgement {
+        verdict,
+        committed: history.count(Outcome::Ok),
+        failed: history.count(Outcome::Fail),
+        unknown: history.count(Outcome::Unknown),
+        audits,
+        replayed: judged,
+    }
+}

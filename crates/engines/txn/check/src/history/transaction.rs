@@ -1,0 +1,144 @@
+//! A transaction as its client saw it.
+
+use std::fmt;
+
+use super::event::{Event, Op, Outcome, What};
+use super::{Key, shown};
+
+/// One attempt of a client to do something at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transaction {
+    /// Unique in the history.
+    pub id: u64,
+    /// The client.
+    pub process: u32,
+    /// When it began, nanoseconds on the shared clock.
+    pub begin_ns: u64,
+    /// When its client heard the outcome. Of an unknown outcome it says nothing about the effect.
+    pub end_ns: Option<u64>,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Its place in the order that the database claims, if the client was told.
+    pub stamp: Option<u64>,
+    /// What it did and saw, in order.
+    pub ops: Vec<Op>,
+}
+
+impl Transaction {
+    pub(super) fn new(id: u64, process: u32, begin_ns: u64) -> Self {
+        Self {
+            id,
+            process,
+            begin_ns,
+            end_ns: None,
+            outcome: Outcome::Unknown,
+            stamp: None,
+            ops: Vec::new(),
+        }
+    }
+
+    pub(super) fn take(&mut self, event: &Event) -> Result<(), &'static str> {
+        if self.end_ns.is_some() {
+            return Err("it has ended before");
+        }
+        if event.at_ns < self.begin_ns {
+            return Err("it is earlier than the beginning");
+        }
+        match &event.what {
+            What::Begin { .. } => return Err("it began before"),
+            What::Stamp { stamp } => self.learn(*stamp)?,
+            What::Did(op) => self.ops.push(op.clone()),
+            What::End { outcome, stamp } => {
+                if let Some(stamp) = stamp {
+                    self.learn(*stamp)?;
+                }
+                self.outcome = *outcome;
+                self.end_ns = Some(event.at_ns);
+            }
+        }
+        Ok(())
+    }
+
+    fn learn(&mut self, stamp: u64) -> Result<(), &'static str> {
+        match self.stamp.replace(stamp) {
+            Some(before) if before != stamp => Err("it has two different stamps"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The rows that it wrote, or may have.
+    pub fn written(&self) -> impl Iterator<Item = Key> + '_ {
+        self.ops.iter().filter_map(Op::written)
+    }
+
+    /// The events that make this transaction; operations carry the time of its beginning.
+    pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
+        let event = |at_ns, what| Event {
+            transaction: self.id,
+            at_ns,
+            what,
+        };
+        let process = self.process;
+        let stamp = self.stamp.map(|stamp| What::Stamp { stamp });
+        let ops = self.ops.iter().map(|op| What::Did(op.clone()));
+        let end = self.end_ns.map(|at_ns| {
+            let (outcome, stamp) = (self.outcome, None);
+            event(at_ns, What::End { outcome, stamp })
+        });
+        std::iter::once(What::Begin { process })
+            .chain(stamp)
+            .chain(ops)
+            .map(move |what| event(self.begin_ns, what))
+            .chain(end)
+    }
+}
+
+impl fmt::Display for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "T{} (client {}", self.id, self.process)?;
+        if let Some(stamp) = self.stamp {
+            write!(f, ", stamp {stamp}")?;
+        }
+        match self.outcome {
+            Outcome::Ok => f.write_str("): ")?,
+            Outcome::Fail => f.write_str(", failed): ")?,
+            Outcome::Unknown => f.write_str(", outcome unknown): ")?,
+        }
+        for (at, op) in self.ops.iter().enumerate() {
+            if at > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{op}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { key, value } => write!(f, "read {key} = {}", shown(value.as_ref())),
+            Self::Write { key, value: None } => write!(f, "delete {key}"),
+            Self::Write { key, value } => write!(f, "write {key} = {}", shown(value.as_ref())),
+            Self::Append { key, element } => write!(f, "append {element} to {key}"),
+            Self::Change { key } => write!(f, "change {key}"),
+            Self::Scan(scan) => {
+                let way = if scan.reverse { " backwards" } else { "" };
+                let (table, from, to) = (scan.table, scan.from, scan.to);
+                write!(
+                    f,
+                    "scan {table}/{from}..{to}{way} = {} rows",
+                    scan.rows.len()
+                )
+            }
+            Self::Lookup(lookup) => {
+                let (table, from, to) = (lookup.table, lookup.from, lookup.to);
+                write!(
+                    f,
+                    "look up {from}..{to} in {table} = {} rows",
+                    lookup.rows.len()
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Replays a history in the order of its stamps against a model: every read must have seen exactly the newest
+//! version at its stamp. Linear in the number of operations, and in the width of scans.
+//!
+//! Reads of failed transactions, and of those whose outcome nobody knows, are judged too, but for rows that
+//! they wrote themselves: a read at a stamp is repeatable whatever becomes of the reader. A write of unknown outcome may have happened or not; the
+//! first read that tells decides it, and every other must agree. If its stamp is unknown as well, the reads
+//! that saw it bound its place ([`floating`]).
+
+mod floating;
+mod model;
+mod ranges;
+mod rows;
+mod strictness;
+mod writers;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::history::{History, Key, Op, Outcome, Transaction, Value};
+use crate::verdict::{Rule, Verdict};
+
+use floating::Floating;
+use model::{Model, Overlay, Written};
+use writers::Writers;
+
+/// Why a history cannot be replayed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unplayable {
+    /// The database that made it does not tell its order.
+    #[error(
+        "T{transaction} is committed without a stamp; only histories with stamps can be replayed"
+    )]
+    NoStamp {
+        /// The first such transaction.
+        transaction: u64,
+    },
+}
+
+/// Judges a history by its stamps.
+///
+/// # Errors
+/// A committed transaction has no stamp, so the history claims no order.
+pub fn judge(history: &History) -> Result<Verdict, Unplayable> {
+    let unstamped = |t: &&Transaction| t.outcome == Outcome::Ok && t.stamp.is_none();
+    if let Some(transaction) = history.transactions.iter().find(unstamped) {
+        let transaction = transaction.id;
+        return Err(Unplayable::NoStamp { transaction });
+    }
+    let mut verdict = Verdict::default();
+    strictness::judge(history, &mut verdict);
+    let order = order(history, &mut verdict);
+    let mut replay = Replay {
+        history,
+        writers: Writers::of(history),
+        model: Model::default(),
+        floating: Floating::of(history),
+        decided: HashMap::new(),
+        left_alone: HashSet::new(),
+        verdict,
+    };
+    for place in order {
+        replay.step(place);
+    }
+    replay.floating.judge(history, &mut replay.verdict);
+    Ok(replay.verdict)
+}
+
+/// The transactions with stamps, by stamp. Two writers with one stamp are a breach.
+fn order(history: &History, verdict: &mut Verdict) -> Vec<usize> {
+    let all = &history.transactions;
+    let mut order: Vec<usize> = (0..all.len())
+        .filter(|&at| all[at].stamp.is_some())
+        .collect();
+    order.sort_by_key(|&at| {
+        (
+            all[at].stamp,
+            all[at].written().next().is_some(),
+            all[at].id,
+        )
+    });
+    let committed =
+        |at: &usize| all[*at].outcome == Outcome::Ok && all[*at].written().next().is_some();
+    let writers: Vec<usize> = order.iter().copied().filter(committed).collect();
+    for pair in writers.windows(2) {
+        let (a, b) = (&all[pair[0]], &all[pair[1]]);
+        if a.stamp == b.stamp {
+            verdict.add(Rule::SameStamp, || {
+                format!("two writers have one stamp: {a}; {b}")
+            });
+        }
+    }
+    order
+}
+
+/// A replay under way.
+struct Replay<'h> {
+    history: &'h History,
+    writers: Writers,
+    model: Model,
+    floating: Floating,
+    /// Of transactions with unknown outcome: whether they happened, and who saw that (a place).
+    decided: HashMap<usize, (bool, usize)>,
+    /// Rows that the transaction being played wrote, if it is not committed: an aborted transaction that
+    /// reads on has lost its own writes, and what an insert saw is protected by the insert alone.
+    left_alone: HashSet<Key>,
+    verdict: Verdict,
+}
+
+impl<'h> Replay<'h> {
+    fn transaction(&self, place: usize) -> &'h Transaction {
+        &self.history.transactions[place]
+    }
+
+    fn stamp(&self, place: usize) -> u64 {
+        self.transaction(place).stamp.unwrap_or(0)
+    }
+
+    /// Plays one transaction: its reads against the model and its own writes, then its writes.
+    fn step(&mut self, place: usize) {
+        let transaction = self.transaction(place);
+        self.left_alone.clear();
+        if transaction.outcome != Outcome::Ok {
+            self.left_alone.extend(transaction.written());
+        }
+        let mut overlay = Overlay::default();
+        for op in &transaction.ops {
+            match op {
+                Op::Read { key, value } => self.read(place, &mut overlay, *key, value.as_ref()),
+                Op::Write { key, value } => overlay.put(*key, Written::Is(value.clone())),
+                Op::Change { key } => overlay.put(*key, Written::By(transaction.id)),
+                Op::Append { key, element } => {
+                    let before = overlay.get(*key).or_else(|| self.model.settled(*key));
+                    overlay.put(*key, appended(before, *element));
+                }
+                Op::Scan(scan) => self.scan(place, &mut overlay, scan),
+                Op::Lookup(lookup) => self.lookup(place, &mut overlay, lookup),
+            }
+        }
+        let maybe = match transaction.outcome {
+            Outcome::Fail => return,
+            Outcome::Ok => false,
+            Outcome::Unknown => true,
+        };
+        let stamp = self.stamp(place);
+        for (key, written) in overlay.writes() {
+            self.model.install(key, stamp, place, written, maybe);
+        }
+    }
+}
+
+/// A list with one element more, as far as it is known.
+fn appended(before: Option<&Written>, element: u64) -> Written {
+    match before {
+        Some(Written::Is(None)) => Written::Is(Some(Value::List(vec![element]))),
+        Some(Written::Is(Some(Value::List(list)))) => {
+            let mut list = list.clone();
+            list.push(element);
+            Written::Is(Some(Value::List(list)))
+        }
+        _ => Written::EndsWith(element),
+    }
+}

@@ -1,0 +1,89 @@
+//! Who wrote a value: registers carry their writer, list elements are unique.
+
+use std::collections::HashMap;
+
+use crate::history::{History, Key, Op, Outcome, Value};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// There is none: the row is absent.
+    Absence,
+    /// No transaction wrote it to this row.
+    Nobody,
+    /// This transaction, which failed.
+    Failed(u64),
+    /// This transaction, which replaced it itself.
+    Replaced(u64),
+    /// This transaction, at this stamp if it is known.
+    At(u64, Option<u64>),
+}
+
+/// Finds writers.
+#[derive(Debug)]
+pub(super) struct Writers {
+    places: HashMap<u64, usize>,
+    elements: HashMap<(Key, u64), usize>,
+}
+
+impl Writers {
+    pub fn of(history: &History) -> Self {
+        let (mut places, mut elements) = (HashMap::new(), HashMap::new());
+        for (place, transaction) in history.transactions.iter().enumerate() {
+            places.insert(transaction.id, place);
+            for op in &transaction.ops {
+                if let Op::Append { key, element } = op {
+                    elements.insert((*key, *element), place);
+                }
+            }
+        }
+        Self { places, elements }
+    }
+
+    /// The place of the transaction that a value names as its writer.
+    pub fn place(&self, key: Key, value: Option<&Value>) -> Option<usize> {
+        match value? {
+            Value::Register { by, .. } => self.places.get(by).copied(),
+            Value::List(list) => self.elements.get(&(key, *list.last()?)).copied(),
+            Value::Broken(_) => None,
+        }
+    }
+
+    /// Where a value of a row comes from.
+    pub fn origin(&self, history: &History, key: Key, value: Option<&Value>) -> Origin {
+        let Some(value) = value else {
+            return Origin::Absence;
+        };
+        let Some(place) = self.place(key, Some(value)) else {
+            return Origin::Nobody;
+        };
+        let writer = &history.transactions[place];
+        let mut wrote = false;
+        let mut last = false;
+        for op in &writer.ops {
+            let (written, same) = match (op, value) {
+                (
+                    Op::Write {
+                        key,
+                        value: Some(v),
+                    },
+                    _,
+                ) => (*key, v == value),
+                (Op::Change { key }, _) => (*key, true),
+                (Op::Append { key, element }, Value::List(list)) => {
+                    (*key, list.last() == Some(element))
+                }
+                _ => continue,
+            };
+            if written == key {
+                (wrote, last) = (wrote || same, same);
+            }
+        }
+        match (wrote, last) {
+            (false, _) => Origin::Nobody,
+            _ if writer.outcome == Outcome::Fail => Origin::Failed(writer.id),
+            (_, false) => Origin::Replaced(writer.id),
+            _ => Origin::At(writer.id, writer.stamp),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What a seed decides.
+
+use dyno_sim::{ClockFaults, Delay, Link, Random, Storm};
+use dyno_txn_core::Config;
+
+use crate::work::{Mix, Shape};
+
+const MS: u64 = 1_000_000;
+
+/// A run, as its seed chose it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chosen {
+    pub seed: u64,
+    /// Nodes with partitions, and partitions of each.
+    pub servers: usize,
+    pub cores: u32,
+    /// Whether the one server gives stamps itself; else there are two nodes with oracles.
+    pub in_process: bool,
+    pub clients: usize,
+    pub sessions: usize,
+    pub shape: Shape,
+    pub mix: Mix,
+    /// How long the storm lasts, and how long clients pause between transactions.
+    pub storm_ns: u64,
+    pub pause_ns: u64,
+    pub deadline_ns: u64,
+    /// Of partitions.
+    pub wait_ns: u64,
+    pub heartbeat_ns: u64,
+    pub resend_ns: u64,
+    pub retention_ns: u64,
+    /// What goes wrong.
+    pub link: Link,
+    pub clock: ClockFaults,
+    pub crash_every_ns: u64,
+    pub cut_every_ns: u64,
+    pub late_messages: bool,
+    pub failover_every_ns: u64,
+    /// How long a sync takes.
+    pub sync: Delay,
+    pub checkpoint_every_ns: u64,
+    /// One transaction in so many is left by its client without a word; 0: none.
+    pub abandon_one_in: usize,
+    /// Whether clients go on before their writes were answered; only over links that keep the order.
+    pub eager: bool,
+}
+
+impl Chosen {
+    pub fn of(seed: u64) -> Self {
+        let random = &mut Random::fork(seed, "chosen");
+        let in_process = random.one_in(3);
+        let servers = if in_process { 1 } else { 1 + random.below(3) };
+        let rare = |n: usize, random: &mut Random, value: u64| match random.one_in(n) {
+            true => value,
+            false => 0,
+        };
+        let every = |random: &mut Random, low: u64, high: u64| random.between(low * MS, high * MS);
+        let crash = every(random, 100, 1_500);
+        let cut = every(random, 60, 1_000);
+        let failover = every(random, 1_500, 3_000);
+        let checkpoint = every(random, 50, 800);
+        let link = Self::link(random);
+        Self {
+            seed,
+            servers,
+            cores: 1 + random.below(3) as u32,
+            in_process,
+            clients: 1 + random.below(4),
+            sessions: 1 + random.below(4),
+            shape: Shape {
+                accounts: 2 + random.below(6) as u64,
+                balance: 100,
+                registers: 4 + random.below(20) as u64,
+                lists: 1 + random.below(6) as u64,
+            },
+            mix: Mix {
+                bank: random.below(3),
+                lists: 1 + random.below(3),
+                registers: random.below(3),
+            },
+            storm_ns: every(random, 1_500, 4_000),
+            pause_ns: every(random, 1, 30),
+            deadline_ns: every(random, 100, 1_500),
+            wait_ns: every(random, 0, 20),
+            heartbeat_ns: every(random, 150, 2_000),
+            resend_ns: every(random, 5, 100),
+            retention_ns: every(random, 300, 5_000),
+            link,
+            clock: ClockFaults {
+                bound_ns: every(random, 0, 200),
+                drift_ppm: random.below(1_000) as u32,
+                change_every_ns: every(random, 100, 2_000),
+            },
+            crash_every_ns: rare(2, random, crash),
+            cut_every_ns: rare(2, random, cut),
+            late_messages: random.one_in(4),
+            failover_every_ns: rare(2, random, failover),
+            sync: Delay::uniform(50_000, 150_000).with_tail(20, 20 * MS),
+            checkpoint_every_ns: rare(2, random, checkpoint),
+            abandon_one_in: rare(3, random, 15) as usize,
+            eager: link.ordered && random.one_in(2),
+        }
+    }
+
+    /// Each fault of the network is on with some seeds and off with others.
+    fn link(random: &mut Random) -> Link {
+        let mut chance = |one_in: usize, most: u64| match random.one_in(one_in) {
+            true => random.between(0, most) as u32,
+            false => 0,
+        };
+        let loss_per_million = chance(2, 30_000);
+        let duplicate_per_million = chance(2, 30_000);
+        let slow = chance(2, 40) as usize;
+        Link {
+            delay: Delay::uniform(20_000, 300_000).with_tail(slow, 30 * MS),
+            loss_per_million,
+            duplicate_per_million,
+            ordered: random.one_in(3),
+        }
+    }
+
+    /// The network before and after the storm. Clients that do not wait for answers need their order kept.
+    pub fn calm_link(&self) -> Link {
+        Link {
+            ordered: self.link.ordered,
+            ..Link::default()
+        }
+    }
+
+    pub fn partitions(&self) -> u32 {
+        self.servers as u32 * self.cores
+    }
+
+    /// What nodes crash and links are cut, from now until a time.
+    pub fn storm(&self, until_ns: u64, spare_from: usize) -> Storm {
+        Storm {
+            until_ns,
+            crash_every_ns: self.crash_every_ns,
+            down_ns: 400 * MS,
+            cut_every_ns: self.cut_every_ns,
+            cut_ns: 500 * MS,
+            spare_from,
+        }
+    }
+
+    /// A partition's settings.
+    pub fn config(&self, id: u32, planted: dyno_txn_core::planted::Planted) -> Config {
+        Config {
+            seed: self.seed,
+            retention_ns: self.retention_ns,
+            wait_ns: self.wait_ns,
+            heartbeat_ns: self.heartbeat_ns,
+            resend_ns: self.resend_ns,
+            planted,
+            ..Config::new(id, self.partitions())
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A client node: its sessions take their stamps together.
+
+use dyno_sim::NodeId;
+use dyno_txn_api::{Result, Stamp};
+use dyno_txn_core::message::{Address, Message};
+use dyno_txn_core::oracle::Batcher;
+
+use super::cluster::{Cluster, Timer};
+
+/// Addresses of clients from here on are those of their batchers.
+pub(super) const BATCHERS: u64 = 1 << 32;
+
+/// After how long a client asks for stamps again.
+const AGAIN_NS: u64 = 120_000_000;
+
+pub(super) struct Client {
+    pub node: NodeId,
+    batcher: Batcher,
+    /// Counts requests, so that a late timer does not repeat a younger one.
+    requests: u64,
+    under_way: bool,
+}
+
+impl Client {
+    pub fn new(node: NodeId) -> Self {
+        Self {
+            node,
+            batcher: Batcher::default(),
+            requests: 0,
+            under_way: false,
+        }
+    }
+}
+
+impl Cluster {
+    /// A session wants a stamp.
+    pub(super) fn want_stamp(&mut self, client: usize, session: usize) {
+        let message = self.clients[client].batcher.want(session as u64);
+        self.ask_for_stamps(client, message);
+    }
+
+    fn ask_for_stamps(&mut self, client: usize, message: Option<Message>) {
+        let Some(message) = message else {
+            return;
+        };
+        let oracle = self.oracle_to_ask();
+        let asking = &mut self.clients[client];
+        asking.requests += 1;
+        asking.under_way = true;
+        let (node, request) = (asking.node, asking.requests);
+        let from = Address::Client(BATCHERS + client as u64);
+        self.post(node, from, oracle, message);
+        let again = Timer::Stamps { client, request };
+        self.world.set_timer(node, AGAIN_NS, again);
+    }
+
+    pub(super) fn stamps_are_late(&mut self, client: usize, request: u64) {
+        let asking = &mut self.clients[client];
+        if asking.under_way && asking.requests == request {
+            let message = asking.batcher.again();
+            self.ask_for_stamps(client, message);
+        }
+    }
+
+    pub(super) fn stamps_came(&mut self, client: usize, ticket: u64, result: Result<Stamp>) {
+        let (given, next) = self.clients[client].batcher.answered(ticket, result);
+        if given.is_empty() {
+            return;
+        }
+        self.clients[client].under_way = false;
+        self.ask_for_stamps(client, next);
+        for (session, result) in given {
+            self.stamped(session as usize, result);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Runs a transaction's code as far as the answers go that are known. Where one is missing the code stops; it
+//! runs again from the start when the answer is there, as procedures do in the engine.
+
+use dyno_txn_api::{Answer, Code, Error, Operation, Operations, Result, TableId};
+use dyno_txn_core::Schema;
+
+/// Answers of batches in the order in which the code asked for them.
+pub(super) struct Known<'a> {
+    pub answers: &'a [Result<Vec<Answer>>],
+    pub schema: &'a Schema,
+    next: usize,
+    /// The batch whose answer is missing.
+    pub missing: Option<Vec<Operation>>,
+}
+
+impl<'a> Known<'a> {
+    pub fn new(answers: &'a [Result<Vec<Answer>>], schema: &'a Schema) -> Self {
+        Self {
+            answers,
+            schema,
+            next: 0,
+            missing: None,
+        }
+    }
+}
+
+impl Operations for Known<'_> {
+    fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
+        let known = self.answers.get(self.next);
+        self.next += 1;
+        match known {
+            Some(answer) => answer.clone(),
+            None => {
+                self.missing.get_or_insert_with(|| operations.to_vec());
+                Err(Error::new(Code::Unavailable, "not answered yet"))
+            }
+        }
+    }
+
+    fn table(&mut self, name: &str) -> Result<TableId> {
+        self.schema.named(name)
+    }
+}

@@ -1,0 +1,102 @@
+//! The whole cluster in one thread, from one seed: partitions on several nodes, oracles that fail over, and
+//! clients, over a network, clocks and disks with faults.
+//!
+//! | file | what |
+//! |---|---|
+//! | `chosen` | what a seed decides: the size of the cluster, its times, its faults |
+//! | `phases` | peace, storm and rest |
+//! | `cluster` | the world, and which node gets what happens |
+//! | `core` | one partition with its log; crash and recovery |
+//! | `journal` | a log that keeps what was synced, and perhaps some more |
+//! | `oracles` | who gives stamps, and who takes over |
+//! | `client`, `session` | clients and what each is doing |
+//! | `known` | a transaction's code, run again with what is known so far |
+//!
+//! A run has three parts: tables and accounts are made in peace; clients work in a storm of faults; then all
+//! faults end, and everything must come to rest: every row can be read, and no partition holds anything
+//! undecided. All judges judge what the clients saw. The same seed gives the same run, event by event.
+
+mod chosen;
+mod client;
+mod cluster;
+mod core;
+mod journal;
+mod known;
+mod oracles;
+mod phases;
+mod session;
+
+use dyno_txn_core::planted::Planted;
+
+use crate::drive::{self, Judgement};
+use crate::history::History;
+use crate::verdict::Rule;
+
+use chosen::Chosen;
+use cluster::Cluster;
+
+/// What all runs have in common; everything else is the seed's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// A bug that was put in on purpose.
+    pub planted: Planted,
+    /// Clients wait for the answer to each write before they go on.
+    pub patient: bool,
+    /// Whether the last events are kept as text.
+    pub lines: bool,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its seed.
+    pub seed: u64,
+    /// What the seed decided.
+    pub about: String,
+    /// What the judges found.
+    pub judgement: Judgement,
+    /// What clients saw.
+    pub history: History,
+    /// A hash of all that happened.
+    pub hash: u64,
+    /// How many things happened.
+    pub events: u64,
+    /// Crashes of nodes.
+    pub crashes: u64,
+    /// Messages lost.
+    pub lost: u64,
+    /// The last events, if they were kept.
+    pub lines: Vec<String>,
+}
+
+impl Run {
+    /// Whether no rule was broken.
+    pub fn holds(&self) -> bool {
+        self.judgement.verdict.holds()
+    }
+}
+
+/// Runs a seed and judges it.
+pub fn simulate(seed: u64, options: &Options) -> Run {
+    let mut chosen = Chosen::of(seed);
+    chosen.eager &= !options.patient;
+    let mut cluster = Cluster::new(chosen, options);
+    let unrest = cluster.play();
+    let mut judgement = drive::judge(cluster.history(), chosen.shape);
+    for sentence in unrest {
+        judgement.verdict.add(Rule::Liveness, || sentence);
+    }
+    let counts = cluster.world.counts();
+    let trace = cluster.world.trace();
+    Run {
+        seed,
+        about: format!("{chosen:?}"),
+        judgement,
+        hash: trace.hash(),
+        events: trace.entries(),
+        crashes: counts.crashes,
+        lost: counts.lost,
+        lines: trace.lines().map(str::to_owned).collect(),
+        history: cluster.into_history(),
+    }
+}

@@ -1,0 +1,145 @@
+//! The parts of a run: peace, storm, and rest.
+
+use dyno_txn_api::{Table, TableId};
+use dyno_txn_core::message::{Address, Message};
+
+use super::cluster::{Cluster, MAKER, MS, Timer};
+use super::session::Session;
+use crate::drive::Way;
+use crate::history::Outcome;
+use crate::work::{Work, definitions};
+
+/// Time for tables, accounts and rest. An oracle that takes over waits for more than a second first, and after
+/// a restart writes wait until stamps have passed its predecessor's bound, two seconds at most.
+const PATIENCE_NS: u64 = 30_000 * MS;
+
+impl Cluster {
+    /// The whole run. What did not come to rest, in sentences.
+    pub fn play(&mut self) -> Vec<String> {
+        self.set_up();
+        if self.unrest.is_empty() {
+            self.storm();
+            self.calm();
+        }
+        self.history
+            .transactions
+            .sort_by_key(|t| (t.begin_ns, t.id));
+        std::mem::take(&mut self.unrest)
+    }
+
+    fn set_up(&mut self) {
+        for core in 0..self.cores.len() {
+            let wants = self.cores[core].tick(0);
+            self.apply(core, wants);
+        }
+        let control = self.clients[0].node;
+        for number in 0..self.oracles.nodes.len() {
+            let node = self.oracles.nodes[number];
+            self.world.set_timer(node, 1, Timer::Oracle { number });
+        }
+        if self.chosen.in_process {
+            self.local.begin(1);
+        }
+        self.world.set_timer(control, 1, Timer::Steer);
+        let Ok(defs) = definitions(1 + self.chosen.shape.registers / 8) else {
+            return self.complain("the tables cannot be defined".to_owned());
+        };
+        for (at, def) in defs.into_iter().enumerate() {
+            let id = TableId(at as u32 + 1);
+            self.tables.ids[at] = id;
+            self.schema.add(Table {
+                id,
+                def: def.clone(),
+            });
+            let create = Message::CreateTable {
+                ticket: at as u64,
+                def,
+            };
+            self.post(
+                control,
+                Address::Client(MAKER),
+                Address::Partition(0),
+                create,
+            );
+            // One after the other, so that they get the numbers that are expected.
+            self.run(100 * MS, |_| false);
+        }
+        self.insist(
+            |cluster, by| cluster.chosen.shape.open(by),
+            "the accounts could not be opened",
+        );
+    }
+
+    fn storm(&mut self) {
+        let chosen = self.chosen;
+        let until = self.world.now_ns() + chosen.storm_ns;
+        let spare_from = self.clients[0].node.index();
+        self.storming = true;
+        self.world.set_links(chosen.link);
+        self.world.set_storm(chosen.storm(until, spare_from));
+        let control = self.clients[0].node;
+        if chosen.failover_every_ns > 0 {
+            self.world
+                .set_timer(control, chosen.failover_every_ns, Timer::Failover);
+        }
+        for core in 0..self.cores.len() {
+            self.plan_checkpoint(core);
+        }
+        for session in 0..self.sessions.len() {
+            self.begin_any(session);
+        }
+        self.run(chosen.storm_ns, |_| false);
+        self.storming = false;
+        self.world.set_links(self.chosen.calm_link());
+        self.world.heal_all();
+    }
+
+    fn calm(&mut self) {
+        let idle = |cluster: &Self| cluster.sessions.iter().all(Session::is_idle);
+        self.run(PATIENCE_NS, idle);
+        if !idle(self) {
+            return self
+                .complain("a transaction did not end after all faults had ended".to_owned());
+        }
+        self.insist(
+            |cluster, by| cluster.chosen.shape.read_all(by),
+            "not every row could be read",
+        );
+        let decided = |cluster: &Self| cluster.cores.iter().all(|core| core.undecided() == 0);
+        self.run(PATIENCE_NS, decided);
+        if !decided(self) {
+            self.complain("a partition still holds an undecided transaction".to_owned());
+        }
+    }
+
+    /// Runs work until it is committed.
+    fn insist(&mut self, work: impl Fn(&Self, u64) -> Work, complaint: &str) {
+        let until = self.world.now_ns() + PATIENCE_NS;
+        while self.world.now_ns() < until {
+            let by = self.next_id();
+            let work = work(self, by);
+            self.sessions[0].last = None;
+            self.begin(0, work, Way::Interactive);
+            self.run(PATIENCE_NS, |cluster| cluster.sessions[0].last.is_some());
+            if self.sessions[0].last == Some(Outcome::Ok) {
+                return;
+            }
+            self.run(50 * MS, |_| false);
+        }
+        self.complain(complaint.to_owned());
+    }
+
+    /// Lets things happen for a time, or until something is so.
+    fn run(&mut self, for_ns: u64, enough: impl Fn(&Self) -> bool) {
+        let until = self.world.now_ns() + for_ns;
+        let mut events = 0_u32;
+        while let Some(event) = self.world.next_until(until) {
+            self.event(event);
+            events += 1;
+            // Some conditions take longer to look at than things take to happen.
+            if events.is_multiple_of(16) && enough(self) {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! A session does one transaction after the other, in any of the three ways, and writes down what it saw.
+
+use std::time::Duration;
+
+use dyno_sim::Random;
+use dyno_txn_api::{
+    Answer, Change, Committed, Error, Operation, Options, Request, Result, Retry, Stamp,
+};
+use dyno_txn_core::message::{Address, Fate, Message, PartitionId};
+use dyno_txn_core::{Coordinator, Event};
+
+use super::cluster::{Cluster, Timer};
+use super::known::Known;
+use crate::drive::{Way, answered, one_shot};
+use crate::history::{Op, Outcome, Transaction};
+use crate::work::{self, PROCEDURE, Session as Noted, Step, Work};
+
+/// How often a client asks what became of a request.
+const ASKS_MAX: u8 = 3;
+
+pub(super) struct Session {
+    pub client: usize,
+    random: Random,
+    doing: Doing,
+    work: Work,
+    way: Way,
+    told: Option<Transaction>,
+    /// Counts what the session waits for, so that late timers and answers are known as such.
+    turn: u64,
+    /// What came of its last transaction.
+    pub last: Option<Outcome>,
+}
+
+enum Doing {
+    Nothing,
+    Stamping,
+    Interactive(Box<Interactive>),
+    Shot {
+        to: PartitionId,
+        ops: Vec<Op>,
+        asks: u8,
+    },
+}
+
+struct Interactive {
+    coordinator: Coordinator,
+    answers: Vec<Result<Vec<Answer>>>,
+    waits_for: Option<u32>,
+    /// It is left without a word after so many answers.
+    leave_after: Option<usize>,
+}
+
+impl Session {
+    pub fn new(client: usize, random: Random) -> Self {
+        Self {
+            client,
+            random,
+            doing: Doing::Nothing,
+            work: Work {
+                by: 0,
+                steps: Vec::new(),
+            },
+            way: Way::Interactive,
+            told: None,
+            turn: 0,
+            last: None,
+        }
+    }
+
+    pub fn is_idle(&self) -> bool {
+        matches!(self.doing, Doing::Nothing)
+    }
+}
+
+impl Cluster {
+    /// Begins a transaction of the session's choice.
+    pub(super) fn begin_any(&mut self, session: usize) {
+        let by = self.next_id();
+        let (shape, mix) = (self.chosen.shape, self.chosen.mix);
+        let random = &mut self.sessions[session].random;
+        let work = shape.work(mix, random, by);
+        let way = [Way::Interactive, Way::Call, Way::Operations][random.below(3)];
+        self.begin(session, work, way);
+    }
+
+    pub(super) fn begin(&mut self, session: usize, work: Work, way: Way) {
+        let way = match (way, one_shot(self.tables, &work)) {
+            (Way::Operations, None) => Way::Interactive,
+            _ => way,
+        };
+        let begin_ns = self.world.now_ns();
+        let doing = &mut self.sessions[session];
+        doing.told = Some(Transaction {
+            id: work.by,
+            process: session as u32,
+            begin_ns,
+            end_ns: None,
+            outcome: Outcome::Unknown,
+            stamp: None,
+            ops: work.intended(),
+        });
+        (doing.work, doing.way) = (work, way);
+        doing.turn += 1;
+        if self.chosen.in_process && way != Way::Interactive {
+            return self.send_shot(session, None);
+        }
+        doing.doing = Doing::Stamping;
+        let client = doing.client;
+        self.want_stamp(client, session);
+    }
+
+    /// The oracle's answer.
+    pub(super) fn stamped(&mut self, session: usize, result: Result<Stamp>) {
+        if !matches!(self.sessions[session].doing, Doing::Stamping) {
+            return;
+        }
+        let Ok(stamp) = result else {
+            return self.end(session, Outcome::Fail);
+        };
+        let now = self.mono(self.node_of(session));
+        let chosen = self.chosen;
+        let doing = &mut self.sessions[session];
+        if let Some(told) = &mut doing.told {
+            told.stamp = Some(stamp);
+        }
+        if doing.way != Way::Interactive {
+            return self.send_shot(session, Some(stamp));
+        }
+        let options = Options {
+            deadline: Duration::from_nanos(chosen.deadline_ns),
+            priority: 127 + doing.random.below(3) as u8,
+            ..Options::default()
+        };
+        let leaves = chosen.abandon_one_in > 0 && doing.random.one_in(chosen.abandon_one_in);
+        doing.doing = Doing::Interactive(Box::new(Interactive {
+            coordinator: Coordinator::begin(now, stamp, chosen.partitions(), &options),
+            answers: Vec::new(),
+            waits_for: None,
+            leave_after: leaves.then(|| doing.random.below(4)),
+        }));
+        self.go_on(session);
+    }
+
+    /// Runs the transaction's code with the answers that are there, and sends what it asks for next.
+    fn go_on(&mut self, session: usize) {
+        let now = self.mono(self.node_of(session));
+        let mut sends = Vec::new();
+        let mut ended = None;
+        let doing = &mut self.sessions[session];
+        let Doing::Interactive(running) = &mut doing.doing else {
+            return;
+        };
+        loop {
+            let mut known = Known::new(&running.answers, &self.schema);
+            let mut noted = Noted::new(&mut known, self.tables, doing.work.by);
+            let worked = doing.work.run(&mut noted);
+            let ops = noted.into_ops();
+            let missing = known.missing;
+            if let Some(told) = &mut doing.told {
+                told.ops = ops;
+            }
+            if running
+                .leave_after
+                .is_some_and(|after| running.answers.len() > after)
+            {
+                return self.end(session, Outcome::Fail);
+            }
+            match (missing, worked) {
+                (Some(operations), _) => {
+                    let blind = self.chosen.eager && is_blind(&operations);
+                    let answer = vec![Answer::Done; operations.len()];
+                    match running
+                        .coordinator
+                        .run(now, &self.schema, operations, &mut sends)
+                    {
+                        Err(error) => running.answers.push(Err(error)),
+                        Ok(_) if blind => running.answers.push(Ok(answer)),
+                        Ok(number) => {
+                            running.waits_for = Some(number);
+                            break;
+                        }
+                    }
+                }
+                (None, Ok(())) => {
+                    ended = running.coordinator.commit(now, &mut sends);
+                    break;
+                }
+                (None, Err(_)) => {
+                    running.coordinator.rollback(&mut sends);
+                    self.send_all(session, sends);
+                    return self.end(session, Outcome::Fail);
+                }
+            }
+        }
+        self.send_all(session, sends);
+        self.happened(session, ended);
+        self.arm(session);
+    }
+
+    /// What the coordinator came to know.
+    fn happened(&mut self, session: usize, event: Option<Event>) {
+        let Doing::Interactive(running) = &mut self.sessions[session].doing else {
+            return;
+        };
+        match event {
+            None => {}
+            Some(Event::Ended(result)) => self.end(session, outcome(&result)),
+            Some(Event::Batch { number, result }) if running.waits_for == Some(number) => {
+                running.waits_for = None;
+                running.answers.push(result);
+                self.go_on(session);
+            }
+            // The answer to a blind write: nobody waits for it.
+            Some(Event::Batch { .. }) => {}
+        }
+    }
+
+    fn arm(&mut self, session: usize) {
+        let node = self.node_of(session);
+        let now = self.mono(node);
+        let doing = &self.sessions[session];
+        if let Doing::Interactive(running) = &doing.doing {
+            let after = running.coordinator.wake_at().saturating_sub(now) + 1;
+            let turn = doing.turn;
+            self.world
+                .set_timer(node, after, Timer::Session { session, turn });
+        }
+    }
+
+    /// A transaction in one request, with a stamp or without.
+    fn send_shot(&mut self, session: usize, stamp: Option<Stamp>) {
+        let doing = &mut self.sessions[session];
+        let first = doing.work.intended().first().and_then(Op::written);
+        let (request, ops) = match (doing.way, one_shot(self.tables, &doing.work)) {
+            (Way::Operations, Some((operations, ops))) => (Request::Operations(operations), ops),
+            _ => {
+                let procedure = PROCEDURE.to_owned();
+                let arguments = doing.work.arguments();
+                let home = None;
+                let request = Request::Call {
+                    procedure,
+                    arguments,
+                    home,
+                };
+                (request, Vec::new())
+            }
+        };
+        let anywhere = doing.random.below(self.chosen.partitions() as usize) as PartitionId;
+        let home = first.filter(|_| !doing.random.one_in(4));
+        let to = home.map_or(anywhere, |key| self.home_of(key));
+        let doing = &mut self.sessions[session];
+        let (ticket, turn) = (doing.turn, doing.turn);
+        let priority = 127 + doing.random.below(3) as u16;
+        doing.doing = Doing::Shot { to, ops, asks: 0 };
+        let deadline_ns = self.chosen.deadline_ns;
+        let shot = Message::OneShot {
+            ticket,
+            stamp,
+            priority,
+            deadline_ns,
+            request,
+        };
+        self.send_all(session, vec![(to, shot)]);
+        let node = self.node_of(session);
+        self.world
+            .set_timer(node, deadline_ns * 2, Timer::Session { session, turn });
+    }
+
+    /// Something came for a session.
+    pub(super) fn session_heard(&mut self, session: usize, from: Address, message: Message) {
+        let Address::Partition(from) = from else {
+            return;
+        };
+        let doing = &mut self.sessions[session];
+        let stamp = doing.told.as_ref().and_then(|told| told.stamp);
+        match (&mut doing.doing, message) {
+            (Doing::Shot { ops, .. }, Message::Done { ticket, result }) if ticket == doing.turn => {
+                let ops = std::mem::take(ops);
+                self.shot_done(session, ops, result);
+            }
+            (Doing::Shot { asks: 1.., .. }, Message::Told { stamp: of, fate })
+                if Some(of) == stamp =>
+            {
+                let certain = |step: &Step| !matches!(step, Step::Transfer { .. });
+                match fate {
+                    Fate::Aborted => self.end(session, Outcome::Fail),
+                    Fate::Committed if doing.work.steps.iter().all(certain) => {
+                        self.end(session, Outcome::Ok);
+                    }
+                    _ => self.end(session, Outcome::Unknown),
+                }
+            }
+            (Doing::Interactive(running), message) if stamp_of(&message) == stamp => {
+                let mut sends = Vec::new();
+                let event = running.coordinator.handle(from, message, &mut sends);
+                self.send_all(session, sends);
+                self.happened(session, event);
+            }
+            _ => {}
+        }
+    }
+
+    fn shot_done(&mut self, session: usize, ops: Vec<Op>, result: Result<Committed>) {
+        let way = self.sessions[session].way;
+        let outcome = outcome(&result);
+        if let (Ok(committed), Some(told)) = (result, &mut self.sessions[session].told) {
+            told.stamp = committed.stamp;
+            if way == Way::Operations {
+                answered(committed, ops, told);
+            } else {
+                match work::returned(&committed.returned) {
+                    Ok(ops) => told.ops = ops,
+                    Err(error) => self.complain(error.to_string()),
+                }
+            }
+        }
+        self.end(session, outcome);
+    }
+
+    /// Time has passed for a session.
+    pub(super) fn session_woke(&mut self, session: usize, turn: u64) {
+        let node = self.node_of(session);
+        let now = self.mono(node);
+        let doing = &mut self.sessions[session];
+        if doing.turn != turn {
+            return;
+        }
+        let stamp = doing.told.as_ref().and_then(|told| told.stamp);
+        match (&mut doing.doing, stamp) {
+            (Doing::Interactive(running), _) => {
+                let mut sends = Vec::new();
+                let event = running.coordinator.tick(now, &mut sends);
+                self.send_all(session, sends);
+                self.happened(session, event);
+                self.arm(session);
+            }
+            (Doing::Shot { to, asks, .. }, Some(stamp)) if *asks < ASKS_MAX => {
+                *asks += 1;
+                let ask = vec![(*to, Message::Ask { stamp })];
+                self.send_all(session, ask);
+                let after = self.chosen.deadline_ns;
+                self.world
+                    .set_timer(node, after, Timer::Session { session, turn });
+            }
+            (Doing::Shot { .. }, _) => self.end(session, Outcome::Unknown),
+            (Doing::Nothing | Doing::Stamping, _) => {}
+        }
+    }
+
+    fn end(&mut self, session: usize, outcome: Outcome) {
+        let now = self.world.now_ns();
+        let node = self.node_of(session);
+        let doing = &mut self.sessions[session];
+        doing.doing = Doing::Nothing;
+        doing.turn += 1;
+        doing.last = Some(outcome);
+        if let Some(mut told) = doing.told.take() {
+            told.outcome = outcome;
+            told.end_ns = (outcome != Outcome::Unknown).then_some(now);
+            self.history.transactions.push(told);
+        }
+        let pause = self.chosen.pause_ns;
+        let after = pause / 2 + doing.random.between(0, pause);
+        self.world.set_timer(node, after, Timer::Next { session });
+    }
+
+    fn send_all(&mut self, session: usize, sends: Vec<(PartitionId, Message)>) {
+        let node = self.node_of(session);
+        let from = Address::Client(session as u64);
+        for (to, message) in sends {
+            self.post(node, from, Address::Partition(to), message);
+        }
+    }
+}
+
+fn outcome<T>(result: &Result<T>) -> Outcome {
+    match result {
+        Ok(_) => Outcome::Ok,
+        Err(error) if is_unknown(error) => Outcome::Unknown,
+        Err(_) => Outcome::Fail,
+    }
+}
+
+fn is_unknown(error: &Error) -> bool {
+    error.retry() == Retry::Unknown
+}
+
+/// Writes that cannot fail by what is there: nobody has to wait for their answers.
+fn is_blind(operations: &[Operation]) -> bool {
+    let blind = |operation: &Operation| {
+        matches!(
+            operation,
+            Operation::Write(_, Change::Put(_) | Change::Delete)
+        )
+    };
+    operations.iter().all(blind)
+}
+
+fn stamp_of(message: &Message) -> Option<Stamp> {
+    match message {
+        Message::Executed { stamp, .. }
+        | Message::Ended { stamp, .. }
+        | Message::Told { stamp, .. } => Some(*stamp),
+        _ => None,
+    }
+}

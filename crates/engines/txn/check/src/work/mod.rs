@@ -1,0 +1,184 @@
+//! What clients do in a check: the same steps run interactively, as a procedure in the engine, and as one
+//! request, in simulations and against real servers.
+
+mod mix;
+mod session;
+mod tables;
+
+use dyno_txn_api::{Code, Error, Operations, Procedures, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::history::{Key, Op, Value};
+
+pub use mix::{Mix, Shape};
+pub use session::Session;
+pub use tables::{ACCOUNTS, LISTS, REGISTERS, Tables, definitions};
+pub(crate) use tables::{addition, register, value};
+
+/// The name under which [`procedures`] registers [`Work`].
+pub const PROCEDURE: &str = "check-work";
+
+/// Something that a transaction does. Rows are named by their table in the history ([`ACCOUNTS`], [`REGISTERS`],
+/// [`LISTS`]) and their number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// Reads rows, all at once.
+    Read(Vec<Key>),
+    /// Gives a register a number.
+    Write(Key, i64),
+    /// Gives a register a number; fails when it is there.
+    Insert(Key, i64),
+    /// Adds to a register without reading it; fails when it is not there.
+    Add(Key, i64),
+    /// Deletes a register.
+    Delete(Key),
+    /// Reads a list and appends an element.
+    Append(Key, u64),
+    /// Reads registers of a table by their keys, page by page.
+    Scan {
+        /// The table.
+        table: u32,
+        /// The first number.
+        from: u64,
+        /// Behind the last number.
+        to: u64,
+        /// From the end.
+        reverse: bool,
+        /// Rows at most.
+        limit: Option<usize>,
+    },
+    /// Reads registers of a table by their numbers, through the index.
+    Lookup {
+        /// The table.
+        table: u32,
+        /// The first number.
+        from: i64,
+        /// Behind the last number.
+        to: i64,
+    },
+    /// Moves money, if there is enough.
+    Transfer {
+        /// From this account.
+        from: u64,
+        /// To this one.
+        to: u64,
+        /// So much.
+        amount: i64,
+    },
+}
+
+/// What a transaction does, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// The transaction's id, which everything that it writes carries.
+    pub by: u64,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl Work {
+    /// Does it. What was done and seen so far is in the session, also after an error.
+    ///
+    /// # Errors
+    /// Those of the database, handed on.
+    pub fn run(&self, session: &mut Session) -> Result<()> {
+        self.steps
+            .iter()
+            .try_for_each(|step| self.step(step, session))
+    }
+
+    fn step(&self, step: &Step, session: &mut Session) -> Result<()> {
+        match step {
+            Step::Read(keys) => session.read(keys).map(drop),
+            Step::Write(key, n) => session.write(&[(*key, Some(*n))]),
+            Step::Delete(key) => session.write(&[(*key, None)]),
+            Step::Insert(key, n) => session.insert(*key, *n),
+            Step::Add(key, amount) => session.add(*key, *amount),
+            Step::Append(key, element) => session.append(*key, *element),
+            &Step::Scan {
+                table,
+                from,
+                to,
+                reverse,
+                limit,
+            } => session.scan(table, from..to, reverse, limit),
+            &Step::Lookup { table, from, to } => session.lookup(table, from..to),
+            &Step::Transfer { from, to, amount } => {
+                let keys = [Key::new(ACCOUNTS, from), Key::new(ACCOUNTS, to)];
+                let values = session.read(&keys)?;
+                let balance = |at: usize| match values[at] {
+                    Some(Value::Register { n, .. }) => n,
+                    _ => 0,
+                };
+                if balance(0) < amount || from == to {
+                    return Ok(());
+                }
+                session.write(&[
+                    (keys[0], Some(balance(0) - amount)),
+                    (keys[1], Some(balance(1) + amount)),
+                ])
+            }
+        }
+    }
+
+    /// What it may have written, when nobody was told what it did.
+    pub fn intended(&self) -> Vec<Op> {
+        let by = self.by;
+        let mut ops = Vec::new();
+        for step in &self.steps {
+            match *step {
+                Step::Write(key, n) | Step::Insert(key, n) => {
+                    let value = Some(Value::Register { n, by });
+                    ops.push(Op::Write { key, value });
+                }
+                Step::Delete(key) => ops.push(Op::Write { key, value: None }),
+                Step::Add(key, _) => ops.push(Op::Change { key }),
+                Step::Append(key, element) => ops.push(Op::Append { key, element }),
+                Step::Transfer { from, to, .. } => {
+                    let keys = [from, to].map(|id| Key::new(ACCOUNTS, id));
+                    ops.extend(keys.map(|key| Op::Change { key }));
+                }
+                Step::Read(_) | Step::Scan { .. } | Step::Lookup { .. } => {}
+            }
+        }
+        ops
+    }
+
+    /// The work as a procedure's arguments.
+    pub fn arguments(&self) -> Vec<u8> {
+        // A struct of numbers and lists cannot fail to become JSON.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// What a call of [`PROCEDURE`] returned: what the transaction did and saw.
+///
+/// # Errors
+/// Bytes that are none: [`Code::Damaged`].
+pub fn returned(bytes: &[u8]) -> Result<Vec<Op>> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let text = format!("procedure `{PROCEDURE}` returned something else: {error}");
+        Error::new(Code::Damaged, text)
+    })
+}
+
+/// The procedures that an engine under check is started with.
+///
+/// # Errors
+/// Never: the set is new.
+pub fn procedures() -> Result<Procedures> {
+    let mut procedures = Procedures::new();
+    procedures.add(PROCEDURE, |t: &mut dyn Operations, arguments: &[u8]| {
+        let work: Work = serde_json::from_slice(arguments).map_err(|error| {
+            let text = format!("arguments of procedure `{PROCEDURE}`: {error}");
+            Error::new(Code::BadArgument, text)
+        })?;
+        let tables = Tables::find(t)?;
+        let mut session = Session::new(t, tables, work.by);
+        work.run(&mut session)?;
+        let ops = session.into_ops();
+        Ok(serde_json::to_vec(&ops).unwrap_or_default())
+    })?;
+    Ok(procedures)
+}

@@ -1,0 +1,165 @@
+//! Histories that are known to be good or bad, and what each judge says of them. A judge that lets a bad one
+//! pass without a reason in this table is worth nothing.
+
+use std::path::PathBuf;
+
+use dyno_txn_check::bank::Bank;
+use dyno_txn_check::history::History;
+use dyno_txn_check::{Rule, bank, cycles, replay};
+
+fn load(name: &str) -> History {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+    History::load(&folder.join(format!("{name}.ndjson"))).expect(name)
+}
+
+/// What the replay and the cycles must find at least; `None` where the anomaly lies beyond a judge.
+struct Known {
+    name: &'static str,
+    replay: Option<Rule>,
+    cycles: Option<Rule>,
+}
+
+const fn bad(name: &'static str, replay: Rule, cycles: Rule) -> Known {
+    Known {
+        name,
+        replay: Some(replay),
+        cycles: Some(cycles),
+    }
+}
+
+/// Wrong only by the order that the stamps claim, or in what only a model knows.
+const fn by_replay(name: &'static str, replay: Rule) -> Known {
+    Known {
+        name,
+        replay: Some(replay),
+        cycles: None,
+    }
+}
+
+const BAD: &[Known] = &[
+    bad("lost-update", Rule::StaleRead, Rule::LostUpdate),
+    bad("write-skew", Rule::StaleRead, Rule::G2),
+    bad("long-fork", Rule::StaleRead, Rule::G2),
+    bad("dirty-read", Rule::FutureRead, Rule::G1c),
+    bad("aborted-read", Rule::AbortedRead, Rule::AbortedRead),
+    bad(
+        "intermediate-read",
+        Rule::IntermediateRead,
+        Rule::IntermediateRead,
+    ),
+    bad("real-time", Rule::Strictness, Rule::RealTime),
+    bad("torn", Rule::StaleRead, Rule::GSingle),
+    bad("torn-unknown", Rule::TornTransaction, Rule::RealTime),
+    bad("torn-floating", Rule::TornTransaction, Rule::RealTime),
+    by_replay("future-read", Rule::FutureRead),
+    bad("own-writes", Rule::OwnWrites, Rule::OwnWrites),
+    bad("duplicate", Rule::StaleRead, Rule::Duplicate),
+    bad("orders", Rule::StaleRead, Rule::IncompatibleOrder),
+    bad("dirty-write", Rule::StaleRead, Rule::G0),
+    bad("nobody", Rule::NobodyWrote, Rule::NobodyWrote),
+    by_replay("same-stamp", Rule::SameStamp),
+    bad("register-lost-update", Rule::StaleRead, Rule::LostUpdate),
+    bad("register-write-skew", Rule::StaleRead, Rule::G2),
+    bad("register-long-fork", Rule::StaleRead, Rule::G2),
+    bad(
+        "register-aborted-read",
+        Rule::AbortedRead,
+        Rule::AbortedRead,
+    ),
+    bad(
+        "register-intermediate-read",
+        Rule::IntermediateRead,
+        Rule::IntermediateRead,
+    ),
+    bad("register-real-time", Rule::Strictness, Rule::RealTime),
+    bad("register-torn", Rule::StaleRead, Rule::GSingle),
+    by_replay("register-future-read", Rule::FutureRead),
+    bad("phantom", Rule::StaleRead, Rule::G2),
+    bad("index", Rule::StaleRead, Rule::RealTime),
+    by_replay("index-missing", Rule::StaleRead),
+    bad("deleted", Rule::StaleRead, Rule::RealTime),
+    by_replay("scan-order", Rule::ScanShape),
+];
+
+#[test]
+fn every_judge_rejects_what_is_bad_and_names_the_transactions() {
+    for Known {
+        name,
+        replay,
+        cycles,
+    } in BAD
+    {
+        let history = load(&format!("bad-{name}"));
+        let by_replay = replay::judge(&history).expect(name);
+        let by_cycles = cycles::judge(&history);
+        for (judge, expected, verdict) in
+            [("replay", replay, by_replay), ("cycles", cycles, by_cycles)]
+        {
+            match expected {
+                Some(rule) => {
+                    assert!(
+                        verdict.broken.contains_key(rule),
+                        "{name}, {judge}: {verdict}"
+                    );
+                    let named = |v: &dyno_txn_check::Violation| v.sentence.contains('T');
+                    assert!(
+                        verdict.violations.iter().all(named),
+                        "{name}, {judge}: {verdict}"
+                    );
+                }
+                None => assert!(
+                    verdict.holds(),
+                    "{name}, {judge} finds more than it can: {verdict}"
+                ),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_judge_passes_what_is_good() {
+    for name in ["lists", "unknown", "registers"] {
+        let history = load(&format!("good-{name}"));
+        let by_replay = replay::judge(&history).expect(name);
+        assert!(by_replay.holds(), "{name}: {by_replay}");
+        let by_cycles = cycles::judge(&history);
+        assert!(by_cycles.holds(), "{name}: {by_cycles}");
+    }
+}
+
+#[test]
+fn a_bank_is_judged_by_every_snapshot_of_all_accounts() {
+    let bank = |accounts, total| Bank {
+        table: 2,
+        accounts,
+        total,
+    };
+    let (verdict, judged) = bank::judge(&load("good-registers"), bank(3, 30));
+    assert_eq!((verdict.holds(), judged), (true, 2), "{verdict}");
+    let (verdict, judged) = bank::judge(&load("bad-register-torn"), bank(2, 20));
+    assert_eq!(
+        (verdict.broken[&Rule::BankTotal], judged),
+        (1, 2),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn all_known_histories_are_in_the_table() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+    let files = std::fs::read_dir(folder).expect("the fixtures").count();
+    assert_eq!(files, BAD.len() + 3);
+}
+
+#[test]
+fn a_cycle_is_told_step_by_step() {
+    let verdict = cycles::judge(&load("bad-torn"));
+    let expected = "GSingle: T1 -wr 1/1-> T2 -rw 1/2-> T1\n    \
+        T1 (client 1, stamp 10): append 1 to 1/1, append 1 to 1/2\n    \
+        T2 (client 2, stamp 20): read 1/1 = [1], read 1/2 = nothing\n";
+    assert_eq!(verdict.to_string(), expected);
+    let verdict = replay::judge(&load("bad-lost-update")).expect("stamps");
+    let expected = "T2 at stamp 20 read 1/1 = nothing, as if it were absent; \
+        at that stamp it is [1] (T1, stamp 10)";
+    assert_eq!(verdict.violations[0].sentence, expected);
+}

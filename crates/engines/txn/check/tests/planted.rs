@@ -1,0 +1,46 @@
+//! Bugs that are put in on purpose are caught, each within so many seeds.
+
+use dyno_txn_check::simulate::{Options, simulate};
+use dyno_txn_core::planted::{Bug, Planted};
+
+/// Some seed among the first must break a rule with the bug, and none without it.
+fn caught(bug: Bug, within: u64) {
+    let options = Options {
+        planted: Planted::one(bug),
+        ..Options::default()
+    };
+    let mut runs = (1..=within).map(|seed| simulate(seed, &options));
+    let run = runs.find(|run| !run.holds());
+    let run = run.unwrap_or_else(|| panic!("{bug:?} is not caught within {within} seeds"));
+    let sound = simulate(run.seed, &Options::default());
+    assert!(
+        sound.holds(),
+        "seed {}: {}",
+        run.seed,
+        sound.judgement.verdict
+    );
+    println!(
+        "{bug:?}: seed {}, {:?}",
+        run.seed, run.judgement.verdict.broken
+    );
+}
+
+#[test]
+fn reads_that_are_not_recorded() {
+    caught(Bug::ReadCache, 60);
+}
+
+#[test]
+fn a_push_that_lies() {
+    caught(Bug::Push, 60);
+}
+
+#[test]
+fn a_recovery_that_forgets() {
+    caught(Bug::Recovery, 200);
+}
+
+#[test]
+fn a_participant_that_finalizes_in_part() {
+    caught(Bug::Finalize, 60);
+}

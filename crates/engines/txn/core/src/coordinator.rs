@@ -1,0 +1,345 @@
+//! The client's side of an interactive transaction: operations to the partitions that have the rows, in
+//! parallel; one message that commits; and what to do when an answer does not come.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dyno_txn_api::limits::OPERATIONS_MAX;
+use dyno_txn_api::{Answer, Code, Error, Operation, Options, Result, Stamp};
+
+use crate::merge::{merge, single};
+use crate::message::{Fate, Head, Message, Part, PartitionId};
+use crate::placement::{partition_of, partitions_of};
+use crate::schema::Schema;
+
+/// After how long an unanswered commit is asked about, and a holder hears that the client lives.
+const ASK_NS: u64 = 100_000_000;
+
+/// Messages to partitions.
+pub type Sends = Vec<(PartitionId, Message)>;
+
+/// What a transaction came to know.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A batch was answered, or failed.
+    Batch {
+        /// Its number, as [`Coordinator::run`] gave it.
+        number: u32,
+        /// Answers in the order of its operations.
+        result: Result<Vec<Answer>>,
+    },
+    /// The transaction is over. With [`dyno_txn_api::Retry::Unknown`] it may have been committed.
+    Ended(Result<()>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The commit was sent.
+    Committing,
+    Over,
+}
+
+/// Operations under way.
+#[derive(Debug)]
+struct Batch {
+    operations: Vec<Operation>,
+    /// Which operations each partition has to answer.
+    missing: BTreeMap<PartitionId, Vec<usize>>,
+    parts: Vec<Vec<Part>>,
+}
+
+/// One interactive transaction.
+#[derive(Debug)]
+pub struct Coordinator {
+    stamp: Stamp,
+    priority: u16,
+    read_only: bool,
+    partitions: u32,
+    until: u64,
+    holder: Option<PartitionId>,
+    /// Writes sent to each partition.
+    writes: BTreeMap<PartitionId, u32>,
+    /// Batches with writes sent to each partition.
+    sent: BTreeMap<PartitionId, u32>,
+    batches: BTreeMap<u32, Batch>,
+    next_batch: u32,
+    failed: Option<Error>,
+    state: State,
+    /// When to ask, or to send a heartbeat.
+    next_sign: u64,
+}
+
+impl Coordinator {
+    /// A transaction with a stamp of the oracle that was taken for it, now.
+    pub fn begin(now: u64, stamp: Stamp, partitions: u32, options: &Options) -> Self {
+        let deadline_ns = u64::try_from(options.deadline.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            stamp,
+            priority: u16::from(options.priority),
+            read_only: options.read_only,
+            partitions,
+            until: now.saturating_add(deadline_ns),
+            holder: None,
+            writes: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            batches: BTreeMap::new(),
+            next_batch: 0,
+            failed: None,
+            state: State::Open,
+            next_sign: now.saturating_add(ASK_NS),
+        }
+    }
+
+    /// Its stamp.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// When [`Coordinator::tick`] has something to do.
+    pub fn wake_at(&self) -> u64 {
+        self.next_sign.min(self.until)
+    }
+
+    /// Sends operations; their number comes back in an [`Event::Batch`]. Several batches may be under
+    /// way; operations on one key keep their order, others may not.
+    pub fn run(
+        &mut self,
+        now: u64,
+        schema: &Schema,
+        operations: Vec<Operation>,
+        sends: &mut Sends,
+    ) -> Result<u32> {
+        if self.state != State::Open {
+            return Err(Error::new(Code::Finished, "the transaction is over"));
+        }
+        if operations.len() > OPERATIONS_MAX {
+            let text = format!("{} operations: {OPERATIONS_MAX} at most", operations.len());
+            return Err(Error::new(Code::TooLarge, text));
+        }
+        if self.read_only && operations.iter().any(Operation::is_write) {
+            let text = "a write in a transaction that was begun as read only";
+            return Err(Error::new(Code::ReadOnly, text));
+        }
+        let mut asked: BTreeMap<PartitionId, Vec<usize>> = BTreeMap::new();
+        for (at, operation) in operations.iter().enumerate() {
+            for partition in self.partitions_of(schema, operation)? {
+                asked.entry(partition).or_default().push(at);
+            }
+        }
+        for operation in operations.iter().filter(|operation| operation.is_write()) {
+            for partition in self.partitions_of(schema, operation)? {
+                self.holder.get_or_insert(partition);
+                *self.writes.entry(partition).or_default() += 1;
+            }
+        }
+        let number = self.next_batch;
+        self.next_batch += 1;
+        let deadline_ns = self.until.saturating_sub(now);
+        for (&partition, which) in &asked {
+            let operations: Vec<_> = which.iter().map(|&at| operations[at].clone()).collect();
+            let sent = self.sent.entry(partition).or_default();
+            let after = *sent;
+            *sent += u32::from(operations.iter().any(Operation::is_write));
+            let (head, batch) = (self.head(), number);
+            let execute = Message::Execute {
+                head,
+                batch,
+                after,
+                deadline_ns,
+                operations,
+            };
+            sends.push((partition, execute));
+        }
+        let parts = operations.iter().map(|_| Vec::new()).collect();
+        self.batches.insert(
+            number,
+            Batch {
+                operations,
+                missing: asked,
+                parts,
+            },
+        );
+        Ok(number)
+    }
+
+    fn partitions_of(&self, schema: &Schema, operation: &Operation) -> Result<Vec<PartitionId>> {
+        Ok(match operation {
+            Operation::Get(key) | Operation::Write(key, _) => {
+                let def = schema.table(key.table)?;
+                vec![partition_of(def, self.partitions, &key.bytes)]
+            }
+            Operation::Scan(scan) => {
+                partitions_of(schema.table(scan.table)?, self.partitions, scan)
+            }
+        })
+    }
+
+    fn head(&self) -> Head {
+        let (stamp, priority) = (self.stamp, self.priority);
+        Head {
+            stamp,
+            holder: self.holder.unwrap_or(0),
+            priority,
+        }
+    }
+
+    /// Commits. The end comes as an [`Event::Ended`], here at once when nothing was written.
+    pub fn commit(&mut self, now: u64, sends: &mut Sends) -> Option<Event> {
+        if self.state != State::Open {
+            return None;
+        }
+        if let Some(error) = &self.failed {
+            let text = format!("an operation of the transaction failed: {}", error.text());
+            let error = Error::new(Code::WriteFailed, text);
+            self.rollback(sends);
+            return Some(Event::Ended(Err(error)));
+        }
+        let Some(holder) = self.holder else {
+            // Reads alone are repeatable at their stamp: there is nothing to decide.
+            self.state = State::Over;
+            return Some(Event::Ended(Ok(())));
+        };
+        self.state = State::Committing;
+        self.next_sign = now.saturating_add(ASK_NS);
+        sends.push((holder, self.commit_message()));
+        None
+    }
+
+    fn commit_message(&self) -> Message {
+        let writes = self
+            .writes
+            .iter()
+            .map(|(&partition, &count)| (partition, count));
+        let (head, writes) = (self.head(), writes.collect());
+        Message::Commit { head, writes }
+    }
+
+    /// Gives the transaction up.
+    pub fn rollback(&mut self, sends: &mut Sends) {
+        if self.state == State::Over {
+            return;
+        }
+        self.state = State::Over;
+        for &partition in self.writes.keys() {
+            sends.push((partition, Message::Abort { head: self.head() }));
+        }
+    }
+
+    /// Takes an answer of a partition in.
+    pub fn handle(
+        &mut self,
+        from: PartitionId,
+        message: Message,
+        sends: &mut Sends,
+    ) -> Option<Event> {
+        match message {
+            Message::Executed { batch, result, .. } => self.executed(from, batch, result),
+            Message::Ended { result, .. } if self.state == State::Committing => {
+                self.state = State::Over;
+                Some(Event::Ended(result))
+            }
+            Message::Told { fate, .. } if self.state == State::Committing => {
+                let result = match fate {
+                    // The commit did not arrive, or has not been decided: once more.
+                    Fate::Open => {
+                        sends.push((from, self.commit_message()));
+                        return None;
+                    }
+                    Fate::Committed => Ok(()),
+                    Fate::Aborted => Err(Error::new(Code::Aborted, "the transaction was aborted")),
+                    Fate::Forgotten => Err(self.unknown("the engine no longer knows")),
+                };
+                self.state = State::Over;
+                Some(Event::Ended(result))
+            }
+            _ => None,
+        }
+    }
+
+    fn executed(
+        &mut self,
+        from: PartitionId,
+        number: u32,
+        result: Result<Vec<Part>>,
+    ) -> Option<Event> {
+        let batch = self.batches.get_mut(&number)?;
+        let which = batch.missing.remove(&from)?;
+        let result = match result {
+            Ok(parts) if parts.len() == which.len() => {
+                for (at, part) in which.into_iter().zip(parts) {
+                    batch.parts[at].push(part);
+                }
+                if !batch.missing.is_empty() {
+                    return None;
+                }
+                let batch = self.batches.remove(&number)?;
+                let each = batch.operations.iter().zip(batch.parts);
+                each.map(|(operation, parts)| answer(operation, parts))
+                    .collect()
+            }
+            Ok(parts) => {
+                let text = format!("{} answers to {} operations", parts.len(), which.len());
+                Err(Error::new(Code::Damaged, text))
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &result {
+            let writes = self.batches.remove(&number);
+            if writes.is_some_and(|batch| batch.operations.iter().any(Operation::is_write)) {
+                self.failed.get_or_insert(error.clone());
+            }
+        }
+        Some(Event::Batch { number, result })
+    }
+
+    /// Does what is due: signs of life, questions after a lost answer, the deadline.
+    pub fn tick(&mut self, now: u64, sends: &mut Sends) -> Option<Event> {
+        if self.state == State::Over {
+            return None;
+        }
+        if now >= self.until {
+            let committing = self.state == State::Committing;
+            let error = match committing {
+                true => self.unknown("its time was over before the commit was answered"),
+                false => Error::new(Code::Deadline, "the transaction's time is over"),
+            };
+            match committing {
+                true => self.state = State::Over,
+                false => self.rollback(sends),
+            }
+            return Some(Event::Ended(Err(error)));
+        }
+        if now >= self.next_sign {
+            self.next_sign = now.saturating_add(ASK_NS);
+            let stamp = self.stamp;
+            match (self.state, self.holder) {
+                (State::Committing, Some(holder)) => sends.push((holder, Message::Ask { stamp })),
+                (_, Some(holder)) => sends.push((holder, Message::Heartbeat { stamp })),
+                (_, None) => {}
+            }
+        }
+        None
+    }
+
+    /// Partitions with operations that are not answered.
+    pub fn waits_for(&self) -> BTreeSet<PartitionId> {
+        let missing = self.batches.values().flat_map(|batch| batch.missing.keys());
+        missing.copied().collect()
+    }
+
+    fn unknown(&self, why: &str) -> Error {
+        let text = format!("transaction {}: {why}", self.stamp);
+        Error::new(Code::OutcomeUnknown, text)
+    }
+}
+
+fn answer(operation: &Operation, mut parts: Vec<Part>) -> Result<Answer> {
+    match (operation, parts.len()) {
+        (Operation::Scan(scan), 2..) => merge(scan, parts).map(Answer::Page),
+        (_, 1) => Ok(single(parts.remove(0))),
+        (_, count) => {
+            let text = format!("{count} answers to one operation");
+            Err(Error::new(Code::Damaged, text))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! One page of the pages of several partitions.
+
+use dyno_txn_api::limits::PAGE_BYTES_MAX;
+use dyno_txn_api::{Answer, Continuation, Direction, Found, Page, Result, Scan};
+
+use crate::message::Part;
+
+/// Merges the partitions' pages of one scan: rows in its order, as many as the scan asks for, up to where
+/// every partition has looked.
+pub(crate) fn merge(scan: &Scan, parts: Vec<Part>) -> Result<Page> {
+    let mut bound: Option<Vec<u8>> = None;
+    let mut rows: Vec<(Vec<u8>, Found)> = Vec::new();
+    let before = |a: &[u8], b: &[u8]| match scan.direction {
+        Direction::Forward => a < b,
+        Direction::Backward => a > b,
+    };
+    for part in parts {
+        let page = part.answer.page()?;
+        if let Some(Continuation(next)) = page.next
+            && bound.as_ref().is_none_or(|bound| before(&next, bound))
+        {
+            bound = Some(next);
+        }
+        let mut places = part.places.into_iter();
+        for found in page.rows {
+            let place = places.next().unwrap_or_else(|| found.key.clone());
+            rows.push((place, found));
+        }
+    }
+    if let Some(bound) = &bound {
+        rows.retain(|(place, _)| !before(bound, place));
+    }
+    rows.sort_by(|(a, _), (b, _)| match scan.direction {
+        Direction::Forward => a.cmp(b),
+        Direction::Backward => b.cmp(a),
+    });
+    let mut page = Page::default();
+    let (mut bytes, mut last) = (0, None);
+    for (place, found) in rows {
+        if page.rows.len() == scan.page_rows() || bytes >= PAGE_BYTES_MAX {
+            page.next = last.map(Continuation);
+            return Ok(page);
+        }
+        bytes += found.key.len() + found.value.len();
+        page.rows.push(found);
+        last = Some(place);
+    }
+    page.next = bound.map(Continuation);
+    Ok(page)
+}
+
+/// The page of one partition as a part, for a scan that asks only one.
+pub(crate) fn single(part: Part) -> Answer {
+    part.answer
+}

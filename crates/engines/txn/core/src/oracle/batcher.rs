@@ -1,0 +1,112 @@
+//! A client of a remote oracle: those who wait at the same moment share one request.
+
+use dyno_txn_api::{Code, Error, Result, Stamp};
+
+use crate::message::Message;
+
+/// Transactions that may share a request.
+const BATCH_MAX: usize = 4096;
+
+/// Collects who wants a stamp. A stamp is never asked for before a transaction wants it, so it is above
+/// every stamp of a transaction that was over by then.
+#[derive(Debug, Default)]
+pub struct Batcher {
+    waiting: Vec<u64>,
+    under_way: Vec<u64>,
+    request: u64,
+}
+
+impl Batcher {
+    /// Somebody, by a number of the caller's own, wants a stamp. What is to be sent to the oracle, if
+    /// anything is.
+    pub fn want(&mut self, who: u64) -> Option<Message> {
+        self.waiting.push(who);
+        match self.under_way.is_empty() {
+            true => self.ask(),
+            false => None,
+        }
+    }
+
+    /// The oracle answered: who gets which stamp, and what is to be sent next.
+    pub fn answered(
+        &mut self,
+        ticket: u64,
+        result: Result<Stamp>,
+    ) -> (Vec<(u64, Result<Stamp>)>, Option<Message>) {
+        if ticket != self.request {
+            return (Vec::new(), None);
+        }
+        let who = std::mem::take(&mut self.under_way).into_iter().enumerate();
+        let given = who.map(|(at, who)| (who, result.clone().map(|first| first + at as u64)));
+        (given.collect(), self.ask())
+    }
+
+    /// The oracle is gone, or another one is asked from now on: what was under way is asked for again.
+    pub fn again(&mut self) -> Option<Message> {
+        let mut under_way = std::mem::take(&mut self.under_way);
+        under_way.append(&mut self.waiting);
+        self.waiting = under_way;
+        self.ask()
+    }
+
+    /// Gives up: everybody who waits gets this.
+    pub fn fail(&mut self, why: &str) -> Vec<(u64, Result<Stamp>)> {
+        let under_way = std::mem::take(&mut self.under_way);
+        let all = under_way
+            .into_iter()
+            .chain(std::mem::take(&mut self.waiting));
+        all.map(|who| (who, Err(Error::new(Code::Unavailable, why))))
+            .collect()
+    }
+
+    fn ask(&mut self) -> Option<Message> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let count = self.waiting.len().min(BATCH_MAX);
+        self.under_way = self.waiting.drain(..count).collect();
+        self.request += 1;
+        let (ticket, count) = (self.request, count as u32);
+        Some(Message::TakeStamps { ticket, count })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_together_shares_a_request() {
+        let mut batcher = Batcher::default();
+        let first = batcher.want(7).expect("nothing is under way");
+        assert_eq!(
+            first,
+            Message::TakeStamps {
+                ticket: 1,
+                count: 1
+            }
+        );
+        assert_eq!(batcher.want(8), None);
+        assert_eq!(batcher.want(9), None);
+        let (given, next) = batcher.answered(1, Ok(100));
+        assert_eq!(given, [(7, Ok(100))]);
+        assert_eq!(
+            next,
+            Some(Message::TakeStamps {
+                ticket: 2,
+                count: 2
+            })
+        );
+        assert_eq!(
+            batcher.again(),
+            Some(Message::TakeStamps {
+                ticket: 3,
+                count: 2
+            })
+        );
+        assert_eq!(batcher.answered(2, Ok(200)), (Vec::new(), None));
+        let (given, next) = batcher.answered(3, Ok(300));
+        assert_eq!(given, [(8, Ok(300)), (9, Ok(301))]);
+        assert_eq!(next, None);
+    }
+}

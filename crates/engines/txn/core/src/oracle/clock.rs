@@ -1,0 +1,80 @@
+//! The oracle within a process: one number that all cores share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dyno_txn_api::Stamp;
+
+/// Gives stamps up to a bound that was logged, so that a restart begins above all of them.
+#[derive(Debug)]
+pub struct Clock {
+    last: AtomicU64,
+    bound: AtomicU64,
+}
+
+impl Clock {
+    /// Gives stamps above `last` and up to `bound`, which is durable.
+    pub fn new(last: Stamp, bound: Stamp) -> Self {
+        Self {
+            last: AtomicU64::new(last),
+            bound: AtomicU64::new(bound),
+        }
+    }
+
+    /// A stamp: the time where it has moved on, else one more than the last. None at the bound, until
+    /// [`Clock::extend`]. `now_ns` is the wall clock; it may step back.
+    pub fn take(&self, now_ns: u64) -> Option<Stamp> {
+        let bound = self.bound.load(Ordering::Acquire);
+        let next = |last: u64| Some(now_ns.max(last + 1)).filter(|&stamp| stamp <= bound);
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        let last = self.last.fetch_update(order.0, order.1, next).ok()?;
+        Some(now_ns.max(last + 1))
+    }
+
+    /// A larger bound is durable now.
+    pub fn extend(&self, bound: Stamp) {
+        self.bound.fetch_max(bound, Ordering::AcqRel);
+    }
+
+    /// The last stamp that was given: whatever is above it was not.
+    pub fn last(&self) -> Stamp {
+        self.last.load(Ordering::Acquire)
+    }
+
+    /// The bound.
+    pub fn bound(&self) -> Stamp {
+        self.bound.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_rises_while_the_clock_stands_or_steps_back_and_stops_at_the_bound() {
+        let clock = Clock::new(10, 100);
+        let given: Vec<_> = [50, 50, 20, 99, 99, 99].map(|now| clock.take(now)).into();
+        assert_eq!(
+            given,
+            [Some(50), Some(51), Some(52), Some(99), Some(100), None]
+        );
+        clock.extend(200);
+        assert_eq!(clock.take(0), Some(101));
+        assert_eq!(clock.last(), 101);
+    }
+
+    #[test]
+    fn threads_never_get_the_same() {
+        let clock = Clock::new(0, u64::MAX);
+        let take = || (0..10_000).map(|_| clock.take(0)).collect::<Vec<_>>();
+        let mut all = std::thread::scope(|scope| {
+            let threads = [scope.spawn(take), scope.spawn(take)];
+            threads
+                .map(|thread| thread.join().expect("no panic"))
+                .concat()
+        });
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 20_000);
+    }
+}

@@ -1,0 +1,198 @@
+//! The oracle as a process of its own, with others that may take over.
+//!
+//! It gives no stamp above a bound that most of the keepers (the partitions) hold durably, and only while
+//! its lease lasts, which counts from when it asked for the bound it has. One that takes over comes with
+//! a larger epoch, learns the bounds from most keepers, which from then on refuse older epochs, waits as
+//! long as a lease lasts, and begins above all bounds. So it never gives a smaller stamp than its
+//! predecessor did, nor does the predecessor give one after its successor has begun. Needed for that: the
+//! drivers' clocks run at rates that differ by less than a tenth.
+
+use std::collections::BTreeSet;
+
+use dyno_txn_api::{Code, Error, Stamp};
+
+use crate::message::{Address, Message, PartitionId};
+
+/// Stamps that a bound goes beyond the time at which it was asked for.
+const WINDOW_NS: u64 = 2_000_000_000;
+/// How long a bound may be used, and how long a successor waits; a tenth more for the clocks' rates.
+const LEASE_NS: u64 = 1_000_000_000;
+const LEASE_WAIT_NS: u64 = LEASE_NS / 10 * 11;
+/// After how long a bound is asked for again.
+const RENEW_NS: u64 = LEASE_NS / 4;
+/// Requests that may wait for a bound, and stamps that one may ask for.
+const WAITING_MAX: usize = 4096;
+const COUNT_MAX: u32 = 1 << 20;
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// Learning the bounds from most keepers.
+    Fencing,
+    /// The predecessor's lease may last until then.
+    Waiting(u64),
+    Serving,
+    /// Another one has a larger epoch.
+    Deposed,
+}
+
+/// The state machine of an oracle.
+#[derive(Debug)]
+pub struct Oracle {
+    epoch: u64,
+    keepers: BTreeSet<PartitionId>,
+    state: State,
+    last: Stamp,
+    bound: Stamp,
+    lease_until: u64,
+    /// The bound that was asked for, when, and who has it.
+    asked: (Stamp, u64, BTreeSet<PartitionId>),
+    waiting: Vec<(Address, u64, u32)>,
+}
+
+impl Oracle {
+    /// One that takes over: `epoch` must be above those of all before. It asks at its first
+    /// [`Oracle::tick`].
+    pub fn new(epoch: u64, keepers: impl IntoIterator<Item = PartitionId>) -> Self {
+        Self {
+            epoch,
+            keepers: keepers.into_iter().collect(),
+            state: State::Fencing,
+            last: 0,
+            bound: 0,
+            lease_until: 0,
+            asked: (0, 0, BTreeSet::new()),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Whether another one has taken over.
+    pub fn is_deposed(&self) -> bool {
+        self.state == State::Deposed
+    }
+
+    /// Asks for bounds. Call it some times in each quarter of a second. `now` is monotonic, `wall_ns` the
+    /// time of the day, which may step.
+    pub fn tick(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
+        if let State::Waiting(until) = self.state
+            && now >= until
+        {
+            self.state = State::Serving;
+            self.bound = self.last;
+            self.ask(now, wall_ns, sends);
+            return;
+        }
+        let due = now >= self.asked.1.saturating_add(RENEW_NS) || self.asked.1 == 0;
+        if due && matches!(self.state, State::Fencing | State::Serving) {
+            self.ask(now, wall_ns, sends);
+        }
+    }
+
+    fn ask(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
+        let bound = match self.state {
+            // Above the one before, so that an answer to that is not taken for one to this.
+            State::Serving => wall_ns
+                .max(self.last)
+                .saturating_add(WINDOW_NS)
+                .max(self.asked.0 + 1),
+            _ => 0,
+        };
+        self.asked = (bound, now, BTreeSet::new());
+        for &keeper in &self.keepers {
+            let keep = Message::KeepBound {
+                epoch: self.epoch,
+                bound,
+            };
+            sends.push((Address::Partition(keeper), keep));
+        }
+    }
+
+    /// Takes a message in.
+    pub fn handle(
+        &mut self,
+        now: u64,
+        wall_ns: u64,
+        from: Address,
+        message: Message,
+        sends: &mut Vec<(Address, Message)>,
+    ) {
+        match (message, from) {
+            (Message::TakeStamps { ticket, count }, _) => {
+                self.waiting.push((from, ticket, count));
+                if self.waiting.len() > WAITING_MAX || count > COUNT_MAX || self.is_deposed() {
+                    self.waiting.pop();
+                    let text = "this oracle does not serve, or has too much to do";
+                    let result = Err(Error::new(Code::Unavailable, text));
+                    sends.push((from, Message::Stamps { ticket, result }));
+                }
+            }
+            (Message::BoundKept { epoch, bound }, Address::Partition(keeper)) => {
+                self.kept(now, keeper, epoch, bound);
+            }
+            _ => {}
+        }
+        self.serve(now, wall_ns, sends);
+    }
+
+    fn kept(&mut self, now: u64, keeper: PartitionId, epoch: u64, bound: Stamp) {
+        if epoch > self.epoch {
+            self.state = State::Deposed;
+            return;
+        }
+        if epoch < self.epoch || !self.keepers.contains(&keeper) || bound < self.asked.0 {
+            return;
+        }
+        if self.state == State::Fencing {
+            self.last = self.last.max(bound);
+        }
+        self.asked.2.insert(keeper);
+        if self.asked.2.len() * 2 <= self.keepers.len() {
+            return;
+        }
+        match self.state {
+            State::Fencing => self.state = State::Waiting(now.saturating_add(LEASE_WAIT_NS)),
+            State::Serving => {
+                self.bound = self.bound.max(self.asked.0);
+                self.lease_until = self.asked.1.saturating_add(LEASE_NS);
+            }
+            State::Waiting(_) | State::Deposed => {}
+        }
+    }
+
+    fn serve(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
+        if self.is_deposed() {
+            for (to, ticket, _) in std::mem::take(&mut self.waiting) {
+                let result = Err(Error::new(
+                    Code::Unavailable,
+                    "another oracle has taken over",
+                ));
+                sends.push((to, Message::Stamps { ticket, result }));
+            }
+            return;
+        }
+        if self.state != State::Serving || now >= self.lease_until {
+            return;
+        }
+        let mut served = 0;
+        for &(to, ticket, count) in &self.waiting {
+            let first = wall_ns.max(self.last + 1);
+            let last = first.saturating_add(u64::from(count.max(1)) - 1);
+            if last > self.bound {
+                break;
+            }
+            self.last = last;
+            served += 1;
+            sends.push((
+                to,
+                Message::Stamps {
+                    ticket,
+                    result: Ok(first),
+                },
+            ));
+        }
+        self.waiting.drain(..served);
+        if served == 0 && !self.waiting.is_empty() && self.asked.0 <= self.bound {
+            // The bound is used up before its time: one more is asked for at once.
+            self.ask(now, wall_ns, sends);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What became of transactions that are over, for messages that come late or twice.
+
+use std::collections::{HashMap, VecDeque};
+
+use dyno_txn_api::Stamp;
+
+use crate::message::Fate;
+
+/// Transactions that are remembered.
+const REMEMBERED: usize = 1 << 17;
+
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes {
+    fates: HashMap<Stamp, bool>,
+    in_order: VecDeque<Stamp>,
+    /// The largest stamp that was forgotten: at or below it, what is not known may have been anything.
+    forgotten: Stamp,
+}
+
+impl Outcomes {
+    pub fn get(&self, stamp: Stamp) -> Option<Fate> {
+        match self.fates.get(&stamp) {
+            Some(true) => Some(Fate::Committed),
+            Some(false) => Some(Fate::Aborted),
+            None if stamp <= self.forgotten => Some(Fate::Forgotten),
+            None => None,
+        }
+    }
+
+    pub fn insert(&mut self, stamp: Stamp, committed: bool) {
+        if self.fates.insert(stamp, committed).is_none() {
+            self.in_order.push_back(stamp);
+        }
+        if self.in_order.len() > REMEMBERED
+            && let Some(oldest) = self.in_order.pop_front()
+        {
+            self.fates.remove(&oldest);
+            self.forgotten = self.forgotten.max(oldest);
+        }
+    }
+
+    /// Nothing at or below this stamp is known, as after a restart.
+    pub fn forget_to(&mut self, stamp: Stamp) {
+        self.forgotten = self.forgotten.max(stamp);
+    }
+}

@@ -1,0 +1,252 @@
+//! Batches of operations of interactive transactions, and reads that other partitions fetch.
+
+use std::collections::VecDeque;
+
+use dyno_txn_api::{Answer, Code, Error, Operation, Result, Stamp};
+
+use super::access::Stop;
+use super::participant::Participant;
+use super::waiting::Work;
+use super::{Partition, Position};
+use crate::message::{Address, Fate, Head, Message, Part};
+
+/// Batches of one transaction that may wait for one of it.
+const LANE_MAX: usize = 256;
+
+/// A batch under way: what is done of it stays done when it has to wait.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub from: Address,
+    pub head: Head,
+    pub batch: u32,
+    /// Batches with writes that were sent here before.
+    pub after: u32,
+    pub until: u64,
+    pub operations: Vec<Operation>,
+    pub parts: Vec<Part>,
+    /// Up to where the log must be durable before the answer may go out.
+    pub seen: Position,
+}
+
+impl Batch {
+    pub fn new(
+        from: Address,
+        head: Head,
+        (batch, after): (u32, u32),
+        until: u64,
+        operations: Vec<Operation>,
+    ) -> Self {
+        let parts = Vec::with_capacity(operations.len().min(64));
+        Self {
+            from,
+            head,
+            batch,
+            after,
+            until,
+            operations,
+            parts,
+            seen: 0,
+        }
+    }
+}
+
+impl Partition {
+    pub(super) fn execute(&mut self, batch: Batch) {
+        if let Err(error) = self.check_head(batch.from, &batch.head) {
+            return self.fail_batch(batch, error);
+        }
+        match self.lanes.get_mut(&batch.head.stamp) {
+            None => self.run_batch(batch),
+            Some(lane) if lane.len() < LANE_MAX => lane.push_back(batch),
+            Some(_) => {
+                let text = format!("{LANE_MAX} batches of the transaction wait already");
+                self.fail_batch(batch, Error::new(Code::Overloaded, text));
+            }
+        }
+    }
+
+    /// The batch before is through: the next one of its transaction.
+    pub(super) fn next_in_lane(&mut self, stamp: Stamp) {
+        if self.waiting_batches.contains(&stamp) {
+            return;
+        }
+        match self.lanes.get_mut(&stamp).map(VecDeque::pop_front) {
+            Some(Some(batch)) => {
+                self.run_batch(batch);
+                let waits = self.waiting_batches.contains(&stamp);
+                if !waits {
+                    self.lanes_free.push_back(stamp);
+                }
+            }
+            Some(None) => drop(self.lanes.remove(&stamp)),
+            None => {}
+        }
+    }
+
+    /// A batch that waited is through, or was given up.
+    pub(super) fn leave_lane(&mut self, stamp: Stamp) {
+        if self.waiting_batches.remove(&stamp) {
+            self.lanes_free.push_back(stamp);
+        }
+    }
+
+    /// Whether the batches with writes that were sent before this one are done, and it is not. A
+    /// repetition is passed over without an answer: it was answered.
+    fn in_turn(&self, batch: &Batch, writes: bool) -> Result<bool> {
+        let done = self
+            .participants
+            .get(&batch.head.stamp)
+            .map_or(0, |txn| txn.batches);
+        if done > batch.after && writes {
+            return Ok(false);
+        }
+        if done != batch.after {
+            let text = format!(
+                "transaction {}: {done} of its batches with writes are here, {} were sent before",
+                batch.head.stamp, batch.after
+            );
+            return Err(Error::new(Code::Conflict, text));
+        }
+        Ok(true)
+    }
+
+    pub(super) fn run_batch(&mut self, mut batch: Batch) {
+        let writes = batch.operations.iter().any(Operation::is_write);
+        match self.in_turn(&batch, writes) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return self.fail_batch(batch, error),
+        }
+        let left = &batch.operations[batch.parts.len()..];
+        let mut txn = match writes && left.iter().any(Operation::is_write) {
+            false => None,
+            true => match self.join(batch.from, batch.head) {
+                Ok(txn) => Some(txn),
+                Err(error) => return self.fail_batch(batch, error),
+            },
+        };
+        let stop = loop {
+            let Some(operation) = batch.operations.get(batch.parts.len()) else {
+                break None;
+            };
+            match self.one(batch.head, txn.as_mut(), operation) {
+                Ok((part, seen)) => {
+                    batch.seen = batch.seen.max(seen);
+                    batch.parts.push(part);
+                }
+                Err(stop) => break Some(stop),
+            }
+        };
+        if let (Some(Stop::Failed(error)), Some(txn)) = (&stop, &mut txn)
+            && batch.operations[batch.parts.len()].is_write()
+        {
+            txn.failed.get_or_insert_with(|| error.clone());
+        }
+        if stop.is_none() && writes {
+            match (&mut txn, self.participants.get_mut(&batch.head.stamp)) {
+                (Some(txn), _) | (None, Some(txn)) => txn.batches += 1,
+                (None, None) => {}
+            }
+        }
+        if let Some(txn) = txn {
+            self.part_with(txn);
+        }
+        match stop {
+            None => {
+                let (stamp, number) = (batch.head.stamp, batch.batch);
+                let result = Ok(batch.parts);
+                let message = Message::Executed {
+                    stamp,
+                    batch: number,
+                    result,
+                };
+                self.send_after(batch.seen, batch.from, message);
+            }
+            Some(Stop::Blocked(slot)) => {
+                let stamp = batch.head.stamp;
+                self.lanes.entry(stamp).or_default();
+                self.waiting_batches.insert(stamp);
+                self.wait(Work::Batch(batch), slot);
+            }
+            Some(Stop::Failed(error)) => self.fail_batch(batch, error),
+        }
+    }
+
+    fn one(
+        &mut self,
+        head: Head,
+        txn: Option<&mut Participant>,
+        operation: &Operation,
+    ) -> Result<(Part, Position), Stop> {
+        let plain = |answer| Part {
+            answer,
+            places: Vec::new(),
+        };
+        match (operation, txn) {
+            (Operation::Get(key), _) => {
+                self.schema.table(key.table)?;
+                let (value, seen) = self.get(&head, key)?;
+                Ok((plain(Answer::Value(value.map(Vec::from))), seen))
+            }
+            (Operation::Scan(scan), _) => self.scan(&head, scan),
+            (Operation::Write(key, change), Some(txn)) => {
+                let seen = self.write(txn, key, change)?;
+                txn.writes += 1;
+                Ok((plain(Answer::Done), seen))
+            }
+            (Operation::Write(..), None) => {
+                Err(Error::new(Code::BadArgument, "a write among reads").into())
+            }
+        }
+    }
+
+    pub(super) fn fail_batch(&mut self, batch: Batch, error: Error) {
+        let (stamp, number) = (batch.head.stamp, batch.batch);
+        let result = Err(error);
+        // What failed may depend on a commit that is not durable yet: the answer waits for all.
+        let message = Message::Executed {
+            stamp,
+            batch: number,
+            result,
+        };
+        self.send_after(self.held.appended, batch.from, message);
+    }
+
+    /// The transaction's part here, taken out while something is done with it.
+    pub(super) fn join(&mut self, from: Address, head: Head) -> Result<Participant> {
+        self.check_writer(&head)?;
+        let participant = match self.participants.remove(&head.stamp) {
+            Some(participant) => participant,
+            None => {
+                let over = match self.outcomes.get(head.stamp) {
+                    _ if self.holdings.contains_key(&head.stamp) => None,
+                    None => None,
+                    Some(Fate::Aborted) => Some((Code::Aborted, "it was aborted")),
+                    Some(Fate::Forgotten) => Some((Code::TooOld, "it is too old to write")),
+                    Some(_) => Some((Code::Finished, "it is over")),
+                };
+                if let Some((code, what)) = over {
+                    let text = format!("transaction {}: {what}", head.stamp);
+                    return Err(Error::new(code, text));
+                }
+                self.watch_participant(head.stamp);
+                Participant::new(head)
+            }
+        };
+        if participant.prepared {
+            let text = format!("transaction {}: a write after its commit", head.stamp);
+            self.participants.insert(head.stamp, participant);
+            return Err(Error::new(Code::Finished, text));
+        }
+        self.open_holding(from, head);
+        Ok(participant)
+    }
+
+    /// Puts the part back, and votes when all writes that were announced are there.
+    pub(super) fn part_with(&mut self, mut txn: Participant) {
+        let stamp = txn.head.stamp;
+        txn.touched = self.now;
+        self.participants.insert(stamp, txn);
+        self.vote_when_complete(stamp);
+    }
+}

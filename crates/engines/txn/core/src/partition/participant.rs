@@ -1,0 +1,286 @@
+//! A transaction's writes in this partition: they are intents; when the record holder asks, they are made
+//! durable and voted for; when it has decided, they become versions or go.
+
+use dyno_txn_api::{Change, Code, Error, Key, Result, Stamp};
+
+use super::access::Stop;
+use super::waiting::Work;
+use super::{Partition, Position, Timer};
+use crate::message::{Address, Fate, Head, Message};
+use crate::planted::Bug;
+use crate::record::{RECORD_VERSION, Record};
+use crate::store::{Slot, Store};
+use crate::wire::Wire;
+
+/// A transaction's part here.
+#[derive(Debug)]
+pub(super) struct Participant {
+    pub head: Head,
+    /// Rows with its intents, index entries included.
+    pub slots: Vec<Slot>,
+    /// Write operations that were done.
+    pub writes: u32,
+    /// Batches with writes that were done.
+    pub batches: u32,
+    /// Why one was not: then it is never voted for.
+    pub failed: Option<Error>,
+    /// Its vote was cast: only the record holder decides now.
+    pub prepared: bool,
+    /// How many writes it must have before it is voted for.
+    pub announced: Option<u32>,
+    /// When something was done with it last.
+    pub touched: u64,
+}
+
+impl Participant {
+    pub fn new(head: Head) -> Self {
+        Self {
+            head,
+            slots: Vec::new(),
+            writes: 0,
+            batches: 0,
+            failed: None,
+            prepared: false,
+            announced: None,
+            touched: 0,
+        }
+    }
+}
+
+/// Writes of a one-shot that came from its record holder, under way.
+#[derive(Debug)]
+pub(super) struct Preparing {
+    pub from: Address,
+    pub head: Head,
+    pub until: u64,
+    pub writes: Vec<(Key, Change)>,
+}
+
+impl Partition {
+    pub(super) fn prepare(
+        &mut self,
+        from: Address,
+        head: Head,
+        deadline_ns: u64,
+        writes: Vec<(Key, Change)>,
+    ) {
+        let until = self.now.saturating_add(deadline_ns);
+        if let Err(error) = self.check_head(from, &head) {
+            return self.vote(head, Err(error));
+        }
+        self.run_prepare(Preparing {
+            from,
+            head,
+            until,
+            writes,
+        });
+    }
+
+    pub(super) fn run_prepare(&mut self, preparing: Preparing) {
+        let head = preparing.head;
+        if let Some(txn) = self.participants.get(&head.stamp)
+            && txn.prepared
+        {
+            // The same message again: the vote may have been lost.
+            return self.send_after(self.held.appended, preparing.from, vote_of(head, Ok(())));
+        }
+        let mut txn = match self.join(preparing.from, head) {
+            Ok(txn) => txn,
+            Err(error) => return self.vote(head, Err(error)),
+        };
+        let mut blocked = None;
+        for (key, change) in preparing.writes.iter().skip(txn.writes as usize) {
+            match self.write(&mut txn, key, change) {
+                Ok(_) => txn.writes += 1,
+                Err(Stop::Blocked(slot)) => {
+                    blocked = Some(slot);
+                    break;
+                }
+                Err(Stop::Failed(error)) => {
+                    txn.failed = Some(error);
+                    break;
+                }
+            }
+        }
+        txn.announced = Some(preparing.writes.len() as u32);
+        self.part_with(txn);
+        if let Some(slot) = blocked {
+            self.wait(Work::Prepare(preparing), slot);
+        }
+    }
+
+    /// The record holder announces a commit: so many writes were sent here.
+    pub(super) fn confirm(&mut self, from: Address, head: Head, writes: u32) {
+        if let Err(error) = self.check_head(from, &head) {
+            return self.vote(head, Err(error));
+        }
+        if let Some(txn) = self.participants.get_mut(&head.stamp)
+            && txn.prepared
+        {
+            return self.send_after(self.held.appended, from, vote_of(head, Ok(())));
+        }
+        match self.join(from, head) {
+            Ok(mut txn) => {
+                txn.announced = Some(writes);
+                self.part_with(txn);
+            }
+            Err(error) => self.vote(head, Err(error)),
+        }
+    }
+
+    pub(super) fn vote_when_complete(&mut self, stamp: Stamp) {
+        let Some(txn) = self.participants.get_mut(&stamp) else {
+            return;
+        };
+        let (Some(announced), false) = (txn.announced, txn.prepared) else {
+            return;
+        };
+        let head = txn.head;
+        if let Some(error) = txn.failed.clone() {
+            self.drop_participant(stamp);
+            let text = format!("a write of the transaction failed: {}", error.text());
+            return self.vote(
+                head,
+                Err(Error::with_retry(error.kind(), error.retry(), text)),
+            );
+        }
+        if txn.writes > announced {
+            let text = format!("{} writes came, {announced} were announced", txn.writes);
+            self.drop_participant(stamp);
+            return self.vote(head, Err(Error::new(Code::WriteFailed, text)));
+        }
+        if txn.writes < announced {
+            return;
+        }
+        txn.prepared = true;
+        if self.config.id == head.holder {
+            // Its own record will hold the writes: nothing is to be written before.
+            return self.voted(Address::Partition(head.holder), stamp, Ok(()));
+        }
+        let slots = std::mem::take(&mut txn.slots);
+        let position = self.append(|store, out| {
+            out.extend_from_slice(&[RECORD_VERSION, 2]);
+            head.put(out);
+            encode_writes(store, &slots, out);
+        });
+        if let Some(txn) = self.participants.get_mut(&stamp) {
+            txn.slots = slots;
+        }
+        let to = Address::Partition(head.holder);
+        self.send_after(position, to, vote_of(head, Ok(())));
+    }
+
+    fn vote(&mut self, head: Head, result: Result<()>) {
+        let to = Address::Partition(head.holder);
+        self.send_after(self.held.appended, to, vote_of(head, result));
+    }
+
+    /// The record holder has decided.
+    pub(super) fn finalize(&mut self, from: Address, stamp: Stamp, commit: bool) {
+        let known = self.participants.get(&stamp);
+        // A commit is only of what was voted for. Anything else that is here came late, and goes.
+        let commit = commit && known.is_some_and(|txn| txn.prepared);
+        self.conclude(stamp, commit);
+        // The holder forgets the transaction after this answer, so what it says must be durable.
+        self.send_after(self.held.appended, from, Message::Finalized { stamp });
+    }
+
+    /// The fate of a transaction became known here, in whatever way.
+    pub(super) fn learned(&mut self, stamp: Stamp, fate: Fate) {
+        let Some(txn) = self.participants.get(&stamp) else {
+            return;
+        };
+        match fate {
+            Fate::Open => {}
+            Fate::Committed => {
+                let prepared = txn.prepared;
+                self.conclude(stamp, prepared);
+            }
+            // A holder forgets a commit only after every participant has finalized it.
+            Fate::Aborted | Fate::Forgotten => self.conclude(stamp, false),
+        }
+    }
+
+    fn conclude(&mut self, stamp: Stamp, commit: bool) {
+        let Some(txn) = self.participants.remove(&stamp) else {
+            return;
+        };
+        if txn.prepared && txn.head.holder != self.config.id {
+            self.append(|_, out| Record::Finalized { stamp, commit }.encode(out));
+        }
+        self.settle(&txn.slots, commit);
+    }
+
+    /// Turns intents into versions, or drops them, and wakes who waited.
+    pub(super) fn settle(&mut self, slots: &[Slot], commit: bool) {
+        let lost = self.config.planted.has(Bug::Finalize) && commit && slots.len() > 1;
+        let kept = slots.len() - usize::from(lost);
+        for (at, &slot) in slots.iter().enumerate() {
+            let waiters = match commit && at < kept {
+                true => self.store.keep_intent(slot),
+                false => self.store.drop_intent(slot),
+            };
+            self.wake(waiters);
+        }
+    }
+
+    pub(super) fn drop_participant(&mut self, stamp: Stamp) {
+        if let Some(txn) = self.participants.remove(&stamp) {
+            self.settle(&txn.slots, false);
+        }
+    }
+
+    pub(super) fn watch_participant(&mut self, stamp: Stamp) {
+        let at = self.now.saturating_add(self.config.resend_ns);
+        self.at(at, Timer::Participant(stamp));
+    }
+
+    /// Nothing was heard of a transaction for a while: its record holder is asked.
+    pub(super) fn participant_is_late(&mut self, stamp: Stamp) {
+        let Some(txn) = self.participants.get(&stamp) else {
+            return;
+        };
+        let due = txn.touched.saturating_add(self.config.resend_ns);
+        let head = txn.head;
+        if due > self.now {
+            return self.at(due, Timer::Participant(stamp));
+        }
+        let to = Address::Partition(head.holder);
+        let push = Message::Push {
+            stamp,
+            by: stamp,
+            priority: 0,
+            force: false,
+        };
+        self.send(to, push);
+        self.watch_participant(stamp);
+    }
+}
+
+pub(super) fn vote_of(head: Head, result: Result<()>) -> Message {
+    let stamp = head.stamp;
+    Message::Vote { stamp, result }
+}
+
+/// The intents at these places as a list of [`crate::record::Redo`], without a copy of each.
+pub(super) fn encode_writes(store: &Store, slots: &[Slot], out: &mut Vec<u8>) {
+    (slots.len() as u32).put(out);
+    for &slot in slots {
+        let row = store.row(slot);
+        row.table.put(out);
+        row.key.put(out);
+        match &row.intent {
+            Some(intent) => intent.value.put(out),
+            None => None::<Box<[u8]>>.put(out),
+        }
+    }
+}
+
+/// The number of a record that was appended for a commit, made known to readers of its rows.
+impl Partition {
+    pub(super) fn committed(&mut self, position: Position, stamp: Stamp) {
+        if position > self.held.durable {
+            self.held.committed(stamp);
+        }
+    }
+}

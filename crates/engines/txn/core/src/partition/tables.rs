@@ -1,0 +1,148 @@
+//! Making tables: partition 0 gives the number and tells the others; a table is there when all have it.
+//! And the bounds that partitions keep for the oracle.
+
+use std::collections::BTreeSet;
+
+use dyno_txn_api::{
+    Code, Error, Partitioning, Stamp, TABLE_BITS, Table, TableDef, TableId, index_id,
+};
+
+use super::{Partition, Timer};
+use crate::message::{Address, Message, PartitionId};
+use crate::record::Record;
+
+/// A table that some partitions do not have yet.
+#[derive(Debug)]
+pub(super) struct Making {
+    table: Table,
+    missing: BTreeSet<PartitionId>,
+    /// Who asked for it.
+    asked: Vec<(Address, u64)>,
+}
+
+impl Partition {
+    pub(super) fn create_table(&mut self, from: Address, ticket: u64, def: TableDef) {
+        let refuse = |code, text: String| Message::Created {
+            ticket,
+            result: Err(Error::new(code, text)),
+        };
+        if self.config.id != 0 {
+            let text = "tables are made by partition 0".to_owned();
+            return self.send(from, refuse(Code::BadArgument, text));
+        }
+        if let Err(error) = def.check() {
+            return self.send(
+                from,
+                Message::Created {
+                    ticket,
+                    result: Err(error),
+                },
+            );
+        }
+        let id = match self.schema.named(&def.name) {
+            Err(_) => self.schema.next(),
+            Ok(id) if self.schema.table(id).is_ok_and(|old| **old == def) => id,
+            Ok(_) => {
+                let text = format!("table `{}`: it is there, defined in another way", def.name);
+                return self.send(from, refuse(Code::TableExists, text));
+            }
+        };
+        if id.0 >> TABLE_BITS != 0 {
+            return self.send(
+                from,
+                refuse(Code::TooLarge, "no more table numbers".to_owned()),
+            );
+        }
+        // Also for a table that is there: a crash may have come before all partitions had it.
+        let table = Table { id, def };
+        let missing = (0..self.config.partitions).collect();
+        let making = self.making.entry(id).or_insert(Making {
+            table: table.clone(),
+            missing,
+            asked: Vec::new(),
+        });
+        making.asked.push((from, ticket));
+        self.making_is_late(id);
+    }
+
+    /// Tells those that have not answered.
+    pub(super) fn making_is_late(&mut self, id: TableId) {
+        let Some(making) = self.making.get(&id) else {
+            return;
+        };
+        let table = making.table.clone();
+        for partition in making.missing.clone() {
+            let add = Message::AddTable {
+                table: table.clone(),
+            };
+            self.send(Address::Partition(partition), add);
+        }
+        self.at(
+            self.now.saturating_add(self.config.resend_ns),
+            Timer::Making(id),
+        );
+    }
+
+    pub(super) fn add_table(&mut self, from: Address, table: Table) {
+        let id = table.id;
+        if self.schema.table(id).is_err() {
+            self.append(|_, out| {
+                Record::Schema {
+                    table: table.clone(),
+                }
+                .encode(out)
+            });
+            self.install_table(table);
+        }
+        self.send_after(self.held.appended, from, Message::TableAdded { id });
+    }
+
+    pub(super) fn install_table(&mut self, table: Table) {
+        for index in 0..table.def.indexes.len() as u16 {
+            self.store.keep_order(index_id(table.id, index));
+        }
+        if table.def.partitioning != (Partitioning::Hash { prefix: 0 }) {
+            self.store.keep_order(table.id);
+        }
+        self.schema.add(table);
+    }
+
+    pub(super) fn table_added(&mut self, from: Address, id: TableId) {
+        let (Address::Partition(from), Some(making)) = (from, self.making.get_mut(&id)) else {
+            return;
+        };
+        making.missing.remove(&from);
+        if !making.missing.is_empty() {
+            return;
+        }
+        if let Some(making) = self.making.remove(&id) {
+            for (to, ticket) in making.asked {
+                self.send(
+                    to,
+                    Message::Created {
+                        ticket,
+                        result: Ok(id),
+                    },
+                );
+            }
+        }
+    }
+
+    /// An oracle of a newer epoch fences those before it; within an epoch bounds only rise.
+    pub(super) fn keep_bound(&mut self, from: Address, epoch: u64, bound: Stamp) {
+        let (kept_epoch, kept) = self.bound;
+        if epoch >= kept_epoch {
+            let bound = bound.max(kept);
+            if (epoch, bound) != self.bound {
+                self.bound = (epoch, bound);
+                self.append(|_, out| Record::Bound { epoch, bound }.encode(out));
+            }
+        }
+        let (epoch, bound) = self.bound;
+        self.send_after(
+            self.held.appended,
+            from,
+            Message::BoundKept { epoch, bound },
+        );
+    }
+}

@@ -1,0 +1,211 @@
+//! Work that waits for somebody's intent. The younger waits for the older, for a time, then pushes; the
+//! older pushes at once. So nobody waits in a circle, and nobody waits without an end.
+
+use dyno_txn_api::{Code, Error, Stamp};
+
+use super::batch::Batch;
+use super::participant::Preparing;
+use super::shot::Shot;
+use super::{Partition, Timer};
+use crate::message::{Address, Fate, Head, Message};
+use crate::store::Slot;
+
+/// How often a push without an answer is sent again.
+const PUSHES_MAX: u8 = 4;
+
+/// What waits.
+#[derive(Debug)]
+pub(super) enum Work {
+    Batch(Batch),
+    Shot(Box<Shot>),
+    Prepare(Preparing),
+}
+
+#[derive(Debug)]
+pub(super) struct Waiting {
+    work: Work,
+    stamp: Stamp,
+    priority: u16,
+    until: u64,
+    /// Whose intent it is.
+    owner: Head,
+    pushes: u8,
+}
+
+impl Work {
+    fn head(&self) -> (Stamp, u16, u64) {
+        match self {
+            Work::Batch(batch) => (batch.head.stamp, batch.head.priority, batch.until),
+            Work::Shot(shot) => (shot.stamp, shot.priority, shot.until),
+            Work::Prepare(work) => (work.head.stamp, work.head.priority, work.until),
+        }
+    }
+}
+
+impl Partition {
+    /// Puts work aside until the intent at a place is gone.
+    pub(super) fn wait(&mut self, work: Work, slot: Slot) {
+        let Some(intent) = &self.store.row(slot).intent else {
+            // Gone already: it goes on as soon as this message is done with.
+            let (stamp, priority, until) = work.head();
+            let owner = Head {
+                stamp: 0,
+                holder: 0,
+                priority,
+            };
+            let id = self.keep_waiting(Waiting {
+                work,
+                stamp,
+                priority,
+                until,
+                owner,
+                pushes: 0,
+            });
+            self.ready.insert((stamp, id));
+            return;
+        };
+        let owner = intent.owner;
+        let (stamp, priority, until) = work.head();
+        if self.waiting.len() >= self.config.waiting_max {
+            let text = format!("{} operations wait already", self.waiting.len());
+            return self.fail(work, Error::new(Code::Overloaded, text));
+        }
+        self.counters.waits += 1;
+        let id = self.keep_waiting(Waiting {
+            work,
+            stamp,
+            priority,
+            until,
+            owner,
+            pushes: 0,
+        });
+        self.store.wait_on(slot, id);
+        if stamp < owner.stamp {
+            self.work_is_late(id);
+        } else {
+            let at = self.now.saturating_add(self.config.wait_ns).min(until);
+            self.at(at, Timer::Work(id));
+        }
+    }
+
+    fn keep_waiting(&mut self, waiting: Waiting) -> u64 {
+        self.next_work += 1;
+        self.waiting.insert(self.next_work, waiting);
+        self.next_work
+    }
+
+    /// The intent is gone: the oldest of who waited goes on first, because a younger one that came first
+    /// would make it fail.
+    pub(super) fn wake(&mut self, waiters: Vec<u64>) {
+        for id in waiters {
+            if let Some(waiting) = self.waiting.get(&id) {
+                self.ready.insert((waiting.stamp, id));
+            }
+        }
+    }
+
+    pub(super) fn resume(&mut self, id: u64) {
+        let Some(waiting) = self.waiting.remove(&id) else {
+            return;
+        };
+        if waiting.until <= self.now {
+            return self.fail(waiting.work, late());
+        }
+        match waiting.work {
+            Work::Batch(batch) => {
+                // Marked again when it waits again; else the next one of its transaction goes on.
+                let stamp = batch.head.stamp;
+                self.waiting_batches.remove(&stamp);
+                self.run_batch(batch);
+                if !self.waiting_batches.contains(&stamp) {
+                    self.lanes_free.push_back(stamp);
+                }
+            }
+            Work::Shot(shot) => self.run_shot(*shot),
+            Work::Prepare(preparing) => self.run_prepare(preparing),
+        }
+    }
+
+    /// It has waited long enough: the owner is pushed, or the work is given up.
+    pub(super) fn work_is_late(&mut self, id: u64) {
+        let Some(waiting) = self.waiting.get_mut(&id) else {
+            return;
+        };
+        if waiting.until <= self.now {
+            return self.give_up(id, late());
+        }
+        if waiting.pushes == PUSHES_MAX {
+            let text = "the record holder of a transaction in the way does not answer";
+            return self.give_up(id, Error::new(Code::Conflict, text));
+        }
+        waiting.pushes += 1;
+        self.counters.pushes += 1;
+        let push = Message::Push {
+            stamp: waiting.owner.stamp,
+            by: waiting.stamp,
+            priority: waiting.priority,
+            force: true,
+        };
+        let to = Address::Partition(waiting.owner.holder);
+        let at = self
+            .now
+            .saturating_add(self.config.resend_ns)
+            .min(waiting.until);
+        self.send(to, push);
+        self.at(at, Timer::Work(id));
+    }
+
+    /// What the record holder said to a push.
+    pub(super) fn pushed(&mut self, stamp: Stamp, by: Stamp, fate: Fate) {
+        if fate != Fate::Open {
+            return self.learned(stamp, fate);
+        }
+        let lost = self.waiting.iter().filter(|(_, waiting)| {
+            waiting.owner.stamp == stamp && waiting.stamp == by && waiting.pushes > 0
+        });
+        let mut lost: Vec<u64> = lost.map(|(&id, _)| id).collect();
+        lost.sort_unstable();
+        for id in lost {
+            self.counters.conflicts += 1;
+            let text = format!("transaction {stamp} is in the way and has precedence");
+            self.give_up(id, Error::new(Code::Conflict, text));
+        }
+    }
+
+    fn give_up(&mut self, id: u64, error: Error) {
+        if let Some(waiting) = self.waiting.remove(&id) {
+            self.ready.remove(&(waiting.stamp, id));
+            self.fail(waiting.work, error);
+        }
+    }
+
+    fn fail(&mut self, work: Work, error: Error) {
+        match work {
+            Work::Batch(batch) => {
+                let stamp = batch.head.stamp;
+                let write = batch.operations[batch.parts.len()].is_write();
+                if write && let Some(txn) = self.participants.get_mut(&stamp) {
+                    txn.failed.get_or_insert_with(|| error.clone());
+                    self.vote_when_complete(stamp);
+                }
+                self.leave_lane(stamp);
+                self.fail_batch(batch, error);
+            }
+            Work::Shot(shot) => self.shot_failed(*shot, error),
+            Work::Prepare(preparing) => {
+                let stamp = preparing.head.stamp;
+                if let Some(txn) = self.participants.get_mut(&stamp) {
+                    txn.failed.get_or_insert(error);
+                    self.vote_when_complete(stamp);
+                }
+            }
+        }
+    }
+}
+
+fn late() -> Error {
+    Error::new(
+        Code::Deadline,
+        "its time was over while it waited for another transaction",
+    )
+}

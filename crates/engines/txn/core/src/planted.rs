@@ -1,0 +1,47 @@
+//! Bugs put in on purpose, to prove that the checkers catch them. Without the feature `planted-bugs`
+//! there is nothing here to switch on, and [`Planted::has`] is false at compile time.
+
+/// Where a bug can be put in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bug {
+    /// Reads of rows are not recorded, so that an older write may slip below them.
+    ReadCache,
+    /// A push answers that an undecided transaction was aborted, without aborting it.
+    Push,
+    /// Recovery forgets that transactions were prepared here.
+    Recovery,
+    /// Finalizing a commit keeps all writes of a participant but the last.
+    Finalize,
+}
+
+/// The bugs that are switched on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Planted {
+    #[cfg(feature = "planted-bugs")]
+    bug: Option<Bug>,
+}
+
+impl Planted {
+    /// None.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// This one.
+    #[cfg(feature = "planted-bugs")]
+    pub fn one(bug: Bug) -> Self {
+        Self { bug: Some(bug) }
+    }
+
+    /// Whether this one is on.
+    #[cfg(feature = "planted-bugs")]
+    pub(crate) fn has(self, bug: Bug) -> bool {
+        self.bug == Some(bug)
+    }
+
+    /// Whether this one is on: without the feature, never.
+    #[cfg(not(feature = "planted-bugs"))]
+    pub(crate) fn has(self, _bug: Bug) -> bool {
+        false
+    }
+}

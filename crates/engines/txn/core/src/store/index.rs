@@ -1,0 +1,176 @@
+//! The point index: from the hash of a key to its row's place, open addressing with linear probing.
+//!
+//! An entry is 8 bytes, the hash's upper half and the place, so that a miss seldom looks at a row and
+//! growing never does. Deleting moves later entries of the chain back, so there are no tombstones.
+
+use super::Slot;
+
+/// Entries for which the table is made at first; a power of two.
+const FIRST: usize = 1 << 10;
+const EMPTY: u64 = u64::MAX;
+
+#[derive(Debug)]
+pub(crate) struct PointIndex {
+    entries: Vec<u64>,
+    used: usize,
+    /// Bits of the hash that choose the first entry to look at.
+    bits: u32,
+}
+
+impl PointIndex {
+    pub fn new() -> Self {
+        Self {
+            entries: vec![EMPTY; FIRST],
+            used: 0,
+            bits: FIRST.trailing_zeros(),
+        }
+    }
+
+    /// The place whose row `same` accepts, among those of this hash.
+    pub fn find(&self, hash: u32, mut same: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        let mut at = self.first(hash);
+        loop {
+            let entry = self.entries[at];
+            if entry == EMPTY {
+                return None;
+            }
+            if (entry >> 32) as u32 == hash && same(entry as u32) {
+                return Some(entry as u32);
+            }
+            at = (at + 1) & (self.entries.len() - 1);
+        }
+    }
+
+    pub fn insert(&mut self, hash: u32, slot: Slot) {
+        if (self.used + 1) * 4 > self.entries.len() * 3 {
+            self.grow();
+        }
+        self.used += 1;
+        self.place(u64::from(hash) << 32 | u64::from(slot));
+    }
+
+    pub fn remove(&mut self, hash: u32, slot: Slot) {
+        let mask = self.entries.len() - 1;
+        let wanted = u64::from(hash) << 32 | u64::from(slot);
+        let mut hole = self.first(hash);
+        while self.entries[hole] != wanted {
+            if self.entries[hole] == EMPTY {
+                return;
+            }
+            hole = (hole + 1) & mask;
+        }
+        self.used -= 1;
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let entry = self.entries[at];
+            if entry == EMPTY {
+                break;
+            }
+            let home = self.first((entry >> 32) as u32);
+            // An entry may move into the hole when its first choice does not lie between hole and entry.
+            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
+                self.entries[hole] = entry;
+                hole = at;
+            }
+        }
+        self.entries[hole] = EMPTY;
+    }
+
+    /// Bytes it takes.
+    pub fn bytes(&self) -> usize {
+        self.entries.len() * size_of::<u64>()
+    }
+
+    fn first(&self, hash: u32) -> usize {
+        // The table may have more entries than 32 bits count; then neighbours share a first choice.
+        match self.bits <= 32 {
+            true => (hash >> (32 - self.bits)) as usize,
+            false => (hash as usize) << (self.bits - 32),
+        }
+    }
+
+    fn place(&mut self, entry: u64) {
+        let mut at = self.first((entry >> 32) as u32);
+        while self.entries[at] != EMPTY {
+            at = (at + 1) & (self.entries.len() - 1);
+        }
+        self.entries[at] = entry;
+    }
+
+    fn grow(&mut self) {
+        let entries = vec![EMPTY; self.entries.len() * 2];
+        let old = std::mem::replace(&mut self.entries, entries);
+        self.bits += 1;
+        for entry in old {
+            if entry != EMPTY {
+                self.place(entry);
+            }
+        }
+    }
+}
+
+/// A hash of a key in its table, mixed with a seed that outsiders do not know: chains stay short for keys
+/// that somebody chose.
+pub(crate) fn hash(seed: u64, table: u32, key: &[u8]) -> u32 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut state = seed ^ (u64::from(table) + 1).wrapping_mul(ODD);
+    let (chunks, rest) = key.as_chunks::<8>();
+    for chunk in chunks {
+        state = fold(
+            state ^ u64::from_le_bytes(*chunk),
+            ODD ^ seed.rotate_left(17),
+        );
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    state = fold(state ^ u64::from_le_bytes(last), ODD);
+    state = fold(state ^ key.len() as u64, 0xd6e8_feb8_6659_fd93 ^ seed);
+    (state >> 32) as u32 ^ state as u32
+}
+
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b | 1);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn it_does_what_a_map_does() {
+        let mut random = dyno_sim::Random::new(7);
+        let (mut index, mut model) = (PointIndex::new(), BTreeMap::new());
+        for slot in 0..20_000u32 {
+            // Few hashes, near the end of the table too: long chains that wrap around.
+            let hash = u32::MAX - (random.bits() % 300) as u32 * 1_000;
+            if random.one_in(3)
+                && let Some((&old, &of)) = model.range(random.bits() as u32 % 20_000..).next()
+            {
+                index.remove(of, old);
+                model.remove(&old);
+            }
+            index.insert(hash, slot);
+            model.insert(slot, hash);
+        }
+        for slot in 0..20_000 {
+            let wanted = model.get(&slot).copied();
+            let found = wanted.and_then(|hash| index.find(hash, |other| other == slot));
+            assert_eq!(found, wanted.map(|_| slot));
+        }
+    }
+
+    #[test]
+    fn hashes_spread() {
+        let mut buckets = [0u32; 64];
+        for number in 0..64_000u64 {
+            buckets[(hash(5, 1, &number.to_be_bytes()) >> 26) as usize] += 1;
+        }
+        assert!(
+            buckets.iter().all(|&n| (700..1300).contains(&n)),
+            "{buckets:?}"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! The store against the obvious one: a map of all versions of all keys.
+
+use std::collections::BTreeMap;
+
+use dyno_txn_api::{Direction, TableId};
+use proptest::prelude::*;
+
+use super::*;
+
+const TABLE: TableId = TableId(3);
+
+#[derive(Debug, Clone)]
+enum Step {
+    Write(u8, Option<u8>),
+    Intend(u8, bool),
+    Forget(u8),
+    Read(u8, u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..12u8, any::<Option<u8>>()).prop_map(|(key, value)| Step::Write(key, value)),
+        (0..12u8, any::<bool>()).prop_map(|(key, keep)| Step::Intend(key, keep)),
+        (0..30u8).prop_map(Step::Forget),
+        (0..12u8, 0..30u8).prop_map(|(key, back)| Step::Read(key, back)),
+    ]
+}
+
+struct Both {
+    store: Store,
+    slow: BTreeMap<Vec<u8>, BTreeMap<Stamp, Option<u8>>>,
+    now: Stamp,
+    horizon: Stamp,
+}
+
+impl Both {
+    fn slot(&mut self, key: u8) -> Slot {
+        let hash = self.store.hash(TABLE, &[key]);
+        match self.store.find(hash, TABLE, &[key]) {
+            Some(slot) => slot,
+            None => self.store.add(hash, TABLE, &[key], 0),
+        }
+    }
+
+    fn write(&mut self, key: u8, value: Option<u8>) {
+        self.now += 1;
+        let slot = self.slot(key);
+        let stored = value.map(|value| Box::from([value]));
+        self.store.install(slot, self.now, stored);
+        self.slow
+            .entry(vec![key])
+            .or_default()
+            .insert(self.now, value);
+    }
+
+    fn read(&self, key: u8, at: Stamp) -> Option<u8> {
+        let hash = self.store.hash(TABLE, &[key]);
+        let slot = self.store.find(hash, TABLE, &[key])?;
+        self.store.row(slot).at(at).1.as_ref().map(|value| value[0])
+    }
+
+    fn intend(&mut self, key: u8, keep: bool) {
+        self.now += 1;
+        let head = Head {
+            stamp: self.now,
+            holder: 0,
+            priority: 0,
+        };
+        let slot = self.slot(key);
+        self.store.intend(slot, head, Some(Box::from([1, 2])));
+        self.store.intend(slot, head, Some(Box::from([key])));
+        if keep {
+            self.store.keep_intent(slot);
+            self.slow
+                .entry(vec![key])
+                .or_default()
+                .insert(self.now, Some(key));
+        } else {
+            self.store.drop_intent(slot);
+        }
+    }
+
+    fn keys(&mut self, direction: Direction) -> Vec<u8> {
+        let order = self.store.order(TABLE);
+        let slots = order.range(TABLE, (&[2], Some(&[9])), direction, None);
+        let rows = slots.into_iter().map(|slot| self.store.row(slot));
+        rows.filter(|row| row.value.is_some())
+            .map(|row| row.key[0])
+            .collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn it_reads_what_the_slow_one_reads(steps in prop::collection::vec(step(), 0..120), late: bool) {
+        let slow = BTreeMap::new();
+        let mut both = Both { store: Store::new(1), slow, now: 0, horizon: 0 };
+        if !late {
+            both.store.keep_order(TABLE);
+        }
+        for step in steps {
+            match step {
+                Step::Write(key, value) => both.write(key, value),
+                Step::Intend(key, keep) => both.intend(key, keep),
+                Step::Forget(back) => {
+                    both.horizon = both.horizon.max(both.now.saturating_sub(u64::from(back)));
+                    both.store.forget_before(both.horizon, usize::MAX);
+                }
+                Step::Read(key, back) => {
+                    let at = both.now.saturating_sub(u64::from(back)).max(both.horizon);
+                    let versions = both.slow.get(&[key][..]);
+                    let wanted = versions.and_then(|v| *v.range(..=at).next_back()?.1);
+                    prop_assert_eq!(both.read(key, at), wanted);
+                }
+            }
+        }
+        let newest = |v: &BTreeMap<Stamp, Option<u8>>| v.last_key_value().is_some_and(|v| v.1.is_some());
+        let keys = both.slow.iter().filter(|(key, v)| (2..9).contains(&key[0]) && newest(v));
+        let mut wanted: Vec<u8> = keys.map(|(key, _)| key[0]).collect();
+        prop_assert_eq!(both.keys(Direction::Forward), wanted.clone());
+        wanted.reverse();
+        prop_assert_eq!(both.keys(Direction::Backward), wanted);
+    }
+
+    #[test]
+    fn what_is_all_deleted_takes_no_memory(keys in prop::collection::vec(0..20u8, 1..60)) {
+        let slow = BTreeMap::new();
+        let mut both = Both { store: Store::new(1), slow, now: 0, horizon: 0 };
+        let empty = both.store.bytes();
+        for &key in &keys {
+            both.write(key, Some(1));
+            both.intend(key, key % 2 == 0);
+        }
+        prop_assert!(both.store.bytes() > empty);
+        for &key in &keys {
+            both.write(key, None);
+        }
+        both.store.forget_before(Stamp::MAX - 1, usize::MAX);
+        prop_assert_eq!(both.store.bytes(), empty);
+    }
+}

@@ -1,0 +1,244 @@
+//! What a request asks for, and doing it once: a server of its own, the way, the flow.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::FlowError;
+use super::flow::{Flow, Flowed};
+use super::library::Library;
+use super::original::{Original, Step};
+use super::payload;
+use super::queue::{EngineQueue, OriginalQueue};
+use super::server::{Server, Used};
+use super::way::Way;
+use crate::{Params, RigError};
+
+/// A flow, and what it flows through.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub flow: Flow,
+    name: Name,
+    partitions: usize,
+    read_batch: usize,
+    servers: Servers,
+}
+
+/// Where it flows.
+#[derive(Debug, Clone)]
+enum Servers {
+    /// So many private ones: one, or a primary with synchronous standbys.
+    Private(usize),
+    /// Somebody's, by its connection string.
+    Given(String),
+}
+
+/// A way by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Original(Step),
+    Direct,
+    Broker,
+    OriginalQueue,
+    Queue,
+}
+
+/// What one flow came to, and what was used for it.
+pub(super) struct Measured {
+    pub flowed: Flowed,
+    pub used: Used,
+    /// The server's version and place.
+    pub server: String,
+}
+
+/// How much is to be written, how fast: messages, and messages a second where there is a rate.
+pub(super) type Load = (u64, Option<f64>);
+
+/// The load that parameters name.
+pub(super) fn read_load(params: &mut Params<'_>) -> Result<Load, RigError> {
+    let rate = params.number("rate")?;
+    Ok((params.count("messages")?, (rate > 0.0).then_some(rate)))
+}
+
+impl Asked {
+    /// A flow through a log.
+    pub fn log(
+        params: &mut Params<'_>,
+        (messages, rate): Load,
+        peer: bool,
+    ) -> Result<Asked, RigError> {
+        let name = params.text("way")?;
+        let partitions = size(params.count("partitions")?);
+        let asked = Asked {
+            flow: Flow {
+                writers: size(params.count("writers")?),
+                readers: size(params.count("readers")?),
+                groups: size(params.count("groups")?),
+                batch: size(params.count("write-batch")?),
+                messages,
+                payload: size(params.count("payload")?),
+                rate,
+                window: size(params.count("window")?),
+                ordered: true,
+                report: read_report(params)?,
+            },
+            name: match name {
+                _ if peer => Name::Original(Step::TextArray),
+                "text-array" => Name::Original(Step::TextArray),
+                "binary" => Name::Original(Step::Binary),
+                "lean" => Name::Original(Step::Lean),
+                "direct" => Name::Direct,
+                "broker" => Name::Broker,
+                other => {
+                    let known = "text-array, binary, lean, direct, broker";
+                    return Err(params.wrong("way", format!("`{other}` is none of {known}")));
+                }
+            },
+            partitions,
+            read_batch: size(params.count("read-batch")?),
+            servers: read_servers(params)?,
+        };
+        if matches!(asked.name, Name::Original(_)) && asked.flow.readers != partitions {
+            let reason = format!("{name} has one reader for each of {partitions} partitions");
+            return Err(params.wrong("readers", reason));
+        }
+        asked.check(params)?;
+        Ok(asked)
+    }
+
+    /// A flow through a queue.
+    pub fn queue(
+        params: &mut Params<'_>,
+        (messages, rate): Load,
+        peer: bool,
+    ) -> Result<Asked, RigError> {
+        let asked = Asked {
+            flow: Flow {
+                writers: size(params.count("writers")?),
+                readers: size(params.count("readers")?),
+                groups: 1,
+                batch: size(params.count("write-batch")?),
+                messages,
+                payload: size(params.count("payload")?),
+                rate,
+                window: 1,
+                ordered: false,
+                report: read_report(params)?,
+            },
+            name: match peer {
+                true => Name::OriginalQueue,
+                false => Name::Queue,
+            },
+            partitions: 0,
+            read_batch: size(params.count("read-batch")?),
+            servers: read_servers(params)?,
+        };
+        asked.check(params)?;
+        Ok(asked)
+    }
+
+    fn check(&self, params: &Params<'_>) -> Result<(), RigError> {
+        let flow = &self.flow;
+        let least = [
+            ("writers", flow.writers, 1),
+            ("readers", flow.readers, 1),
+            ("groups", flow.groups, 1),
+            ("write-batch", flow.batch, 1),
+            ("read-batch", self.read_batch, 1),
+            ("payload", flow.payload, payload::HEADER),
+            ("window", flow.window, 1),
+        ];
+        for (name, value, least) in least {
+            if value < least {
+                return Err(params.wrong(name, format!("{value} is below {least}")));
+            }
+        }
+        if !flow.messages.is_multiple_of(flow.batch as u64) {
+            let (messages, batch) = (flow.messages, flow.batch);
+            let reason = format!("{messages} is no multiple of the batch of {batch}");
+            return Err(params.wrong("messages", reason));
+        }
+        if flow.rate.is_some() && flow.window > 1 {
+            let reason = "a window is for writers without a rate".to_string();
+            return Err(params.wrong("window", reason));
+        }
+        Ok(())
+    }
+
+    /// The same under a rate, for about so many seconds.
+    pub fn under(&self, rate: f64, seconds: f64) -> Asked {
+        let batch = self.flow.batch as u64;
+        let batches = (rate * seconds / batch as f64).ceil() as u64;
+        let mut asked = self.clone();
+        asked.flow.messages = batches.max(self.flow.writers as u64) * batch;
+        asked.flow.rate = Some(rate);
+        asked
+    }
+
+    /// Starts a server, does it, and stops the server.
+    pub fn measure(&self, scratch: &Path) -> Result<Measured, FlowError> {
+        let flow = &self.flow;
+        let connections = flow.writers + flow.groups * flow.readers + self.partitions;
+        let server = match &self.servers {
+            Servers::Private(nodes) => Server::start(scratch, connections, *nodes)?,
+            Servers::Given(dsn) => Server::on(dsn)?,
+        };
+        let way = self.way(&server);
+        way.prepare()?;
+        let flowed = flow.run(&*way, || server.used(&*way))?;
+        let used = server.used(&*way)?.since(&flowed.used_before);
+        Ok(Measured {
+            flowed,
+            used,
+            server: server.describe()?,
+        })
+    }
+
+    fn way(&self, server: &Server) -> Box<dyn Way> {
+        match self.name {
+            Name::Original(step) => Box::new(Original {
+                dsn: server.dsn(),
+                step,
+                partitions: self.partitions,
+                groups: self.flow.groups,
+                read_batch: self.read_batch,
+            }),
+            Name::Direct | Name::Broker => Box::new(Library {
+                dsn: server.dsn(),
+                partitions: self.partitions,
+                readers: self.flow.readers,
+                window: self.flow.window,
+                broker: (self.name == Name::Broker).then(|| server.broker_socket()),
+                process: Mutex::new(None),
+            }),
+            Name::OriginalQueue => Box::new(OriginalQueue { dsn: server.dsn() }),
+            Name::Queue => Box::new(EngineQueue {
+                dsn: server.dsn(),
+                batch: self.read_batch,
+            }),
+        }
+    }
+}
+
+/// A given server, or so many private ones; one where nothing is said.
+fn read_servers(params: &mut Params<'_>) -> Result<Servers, RigError> {
+    let nodes = params.count_or("nodes", 1)?;
+    if !(1..=5).contains(&nodes) {
+        return Err(params.wrong("nodes", format!("{nodes} is not within 1 and 5")));
+    }
+    match params.text_or_none("dsn")? {
+        None => Ok(Servers::Private(size(nodes))),
+        Some(dsn) if nodes == 1 => Ok(Servers::Given(dsn.to_string())),
+        Some(_) => Err(params.wrong("nodes", "a given server has the nodes it has".to_string())),
+    }
+}
+
+/// Milliseconds between two lines of progress; none where nothing or 0 is said.
+fn read_report(params: &mut Params<'_>) -> Result<Option<Duration>, RigError> {
+    let every = params.count_or("report-ms", 0)?;
+    Ok((every > 0).then(|| Duration::from_millis(every)))
+}
+
+fn size(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}

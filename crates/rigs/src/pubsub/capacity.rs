@@ -1,0 +1,122 @@
+//! The highest rate at which messages still come in time.
+
+use std::collections::BTreeMap;
+
+use dyno_measure::{CapacityOptions, CapacitySearch};
+use dyno_record::Answer;
+use dyno_suite::protocol::{PROGRESS, Reply, Request};
+
+use super::asked::{Asked, Measured};
+use super::metrics::{self, QUANTILES};
+use super::{FlowError, peer_version};
+use crate::{Params, RigError};
+
+/// `pubsub-capacity`: the highest rate at which the quantile `quantile` of the latency from end to end is `bound-ms` at
+/// most and no backlog grows. Each probe writes for `probe-s` seconds, on a server of its own.
+pub(crate) fn capacity(
+    params: &mut Params<'_>,
+    request: &Request,
+    peer: Option<&str>,
+) -> Result<Reply, RigError> {
+    peer.map(peer_version).transpose()?;
+    let bound_ms = params.number("bound-ms")?;
+    let quantile = read_quantile(params)?;
+    let probe_s = params.number("probe-s")?;
+    // Of shorter ones it cannot be said whether a backlog grows.
+    if probe_s < 3.0 {
+        return Err(params.wrong("probe-s", format!("{probe_s} is below 3")));
+    }
+    let asked = match params.text("mode")? {
+        "pubsub" => Asked::log(params, (0, None), peer.is_some())?,
+        "queue" => Asked::queue(params, (0, None), peer.is_some())?,
+        other => {
+            let reason = format!("`{other}` is neither pubsub nor queue");
+            return Err(params.wrong("mode", reason));
+        }
+    };
+    let options = CapacityOptions {
+        first: params.number("first-rate")?,
+        ..CapacityOptions::default()
+    };
+    let mut search = CapacitySearch::new(options).map_err(FlowError::from)?;
+    let mut best = None;
+    while let Some(rate) = search.next_rate() {
+        let probed = asked.under(rate, probe_s);
+        let measured = probed.measure(&request.scratch)?;
+        let verdict = judge(&measured, rate, quantile, bound_ms);
+        search.tell(verdict.is_ok());
+        eprintln!("{PROGRESS}{}", told(rate, &verdict));
+        if verdict.is_ok() {
+            best = Some((rate, probed, measured));
+        }
+    }
+    let Some((rate, probed, measured)) = best else {
+        let (low, name) = (options.lowest, quantile.0);
+        return Err(FlowError::Way(format!(
+            "no rate down to {low} msg/s holds {name} of {bound_ms} ms from end to end"
+        ))
+        .into());
+    };
+    let mut metrics = metrics::of(&probed.flow, &measured);
+    metrics.insert("capacity".to_string(), rate);
+    metrics.insert("probes".to_string(), f64::from(search.probes()));
+    Ok(Reply {
+        // How much was sent depends on the probes; each of them compared what came with what was sent.
+        answer: Some(Answer {
+            count: 1,
+            checksum: "complete".to_string(),
+        }),
+        metrics,
+        facts: BTreeMap::from([("server".to_string(), measured.server)]),
+        ..Reply::default()
+    })
+}
+
+/// The quantile reached, or why the rate does not hold.
+fn judge(
+    measured: &Measured,
+    rate: f64,
+    (name, p): (&str, f64),
+    bound_ms: f64,
+) -> Result<f64, String> {
+    let flowed = &measured.flowed;
+    if let Some(grew) = flowed.backlog.grew(rate) {
+        return Err(grew);
+    }
+    let Some(ns) = flowed.read.end_to_end.quantile_ns(p) else {
+        return Err("nothing was read".to_string());
+    };
+    let reached_ms = ns as f64 / 1e6;
+    match reached_ms <= bound_ms {
+        true => Ok(reached_ms),
+        false => Err(format!("{name} is {reached_ms:.1} ms")),
+    }
+}
+
+fn told(rate: f64, verdict: &Result<f64, String>) -> String {
+    match verdict {
+        Ok(reached_ms) => format!("{rate:.0} msg/s holds, at {reached_ms:.1} ms"),
+        Err(why) => format!("{rate:.0} msg/s does not hold: {why}"),
+    }
+}
+
+fn read_quantile(params: &mut Params<'_>) -> Result<(&'static str, f64), RigError> {
+    let asked = params.text("quantile")?;
+    let found = QUANTILES.into_iter().find(|(name, _)| *name == asked);
+    found.ok_or_else(|| {
+        let known = QUANTILES.map(|(name, _)| name).join(", ");
+        params.wrong("quantile", format!("`{asked}` is none of {known}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_of_a_probe() {
+        assert_eq!(told(5_000.0, &Ok(12.34)), "5000 msg/s holds, at 12.3 ms");
+        let why = Err("p99 is 80.0 ms".to_string());
+        assert_eq!(told(1e4, &why), "10000 msg/s does not hold: p99 is 80.0 ms");
+    }
+}
