@@ -3,13 +3,15 @@
 use std::fs;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::{ClientConfig, ServerConfig};
+use rustls::{ClientConfig, ServerConfig, ServerConnection};
 
+use crate::port::{Link, TlsLink, is_later};
 use crate::tls::TlsStream;
 use crate::{Address, NetError};
 
@@ -217,6 +219,50 @@ impl Listener {
     /// Where it listens, with the port that the system chose.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// From now on nothing waits here: for [`Listener::accept_now`].
+    pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
+        match &self.kind {
+            Kind::Unix(listener) => listener.set_nonblocking(true),
+            Kind::Tcp(listener) => listener.set_nonblocking(true),
+        }
+    }
+
+    /// The descriptor that tells of connections.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Unix(listener) => listener.as_fd(),
+            Kind::Tcp(listener) => listener.as_fd(),
+        }
+    }
+
+    /// The next connection that is there, not blocking; None: there is none now.
+    pub(crate) fn accept_now(&self) -> io::Result<Option<(Link, String)>> {
+        let accepted = match &self.kind {
+            Kind::Unix(listener) => listener.accept().and_then(|(socket, _)| {
+                socket.set_nonblocking(true)?;
+                Ok((Link::Unix(socket), "a local process".to_owned()))
+            }),
+            Kind::Tcp(listener) => listener.accept().and_then(|(socket, peer)| {
+                socket.set_nonblocking(true)?;
+                socket.set_nodelay(true)?;
+                let link = match &self.tls {
+                    Some(config) => {
+                        let state = ServerConnection::new(Arc::clone(config))
+                            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                        Link::Tls(Box::new(TlsLink::new(socket, state.into())))
+                    }
+                    None => Link::Tcp(socket),
+                };
+                Ok((link, peer.to_string()))
+            }),
+        };
+        match accepted {
+            Ok(accepted) => Ok(Some(accepted)),
+            Err(error) if is_later(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Waits for the next connection.

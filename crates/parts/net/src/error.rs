@@ -3,6 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::SendError;
+use crate::ring::RingError;
+
 /// Bytes that are no frame: the connection they came from cannot be used any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
@@ -92,6 +95,31 @@ pub enum NetError {
         /// How long was waited.
         wait_ms: u64,
     },
+    /// The ring to the peer cannot be used: it was damaged, or the peer lies. Whether the peer did what
+    /// it was asked is not known.
+    #[error("{address}: {source}")]
+    Ring {
+        /// The peer.
+        address: String,
+        /// What was wrong.
+        #[source]
+        source: RingError,
+    },
+    /// The peer takes nothing that is sent to it. Whether it did what it was asked is not known.
+    #[error("{address} does not read what it is sent")]
+    Stuck {
+        /// The peer.
+        address: String,
+    },
+    /// The peer reads too slowly, and what waits for it has reached its bound. Nothing was sent.
+    #[error("{address}: {source}")]
+    Send {
+        /// The peer.
+        address: String,
+        /// What stands against it.
+        #[source]
+        source: SendError,
+    },
     /// As many requests as allowed are under way, and none was answered in time. Nothing was sent.
     #[error("{address} has {window} requests unanswered, no more are sent")]
     Full {
@@ -105,7 +133,10 @@ pub enum NetError {
 impl NetError {
     /// Whether the request was certainly not carried out, so that it may be sent again.
     pub fn unsent(&self) -> bool {
-        matches!(self, NetError::Address { .. } | NetError::Full { .. })
+        matches!(
+            self,
+            NetError::Address { .. } | NetError::Full { .. } | NetError::Send { .. }
+        )
     }
 
     pub(crate) fn io(action: &'static str, address: impl ToString, source: io::Error) -> NetError {

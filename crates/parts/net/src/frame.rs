@@ -74,6 +74,39 @@ pub fn encode(head: Head, body: &[u8], out: &mut Vec<u8>) -> Result<(), FrameErr
     Ok(())
 }
 
+/// Head, length of the body, checksum; None while the header is not whole. What is wrong is said as soon
+/// as its byte is there.
+pub(crate) fn parse_header(
+    filled: &[u8],
+    most_body_bytes: usize,
+) -> Result<Option<(Head, usize, u32)>, FrameError> {
+    if let Some(&found) = filled.first().filter(|found| **found != MAGIC) {
+        return Err(FrameError::Magic { found });
+    }
+    if let Some(&found) = filled.get(1).filter(|found| **found != VERSION) {
+        return Err(FrameError::Version { found });
+    }
+    let Some(header) = filled.first_chunk::<HEADER_BYTES>() else {
+        return Ok(None);
+    };
+    let word = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let body_bytes = word(8) as usize;
+    if body_bytes > most_body_bytes {
+        return Err(FrameError::TooLong {
+            bytes: body_bytes as u64,
+            most_bytes: most_body_bytes as u64,
+        });
+    }
+    let head = Head {
+        verb: header[2],
+        flags: header[3],
+        request: word(4),
+    };
+    Ok(Some((head, body_bytes, word(12))))
+}
+
 /// Takes bytes as they come and gives frames. After an error it must not be used again: where the next
 /// frame begins is not known.
 #[derive(Debug)]
@@ -142,35 +175,8 @@ impl Decoder {
         }
     }
 
-    /// Head, length of the body, checksum; None while the header is not whole. What is wrong is said as
-    /// soon as its byte is there.
     fn header(&self) -> Result<Option<(Head, usize, u32)>, FrameError> {
-        let filled = &self.buffer[..self.filled];
-        if let Some(&found) = filled.first().filter(|found| **found != MAGIC) {
-            return Err(FrameError::Magic { found });
-        }
-        if let Some(&found) = filled.get(1).filter(|found| **found != VERSION) {
-            return Err(FrameError::Version { found });
-        }
-        let Some(header) = filled.first_chunk::<HEADER_BYTES>() else {
-            return Ok(None);
-        };
-        let word = |at: usize| {
-            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
-        };
-        let body_bytes = word(8) as usize;
-        if body_bytes > self.most_body_bytes {
-            return Err(FrameError::TooLong {
-                bytes: body_bytes as u64,
-                most_bytes: self.most_body_bytes as u64,
-            });
-        }
-        let head = Head {
-            verb: header[2],
-            flags: header[3],
-            request: word(4),
-        };
-        Ok(Some((head, body_bytes, word(12))))
+        parse_header(&self.buffer[..self.filled], self.most_body_bytes)
     }
 
     /// How many bytes to ask for: what the frame lacks, but never more than four times what has come, or a

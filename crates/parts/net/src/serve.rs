@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::ring::RingError;
 use crate::{Address, Decoder, Frame, FrameError, Listener, NetError, Outbox, Stream, writer};
 
 /// What answers.
@@ -38,6 +39,8 @@ pub enum Closed {
     Service,
     /// The client did not read its answers for [`ServeOptions::write_wait`].
     Stuck,
+    /// The ring to the client cannot be used: it was damaged, or the client lies.
+    Ring(RingError),
 }
 
 /// One client's connection.

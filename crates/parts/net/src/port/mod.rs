@@ -1,0 +1,380 @@
+//! One connection that never blocks: whoever owns it polls it, and nobody else touches it.
+
+mod clock;
+mod connect;
+mod inbox;
+mod link;
+mod outbound;
+pub(crate) mod sleep;
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::ClientConfig;
+
+pub(crate) use clock::{CoarseInstant, coarse_now};
+pub use inbox::FrameRef;
+pub(crate) use inbox::Inbox;
+use link::LinkError;
+pub(crate) use link::{Link, RingLink, TlsLink, is_later};
+pub use outbound::{Outbound, SendError};
+use sleep::{Interest, wait_one};
+
+use crate::{Closed, Head, NetError};
+
+/// The longest single sleep: deadlines are looked at in between, and nobody relies on being woken.
+const MOST_SLEEP: Duration = Duration::from_millis(100);
+/// How often it is polled before the clock is read: that costs as much as a look at a ring.
+const LOOKS: u32 = 16;
+
+/// The bounds of a polled connection.
+#[derive(Debug, Clone)]
+pub struct PortOptions {
+    /// The longest body that is taken.
+    pub most_body_bytes: usize,
+    /// With this many bytes unsent no more frames are taken, and no more requests are read.
+    pub outbox_bytes: usize,
+    /// How long connecting, with everything that belongs to it, may take.
+    pub connect_wait: Duration,
+    /// How long a peer may leave what waits for it unread before it is taken for dead.
+    pub write_wait: Duration,
+    /// Whether to move to a ring when the other end is on this host and offers one.
+    pub ring: bool,
+    /// The largest ring that is taken from a server, per direction, in bytes.
+    pub most_ring_bytes: u32,
+    /// TLS, for an address of TCP; None: none.
+    pub tls: Option<Arc<ClientConfig>>,
+}
+
+impl Default for PortOptions {
+    fn default() -> PortOptions {
+        PortOptions {
+            most_body_bytes: 64 << 20,
+            outbox_bytes: 4 << 20,
+            connect_wait: Duration::from_secs(5),
+            write_wait: Duration::from_secs(30),
+            ring: true,
+            most_ring_bytes: 4 << 20,
+            tls: None,
+        }
+    }
+}
+
+/// What a connection travels on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CarrierKind {
+    /// Shared memory.
+    Ring,
+    /// A Unix socket.
+    Unix,
+    /// TCP, without delay.
+    Tcp,
+    /// TLS over TCP.
+    Tls,
+}
+
+/// What a connection travels on, and why on that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carrier {
+    /// What.
+    pub kind: CarrierKind,
+    /// Why, in a sentence.
+    pub why: String,
+}
+
+impl fmt::Display for CarrierKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CarrierKind::Ring => "ring",
+            CarrierKind::Unix => "unix",
+            CarrierKind::Tcp => "tcp",
+            CarrierKind::Tls => "tls",
+        })
+    }
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.why)
+    }
+}
+
+/// One end of a connection, polled by the one thread that owns it. It may move to another thread, but two
+/// cannot use it at once, and so nothing in it is locked.
+#[derive(Debug)]
+pub struct Port {
+    inbox: Inbox,
+    out: Outbound,
+    carrier: Carrier,
+    peer: String,
+    write_wait: Duration,
+    /// Frames were left in the inbox because the backlog was full.
+    left_over: bool,
+    ended: bool,
+}
+
+impl Port {
+    pub(crate) fn new(link: Link, options: &PortOptions, peer: String, why: &str) -> Port {
+        let kind = match &link {
+            Link::Unix(_) => CarrierKind::Unix,
+            Link::Tcp(_) => CarrierKind::Tcp,
+            Link::Tls(_) => CarrierKind::Tls,
+            Link::Ring(_) => CarrierKind::Ring,
+        };
+        Port {
+            inbox: Inbox::new(options.most_body_bytes),
+            out: Outbound::new(link, options.outbox_bytes),
+            carrier: Carrier {
+                kind,
+                why: why.to_owned(),
+            },
+            peer,
+            write_wait: options.write_wait,
+            left_over: false,
+            ended: false,
+        }
+    }
+
+    /// What it travels on, and why.
+    pub fn carrier(&self) -> &Carrier {
+        &self.carrier
+    }
+
+    /// The other end, for messages.
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// Sends a frame whose body is these parts; it goes out with the next [`Port::flush`] or
+    /// [`Port::poll`], together with others.
+    pub fn send(&mut self, head: Head, parts: &[&[u8]]) -> Result<(), SendError> {
+        match self.ended {
+            true => Err(SendError::Ended),
+            false => self.out.send(head, parts),
+        }
+    }
+
+    /// Bytes that wait in this process for the peer to make room.
+    pub fn waiting_bytes(&self) -> usize {
+        self.out.waiting_bytes()
+    }
+
+    /// Hands on what was sent, as much as can be now. True: all of it. An error ends the connection; so does
+    /// a peer that takes nothing for longer than [`PortOptions::write_wait`].
+    pub fn flush(&mut self) -> Result<bool, Closed> {
+        if self.ended {
+            return Err(Closed::Peer);
+        }
+        if !self.out.is_pending() && self.out.failed.is_none() {
+            return Ok(true);
+        }
+        match self.out.flush(self.write_wait) {
+            Ok(Some(all)) => Ok(all),
+            Ok(None) => self.end(Closed::Stuck),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Reads what is there, once, gives every whole frame to `on_frame` with the place for answers, and
+    /// flushes. The answer is the number of frames. Nothing is read while the backlog is full.
+    ///
+    /// An error ends the connection, which then stays ended: [`Closed::Service`] if `on_frame` broke off.
+    pub fn poll(
+        &mut self,
+        mut on_frame: impl FnMut(FrameRef<'_>, &mut Outbound) -> ControlFlow<()>,
+    ) -> Result<usize, Closed> {
+        if self.out.is_pending() {
+            self.flush()?;
+        }
+        if self.ended {
+            return Err(Closed::Peer);
+        }
+        let mut count = 0;
+        if self.left_over && !self.take(&mut on_frame, &mut count)? {
+            return Ok(count);
+        }
+        if self.out.is_full() {
+            // Nothing is read, so this is how a peer that is gone shows.
+            return match self.out.link.is_gone() {
+                true => self.end(Closed::Peer),
+                false => Ok(count),
+            };
+        }
+        let read = match self.out.link.read(self.inbox.space()) {
+            Ok(read) => read,
+            Err(error) => return self.fail(error),
+        };
+        match read {
+            None => return Ok(count),
+            Some(0) => {
+                let why = self
+                    .inbox
+                    .at_end()
+                    .map_or_else(Closed::Frame, |()| Closed::Peer);
+                return self.end(why);
+            }
+            Some(bytes) => self.inbox.filled(bytes),
+        }
+        self.take(&mut on_frame, &mut count)?;
+        self.flush()?;
+        Ok(count)
+    }
+
+    /// Gives on the frames that are whole. False: some are left, for the backlog is full.
+    fn take(
+        &mut self,
+        on_frame: &mut impl FnMut(FrameRef<'_>, &mut Outbound) -> ControlFlow<()>,
+        count: &mut usize,
+    ) -> Result<bool, Closed> {
+        loop {
+            if self.out.is_full() {
+                self.left_over = true;
+                self.flush()?;
+                if self.out.is_full() {
+                    return Ok(false);
+                }
+            }
+            match self.inbox.next_frame() {
+                Ok(Some(frame)) => {
+                    *count += 1;
+                    if on_frame(frame, &mut self.out).is_break() {
+                        return self.end(Closed::Service);
+                    }
+                }
+                Ok(None) => {
+                    self.left_over = false;
+                    return Ok(true);
+                }
+                Err(error) => return self.end(Closed::Frame(error)),
+            }
+        }
+    }
+
+    fn fail<T>(&mut self, error: LinkError) -> Result<T, Closed> {
+        self.end(match error {
+            LinkError::Io(error) => Closed::Io(error),
+            LinkError::Ring(error) => Closed::Ring(error),
+        })
+    }
+
+    fn end<T>(&mut self, why: Closed) -> Result<T, Closed> {
+        self.ended = true;
+        Err(why)
+    }
+
+    /// For a connection that the service has ended: hands on what still waits. True: nothing is left to do.
+    pub(crate) fn drain(&mut self) -> bool {
+        !self.out.is_pending()
+            || self.out.link.is_gone()
+            || !matches!(self.out.flush(self.write_wait), Ok(Some(false)))
+    }
+
+    /// Sleeps until there is something to read, or room for what waits; at most `wait`. It is for who owns
+    /// one connection; a [`crate::Reactor`] sleeps over all of its own.
+    pub fn sleep(&mut self, wait: Duration) -> Result<(), Closed> {
+        match self.announce_sleep() {
+            Ok(true) => {
+                let interest = self.interest();
+                let slept = wait_one(self.descriptor(), interest, wait.min(MOST_SLEEP));
+                self.out.link.woke();
+                self.out.link.event();
+                slept.or_else(|error| self.fail(error.into()))
+            }
+            Ok(false) => {
+                self.out.link.woke();
+                Ok(())
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Polls until a pass brings frames: spins for `spin`, then sleeps. The answer is their number, 0 when
+    /// `wait` has passed.
+    pub fn wait(
+        &mut self,
+        spin: Duration,
+        wait: Duration,
+        mut on_frame: impl FnMut(FrameRef<'_>, &mut Outbound) -> ControlFlow<()>,
+    ) -> Result<usize, Closed> {
+        let began = Instant::now();
+        loop {
+            for _ in 0..LOOKS {
+                match self.poll(&mut on_frame)? {
+                    0 => std::hint::spin_loop(),
+                    count => return Ok(count),
+                }
+            }
+            let waited = began.elapsed();
+            if waited >= wait {
+                return Ok(0);
+            }
+            if waited >= spin {
+                self.sleep(wait - waited)?;
+            }
+        }
+    }
+
+    pub(crate) fn announce_sleep(&mut self) -> Result<bool, LinkError> {
+        let (reads, blocked) = (self.reads(), self.out.is_blocked());
+        if self.left_over && reads {
+            return Ok(false);
+        }
+        self.out.link.announce_sleep(reads, blocked)
+    }
+
+    pub(crate) fn woke(&mut self) {
+        self.out.link.woke();
+    }
+
+    pub(crate) fn event(&mut self) {
+        self.out.link.event();
+    }
+
+    /// Whether a pass has something to do that no event tells of.
+    pub(crate) fn wants_poll(&self) -> bool {
+        self.out.is_pending() || self.left_over || self.out.link.has_more()
+    }
+
+    fn reads(&self) -> bool {
+        !self.ended && !self.out.is_full()
+    }
+
+    pub(crate) fn is_ring(&self) -> bool {
+        self.carrier.kind == CarrierKind::Ring
+    }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.out.link.descriptor()
+    }
+
+    /// What its descriptor is watched for. A ring's bell only ever tells by bytes.
+    pub(crate) fn interest(&self) -> Interest {
+        match self.is_ring() {
+            true => Interest {
+                read: true,
+                write: false,
+            },
+            false => Interest {
+                read: self.reads(),
+                write: self.out.is_blocked(),
+            },
+        }
+    }
+}
+
+impl Closed {
+    /// The same as the error of a client.
+    pub fn into_error(self, address: &str) -> NetError {
+        let address = address.to_owned();
+        match self {
+            Closed::Peer | Closed::Service => NetError::Closed { address },
+            Closed::Frame(source) => NetError::Frame { address, source },
+            Closed::Io(error) => NetError::io("use the connection to", address, error),
+            Closed::Ring(source) => NetError::Ring { address, source },
+            Closed::Stuck => NetError::Stuck { address },
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a reactor asks of who uses it: an answer to frames, and bounds.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crate::{Carrier, Closed, FrameRef, Outbound, PortOptions};
+
+/// One connection of a [`crate::Reactor`]. The number of one that has ended does not come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PortId(pub(super) u64);
+
+impl PortId {
+    pub(super) fn new(index: usize, generation: u32) -> PortId {
+        PortId(u64::from(generation) << 32 | index as u64)
+    }
+
+    pub(super) fn index(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
+    }
+
+    pub(super) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// What answers the frames of many connections.
+pub trait Handler {
+    /// A connection has come: called before its first frame.
+    fn open(&mut self, port: PortId, peer: &str, carrier: &Carrier) {
+        let _ = (port, peer, carrier);
+    }
+
+    /// A frame has come. Answers go into `out` now, or later by [`crate::Reactor::send`]. `Break` ends the
+    /// connection once its answers are written.
+    fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()>;
+
+    /// A connection that was opened has ended.
+    fn close(&mut self, port: PortId, why: Closed) {
+        let _ = (port, why);
+    }
+}
+
+/// The bounds of a reactor.
+#[derive(Debug, Clone)]
+pub struct ReactorOptions {
+    /// Those of each connection.
+    pub port: PortOptions,
+    /// Connections at once; one more is closed as soon as it comes.
+    pub most_connections: usize,
+    /// The size of each ring in bytes, a power of two; a connection has two.
+    pub ring_bytes: u32,
+    /// Connections that get rings; the others stay on their sockets. 0: no rings are offered.
+    pub most_rings: usize,
+    /// How long to spin with nothing to do before sleeping.
+    pub spin: Duration,
+}
+
+impl Default for ReactorOptions {
+    fn default() -> ReactorOptions {
+        ReactorOptions {
+            port: PortOptions::default(),
+            most_connections: 1024,
+            ring_bytes: 256 << 10,
+            most_rings: 128,
+            spin: Duration::from_micros(100),
+        }
+    }
+}

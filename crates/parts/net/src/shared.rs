@@ -1,0 +1,332 @@
+//! One connection for many threads, without threads of its own: of those who wait for answers one polls
+//! the connection for all, and hands that duty on when its own answer has come. It spins for a budget,
+//! then sleeps.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::client::Answered;
+use crate::port::sleep::wait_one;
+use crate::{Address, Answer, Carrier, Client, ClientOptions, Frame, NetError};
+
+/// The longest single sleep, so that deadlines are looked at.
+const MOST_SLEEP: Duration = Duration::from_millis(50);
+/// How often a waiting thread looks at its own answer before it looks at the clock.
+const LOOKS: u32 = 64;
+
+/// A connection that many threads use; clones share it. It is polled by whoever waits for an answer, so
+/// a [`Ticket`] that nobody waits for is answered only when others wait.
+#[derive(Debug, Clone)]
+pub struct SharedClient(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Somebody polls for all. It is changed under the lock, and looked at by who spins without it.
+    led: AtomicBool,
+    /// Threads that want the lock in order to send; who polls lets them go first.
+    senders: AtomicUsize,
+    /// The client's descriptor, to be slept on without the lock.
+    descriptor: OwnedFd,
+    carrier: Carrier,
+    address: String,
+    answer_wait: Option<Duration>,
+    spin: Duration,
+}
+
+#[derive(Debug)]
+struct State {
+    client: Client,
+    waiting: HashMap<u64, Arc<Place>>,
+    last: u64,
+}
+
+/// Where one answer comes.
+#[derive(Debug, Default)]
+struct Place {
+    done: AtomicBool,
+    inside: Mutex<Inside>,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    answer: Option<Answer>,
+    /// Who sleeps until it has come, or until somebody has to poll.
+    sleeper: Option<Thread>,
+}
+
+/// One request under way; waiting for it is optional.
+#[derive(Debug)]
+pub struct Ticket {
+    shared: Arc<Shared>,
+    place: Arc<Place>,
+}
+
+impl SharedClient {
+    /// Connects: to a ring if there is one ([`crate::Port::connect`]).
+    pub fn connect(address: &Address, options: &ClientOptions) -> Result<SharedClient, NetError> {
+        SharedClient::over(Client::connect(address, options)?, options)
+    }
+
+    /// Shares a client that has nothing under way.
+    pub fn over(client: Client, options: &ClientOptions) -> Result<SharedClient, NetError> {
+        let descriptor = client
+            .descriptor()
+            .try_clone_to_owned()
+            .map_err(|error| NetError::io("share the connection to", client.address(), error))?;
+        Ok(SharedClient(Arc::new(Shared {
+            descriptor,
+            carrier: client.carrier().clone(),
+            address: client.address().to_owned(),
+            answer_wait: options.answer_wait,
+            spin: options.spin,
+            state: Mutex::new(State {
+                client,
+                waiting: HashMap::new(),
+                last: 0,
+            }),
+            led: AtomicBool::new(false),
+            senders: AtomicUsize::new(0),
+        })))
+    }
+
+    /// What the connection travels on, and why.
+    pub fn carrier(&self) -> &Carrier {
+        &self.0.carrier
+    }
+
+    /// The server's address.
+    pub fn address(&self) -> &str {
+        &self.0.address
+    }
+
+    /// Requests under way.
+    pub fn unanswered(&self) -> usize {
+        self.0.lock().client.unanswered()
+    }
+
+    /// Why the connection has ended; None while it lives.
+    pub fn ended(&self) -> Option<NetError> {
+        self.0.lock().client.ended().cloned()
+    }
+
+    /// Asks, and goes on. With the window full it waits for room, at most as long as for an answer.
+    pub fn begin(&self, verb: u8, flags: u8, body: &[&[u8]]) -> Result<Ticket, NetError> {
+        let began = Instant::now();
+        loop {
+            let full = match self.0.try_begin(verb, flags, body) {
+                Err(full @ (NetError::Full { .. } | NetError::Send { .. })) => full,
+                done => {
+                    return done.map(|place| Ticket {
+                        shared: Arc::clone(&self.0),
+                        place,
+                    });
+                }
+            };
+            if self
+                .0
+                .answer_wait
+                .is_some_and(|wait| began.elapsed() >= wait)
+            {
+                return Err(full);
+            }
+            self.0.make_room();
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    pub fn call(&self, verb: u8, flags: u8, body: &[&[u8]]) -> Answer {
+        self.begin(verb, flags, body)?.wait()
+    }
+}
+
+impl Ticket {
+    /// Whether the answer is there: [`Ticket::wait`] will not wait.
+    pub fn is_done(&self) -> bool {
+        self.place.done.load(Ordering::Acquire)
+    }
+
+    /// Waits for the answer, polling for everybody if nobody else does.
+    pub fn wait(self) -> Answer {
+        loop {
+            if self.is_done() {
+                let answer = self.place.lock().answer.take();
+                return answer.unwrap_or_else(|| {
+                    Err(NetError::Closed {
+                        address: self.shared.address.clone(),
+                    })
+                });
+            }
+            match self.shared.lead() {
+                true => self.shared.poll_until_done(&self.place),
+                false => self.follow(),
+            }
+        }
+    }
+
+    /// Somebody else polls: spins until the answer has come, then sleeps until woken to have a look.
+    fn follow(&self) {
+        let began = Instant::now();
+        while began.elapsed() < self.shared.spin {
+            for _ in 0..LOOKS {
+                if self.is_done() || !self.shared.led.load(Ordering::Relaxed) {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        {
+            // Who leads hands the lead on under this lock, so either it sees the sleeper or the sleeper
+            // sees that nobody leads.
+            let _state = self.shared.lock();
+            if !self.shared.led.load(Ordering::Relaxed) {
+                return;
+            }
+            let mut inside = self.place.lock();
+            if inside.answer.is_some() {
+                return;
+            }
+            inside.sleeper = Some(thread::current());
+        }
+        thread::park_timeout(MOST_SLEEP);
+        self.place.lock().sleeper = None;
+    }
+}
+
+impl Shared {
+    fn try_begin(&self, verb: u8, flags: u8, body: &[&[u8]]) -> Result<Arc<Place>, NetError> {
+        self.senders.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock();
+        self.senders.fetch_sub(1, Ordering::Relaxed);
+        let State {
+            client,
+            waiting,
+            last,
+            ..
+        } = &mut *state;
+        *last += 1;
+        client.send(verb, flags, body, *last)?;
+        let place = Arc::new(Place::default());
+        waiting.insert(*last, Arc::clone(&place));
+        if client.flush().is_err() {
+            // The place gets the reason, as those of all who wait.
+            state.poll();
+        }
+        Ok(place)
+    }
+
+    /// Takes the lead. False: somebody has it.
+    fn lead(&self) -> bool {
+        let _state = self.lock();
+        !self.led.swap(true, Ordering::Relaxed)
+    }
+
+    /// Polls for everybody until this answer has come, then hands the lead on.
+    fn poll_until_done(&self, place: &Place) {
+        let began = Instant::now();
+        loop {
+            let mut state = self.lock();
+            state.poll();
+            if place.done.load(Ordering::Acquire) {
+                return self.hand_on(&state);
+            }
+            if began.elapsed() < self.spin {
+                drop(state);
+                self.let_senders_go_first();
+                continue;
+            }
+            self.sleep(state);
+        }
+    }
+
+    /// Who takes a lock again at once that others wait for gets it before they are awake.
+    fn let_senders_go_first(&self) {
+        for _ in 0..LOOKS {
+            std::hint::spin_loop();
+            if self.senders.load(Ordering::Relaxed) == 0 {
+                return;
+            }
+        }
+        thread::yield_now();
+    }
+
+    /// Sleeps without the lock, so that others can send meanwhile.
+    fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+        if state.client.ended().is_none() && state.client.announce_sleep() {
+            let interest = state.client.interest();
+            drop(state);
+            // A failed wait is a short one: who leads looks again.
+            let _ = wait_one(self.descriptor.as_fd(), interest, MOST_SLEEP);
+            state = self.lock();
+        }
+        state.client.woke();
+    }
+
+    /// For who cannot send: polls once if nobody does, or leaves time to who does.
+    fn make_room(&self) {
+        if self.lead() {
+            let mut state = self.lock();
+            if state.poll() == 0 {
+                self.sleep(state);
+                state = self.lock();
+            }
+            self.hand_on(&state);
+        } else {
+            thread::yield_now();
+        }
+    }
+
+    /// Nobody leads any more; one who sleeps is woken to do so.
+    fn hand_on(&self, state: &State) {
+        self.led.store(false, Ordering::Relaxed);
+        for place in state.waiting.values() {
+            if let Some(sleeper) = place.lock().sleeper.take() {
+                sleeper.unpark();
+                return;
+            }
+        }
+    }
+
+    /// No call here panics in the middle of a change.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Gives out what has come.
+    fn poll(&mut self) -> usize {
+        let waiting = &mut self.waiting;
+        let polled = self.client.poll(|Answered { token, result }| {
+            if let Some(place) = waiting.remove(&token) {
+                place.fill(result.map(|frame| Frame {
+                    head: frame.head,
+                    body: Bytes::copy_from_slice(frame.body),
+                }));
+            }
+        });
+        // The end of the connection was given to everybody who waits.
+        polled.unwrap_or(0)
+    }
+}
+
+impl Place {
+    fn fill(&self, answer: Answer) {
+        let mut inside = self.lock();
+        inside.answer = Some(answer);
+        self.done.store(true, Ordering::Release);
+        if let Some(sleeper) = inside.sleeper.take() {
+            sleeper.unpark();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
