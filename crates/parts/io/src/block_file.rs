@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::aligned::ALIGNMENT_BYTES;
 use crate::device::{Device, write_whole};
 use crate::error::IoError;
+use crate::storage::{Opening, Syncing};
 
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,24 @@ impl BlockFile {
     /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
     /// reason.
     pub fn open(path: &Path, access: Access, caching: Caching) -> Result<Self, IoError> {
+        let opening = Opening {
+            access,
+            caching,
+            syncing: Syncing::AtSync,
+        };
+        Self::open_with(path, opening)
+    }
+
+    /// Opens `path`, saying also when its writes are stable.
+    ///
+    /// # Errors
+    /// As [`BlockFile::open`].
+    pub fn open_with(path: &Path, opening: Opening) -> Result<Self, IoError> {
+        let Opening {
+            access,
+            caching,
+            syncing,
+        } = opening;
         let mut options = OpenOptions::new();
         options.read(true);
         match access {
@@ -58,9 +77,15 @@ impl BlockFile {
                 options.write(true).create(true).truncate(true);
             }
         }
-        if caching == Caching::Direct {
-            options.custom_flags(libc::O_DIRECT);
-        }
+        let direct = match caching {
+            Caching::Direct => libc::O_DIRECT,
+            Caching::Cached => 0,
+        };
+        let stable = match syncing {
+            Syncing::EachWrite => libc::O_DSYNC,
+            Syncing::AtSync => 0,
+        };
+        options.custom_flags(direct | stable);
         let file = options.open(path).map_err(|error| {
             if caching == Caching::Direct && error.raw_os_error() == Some(libc::EINVAL) {
                 IoError::DirectRefused {

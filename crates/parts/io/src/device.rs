@@ -119,11 +119,7 @@ impl Claim {
 ///
 /// # Errors
 /// The device's, and "no progress" from a device that takes nothing several times in a row.
-pub(crate) fn write_whole(
-    device: &dyn Device,
-    offset_bytes: u64,
-    block: &[u8],
-) -> Result<(), IoError> {
+pub fn write_whole(device: &dyn Device, offset_bytes: u64, block: &[u8]) -> Result<(), IoError> {
     let mut written = 0;
     let mut stalls = 0;
     while written < block.len() {

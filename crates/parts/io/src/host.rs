@@ -1,5 +1,5 @@
-//! The names of files on this machine. Has `unsafe`: two system calls that the standard library does
-//! not offer, renameat2 and statfs.
+//! The names of files on this machine. Has `unsafe`: three system calls that the standard library
+//! does not offer, renameat2, statfs and statvfs.
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -39,6 +39,27 @@ impl HostFiles {
         // SAFETY: the call has succeeded, so it has filled the structure.
         let found = unsafe { found.assume_init() };
         found.f_type == libc::TMPFS_MAGIC
+    }
+}
+
+impl HostFiles {
+    /// Bytes that an ordinary user can still write below `directory`.
+    pub(crate) fn free_bytes(&self, directory: &Path) -> Result<u64, IoError> {
+        const ACTION: &str = "ask for the free room of";
+        let name = CString::new(directory.as_os_str().as_bytes())
+            .map_err(|e| IoError::system(ACTION, directory, e.into()))?;
+        let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+        // SAFETY: the name ends in NUL, and both arguments outlive the call.
+        if unsafe { libc::statvfs(name.as_ptr(), found.as_mut_ptr()) } != 0 {
+            return Err(IoError::system(
+                ACTION,
+                directory,
+                io::Error::last_os_error(),
+            ));
+        }
+        // SAFETY: the call has succeeded, so it has filled the structure.
+        let found = unsafe { found.assume_init() };
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
 }
 

@@ -4,8 +4,8 @@
 //! form, one through the page cache, one past it (O_DIRECT), one past it with several writes at once
 //! (io_uring), standard output, and a counting wrapper; [`open`] and [`stage`], which choose among
 //! them; [`Staged`], with which a file appears complete or not at all. Below lie [`Device`],
-//! [`FileSystem`] and [`Queue`], which `dyno-sim` also has with faults, and [`BlockFile`], the real
-//! one, for who measures a disk. What it is not: a thread or a cache of its own.
+//! [`FileSystem`], [`Queue`] and [`Storage`] (a directory of files for a log or a store), which
+//! `dyno-sim` also has with faults, and [`BlockFile`], the real one, for who measures a disk. What it is not: a thread or a cache of its own.
 
 mod aligned;
 mod block_file;
@@ -23,12 +23,13 @@ mod reserve;
 mod ring;
 mod staged;
 mod stdout;
+mod storage;
 mod writer;
 
 pub use aligned::{ALIGNMENT_BYTES, AlignedBuffer};
 pub use block_file::{Access, BlockFile, Caching};
 pub use counting::{Counting, Counts};
-pub use device::{Claim, Device, Existing, FileSystem};
+pub use device::{Claim, Device, Existing, FileSystem, write_whole};
 pub use direct::{DirectSink, DirectSource};
 pub use error::IoError;
 pub use host::HostFiles;
@@ -36,10 +37,11 @@ pub use kind::SinkKind;
 pub use null::{NullSink, ZeroSource};
 pub use open::{Buffering, Chosen, open, stage};
 pub use page_cache::{FileSink, FileSource};
-pub use queue::{Completion, Queue, QueuedSink, Request};
+pub use queue::{Completion, Queue, QueuedSink, Request, Settled};
 pub use ring::{Ring, UringSink};
 pub use staged::Staged;
 pub use stdout::StdoutSink;
+pub use storage::{Blocks, InlineQueue, Opening, Storage, Syncing};
 pub use writer::SinkWriter;
 
 /// How far [`Sink::finish`] goes.

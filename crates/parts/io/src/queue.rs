@@ -18,15 +18,29 @@ pub struct Request {
     pub offset_bytes: u64,
     /// Bytes of the block that are already written; a multiple of the alignment.
     pub start: usize,
+    /// Bytes of the block to write; a multiple of the alignment.
+    end: usize,
     /// Attempts in a row that wrote nothing.
     stalls: u32,
 }
 
 impl Request {
+    /// Writes the first `len_bytes` of `buffer`, rounded up to the alignment, at `offset_bytes`.
+    pub fn new(buffer: AlignedBuffer, offset_bytes: u64, len_bytes: usize) -> Self {
+        let end = len_bytes.next_multiple_of(ALIGNMENT_BYTES);
+        Self {
+            end: end.min(buffer.len()),
+            buffer,
+            offset_bytes,
+            start: 0,
+            stalls: 0,
+        }
+    }
+
     /// What is left to write, and where.
     pub fn rest(&self) -> (u64, &[u8]) {
         let offset_bytes = self.offset_bytes + self.start as u64;
-        (offset_bytes, &self.buffer[self.start..])
+        (offset_bytes, &self.buffer[self.start..self.end])
     }
 }
 
@@ -37,6 +51,49 @@ pub struct Completion {
     pub request: Request,
     /// Bytes written of what was left, or the system's reason.
     pub outcome: io::Result<usize>,
+}
+
+/// What to do about a write that ended.
+#[derive(Debug)]
+pub enum Settled {
+    /// Nothing: all of it is written.
+    Written(Request),
+    /// Submit it again: a part is missing.
+    Short(Request),
+}
+
+impl Completion {
+    /// Looks at what was written to `device`.
+    ///
+    /// # Errors
+    /// The device's, and "no progress" from one that takes nothing several times in a row.
+    pub fn settle(self, device: &dyn Device) -> Result<Settled, IoError> {
+        let Self {
+            mut request,
+            outcome,
+        } = self;
+        let taken = match outcome {
+            Ok(taken) => taken,
+            // Both say: nothing happened, ask again.
+            Err(e) if is_passing(&e) => 0,
+            Err(e) => return Err(IoError::system("write to", device.path(), e)),
+        };
+        let reached = onward(device.caching(), request.start + taken);
+        if reached >= request.end {
+            return Ok(Settled::Written(request));
+        }
+        request.stalls = if reached > request.start {
+            0
+        } else {
+            request.stalls + 1
+        };
+        if request.stalls == MOST_STALLS {
+            let offset_bytes = request.offset_bytes + reached as u64;
+            return Err(stalled(device.path(), offset_bytes));
+        }
+        request.start = reached;
+        Ok(Settled::Short(request))
+    }
 }
 
 /// Writes that go on while their submitter does something else: [`crate::Ring`], or a simulated
@@ -109,12 +166,9 @@ impl<Q: Queue> QueuedSink<Q> {
                 None => self.settle_next()?,
             };
         };
-        let request = Request {
-            buffer: std::mem::replace(&mut self.block, next),
-            offset_bytes: self.submitted_bytes,
-            start: 0,
-            stalls: 0,
-        };
+        let buffer = std::mem::replace(&mut self.block, next);
+        let len_bytes = buffer.len();
+        let request = Request::new(buffer, self.submitted_bytes, len_bytes);
         self.queue.submit(request)?;
         self.submitted_bytes = end_bytes;
         self.filled = 0;
@@ -130,32 +184,13 @@ impl<Q: Queue> QueuedSink<Q> {
     }
 
     fn settle(&mut self, completion: Completion) -> Result<(), IoError> {
-        let Completion {
-            mut request,
-            outcome,
-        } = completion;
-        let taken = match outcome {
-            Ok(taken) => taken,
-            // Both say: nothing happened, ask again.
-            Err(e) if is_passing(&e) => 0,
-            Err(e) => return Err(IoError::system("write to", self.queue.device().path(), e)),
-        };
-        let reached = onward(self.queue.device().caching(), request.start + taken);
-        if reached >= request.buffer.len() {
-            self.idle.push(request.buffer);
-            return Ok(());
+        match completion.settle(self.queue.device())? {
+            Settled::Written(request) => {
+                self.idle.push(request.buffer);
+                Ok(())
+            }
+            Settled::Short(request) => self.queue.submit(request),
         }
-        request.stalls = if reached > request.start {
-            0
-        } else {
-            request.stalls + 1
-        };
-        if request.stalls == MOST_STALLS {
-            let offset_bytes = request.offset_bytes + reached as u64;
-            return Err(stalled(self.queue.device().path(), offset_bytes));
-        }
-        request.start = reached;
-        self.queue.submit(request)
     }
 
     fn write_or_fail(&mut self, mut bytes: &[u8]) -> Result<(), IoError> {

@@ -21,6 +21,8 @@ pub(crate) struct Content {
     pub seen: Vec<u8>,
     pub stable: Vec<u8>,
     pub unsynced: Vec<Change>,
+    /// Writes, each of them stable when it ends, that have not ended; by number.
+    pub in_flight: Vec<(u64, usize, Vec<u8>)>,
 }
 
 impl Content {
@@ -36,8 +38,76 @@ impl Content {
         }
     }
 
+    /// A write that is stable when it ends begins.
+    pub fn begin(&mut self, number: u64, offset: usize, bytes: Vec<u8>) {
+        let change = Change::Write { offset, bytes };
+        apply(&mut self.seen, &change);
+        if let Change::Write { offset, bytes } = change {
+            self.in_flight.push((number, offset, bytes));
+        }
+    }
+
+    /// Takes a write that begun back out; what it overwrote is seen again.
+    pub fn withdraw(&mut self, number: u64) -> Option<(usize, Vec<u8>)> {
+        let at = self.in_flight.iter().position(|entry| entry.0 == number)?;
+        let (_, offset, bytes) = self.in_flight.swap_remove(at);
+        let end = (offset + bytes.len()).min(self.seen.len());
+        for (at, seen) in self.seen[offset..end].iter_mut().enumerate() {
+            *seen = self.stable.get(offset + at).copied().unwrap_or(0);
+        }
+        Some((offset, bytes))
+    }
+
+    /// Bytes that are on the disk, come what may.
+    pub fn settle(&mut self, offset: usize, bytes: &[u8]) {
+        // A stable write takes along what is needed to find it: the file's length.
+        for change in std::mem::take(&mut self.unsynced) {
+            match change {
+                Change::Length(_) => apply(&mut self.stable, &change),
+                Change::Write { .. } => self.unsynced.push(change),
+            }
+        }
+        let change = Change::Write {
+            offset,
+            bytes: bytes.to_vec(),
+        };
+        apply(&mut self.seen, &change);
+        apply(&mut self.stable, &change);
+    }
+
+    /// The process is gone: of its writes in flight some were begun, and none is known to be stable.
+    pub fn settle_in_flight(&mut self, random: &mut Random) {
+        let numbers: Vec<u64> = self.in_flight.iter().map(|entry| entry.0).collect();
+        for number in numbers {
+            if let Some((offset, bytes)) = self.withdraw(number)
+                && random.one_in(2)
+            {
+                self.change(Change::Write { offset, bytes });
+            }
+        }
+    }
+
+    /// A write that failed leaves what a crash would have left of it.
+    pub fn fail(&mut self, number: u64, random: &mut Random) {
+        if let Some((offset, bytes)) = self.withdraw(number) {
+            self.tear(offset, &bytes, random);
+            let end = (offset + bytes.len()).min(self.stable.len());
+            let left = self.stable.get(offset..end).unwrap_or_default().to_vec();
+            apply(
+                &mut self.seen,
+                &Change::Write {
+                    offset,
+                    bytes: left,
+                },
+            );
+        }
+    }
+
     /// Each unsynced change meets its fate.
     pub fn lose(&mut self, random: &mut Random) {
+        for (_, offset, bytes) in std::mem::take(&mut self.in_flight) {
+            self.unsynced.push(Change::Write { offset, bytes });
+        }
         for change in std::mem::take(&mut self.unsynced) {
             match (random.below(3), &change) {
                 (0, _) => {}

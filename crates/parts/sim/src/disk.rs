@@ -5,10 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dyno_io::{Caching, Claim, Existing, FileSystem, IoError};
+use dyno_io::{
+    Access, Blocks, Caching, Claim, Existing, FileSystem, IoError, Opening, Queue, Storage, Syncing,
+};
 
 use crate::crash::{Change, Content, Naming};
 use crate::file::SimFile;
+use crate::queue::SimQueue;
 use crate::random::Random;
 
 /// How long an injected error lasts.
@@ -37,6 +40,26 @@ pub struct Faults {
     pub failure: Option<Failure>,
     /// The machine crashes during this step; nothing works from then on.
     pub crash_step: Option<u64>,
+    /// A write that is confirmed and is not where it should be. Only files opened with
+    /// [`dyno_io::Syncing::EachWrite`] have these.
+    pub lie: Option<Lie>,
+    /// A queue's write ends at one look in so many; 0 stands for 3.
+    pub slow_one_in: usize,
+}
+
+/// A disk that confirms what it did not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lie {
+    /// The write of this step is nowhere.
+    Lost {
+        /// Its number.
+        step: u64,
+    },
+    /// The write of this step is one block further on.
+    Misdirected {
+        /// Its number.
+        step: u64,
+    },
 }
 
 /// A simulated disk; clones share it. Steps are counted from 0: creating, writing, taking room,
@@ -54,6 +77,7 @@ pub(crate) struct State {
     unsynced_names: Vec<Naming>,
     steps: u64,
     crashed: bool,
+    pub next_write: u64,
 }
 
 impl Disk {
@@ -68,6 +92,7 @@ impl Disk {
             unsynced_names: Vec::new(),
             steps: 0,
             crashed: false,
+            next_write: 0,
         })))
     }
 
@@ -78,7 +103,7 @@ impl Disk {
         state.files.push(Content {
             seen: bytes.to_vec(),
             stable: bytes.to_vec(),
-            unsynced: Vec::new(),
+            ..Content::default()
         });
         state.names.insert(path.to_path_buf(), file);
         state.stable_names.insert(path.to_path_buf(), file);
@@ -105,7 +130,76 @@ impl Disk {
             }
         };
         drop(state);
-        Ok(SimFile::new(self.clone(), file, path, caching))
+        let opening = Opening {
+            access: Access::Create,
+            caching,
+            syncing: Syncing::AtSync,
+        };
+        Ok(SimFile::new(self.clone(), file, path, opening))
+    }
+
+    /// Opens a file that is there, or creates one.
+    ///
+    /// # Errors
+    /// "No such file", and an injected fault where it is created.
+    pub fn open_file(&self, path: &Path, opening: Opening) -> Result<SimFile, IoError> {
+        if opening.access == Access::Create {
+            self.create(path, opening.caching)?;
+        }
+        let state = self.state();
+        let Some(&file) = state.names.get(path) else {
+            let source = io::Error::from_raw_os_error(libc::ENOENT);
+            return Err(IoError::system("open", path, source));
+        };
+        drop(state);
+        Ok(SimFile::new(self.clone(), file, path, opening))
+    }
+
+    /// Flips the bits of `mask` in one stable byte, as a rotting disk does. False when there is no
+    /// such byte. Not a step.
+    pub fn damage(&self, path: &Path, offset_bytes: usize, mask: u8) -> bool {
+        let mut state = self.state();
+        let Some(&file) = state.names.get(path) else {
+            return false;
+        };
+        let content = &mut state.files[file];
+        let mut there = false;
+        for bytes in [&mut content.seen, &mut content.stable] {
+            if let Some(byte) = bytes.get_mut(offset_bytes) {
+                *byte ^= mask;
+                there = true;
+            }
+        }
+        there
+    }
+
+    /// Other faults from now on. Steps go on counting.
+    pub fn set_faults(&self, faults: Faults) {
+        self.state().faults = faults;
+    }
+
+    /// The disk that the next process finds when this one is killed and the machine goes on: what
+    /// was written is seen, but not stable; of the writes in flight some are.
+    pub fn after_kill(&self, seed: u64) -> Self {
+        let state = self.state();
+        let mut random = Random::new(seed ^ 0x1656_67b1_9e37_79f9);
+        let survive = |content: &Content| {
+            let mut content = content.clone();
+            content.settle_in_flight(&mut random);
+            content
+        };
+        let files = state.files.iter().map(survive).collect();
+        Self(Arc::new(Mutex::new(State {
+            faults: Faults::default(),
+            files,
+            stable_names: state.stable_names.clone(),
+            names: state.names.clone(),
+            unsynced_names: state.unsynced_names.clone(),
+            steps: 0,
+            crashed: false,
+            next_write: 0,
+            random,
+        })))
     }
 
     /// What a reader finds under a name.
@@ -151,6 +245,7 @@ impl Disk {
             unsynced_names: Vec::new(),
             steps: 0,
             crashed: false,
+            next_write: 0,
             random,
         })))
     }
@@ -181,6 +276,17 @@ impl State {
             return Err(IoError::system(action, path, source));
         }
         Ok(())
+    }
+
+    /// Whether the step just taken is a lie, and where its bytes go if anywhere.
+    pub fn lie(&self, offset: usize) -> Option<Option<usize>> {
+        let now = self.steps.checked_sub(1)?;
+        match self.faults.lie? {
+            Lie::Lost { step } => (step == now).then_some(None),
+            Lie::Misdirected { step } => {
+                (step == now).then_some(Some(offset + dyno_io::ALIGNMENT_BYTES))
+            }
+        }
     }
 
     /// Whether the machine has crashed.
@@ -251,5 +357,39 @@ impl FileSystem for Disk {
             }
         }
         Ok(())
+    }
+}
+
+impl Storage for Disk {
+    /// Directories are there by themselves.
+    fn make_directory(&self, _directory: &Path) -> Result<(), IoError> {
+        Ok(())
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<String>, IoError> {
+        let inside = |path: &PathBuf| {
+            let name = path.file_name()?.to_str()?;
+            (path.parent() == Some(directory)).then(|| name.to_owned())
+        };
+        Ok(self.state().names.keys().filter_map(inside).collect())
+    }
+
+    fn open(&self, path: &Path, opening: Opening) -> Result<Box<dyn Blocks>, IoError> {
+        Ok(Box::new(self.open_file(path, opening)?))
+    }
+
+    fn queue(
+        &self,
+        path: &Path,
+        opening: Opening,
+        depth: usize,
+    ) -> Result<Box<dyn Queue>, IoError> {
+        let file = self.open_file(path, opening)?;
+        let seed = self.state().random.bits();
+        Ok(Box::new(SimQueue::new(file, depth, seed)))
+    }
+
+    fn room_bytes(&self, _directory: &Path) -> Result<u64, IoError> {
+        Ok(self.state().room_bytes())
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dyno_io::{ALIGNMENT_BYTES, Caching, Device, IoError};
+use dyno_io::{ALIGNMENT_BYTES, Blocks, Caching, Device, IoError, Opening, Syncing};
 
 use crate::crash::Change;
 use crate::disk::Disk;
@@ -21,17 +21,79 @@ pub struct SimFile {
     file: usize,
     path: PathBuf,
     caching: Caching,
+    syncing: Syncing,
 }
 
 impl SimFile {
-    pub(crate) fn new(disk: Disk, file: usize, path: &Path, caching: Caching) -> Self {
+    pub(crate) fn new(disk: Disk, file: usize, path: &Path, opening: Opening) -> Self {
         let path = path.to_path_buf();
         Self {
             disk,
             file,
             path,
-            caching,
+            caching: opening.caching,
+            syncing: opening.syncing,
         }
+    }
+
+    /// Whether each write is stable when it ends.
+    pub(crate) fn is_stable(&self) -> bool {
+        self.syncing == Syncing::EachWrite
+    }
+
+    /// How seldom a queue's write ends.
+    pub(crate) fn slow_one_in(&self) -> usize {
+        match self.disk.state().faults.slow_one_in {
+            0 => 3,
+            looks => looks,
+        }
+    }
+
+    /// Begins a write that is stable when it ends: not a step, but a crash may find it on the disk.
+    pub(crate) fn begin(&self, offset_bytes: u64, block: &[u8]) -> Result<u64, IoError> {
+        self.check(offset_bytes, block)?;
+        let mut state = self.disk.state();
+        let number = state.next_write;
+        state.next_write += 1;
+        if state.is_down() {
+            return Ok(number);
+        }
+        let offset = offset_bytes as usize;
+        let seen = state.files[self.file].seen.len();
+        let beyond = (offset + block.len()).saturating_sub(seen) as u64;
+        if beyond > state.room_bytes() {
+            let source = io::Error::from_raw_os_error(libc::ENOSPC);
+            return Err(IoError::system("write to", &self.path, source));
+        }
+        state.files[self.file].begin(number, offset, block.to_vec());
+        Ok(number)
+    }
+
+    /// Ends such a write: a step.
+    pub(crate) fn end(&self, number: u64) -> Result<usize, IoError> {
+        let mut state = self.disk.state();
+        let state = &mut *state;
+        let stepped = state.step("write to", &self.path);
+        if state.is_down() {
+            return stepped.map(|()| 0);
+        }
+        if stepped.is_err() {
+            state.files[self.file].fail(number, &mut state.random);
+            return stepped.map(|()| 0);
+        }
+        let Some((offset, bytes)) = state.files[self.file].withdraw(number) else {
+            return Ok(0);
+        };
+        let mut taken = bytes.len();
+        if state.faults.short_writes && state.random.one_in(2) {
+            taken = self.front(taken, &mut state.random);
+        }
+        match state.lie(offset) {
+            None => state.files[self.file].settle(offset, &bytes[..taken]),
+            Some(Some(elsewhere)) => state.files[self.file].settle(elsewhere, &bytes[..taken]),
+            Some(None) => {}
+        }
+        Ok(taken)
     }
 
     fn check(&self, offset_bytes: u64, block: &[u8]) -> Result<(), IoError> {
@@ -69,6 +131,9 @@ impl Device for SimFile {
     }
 
     fn write_some_at(&self, offset_bytes: u64, block: &[u8]) -> Result<usize, IoError> {
+        if self.is_stable() {
+            return self.end(self.begin(offset_bytes, block)?);
+        }
         self.check(offset_bytes, block)?;
         let mut state = self.disk.state();
         let was_down = state.is_down();
@@ -129,5 +194,25 @@ impl Device for SimFile {
             Err(_) => content.lose(&mut state.random),
         }
         stepped
+    }
+}
+
+impl Blocks for SimFile {
+    fn read_at(&self, offset_bytes: u64, block: &mut [u8]) -> Result<usize, IoError> {
+        self.check(offset_bytes, block)?;
+        let state = self.disk.state();
+        if state.is_down() {
+            let source = io::Error::other("the machine has crashed");
+            return Err(IoError::system("read", &self.path, source));
+        }
+        let seen = &state.files[self.file].seen;
+        let from = seen.get(offset_bytes as usize..).unwrap_or_default();
+        let filled = from.len().min(block.len());
+        block[..filled].copy_from_slice(&from[..filled]);
+        Ok(filled)
+    }
+
+    fn len_bytes(&self) -> Result<u64, IoError> {
+        Ok(self.disk.state().files[self.file].seen.len() as u64)
     }
 }

@@ -12,7 +12,8 @@ use crate::random::Random;
 pub struct SimQueue {
     file: SimFile,
     depth: usize,
-    going: Vec<Request>,
+    /// With the number of those that are stable when they end.
+    going: Vec<(Request, Option<Result<u64, IoError>>)>,
     random: Random,
 }
 
@@ -28,9 +29,14 @@ impl SimQueue {
     }
 
     fn end_one(&mut self) -> Completion {
-        let request = self.going.swap_remove(self.random.below(self.going.len()));
+        let at = self.random.below(self.going.len());
+        let (request, begun) = self.going.swap_remove(at);
         let (offset_bytes, rest) = request.rest();
-        let outcome = match self.file.write_some_at(offset_bytes, rest) {
+        let written = match begun {
+            Some(begun) => begun.and_then(|number| self.file.end(number)),
+            None => self.file.write_some_at(offset_bytes, rest),
+        };
+        let outcome = match written {
             Err(IoError::System { source, .. }) => Err(source),
             written => written.map_err(io::Error::other),
         };
@@ -53,12 +59,16 @@ impl Queue for SimQueue {
 
     fn submit(&mut self, request: Request) -> Result<(), IoError> {
         assert!(self.going.len() < self.depth, "more writes than places");
-        self.going.push(request);
+        let (offset_bytes, rest) = request.rest();
+        let stable = self.file.is_stable();
+        let begun = stable.then(|| self.file.begin(offset_bytes, rest));
+        self.going.push((request, begun));
         Ok(())
     }
 
     fn poll(&mut self) -> Option<Completion> {
-        (!self.going.is_empty() && self.random.one_in(3)).then(|| self.end_one())
+        let looks = self.file.slow_one_in();
+        (!self.going.is_empty() && self.random.one_in(looks)).then(|| self.end_one())
     }
 
     fn wait(&mut self) -> Result<Option<Completion>, IoError> {

@@ -292,6 +292,7 @@ proptest! {
         });
         let disk = job.disk(Faults {
             short_writes: true, space_bytes: space, failure, crash_step: crash,
+            ..Faults::default()
         });
         let done = job.write(&disk).is_ok();
         job.check_whole(&disk, done, "now");

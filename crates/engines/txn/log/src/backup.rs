@@ -1,0 +1,156 @@
+//! Backups: a directory that is itself a log, cut at what was durable when the backup began.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dyno_io::{Access, AlignedBuffer, Storage, Syncing, write_whole};
+
+use crate::checkpoint::Checkpointer;
+use crate::error::LogError;
+use crate::home::{Options, claim};
+use crate::manifest::{Manifest, cached, open_direct, read_into};
+use crate::position::{BLOCK_BYTES, Layout, Lsn};
+use crate::recovery::{Recovered, Recovery};
+use crate::segment::{self, Slot};
+
+/// What is copied at once.
+const PIECE_BYTES: usize = 4 << 20;
+
+impl Checkpointer {
+    /// Copies checkpoint and log, up to what is durable now, into the new directory `target`, and
+    /// reads the copy back. The log goes on meanwhile; its segments are not recycled until the
+    /// copy is made. The copy is opened like any log.
+    ///
+    /// # Errors
+    /// [`LogError::Occupied`], [`LogError::Damaged`] when the copy is not what was copied, and the
+    /// system's. What was copied so far then stays, without a manifest.
+    pub fn backup(&self, target: &Path) -> Result<Recovered, LogError> {
+        let pin = self.home().pin();
+        let end = self.durable();
+        let storage = &self.home().storage;
+        copy(storage, &self.home().directory, &pin.manifest, end, target)
+    }
+}
+
+/// Makes the log of the backup `from` anew in `target`, after reading all of the backup, and reads
+/// the copy back.
+///
+/// # Errors
+/// [`LogError::Occupied`], [`LogError::Damaged`], [`LogError::NoManifest`], and the system's.
+pub fn restore(
+    storage: &Arc<dyn Storage>,
+    from: &Path,
+    target: &Path,
+) -> Result<Recovered, LogError> {
+    if Manifest::load(&**storage, from)?.is_none() {
+        return Err(LogError::NoManifest {
+            directory: from.to_path_buf(),
+        });
+    }
+    let mut recovery = Recovery::open(Arc::clone(storage), from, Options::small())?;
+    let end = recovery.drain()?;
+    let manifest = *recovery.manifest();
+    copy(storage, from, &manifest, end, target)
+}
+
+fn copy(
+    storage: &Arc<dyn Storage>,
+    from: &Path,
+    manifest: &Manifest,
+    end: Lsn,
+    target: &Path,
+) -> Result<Recovered, LogError> {
+    let held = claim(&**storage, target)?;
+    let names = storage.list(target)?;
+    if names.iter().any(|name| name != "lock") {
+        return Err(LogError::Occupied {
+            directory: target.to_path_buf(),
+        });
+    }
+    if manifest.checkpoint != 0 {
+        let path = |directory| Manifest::checkpoint_path(directory, manifest.checkpoint);
+        let bytes = manifest.checkpoint_bytes;
+        copy_file(&**storage, &path(from), &path(target), bytes)?;
+    }
+    copy_segments(&**storage, from, manifest, end, target)?;
+    let copied = Manifest {
+        proven: end.max(manifest.epoch_start),
+        ..*manifest
+    };
+    storage.sync_directory(target)?;
+    copied.store(&**storage, target)?;
+    drop(held);
+    let mut recovery = Recovery::open(Arc::clone(storage), target, Options::small())?;
+    let found = recovery.drain()?;
+    let layout = Layout {
+        segment_bytes: manifest.segment_bytes,
+    };
+    if layout.past_header(found) != layout.past_header(end) {
+        let what = format!("the copy ends at {found}, not at {end}");
+        return Err(LogError::damaged(target, 0, what));
+    }
+    recovery.verify()
+}
+
+fn copy_segments(
+    storage: &dyn Storage,
+    from: &Path,
+    manifest: &Manifest,
+    end: Lsn,
+    target: &Path,
+) -> Result<(), LogError> {
+    let layout = Layout {
+        segment_bytes: manifest.segment_bytes,
+    };
+    let slots = segment::slots(storage, from, manifest.identity)?;
+    let first = layout.index(manifest.first_needed);
+    let mut number = 0;
+    for index in first..=layout.index(end) {
+        let used = (end.0 - layout.start(index).0).min(layout.segment_bytes);
+        if used <= BLOCK_BYTES as u64 {
+            continue;
+        }
+        let holders = slots.iter().filter(|slot| slot.index() == Some(index));
+        let Some(slot) = holders.max_by_key(|slot| slot.header.map(|h| h.life.epoch)) else {
+            let what = format!("segment {index} is missing");
+            return Err(LogError::damaged(from, 0, what));
+        };
+        let path = Slot::path_of(target, number);
+        number += 1;
+        copy_file(storage, &slot.path, &path, used)?;
+        let file = storage.open(&path, cached(Access::Update))?;
+        // The rest reads as zeros, and its room is taken when the copy is written to.
+        file.set_len(layout.segment_bytes)?;
+        file.sync()?;
+    }
+    Ok(())
+}
+
+/// Copies the first `bytes` of a file.
+fn copy_file(storage: &dyn Storage, from: &Path, to: &Path, bytes: u64) -> Result<(), LogError> {
+    let source = open_direct(storage, from, Access::Read, Syncing::AtSync)?;
+    let copy = storage.open(to, cached(Access::Create))?;
+    let mut buffer = AlignedBuffer::zeroed(PIECE_BYTES);
+    let mut at = 0;
+    while at < bytes {
+        let filled = read_into(&*source, at, &mut buffer)?;
+        let most = filled.min(usize::try_from(bytes - at).unwrap_or(usize::MAX));
+        if most == 0 {
+            return Err(LogError::damaged(from, at, "the file is too short"));
+        }
+        write_whole(&*copy, at, &buffer[..most])?;
+        at += most as u64;
+    }
+    Ok(copy.sync()?)
+}
+
+impl Options {
+    /// For reading only: nothing is made with these.
+    fn small() -> Self {
+        Self {
+            buffer_bytes: BLOCK_BYTES,
+            depth: 1,
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The next segment, made ready before it is needed.
+
+use super::{BESIDES, FileLog, Writing};
+use crate::error::LogError;
+use crate::segment::{self, FREE, Growing, Slot, WRITING};
+
+impl FileLog {
+    /// Opens a free file for the next segment, or goes on making one. What fails here shows when
+    /// the segment is needed: the records in the log so far are not touched by it.
+    pub(super) fn prepare(&mut self) -> Result<(), LogError> {
+        if self.ready.is_some() {
+            return Ok(());
+        }
+        if self.growing.is_some() && !self.grow() {
+            return Ok(());
+        }
+        let free = self.slots.iter().position(|slot| self.is_free(slot));
+        if let Some(at) = free {
+            let slot = &self.slots[at];
+            let depth = self.options.depth + BESIDES;
+            let queue = segment::queue(&*self.home.storage, &slot.path, WRITING, depth);
+            match queue {
+                Ok(queue) => {
+                    self.ready = Some(Writing {
+                        number: slot.number,
+                        index: FREE,
+                        queue,
+                    });
+                    self.growth_failure = None;
+                }
+                Err(error) => self.growth_failure = Some(error.to_string()),
+            }
+        } else if self.slots.len() < self.options.segments_most && self.growth_failure.is_none() {
+            self.begin_to_grow();
+        }
+        Ok(())
+    }
+
+    fn is_free(&self, slot: &Slot) -> bool {
+        let keep = self.layout.index(self.home.keep_from());
+        let mut written = self.draining.iter().chain([&self.active]);
+        slot.index().is_none_or(|index| index < keep)
+            && !written.any(|writing| writing.number == slot.number)
+    }
+
+    fn begin_to_grow(&mut self) {
+        let last = self.slots.iter().map(|slot| slot.number).max();
+        let number = last.map_or(0, |last| last + 1);
+        let header = segment::Header {
+            life: self.life,
+            index: FREE,
+            segment_bytes: self.layout.segment_bytes,
+        };
+        let home = &self.home;
+        match Growing::begin(&*home.storage, &home.directory, number, header) {
+            Ok(growing) => self.growing = Some(growing),
+            Err(error) => self.growth_failure = Some(error.to_string()),
+        }
+    }
+
+    /// True when nothing is being made any more.
+    fn grow(&mut self) -> bool {
+        let Some(growing) = &mut self.growing else {
+            return true;
+        };
+        let stepped = growing.step().and_then(|whole| {
+            if whole {
+                self.home.storage.sync_directory(&self.home.directory)?;
+            }
+            Ok(whole)
+        });
+        match stepped {
+            Ok(false) => return false,
+            Ok(true) => {
+                let slot = growing.slot();
+                self.slots.push(slot);
+            }
+            Err(error) => self.growth_failure = Some(error.to_string()),
+        }
+        self.growing = None;
+        true
+    }
+}

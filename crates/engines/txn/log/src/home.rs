@@ -1,0 +1,217 @@
+//! The directory of a log, and what its writer, its checkpoints and its backups share.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dyno_io::{Claim, IoError, Storage};
+
+use crate::error::LogError;
+use crate::manifest::{CHECKPOINT_PREFIX, Manifest, segment_bytes_work};
+use crate::position::{BLOCK_BYTES, Layout, Lsn};
+
+const LOCK: &str = "lock";
+
+/// A number for [`Options::identity`] that no other log has, from the system's randomness.
+pub fn fresh_identity() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish()
+}
+
+/// How a log is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// A new log's number, different for every log ever made: see [`crate::fresh_identity`]. An old
+    /// log keeps its own.
+    pub identity: u64,
+    /// Length of a new log's segments: from 64 KiB to 1 GiB. An old log keeps its own.
+    pub segment_bytes: u64,
+    /// Segments made before the log is first used.
+    pub segments: usize,
+    /// Segments it may have at most; then a checkpoint must free some.
+    pub segments_most: usize,
+    /// Length of a buffer: the most that one write carries, and a bound on records.
+    pub buffer_bytes: usize,
+    /// Writes under way at once. With 1, what is appended meanwhile shares the next write.
+    pub depth: usize,
+}
+
+impl Default for Options {
+    /// Segments of 64 MiB, 3 to 64 of them; buffers of 1 MiB, 2 writes at once.
+    fn default() -> Self {
+        Self {
+            identity: 0,
+            segment_bytes: 64 << 20,
+            segments: 3,
+            segments_most: 64,
+            buffer_bytes: 1 << 20,
+            depth: 2,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn check(&self, segment_bytes: u64) -> Result<(), LogError> {
+        let what = if !segment_bytes_work(segment_bytes) {
+            format!("segments of {segment_bytes} bytes: take whole blocks, 64 KiB to 1 GiB")
+        } else if self.segments < 2 || self.segments_most < self.segments {
+            "at least two segments, and at most as many as the most".to_owned()
+        } else if self.buffer_bytes < BLOCK_BYTES
+            || !self.buffer_bytes.is_multiple_of(BLOCK_BYTES)
+            || !(1..=64).contains(&self.depth)
+        {
+            "buffers are whole blocks of 4096 bytes, and 1 to 64 writes are under way".to_owned()
+        } else if (self.buffer_bytes * (self.depth + 1)) as u64 > segment_bytes {
+            // So what a crash meets in flight lies in two segments at most.
+            "all buffers together are longer than a segment".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(LogError::Settings { what })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct HomeState {
+    pub manifest: Manifest,
+    /// Positions that somebody reads from, with a number for each reader.
+    pub pins: Vec<(u64, Lsn)>,
+    pub next_pin: u64,
+    pub checkpoint_under_way: bool,
+}
+
+/// A log's directory, held by one process at a time.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub storage: Arc<dyn Storage>,
+    pub directory: PathBuf,
+    state: Mutex<HomeState>,
+    /// Nothing before it is needed.
+    keep_from: AtomicU64,
+    durable: AtomicU64,
+    _claim: Claim,
+}
+
+/// Takes the directory for this process.
+pub(crate) fn claim(storage: &dyn Storage, directory: &Path) -> Result<Claim, LogError> {
+    storage.make_directory(directory)?;
+    match storage.claim(&directory.join(LOCK)) {
+        Err(IoError::Busy { .. }) => Err(LogError::InUse {
+            directory: directory.to_path_buf(),
+        }),
+        claim => Ok(claim?),
+    }
+}
+
+impl Home {
+    pub fn new(
+        storage: Arc<dyn Storage>,
+        directory: &Path,
+        claim: Claim,
+        manifest: Manifest,
+    ) -> Self {
+        Self {
+            storage,
+            directory: directory.to_path_buf(),
+            keep_from: AtomicU64::new(manifest.first_needed.0),
+            durable: AtomicU64::new(manifest.epoch_start.0),
+            state: Mutex::new(HomeState {
+                manifest,
+                pins: Vec::new(),
+                next_pin: 0,
+                checkpoint_under_way: false,
+            }),
+            _claim: claim,
+        }
+    }
+
+    /// A thread that panicked with the lock held has not left the manifest half changed: it is
+    /// replaced by one assignment.
+    pub fn state(&self) -> MutexGuard<'_, HomeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn layout(&self) -> Layout {
+        Layout {
+            segment_bytes: self.state().manifest.segment_bytes,
+        }
+    }
+
+    pub fn keep_from(&self) -> Lsn {
+        Lsn(self.keep_from.load(Ordering::Acquire))
+    }
+
+    pub fn durable(&self) -> Lsn {
+        Lsn(self.durable.load(Ordering::Acquire))
+    }
+
+    pub fn set_durable(&self, durable: Lsn) {
+        self.durable.store(durable.0, Ordering::Release);
+    }
+
+    /// Changes the manifest, on the disk first.
+    pub fn change(&self, change: impl FnOnce(&mut Manifest)) -> Result<Manifest, LogError> {
+        let mut state = self.state();
+        let mut manifest = state.manifest;
+        change(&mut manifest);
+        manifest.store(&*self.storage, &self.directory)?;
+        state.manifest = manifest;
+        self.keep(&state);
+        Ok(manifest)
+    }
+
+    /// Keeps everything that recovery needs now until the pin is given back.
+    pub fn pin(self: &Arc<Self>) -> Pin {
+        let mut state = self.state();
+        let number = state.next_pin;
+        let first_needed = state.manifest.first_needed;
+        state.next_pin += 1;
+        state.pins.push((number, first_needed));
+        Pin {
+            home: Arc::clone(self),
+            number,
+            manifest: state.manifest,
+        }
+    }
+
+    fn keep(&self, state: &HomeState) {
+        let needed = state.manifest.first_needed;
+        let pinned = state.pins.iter().map(|pin| pin.1).min();
+        let keep_from = pinned.map_or(needed, |pinned| pinned.min(needed));
+        self.keep_from.store(keep_from.0, Ordering::Release);
+    }
+
+    /// Removes checkpoints that are not current, unless somebody may be reading one.
+    pub fn remove_old_checkpoints(&self) -> Result<(), LogError> {
+        let state = self.state();
+        if !state.pins.is_empty() || state.checkpoint_under_way {
+            return Ok(());
+        }
+        let current = Manifest::checkpoint_path(&self.directory, state.manifest.checkpoint);
+        for name in self.storage.list(&self.directory)? {
+            let path = self.directory.join(&name);
+            if name.starts_with(CHECKPOINT_PREFIX) && path != current {
+                self.storage.remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps segments and checkpoint from being recycled while it lives.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    home: Arc<Home>,
+    number: u64,
+    pub manifest: Manifest,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut state = self.home.state();
+        state.pins.retain(|pin| pin.0 != self.number);
+        self.home.keep(&state);
+    }
+}

@@ -1,0 +1,262 @@
+//! The writer's side: what each store still lacks, and how much enough of them have.
+
+use super::PersistError;
+use crate::error::LogError;
+use crate::group::FRAME_BYTES;
+use crate::position::{Lsn, crc_seed, u32_at};
+
+/// How a remote log is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteOptions {
+    /// The log's number.
+    pub log: u64,
+    /// The writer's epoch, with which it opened the log at every store.
+    pub epoch: u64,
+    /// How many stores there are.
+    pub stores: usize,
+    /// How many must have a record before it is durable; at least 1.
+    pub needed: usize,
+    /// Bytes that may wait for stores.
+    pub window_bytes: usize,
+    /// The most that one message carries, and a bound on records.
+    pub message_bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Replica {
+    connected: bool,
+    sent: Lsn,
+    acked: Lsn,
+    /// It lacks bytes that are not in the window any more.
+    behind: bool,
+}
+
+/// Bytes for one store: carry them in [`super::Request::Append`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outgoing<'a> {
+    /// Where they belong.
+    pub at: Lsn,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// The sending end of a log that other processes keep in memory.
+#[derive(Debug)]
+pub struct RemoteLog {
+    options: RemoteOptions,
+    window: Vec<u8>,
+    /// Position of the window's first byte.
+    base: Lsn,
+    replicas: Vec<Replica>,
+    durable: Lsn,
+    failed: Option<String>,
+}
+
+impl RemoteLog {
+    /// A log that goes on at `end`, to which no store is connected.
+    ///
+    /// # Errors
+    /// [`LogError::Settings`].
+    pub fn new(options: RemoteOptions, end: Lsn) -> Result<Self, LogError> {
+        let sound = (1..=options.stores).contains(&options.needed)
+            && options.message_bytes > FRAME_BYTES
+            && options.window_bytes >= options.message_bytes;
+        if !sound {
+            let what = "a remote log needs 1 to all of its stores, and a window of a message";
+            return Err(LogError::Settings {
+                what: what.to_owned(),
+            });
+        }
+        let replica = Replica {
+            connected: false,
+            sent: end,
+            acked: end,
+            behind: false,
+        };
+        Ok(Self {
+            window: Vec::new(),
+            base: end,
+            replicas: vec![replica; options.stores],
+            durable: end,
+            failed: None,
+            options,
+        })
+    }
+
+    /// Appends a record to the window.
+    ///
+    /// # Errors
+    /// [`LogError::Busy`] while the window is full, [`LogError::RecordTooLarge`],
+    /// [`LogError::Poisoned`] once another writer has the log.
+    pub fn append(&mut self, record: &[u8]) -> Result<Lsn, LogError> {
+        self.check()?;
+        let most = self.options.message_bytes - FRAME_BYTES;
+        if record.len() > most {
+            return Err(LogError::RecordTooLarge {
+                len_bytes: record.len(),
+                most_bytes: most,
+            });
+        }
+        let more = FRAME_BYTES + record.len();
+        if self.window.len() + more > self.options.window_bytes {
+            self.leave_behind();
+        }
+        if self.window.len() + more > self.options.window_bytes {
+            let in_flight = self.replicas.iter().filter(|r| r.connected).count();
+            return Err(LogError::Busy { in_flight });
+        }
+        let at = self.end();
+        let len = (record.len() as u32).to_le_bytes();
+        let seed = crc_seed(at.0, 0, self.options.log);
+        let crc = crc32c::crc32c_append(crc32c::crc32c_append(seed, &len), record);
+        self.window.extend_from_slice(&crc.to_le_bytes());
+        self.window.extend_from_slice(&len);
+        self.window.extend_from_slice(record);
+        Ok(self.end())
+    }
+
+    /// The end of the last record appended.
+    pub fn end(&self) -> Lsn {
+        Lsn(self.base.0 + self.window.len() as u64)
+    }
+
+    /// How far `needed` stores have the log.
+    pub fn durable(&self) -> Lsn {
+        self.durable
+    }
+
+    /// What to send to a store next; each byte is given once for each connection.
+    pub fn outgoing(&mut self, store: usize) -> Option<Outgoing<'_>> {
+        let end = self.end();
+        let replica = self.replicas.get_mut(store)?;
+        if !replica.connected || replica.behind || replica.sent >= end {
+            return None;
+        }
+        let at = replica.sent;
+        let first = (at.0 - self.base.0) as usize;
+        let past = self.window.len().min(first + self.options.message_bytes);
+        replica.sent = Lsn(self.base.0 + past as u64);
+        Some(Outgoing {
+            at,
+            bytes: &self.window[first..past],
+        })
+    }
+
+    /// A store was opened with this log's epoch and has the log up to `end`. Returns false when it
+    /// lacks bytes that are gone from the window: it must be brought up from another store first.
+    pub fn connected(&mut self, store: usize, end: Lsn) -> bool {
+        let reach = self.base..=self.end();
+        let Some(replica) = self.replicas.get_mut(store) else {
+            return false;
+        };
+        replica.connected = true;
+        replica.behind = !reach.contains(&end);
+        if !replica.behind {
+            (replica.sent, replica.acked) = (end, end);
+        }
+        let fit = !replica.behind;
+        self.settle();
+        fit
+    }
+
+    /// A store is gone; what it did not confirm is sent again when it comes back.
+    pub fn disconnected(&mut self, store: usize) {
+        if let Some(replica) = self.replicas.get_mut(store) {
+            replica.connected = false;
+            replica.sent = replica.acked;
+        }
+    }
+
+    /// A store has the log up to `end`. What it cannot have is not believed.
+    pub fn acknowledged(&mut self, store: usize, end: Lsn) {
+        if let Some(replica) = self.replicas.get_mut(store)
+            && end <= replica.sent
+            && !replica.behind
+        {
+            replica.acked = replica.acked.max(end);
+        }
+        self.settle();
+    }
+
+    /// A store refused bytes: sends again what it lacks, or gives up when another writer has the
+    /// log.
+    pub fn refused(&mut self, store: usize, error: &PersistError) {
+        match error {
+            PersistError::Fenced { .. } => self.failed = Some(error.to_string()),
+            PersistError::Gap { .. }
+            | PersistError::Full { .. }
+            | PersistError::Unknown { .. }
+            | PersistError::NotKept { .. } => self.disconnected(store),
+        }
+    }
+
+    /// Stores that must be brought up from another one before they count again.
+    pub fn behind(&self) -> impl Iterator<Item = usize> + '_ {
+        let replicas = self.replicas.iter().enumerate();
+        replicas
+            .filter(|(_, replica)| replica.behind)
+            .map(|(at, _)| at)
+    }
+
+    /// The frames in bytes of log `log` read back from `at` on: each record with its end. Stops at
+    /// the first that is not whole.
+    ///
+    /// # Errors
+    /// The position of a frame that is whole and wrong.
+    pub fn records(log: u64, at: Lsn, bytes: &[u8]) -> Result<Vec<(Lsn, &[u8])>, Lsn> {
+        let mut found = Vec::new();
+        let mut offset = 0;
+        while let Some(rest) = bytes.get(offset..).filter(|rest| rest.len() >= FRAME_BYTES) {
+            let place = Lsn(at.0 + offset as u64);
+            let past = FRAME_BYTES + u32_at(rest, 4) as usize;
+            let Some(frame) = rest.get(..past) else {
+                break;
+            };
+            let seed = crc_seed(place.0, 0, log);
+            if crc32c::crc32c_append(seed, &frame[4..]) != u32_at(frame, 0) {
+                return Err(place);
+            }
+            offset += past;
+            found.push((Lsn(at.0 + offset as u64), &frame[FRAME_BYTES..]));
+        }
+        Ok(found)
+    }
+
+    fn check(&self) -> Result<(), LogError> {
+        match &self.failed {
+            None => Ok(()),
+            Some(reason) => Err(LogError::Poisoned {
+                directory: format!("log {} (remote)", self.options.log).into(),
+                reason: reason.clone(),
+            }),
+        }
+    }
+
+    fn settle(&mut self) {
+        let mut acked: Vec<Lsn> = self.replicas.iter().map(|replica| replica.acked).collect();
+        acked.sort_unstable_by(|a, b| b.cmp(a));
+        let durable = acked.get(self.options.needed - 1).copied();
+        self.durable = durable.unwrap_or(self.durable).max(self.durable);
+        let lacking = self.replicas.iter().filter(|replica| !replica.behind);
+        let least = lacking.map(|replica| replica.acked).min();
+        self.forget(least.unwrap_or(self.durable).min(self.durable));
+    }
+
+    /// Gives up on stores that have not confirmed what is durable without them.
+    fn leave_behind(&mut self) {
+        let durable = self.durable;
+        for replica in &mut self.replicas {
+            replica.behind |= replica.acked < durable;
+        }
+        self.forget(durable);
+    }
+
+    /// Drops the window's front; only when it is worth the copying.
+    fn forget(&mut self, upto: Lsn) {
+        let drop = upto.0.saturating_sub(self.base.0) as usize;
+        if drop > 0 && drop >= self.window.len() / 2 {
+            self.window.drain(..drop);
+            self.base = upto;
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Files of segments: their header, and how one is made before it is used.
+
+use std::path::{Path, PathBuf};
+
+use dyno_io::{Access, AlignedBuffer, Caching, IoError, Opening, Queue, Storage, Syncing};
+use dyno_io::{Request, Settled, write_whole};
+
+use crate::error::LogError;
+use crate::group::Life;
+use crate::manifest::{VERSION, check_front, open_direct};
+use crate::position::{BLOCK_BYTES, u64_at};
+
+const MAGIC: &[u8; 8] = b"DYNOSEGM";
+pub(crate) const PREFIX: &str = "segment-";
+/// What is zeroed at once.
+const ZEROS_BYTES: usize = 1 << 20;
+
+/// The index of a file that is whole and holds no segment.
+pub(crate) const FREE: u64 = u64::MAX;
+
+/// What the header of a segment says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub life: Life,
+    pub index: u64,
+    pub segment_bytes: u64,
+}
+
+impl Header {
+    pub fn block(&self) -> AlignedBuffer {
+        let mut block = AlignedBuffer::zeroed(BLOCK_BYTES);
+        block[..8].copy_from_slice(MAGIC);
+        block[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        let fields = [
+            self.life.identity,
+            self.life.epoch,
+            self.index,
+            self.segment_bytes,
+        ];
+        for (at, field) in fields.iter().enumerate() {
+            block[16 + 8 * at..24 + 8 * at].copy_from_slice(&field.to_le_bytes());
+        }
+        let crc = crc32c::crc32c(&block[16..]);
+        block[12..16].copy_from_slice(&crc.to_le_bytes());
+        block
+    }
+
+    pub fn read(path: &Path, block: &[u8]) -> Result<Self, LogError> {
+        check_front(path, block, MAGIC)?;
+        Ok(Self {
+            life: Life {
+                identity: u64_at(block, 16),
+                epoch: u64_at(block, 24),
+            },
+            index: u64_at(block, 32),
+            segment_bytes: u64_at(block, 40),
+        })
+    }
+}
+
+/// A file that holds a segment, or none yet.
+#[derive(Debug, Clone)]
+pub(crate) struct Slot {
+    pub path: PathBuf,
+    pub number: u64,
+    pub header: Option<Header>,
+    /// Its header is not empty, and is none of this log's: torn, damaged, or somebody else's.
+    pub torn: bool,
+}
+
+impl Slot {
+    pub fn path_of(directory: &Path, number: u64) -> PathBuf {
+        directory.join(format!("{PREFIX}{number:06}"))
+    }
+
+    /// The segment it holds.
+    pub fn index(&self) -> Option<u64> {
+        let header = self.header?;
+        (header.index != FREE).then_some(header.index)
+    }
+}
+
+/// All files of segments in a directory, with what their headers say.
+///
+/// # Errors
+/// [`LogError::NewerVersion`], and the system's.
+pub(crate) fn slots(
+    storage: &dyn Storage,
+    directory: &Path,
+    identity: u64,
+) -> Result<Vec<Slot>, LogError> {
+    let mut found = Vec::new();
+    for name in storage.list(directory)? {
+        let Some(number) = name.strip_prefix(PREFIX).and_then(|n| n.parse().ok()) else {
+            continue;
+        };
+        let path = directory.join(&name);
+        let file = open_direct(storage, &path, Access::Read, Syncing::AtSync)?;
+        let mut block = AlignedBuffer::zeroed(BLOCK_BYTES);
+        let filled = file.read_at(0, &mut block)?;
+        let header = match Header::read(&path, &block[..filled]) {
+            Ok(header) => (header.life.identity == identity).then_some(header),
+            Err(newer @ LogError::NewerVersion { .. }) => return Err(newer),
+            Err(_) => None,
+        };
+        let torn = header.is_none() && block.iter().any(|&byte| byte != 0);
+        found.push(Slot {
+            path,
+            number,
+            header,
+            torn,
+        });
+    }
+    Ok(found)
+}
+
+/// How segments are written.
+pub(crate) const WRITING: Opening = Opening {
+    access: Access::Update,
+    caching: Caching::Direct,
+    syncing: Syncing::EachWrite,
+};
+
+/// A queue for writes that are stable when they end.
+pub(crate) fn queue(
+    storage: &dyn Storage,
+    path: &Path,
+    opening: Opening,
+    depth: usize,
+) -> Result<Box<dyn Queue>, LogError> {
+    match storage.queue(path, opening, depth) {
+        Err(IoError::DirectRefused { .. }) => {
+            let caching = Caching::Cached;
+            Ok(storage.queue(path, Opening { caching, ..opening }, depth)?)
+        }
+        queue => Ok(queue?),
+    }
+}
+
+/// Gives a file another header.
+pub(crate) fn write_header(
+    storage: &dyn Storage,
+    path: &Path,
+    header: &Header,
+) -> Result<(), LogError> {
+    let file = open_direct(storage, path, Access::Update, Syncing::EachWrite)?;
+    Ok(write_whole(&*file, 0, &header.block())?)
+}
+
+/// A segment's file that is being made: its room is taken, then all of it is written once, because
+/// the first write to room that was only taken changes the file's metadata and takes twice as long.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    pub number: u64,
+    path: PathBuf,
+    queue: Box<dyn Queue>,
+    zeros: Option<AlignedBuffer>,
+    written: u64,
+    header: Header,
+    headed: bool,
+}
+
+impl Growing {
+    /// Takes the room.
+    ///
+    /// # Errors
+    /// [`LogError::NoRoom`], and the system's.
+    pub fn begin(
+        storage: &dyn Storage,
+        directory: &Path,
+        number: u64,
+        header: Header,
+    ) -> Result<Self, LogError> {
+        let segment_bytes = header.segment_bytes;
+        let path = Slot::path_of(directory, number);
+        let opening = Opening {
+            access: Access::Create,
+            ..WRITING
+        };
+        let queue = queue(storage, &path, opening, 1)?;
+        if !queue.device().allocate(segment_bytes)? {
+            let free_bytes = storage.room_bytes(directory)?;
+            if free_bytes < segment_bytes {
+                // The empty file is not in anybody's way, and is used when there is room again.
+                return Err(LogError::NoRoom {
+                    directory: directory.to_path_buf(),
+                    needed_bytes: segment_bytes,
+                    free_bytes,
+                });
+            }
+        }
+        Ok(Self {
+            number,
+            path,
+            queue,
+            zeros: Some(AlignedBuffer::zeroed(ZEROS_BYTES)),
+            written: 0,
+            header,
+            headed: false,
+        })
+    }
+
+    /// Goes on without waiting. True when the file is whole.
+    pub fn step(&mut self) -> Result<bool, LogError> {
+        if let Some(ended) = self.queue.poll() {
+            match ended.settle(self.queue.device())? {
+                Settled::Written(request) => self.zeros = Some(request.buffer),
+                Settled::Short(request) => self.queue.submit(request)?,
+            }
+        }
+        let Some(zeros) = self.zeros.take() else {
+            return Ok(false);
+        };
+        let left = self.header.segment_bytes - self.written;
+        if left > 0 {
+            let most = left.min(zeros.len() as u64);
+            self.queue
+                .submit(Request::new(zeros, self.written, most as usize))?;
+            self.written += most;
+        } else if !self.headed {
+            // The header comes last, so that a file which has one is whole.
+            let block = self.header.block();
+            self.queue.submit(Request::new(block, 0, BLOCK_BYTES))?;
+            self.headed = true;
+        } else {
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// What it has become.
+    pub fn slot(&self) -> Slot {
+        Slot {
+            path: self.path.clone(),
+            number: self.number,
+            header: Some(self.header),
+            torn: false,
+        }
+    }
+}
