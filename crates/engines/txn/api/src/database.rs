@@ -18,6 +18,9 @@ pub struct Options {
     pub priority: u8,
     /// How often [`Transact::transact`] tries at most.
     pub attempts: u32,
+    /// Sends each operation in a message of its own, still in parallel, instead of those of one call
+    /// together: to see what messages cost. Engines that send none ignore it.
+    pub separate: bool,
 }
 
 impl Default for Options {
@@ -27,6 +30,7 @@ impl Default for Options {
             read_only: false,
             priority: 128,
             attempts: 20,
+            separate: false,
         }
     }
 }

@@ -39,9 +39,11 @@
 //! # Ok::<(), dyno_txn_api::Error>(())
 //! ```
 
+pub mod conformance;
 pub mod limits;
 pub mod model;
 
+mod catalog;
 mod database;
 mod error;
 mod key;

@@ -1,0 +1,150 @@
+//! A table's definition as bytes, for engines that keep their catalogue in somebody else's store.
+//!
+//! A version byte, then a tuple: name, partitioning, columns, indexes, counts before lists.
+
+use crate::limits::{COLUMNS_MAX, INDEXES_MAX, SPLITS_MAX};
+use crate::{
+    Code, Column, Error, IndexDef, Kind, Partitioning, Result, TableDef, Tuple, TupleReader,
+};
+
+/// The version that this program writes.
+const VERSION: u8 = 1;
+
+impl TableDef {
+    /// The definition as bytes.
+    ///
+    /// ```
+    /// use dyno_txn_api::{Kind, TableDef};
+    /// let def = TableDef::hash("things", 8).column("name", Kind::Text).index("by-name", &["name"], 0)?;
+    /// assert_eq!(TableDef::from_bytes(&def.to_bytes())?, def);
+    /// # Ok::<(), dyno_txn_api::Error>(())
+    /// ```
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut tuple = Tuple::new().u8(VERSION).text(&self.name);
+        tuple = match &self.partitioning {
+            Partitioning::Hash { prefix } => tuple.u8(0).u16(*prefix),
+            Partitioning::Range { splits } => {
+                let tuple = tuple.u8(1).u16(splits.len() as u16);
+                splits.iter().fold(tuple, |tuple, split| tuple.bytes(split))
+            }
+        };
+        tuple = tuple.u16(self.columns.len() as u16);
+        for column in &self.columns {
+            let kind = tag(column.kind);
+            tuple = tuple
+                .text(&column.name)
+                .u8(kind)
+                .u8(u8::from(column.nullable));
+        }
+        tuple = tuple.u16(self.indexes.len() as u16);
+        for index in &self.indexes {
+            let head = tuple.text(&index.name).u16(index.shared_prefix);
+            let head = head.u16(index.columns.len() as u16);
+            tuple = index
+                .columns
+                .iter()
+                .fold(head, |tuple, column| tuple.u16(*column));
+        }
+        tuple.finish()
+    }
+
+    /// The definition in these bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<TableDef> {
+        let mut reader = TupleReader::new(bytes);
+        match reader.u8()? {
+            VERSION => {}
+            version if version > VERSION => {
+                let text = format!(
+                    "a table's definition of version {version}: this program reads {VERSION}"
+                );
+                return Err(Error::new(Code::NewerVersion, text));
+            }
+            _ => return Err(damaged("its version is none")),
+        }
+        let def = TableDef {
+            name: reader.text()?,
+            partitioning: partitioning(&mut reader)?,
+            columns: columns(&mut reader)?,
+            indexes: indexes(&mut reader)?,
+        };
+        if !reader.rest().is_empty() {
+            return Err(damaged("bytes follow its end"));
+        }
+        def.check()?;
+        Ok(def)
+    }
+}
+
+fn partitioning(reader: &mut TupleReader<'_>) -> Result<Partitioning> {
+    match reader.u8()? {
+        0 => Ok(Partitioning::Hash {
+            prefix: reader.u16()?,
+        }),
+        1 => {
+            let splits = (0..count(reader, SPLITS_MAX)?).map(|_| reader.bytes());
+            let splits = splits.collect::<Result<_>>()?;
+            Ok(Partitioning::Range { splits })
+        }
+        _ => Err(damaged("its partitioning is none that is known")),
+    }
+}
+
+fn columns(reader: &mut TupleReader<'_>) -> Result<Vec<Column>> {
+    let mut columns = Vec::new();
+    for _ in 0..count(reader, COLUMNS_MAX)? {
+        columns.push(Column {
+            name: reader.text()?,
+            kind: kind(reader.u8()?)?,
+            nullable: reader.u8()? != 0,
+        });
+    }
+    Ok(columns)
+}
+
+fn indexes(reader: &mut TupleReader<'_>) -> Result<Vec<IndexDef>> {
+    let mut indexes = Vec::new();
+    for _ in 0..count(reader, INDEXES_MAX)? {
+        let (name, shared_prefix) = (reader.text()?, reader.u16()?);
+        let columns = (0..count(reader, COLUMNS_MAX)?).map(|_| reader.u16());
+        indexes.push(IndexDef {
+            name,
+            columns: columns.collect::<Result<_>>()?,
+            shared_prefix,
+        });
+    }
+    Ok(indexes)
+}
+
+/// A list's length, which is compared with its limit before anything is made of it.
+fn count(reader: &mut TupleReader<'_>, most: usize) -> Result<usize> {
+    let count = usize::from(reader.u16()?);
+    match count <= most {
+        true => Ok(count),
+        false => Err(damaged("a list is longer than it may be")),
+    }
+}
+
+fn tag(kind: Kind) -> u8 {
+    match kind {
+        Kind::U64 => 1,
+        Kind::I64 => 2,
+        Kind::F64 => 3,
+        Kind::Text => 4,
+        Kind::Bytes => 5,
+    }
+}
+
+fn kind(tag: u8) -> Result<Kind> {
+    Ok(match tag {
+        1 => Kind::U64,
+        2 => Kind::I64,
+        3 => Kind::F64,
+        4 => Kind::Text,
+        5 => Kind::Bytes,
+        _ => return Err(damaged("a column holds what is not known")),
+    })
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(Code::Damaged, format!("a table's definition: {what}"))
+}

@@ -1,0 +1,150 @@
+//! Tables: made once, known by name; definitions never change, so what was read is kept.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use dyno_txn_api::{Code, Error, Result, Table, TableDef, TableId, prefix_end};
+
+use crate::client::Client;
+use crate::layout;
+use crate::proto::{Compare, KeyValue, PutRequest, RangeRequest, Request, TxnRequest};
+
+/// Time for making or reading definitions.
+const WAIT: Duration = Duration::from_secs(10);
+/// How often somebody else may make a table at the same moment.
+const TRIES: u32 = 20;
+
+#[derive(Default)]
+pub struct Catalogue(Mutex<BTreeMap<TableId, TableDef>>);
+
+impl Catalogue {
+    /// The definition of a table that was made or read before.
+    pub fn known(&self, id: TableId) -> Option<TableDef> {
+        self.lock().get(&id).cloned()
+    }
+
+    /// The definition of a number.
+    pub fn numbered(&self, client: &Client, id: TableId) -> Result<TableDef> {
+        if let Some(def) = self.known(id) {
+            return Ok(def);
+        }
+        self.all(client)?;
+        self.known(id).ok_or_else(|| {
+            let text = format!("table number {}: there is none", id.0);
+            Error::new(Code::NoSuchTable, text)
+        })
+    }
+
+    /// The table of a name.
+    pub fn named(&self, client: &Client, name: &str) -> Result<Table> {
+        let of_name = |tables: &BTreeMap<TableId, TableDef>| {
+            let found = tables.iter().find(|(_, def)| def.name == name);
+            found.map(|(id, def)| Table {
+                id: *id,
+                def: def.clone(),
+            })
+        };
+        if let Some(table) = of_name(&self.lock()) {
+            return Ok(table);
+        }
+        self.all(client)?;
+        of_name(&self.lock())
+            .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}`: there is none")))
+    }
+
+    /// All tables, read anew.
+    pub fn all(&self, client: &Client) -> Result<Vec<Table>> {
+        let range = RangeRequest {
+            key: layout::CATALOGUE.to_vec(),
+            range_end: prefix_end(layout::CATALOGUE).unwrap_or_default(),
+            ..RangeRequest::default()
+        };
+        let found = client.range(range, Instant::now() + WAIT)?;
+        let tables: Result<Vec<Table>> = found.kvs.iter().map(parse).collect();
+        let tables = tables?;
+        let mut known = self.lock();
+        for Table { id, def } in &tables {
+            known.insert(*id, def.clone());
+        }
+        Ok(tables)
+    }
+
+    /// Makes a table, or finds the one of the same definition.
+    pub fn create(&self, client: &Client, def: &TableDef) -> Result<TableId> {
+        def.check()?;
+        let until = Instant::now() + WAIT;
+        for _ in 0..TRIES {
+            if let Some(table) = self
+                .all(client)?
+                .into_iter()
+                .find(|t| t.def.name == def.name)
+            {
+                if table.def == *def {
+                    return Ok(table.id);
+                }
+                let text = format!("table `{}`: there is one of another definition", def.name);
+                return Err(Error::new(Code::TableExists, text));
+            }
+            if let Some(id) = add(client, def, until)? {
+                self.lock().insert(id, def.clone());
+                return Ok(id);
+            }
+        }
+        let text = format!("table `{}`: others make tables all the time", def.name);
+        Err(Error::new(Code::Conflict, text))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<TableId, TableDef>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Adds a table; None when somebody else took the number or the name.
+fn add(client: &Client, def: &TableDef, until: Instant) -> Result<Option<TableId>> {
+    let range = RangeRequest {
+        key: layout::NUMBERS.to_vec(),
+        ..RangeRequest::default()
+    };
+    let numbers = client.range(range, until)?.kvs.into_iter().next();
+    let (last, revision) = match &numbers {
+        Some(found) => (number(&found.value)?, found.mod_revision),
+        None => (0, 0),
+    };
+    let id = last + 1;
+    let name = layout::catalogue(&def.name);
+    let value = [&id.to_be_bytes()[..], &def.to_bytes()].concat();
+    let put = |key, value| Request::Put(PutRequest { key, value }).into();
+    let request = TxnRequest {
+        compare: vec![
+            Compare::unchanged(name.clone(), 0),
+            Compare::unchanged(layout::NUMBERS.to_vec(), revision),
+        ],
+        success: vec![
+            put(name, value),
+            put(layout::NUMBERS.to_vec(), id.to_be_bytes().to_vec()),
+        ],
+    };
+    let answer = client.write(request, until)?;
+    Ok(answer.succeeded.then_some(TableId(id)))
+}
+
+fn parse(found: &KeyValue) -> Result<Table> {
+    let Some((id, def)) = found.value.split_at_checked(4) else {
+        return Err(Error::new(
+            Code::Damaged,
+            "a table's entry in etcd is too short",
+        ));
+    };
+    Ok(Table {
+        id: TableId(number(id)?),
+        def: TableDef::from_bytes(def)?,
+    })
+}
+
+fn number(bytes: &[u8]) -> Result<u32> {
+    let bytes = bytes
+        .try_into()
+        .map_err(|_| Error::new(Code::Damaged, "a table's number in etcd is not of 4 bytes"))?;
+    Ok(u32::from_be_bytes(bytes))
+}

@@ -1,0 +1,59 @@
+//! The commit: one request that writes if nothing changed that was read.
+
+use std::sync::atomic::Ordering;
+
+use dyno_txn_api::{Code, Error, Result, Stamp};
+
+use crate::database::in_time;
+use crate::proto::{Compare, DeleteRangeRequest, PutRequest, Request, TxnRequest};
+use crate::transaction::Optimistic;
+
+impl Optimistic<'_> {
+    /// Commits; the revision that it made, or read at when it wrote nothing.
+    pub fn finish(&mut self) -> Result<Option<Stamp>> {
+        if let Some(error) = &self.doomed {
+            let text = format!("an earlier operation failed: {error}");
+            return Err(Error::new(Code::WriteFailed, text));
+        }
+        in_time(self.until)?;
+        let counts = &self.db.counts;
+        if self.writes.is_empty() {
+            // What it read was the state at one revision, which was the latest when it began to read.
+            counts.committed.fetch_add(1, Ordering::Relaxed);
+            return Ok((self.revision > 0).then_some(self.revision as u64));
+        }
+        counts.requests.fetch_add(1, Ordering::Relaxed);
+        let answer = self.db.client.write(self.request(), self.until)?;
+        if !answer.succeeded {
+            counts.conflicts.fetch_add(1, Ordering::Relaxed);
+            let text = "something that the transaction read was changed meanwhile";
+            return Err(Error::new(Code::Conflict, text));
+        }
+        counts.committed.fetch_add(1, Ordering::Relaxed);
+        Ok(answer.header.map(|header| header.revision as u64))
+    }
+
+    fn request(&mut self) -> TxnRequest {
+        // Rows that came in a range are compared one by one, which finds changes and removals; the range as
+        // a whole is compared for rows that came since.
+        let seen = std::mem::take(&mut self.seen);
+        let keys = seen
+            .into_iter()
+            .map(|(key, seen)| Compare::unchanged(key, seen.changed));
+        let ranges = std::mem::take(&mut self.ranges);
+        let ranges = ranges
+            .into_iter()
+            .filter(|(start, end)| start < end)
+            .map(|(start, end)| Compare::none_newer(start, end, self.revision));
+        let compare = keys.chain(ranges).collect();
+        let writes = std::mem::take(&mut self.writes);
+        let success = writes
+            .into_iter()
+            .map(|(key, value)| match value {
+                Some(value) => Request::Put(PutRequest { key, value }).into(),
+                None => Request::Delete(DeleteRangeRequest { key }).into(),
+            })
+            .collect();
+        TxnRequest { compare, success }
+    }
+}

@@ -1,0 +1,36 @@
+//! Where rows lie among the keys of etcd.
+//!
+//! | key | value |
+//! |---|---|
+//! | `dyno/c/` name | a table's number (u32, big-endian), then [`dyno_txn_api::TableDef::to_bytes`] |
+//! | `dyno/n` | the number of the last table |
+//! | `dyno/d/` table or index (u32, big-endian) key | the row; nothing for an entry of an index |
+
+use dyno_txn_api::{TableId, prefix_end};
+
+/// The numbers of tables that were given.
+pub const NUMBERS: &[u8] = b"dyno/n";
+/// Before the names of tables.
+pub const CATALOGUE: &[u8] = b"dyno/c/";
+const ROWS: &[u8] = b"dyno/d/";
+
+/// The key of a table's definition.
+pub fn catalogue(name: &str) -> Vec<u8> {
+    [CATALOGUE, name.as_bytes()].concat()
+}
+
+/// The key of a row, or of an entry of an index.
+pub fn row(table: TableId, key: &[u8]) -> Vec<u8> {
+    [ROWS, &table.0.to_be_bytes(), key].concat()
+}
+
+/// The end of a table.
+pub fn end_of(table: TableId) -> Vec<u8> {
+    // A prefix that begins with letters has an end.
+    prefix_end(&row(table, b"")).unwrap_or_default()
+}
+
+/// The row's own key, or the index's.
+pub fn key_of(stored: &[u8]) -> &[u8] {
+    stored.get(ROWS.len() + 4..).unwrap_or_default()
+}

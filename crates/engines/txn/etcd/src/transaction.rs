@@ -1,0 +1,389 @@
+//! A transaction: reads at one revision, writes that are its own until it commits.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use dyno_txn_api::limits::{OPERATIONS_MAX, check_key, check_value};
+use dyno_txn_api::{
+    Answer, Change, Code, Continuation, Direction, Error, Found, Key, Operation, Operations,
+    Options, Page, Result, Row, Scan, Stamp, TableDef, TableId, Transaction, index_id,
+};
+
+use crate::database::{Etcd, in_time};
+use crate::layout;
+use crate::proto::{KeyValue, RangeRequest, RangeResponse, SortOrder};
+
+/// An optimistic transaction.
+pub struct Optimistic<'a> {
+    pub(crate) db: &'a Etcd,
+    pub(crate) until: Instant,
+    read_only: bool,
+    separate: bool,
+    /// What everything is read at; 0 before the first read.
+    pub(crate) revision: i64,
+    /// Keys that were read, with the revision of their last change (0: not there) and their value.
+    pub(crate) seen: BTreeMap<Vec<u8>, Seen>,
+    /// Ranges that were read, first key included, last not.
+    pub(crate) ranges: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(crate) writes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Why it cannot commit any more.
+    pub(crate) doomed: Option<Error>,
+}
+
+pub(crate) struct Seen {
+    pub changed: i64,
+    value: Option<Vec<u8>>,
+}
+
+impl<'a> Optimistic<'a> {
+    pub fn begin(db: &'a Etcd, options: &Options) -> Optimistic<'a> {
+        Optimistic {
+            db,
+            until: Instant::now() + options.deadline,
+            read_only: options.read_only,
+            separate: options.separate,
+            revision: 0,
+            seen: BTreeMap::new(),
+            ranges: Vec::new(),
+            writes: BTreeMap::new(),
+            doomed: None,
+        }
+    }
+
+    /// Does the operations in their order; what etcd has to be asked is asked before, together.
+    pub fn batch(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
+        if let Some(error) = &self.doomed {
+            let text = format!("an earlier operation failed: {error}");
+            return Err(Error::new(Code::WriteFailed, text));
+        }
+        let done = self.fetch_and_do(operations);
+        if let Err(error) = &done
+            && operations.iter().any(Operation::is_write)
+        {
+            self.doomed = Some(error.clone());
+        }
+        done
+    }
+
+    fn fetch_and_do(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
+        in_time(self.until)?;
+        if operations.len() > OPERATIONS_MAX {
+            let text = format!("{} operations: {OPERATIONS_MAX} at most", operations.len());
+            return Err(Error::new(Code::TooLarge, text));
+        }
+        let mut defs = BTreeMap::new();
+        for operation in operations {
+            let table = match operation {
+                Operation::Get(key) | Operation::Write(key, _) => key.table,
+                Operation::Scan(scan) => scan.table,
+            };
+            if let Entry::Vacant(vacant) = defs.entry(table) {
+                vacant.insert(self.db.catalogue.numbered(&self.db.client, table)?);
+            }
+        }
+        self.fetch_keys(operations, &defs)?;
+        let mut pages = self.fetch_scans(operations, &defs)?.into_iter();
+        let mut answers = Vec::with_capacity(operations.len());
+        for operation in operations {
+            answers.push(match operation {
+                Operation::Get(key) => {
+                    Answer::Value(self.value(&layout::row(key.table, &key.bytes)))
+                }
+                Operation::Write(key, change) => {
+                    self.write(&defs[&key.table], key, change)?;
+                    Answer::Done
+                }
+                Operation::Scan(scan) => {
+                    let fetched = pages.next().unwrap_or_default();
+                    Answer::Page(self.page(&defs[&scan.table], scan, fetched)?)
+                }
+            });
+        }
+        Ok(answers)
+    }
+
+    /// Fetches the keys that these operations look at and that were not seen before.
+    fn fetch_keys(
+        &mut self,
+        operations: &[Operation],
+        defs: &BTreeMap<TableId, TableDef>,
+    ) -> Result<()> {
+        let mut wanted = BTreeSet::new();
+        for operation in operations {
+            let key = match operation {
+                Operation::Get(key) => key,
+                // A value that replaces whatever was there needs the old row for the indexes alone.
+                Operation::Write(key, Change::Put(_) | Change::Delete)
+                    if defs[&key.table].indexes.is_empty() =>
+                {
+                    continue;
+                }
+                Operation::Write(key, _) => key,
+                Operation::Scan(_) => continue,
+            };
+            check_key(&key.bytes)?;
+            let stored = layout::row(key.table, &key.bytes);
+            if !self.seen.contains_key(&stored) && !self.writes.contains_key(&stored) {
+                wanted.insert(stored);
+            }
+        }
+        self.see(wanted.into_iter().collect())
+    }
+
+    fn see(&mut self, keys: Vec<Vec<u8>>) -> Result<()> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let of_key = |key: &Vec<u8>| RangeRequest {
+            key: key.clone(),
+            ..RangeRequest::default()
+        };
+        let ranges = keys.iter().map(of_key).collect();
+        let found = self
+            .db
+            .fetch(&mut self.revision, ranges, self.separate, self.until)?;
+        for (key, found) in keys.into_iter().zip(found) {
+            let seen = match found.kvs.into_iter().next() {
+                Some(row) => seen(row),
+                None => Seen {
+                    changed: 0,
+                    value: None,
+                },
+            };
+            self.seen.insert(key, seen);
+        }
+        Ok(())
+    }
+
+    fn fetch_scans(
+        &mut self,
+        operations: &[Operation],
+        defs: &BTreeMap<TableId, TableDef>,
+    ) -> Result<Vec<RangeResponse>> {
+        // Rows that this transaction removed come back from etcd, and must not fill the page.
+        let own = self.writes.len() + operations.iter().filter(|o| o.is_write()).count();
+        let mut ranges = Vec::new();
+        for operation in operations {
+            if let Operation::Scan(scan) = operation {
+                let def = &defs[&scan.table];
+                scan.check(def.columns.len(), def.indexes.len())?;
+                let (key, range_end) = bounds(scan);
+                ranges.push(RangeRequest {
+                    key,
+                    range_end,
+                    limit: (scan.page_rows() + own) as i64,
+                    revision: 0,
+                    sort_order: match scan.direction {
+                        Direction::Forward => SortOrder::None as i32,
+                        Direction::Backward => SortOrder::Descend as i32,
+                    },
+                });
+            }
+        }
+        if ranges.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.db
+            .fetch(&mut self.revision, ranges, self.separate, self.until)
+    }
+
+    /// The value of a key, own writes before what was seen.
+    fn value(&self, stored: &[u8]) -> Option<Vec<u8>> {
+        match self.writes.get(stored) {
+            Some(own) => own.clone(),
+            None => self.seen.get(stored)?.value.clone(),
+        }
+    }
+
+    fn write(&mut self, def: &TableDef, key: &Key, change: &Change) -> Result<()> {
+        if self.read_only {
+            return Err(Error::new(
+                Code::ReadOnly,
+                "a write in a transaction that only reads",
+            ));
+        }
+        let stored = layout::row(key.table, &key.bytes);
+        let old = self.value(&stored);
+        let new = match change {
+            Change::Put(value) => Some(value.clone()),
+            Change::Insert(value) if old.is_none() => Some(value.clone()),
+            Change::Insert(_) => {
+                let text = format!("{key:?} of table `{}`: it is there already", def.name);
+                return Err(Error::new(Code::AlreadyExists, text));
+            }
+            Change::Delete => None,
+            Change::Update(assignments) => {
+                let Some(old) = &old else {
+                    let text = format!("{key:?} of table `{}`: it is not there", def.name);
+                    return Err(Error::new(Code::NotFound, text));
+                };
+                Some(Row::parse(old)?.update(assignments)?)
+            }
+        };
+        if let Some(new) = &new {
+            check_value(new)?;
+            def.check_row(new)?;
+        }
+        for index in 0..def.indexes.len() as u16 {
+            let entry = |value: &Option<Vec<u8>>| match value {
+                Some(value) => def.index_key(index, &key.bytes, value).map(Some),
+                None => Ok(None),
+            };
+            let (before, after) = (entry(&old)?, entry(&new)?);
+            if before != after {
+                let table = index_id(key.table, index);
+                if let Some(before) = before {
+                    self.writes.insert(layout::row(table, &before), None);
+                }
+                if let Some(after) = after {
+                    self.writes
+                        .insert(layout::row(table, &after), Some(Vec::new()));
+                }
+            }
+        }
+        self.writes.insert(stored, new);
+        Ok(())
+    }
+
+    /// A page from what etcd returned and the transaction's own writes.
+    fn page(&mut self, def: &TableDef, scan: &Scan, fetched: RangeResponse) -> Result<Page> {
+        let (start, end) = bounds(scan);
+        if start >= end {
+            return Ok(Page::default());
+        }
+        let more = fetched.more;
+        let mut entries = BTreeMap::new();
+        let mut reached = None;
+        for row in fetched.kvs {
+            reached = Some(row.key.clone());
+            entries.insert(row.key.clone(), row.value.clone());
+            self.seen
+                .entry(row.key.clone())
+                .or_insert_with(|| seen(row));
+        }
+        // Behind the last key that came, nothing is known yet, own writes included.
+        let backward = scan.direction == Direction::Backward;
+        let (low, high) = match (&reached, more, backward) {
+            (Some(last), true, false) => (start.clone(), after(last)),
+            (Some(last), true, true) => (last.clone(), end.clone()),
+            _ => (start.clone(), end.clone()),
+        };
+        self.ranges.push((low.clone(), high.clone()));
+        for (key, own) in self.writes.range(low..high) {
+            match own {
+                Some(value) => entries.insert(key.clone(), value.clone()),
+                None => entries.remove(key),
+            };
+        }
+        let mut ordered: Vec<(Vec<u8>, Vec<u8>)> = entries.into_iter().collect();
+        if backward {
+            ordered.reverse();
+        }
+        let cut = ordered.len() > scan.page_rows();
+        ordered.truncate(scan.page_rows());
+        let next = match (cut, more) {
+            (true, _) => ordered.last().map(|(key, _)| key.clone()),
+            (false, true) => reached,
+            (false, false) => None,
+        };
+        Ok(Page {
+            rows: self.rows(def, scan, ordered)?,
+            next: next.map(|key| Continuation(layout::key_of(&key).to_vec())),
+        })
+    }
+
+    fn rows(
+        &mut self,
+        def: &TableDef,
+        scan: &Scan,
+        entries: Vec<(Vec<u8>, Vec<u8>)>,
+    ) -> Result<Vec<Found>> {
+        let mut rows = Vec::with_capacity(entries.len());
+        let Some(index) = scan.index else {
+            for (stored, value) in entries {
+                if let Some(value) = scan.keep(&value)? {
+                    let key = layout::key_of(&stored).to_vec();
+                    rows.push(Found { key, value });
+                }
+            }
+            return Ok(rows);
+        };
+        let mut keys = Vec::with_capacity(entries.len());
+        for (stored, _) in &entries {
+            let key = def.key_of_entry(index, layout::key_of(stored))?;
+            keys.push(layout::row(scan.table, key));
+        }
+        let unknown =
+            |key: &&Vec<u8>| !self.seen.contains_key(*key) && !self.writes.contains_key(*key);
+        self.see(keys.iter().filter(unknown).cloned().collect())?;
+        for stored in keys {
+            let Some(row) = self.value(&stored) else {
+                let text = format!(
+                    "an index of table `{}` names a row that is not there",
+                    def.name
+                );
+                return Err(Error::new(Code::Damaged, text));
+            };
+            if let Some(value) = scan.keep(&row)? {
+                let key = layout::key_of(&stored).to_vec();
+                rows.push(Found { key, value });
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn seen(row: KeyValue) -> Seen {
+    Seen {
+        changed: row.mod_revision,
+        value: Some(row.value),
+    }
+}
+
+/// The stored keys of a scan, its continuation taken into account: the first, and the one behind the last.
+fn bounds(scan: &Scan) -> (Vec<u8>, Vec<u8>) {
+    let table = match scan.index {
+        Some(index) => index_id(scan.table, index),
+        None => scan.table,
+    };
+    let start = layout::row(table, &scan.start);
+    let end = match &scan.end {
+        Some(end) => layout::row(table, end),
+        None => layout::end_of(table),
+    };
+    match (&scan.after, scan.direction) {
+        (None, _) => (start, end),
+        (Some(last), Direction::Forward) => (after(&layout::row(table, &last.0)), end),
+        (Some(last), Direction::Backward) => (start, layout::row(table, &last.0)),
+    }
+}
+
+/// The next possible key.
+fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
+impl Operations for Optimistic<'_> {
+    fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
+        self.batch(operations)
+    }
+
+    fn table(&mut self, name: &str) -> Result<TableId> {
+        Ok(self.db.catalogue.named(&self.db.client, name)?.id)
+    }
+}
+
+impl Transaction for Optimistic<'_> {
+    fn commit(mut self: Box<Self>) -> Result<Option<Stamp>> {
+        self.finish()
+    }
+
+    fn rollback(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+
+    fn stamp(&self) -> Option<Stamp> {
+        (self.revision > 0).then_some(self.revision as u64)
+    }
+}

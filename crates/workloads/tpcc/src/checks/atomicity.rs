@@ -1,0 +1,95 @@
+//! Atomicity of Payment (clause 3.2.2): one that is committed changes all its rows, one that is rolled back none.
+
+use dyno_txn_api::{Database, Error, Operations, Result, Row, Transact};
+
+use crate::input::{CustomerRef, Input, Payment, Who};
+use crate::schema::{Tables, customer, history_key, key, ytd};
+use crate::transactions::run;
+
+/// The amount of the two payments, cents.
+const AMOUNT: i64 = 4_321;
+
+/// Runs both payments on the first customer of the first district; what went wrong, if anything did.
+pub fn atomicity(db: &dyn Database, tables: &Tables, unique: u64) -> Result<Option<String>> {
+    let payment = |unique| Payment {
+        warehouse: 1,
+        district: 1,
+        customer: CustomerRef {
+            warehouse: 1,
+            district: 1,
+            who: Who::Id(1),
+        },
+        amount: AMOUNT,
+        paid_ms: 0,
+        unique,
+    };
+    let before = db.transact(|t| sums(&mut *t, tables, unique))?;
+    let given_up = Input::Payment(payment(unique));
+    let refused = db.transact(|t| {
+        run(&mut *t, tables, &given_up)?;
+        Err::<(), Error>(Error::user_abort("rolled back to see whether it is"))
+    });
+    if refused.is_ok() {
+        return Ok(Some(
+            "a payment that was rolled back was committed".to_owned(),
+        ));
+    }
+    let after_rollback = db.transact(|t| sums(&mut *t, tables, unique))?;
+    if after_rollback != before {
+        let text =
+            format!("a payment was rolled back: before {before:?}, after {after_rollback:?}");
+        return Ok(Some(text));
+    }
+    let committed = Input::Payment(payment(unique));
+    db.transact(|t| run(&mut *t, tables, &committed).map(drop))?;
+    let after = db.transact(|t| sums(&mut *t, tables, unique))?;
+    let wanted = Sums {
+        warehouse: before.warehouse + AMOUNT,
+        district: before.district + AMOUNT,
+        balance: before.balance - AMOUNT,
+        paid: before.paid + AMOUNT,
+        payments: before.payments + 1,
+        history: true,
+    };
+    if after != wanted {
+        let text = format!("a payment was committed: after it {after:?}, it should be {wanted:?}");
+        return Ok(Some(text));
+    }
+    Ok(None)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Sums {
+    warehouse: i64,
+    district: i64,
+    balance: i64,
+    paid: i64,
+    payments: u64,
+    history: bool,
+}
+
+fn sums<T: Operations + ?Sized>(t: &mut T, tables: &Tables, unique: u64) -> Result<Sums> {
+    let (warehouse, district, buyer) = (key(&[1]), key(&[1, 1]), key(&[1, 1, 1]));
+    let history = history_key(1, 1, unique);
+    let rows = t.get_many(&[
+        (tables.warehouse_ytd, &warehouse),
+        (tables.district_ytd, &district),
+        (tables.customer, &buyer),
+        (tables.history, &history),
+    ])?;
+    let row = |at: usize| {
+        let bytes = rows[at].as_deref();
+        Row::parse(
+            bytes.ok_or_else(|| Error::user_abort("a row is missing: was the database loaded?"))?,
+        )
+    };
+    let buyer = row(2)?;
+    Ok(Sums {
+        warehouse: row(0)?.i64(ytd::YTD)?,
+        district: row(1)?.i64(ytd::YTD)?,
+        balance: buyer.i64(customer::BALANCE)?,
+        paid: buyer.i64(customer::YTD_PAYMENT)?,
+        payments: buyer.u64(customer::PAYMENTS)?,
+        history: rows[3].is_some(),
+    })
+}

@@ -1,0 +1,246 @@
+//! What the conditions compare, read in one pass over each table of a warehouse.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use dyno_txn_api::{Database, Operations, Options, Result, Row, Scan, Transact, TupleReader};
+
+use crate::schema::{Tables, customer, district_order, history, key, order, order_line, ytd};
+
+/// Time for reading one warehouse.
+const DEADLINE: Duration = Duration::from_secs(300);
+
+/// A customer: warehouse, district, number.
+pub(super) type Who = [u32; 3];
+
+/// An order of a district.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct OrderFacts {
+    pub customer: u32,
+    pub lines: u64,
+    pub delivered: bool,
+    /// Lines that are there.
+    pub lines_found: u64,
+    pub lines_delivered: u64,
+}
+
+/// What is summed for a customer.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct CustomerFacts {
+    pub balance: i64,
+    pub ytd_payment: i64,
+    pub deliveries: u64,
+    /// Amounts of delivered lines.
+    pub delivered: i64,
+    /// Amounts of payments, wherever they were made.
+    pub paid: i64,
+}
+
+/// A district.
+#[derive(Debug, Default)]
+pub(super) struct DistrictFacts {
+    pub ytd: i64,
+    pub next: u64,
+    pub paid: i64,
+    pub waiting: BTreeSet<u32>,
+    pub orders: BTreeMap<u32, OrderFacts>,
+    /// Lines whose order is missing.
+    pub stray_lines: u64,
+}
+
+/// A warehouse.
+#[derive(Debug, Default)]
+pub(super) struct WarehouseFacts {
+    pub ytd: i64,
+    pub districts: BTreeMap<u32, DistrictFacts>,
+}
+
+/// Reads a warehouse in one transaction, and adds to the sums of customers.
+pub(super) fn warehouse(
+    db: &dyn Database,
+    tables: &Tables,
+    number: u32,
+    customers: &mut BTreeMap<Who, CustomerFacts>,
+) -> Result<WarehouseFacts> {
+    let options = Options {
+        deadline: DEADLINE,
+        read_only: true,
+        ..Options::default()
+    };
+    let outcome = db.transact_with(&options, |t| {
+        let mut sums = BTreeMap::new();
+        let facts = read(&mut *t, tables, number, &mut sums)?;
+        Ok((facts, sums))
+    })?;
+    let (facts, sums) = outcome.value;
+    for (who, sum) in sums {
+        let known: &mut CustomerFacts = customers.entry(who).or_default();
+        known.balance += sum.balance;
+        known.ytd_payment += sum.ytd_payment;
+        known.deliveries += sum.deliveries;
+        known.delivered += sum.delivered;
+        known.paid += sum.paid;
+    }
+    Ok(facts)
+}
+
+fn read<T: Operations + ?Sized>(
+    t: &mut T,
+    tables: &Tables,
+    number: u32,
+    sums: &mut BTreeMap<Who, CustomerFacts>,
+) -> Result<WarehouseFacts> {
+    let prefix = key(&[number]);
+    let mut facts = WarehouseFacts::default();
+    each(
+        t,
+        Scan::prefix(tables.warehouse_ytd, prefix.clone()),
+        |_, row| {
+            facts.ytd = row.i64(ytd::YTD)?;
+            Ok(())
+        },
+    )?;
+    each(
+        t,
+        Scan::prefix(tables.district_ytd, prefix.clone()),
+        |at, row| {
+            facts.district(at[1]).ytd = row.i64(ytd::YTD)?;
+            Ok(())
+        },
+    )?;
+    each(
+        t,
+        Scan::prefix(tables.district_order, prefix.clone()),
+        |at, row| {
+            facts.district(at[1]).next = row.u64(district_order::NEXT)?;
+            Ok(())
+        },
+    )?;
+    let scan = Scan::prefix(tables.history, prefix.clone()).columns(&[
+        history::CUSTOMER_WAREHOUSE,
+        history::CUSTOMER_DISTRICT,
+        history::CUSTOMER,
+        history::AMOUNT,
+    ]);
+    each(t, scan, |at, row| {
+        let who = [row.u64(0)? as u32, row.u64(1)? as u32, row.u64(2)? as u32];
+        sums.entry(who).or_default().paid += row.i64(3)?;
+        facts.district(at[1]).paid += row.i64(3)?;
+        Ok(())
+    })?;
+    keys(t, Scan::prefix(tables.waiting, prefix.clone()), |at| {
+        facts.district(at[1]).waiting.insert(at[2]);
+    })?;
+    orders(t, tables, &prefix, &mut facts)?;
+    lines(t, tables, number, &mut facts, sums)?;
+    let scan = Scan::prefix(tables.customer, prefix).columns(&[
+        customer::BALANCE,
+        customer::YTD_PAYMENT,
+        customer::DELIVERIES,
+    ]);
+    each(t, scan, |at, row| {
+        let sum = sums.entry([at[0], at[1], at[2]]).or_default();
+        sum.balance += row.i64(0)?;
+        sum.ytd_payment += row.i64(1)?;
+        sum.deliveries += row.u64(2)?;
+        Ok(())
+    })?;
+    Ok(facts)
+}
+
+fn orders<T: Operations + ?Sized>(
+    t: &mut T,
+    tables: &Tables,
+    prefix: &[u8],
+    facts: &mut WarehouseFacts,
+) -> Result<()> {
+    let scan = Scan::prefix(tables.order, prefix.to_vec()).columns(&[
+        order::CUSTOMER,
+        order::LINES,
+        order::CARRIER,
+    ]);
+    each(t, scan, |at, row| {
+        let found = OrderFacts {
+            customer: row.u64(0)? as u32,
+            lines: row.u64(1)?,
+            delivered: row.get(2)?.kind().is_some(),
+            ..OrderFacts::default()
+        };
+        facts.district(at[1]).orders.insert(at[2], found);
+        Ok(())
+    })
+}
+
+fn lines<T: Operations + ?Sized>(
+    t: &mut T,
+    tables: &Tables,
+    number: u32,
+    facts: &mut WarehouseFacts,
+    sums: &mut BTreeMap<Who, CustomerFacts>,
+) -> Result<()> {
+    let scan = Scan::prefix(tables.order_line, key(&[number]))
+        .columns(&[order_line::AMOUNT, order_line::DELIVERED]);
+    each(t, scan, |at, row| {
+        let district = facts.district(at[1]);
+        let Some(order) = district.orders.get_mut(&at[2]) else {
+            district.stray_lines += 1;
+            return Ok(());
+        };
+        order.lines_found += 1;
+        if row.get(1)?.kind().is_some() {
+            order.lines_delivered += 1;
+            let who = [number, at[1], order.customer];
+            sums.entry(who).or_default().delivered += row.i64(0)?;
+        }
+        Ok(())
+    })
+}
+
+impl WarehouseFacts {
+    fn district(&mut self, number: u32) -> &mut DistrictFacts {
+        self.districts.entry(number).or_default()
+    }
+}
+
+/// Every row of a range, page by page, with up to four numbers of its key.
+pub(super) fn each<T: Operations + ?Sized>(
+    t: &mut T,
+    scan: Scan,
+    mut row: impl FnMut([u32; 4], Row<'_>) -> Result<()>,
+) -> Result<()> {
+    pages(t, scan, |key, value| row(numbers(key), Row::parse(value)?))
+}
+
+fn keys<T: Operations + ?Sized>(
+    t: &mut T,
+    scan: Scan,
+    mut key: impl FnMut([u32; 4]),
+) -> Result<()> {
+    pages(t, scan, |bytes, _| {
+        key(numbers(bytes));
+        Ok(())
+    })
+}
+
+/// Every key and value of a range, page by page.
+pub(super) fn pages<T: Operations + ?Sized>(
+    t: &mut T,
+    mut scan: Scan,
+    mut found: impl FnMut(&[u8], &[u8]) -> Result<()>,
+) -> Result<()> {
+    loop {
+        let page = t.scan(&scan)?;
+        for row in &page.rows {
+            found(&row.key, &row.value)?;
+        }
+        match page.next {
+            Some(next) => scan = scan.after(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+fn numbers(key: &[u8]) -> [u32; 4] {
+    let mut reader = TupleReader::new(key);
+    std::array::from_fn(|_| reader.u64().unwrap_or(0) as u32)
+}

@@ -1,0 +1,79 @@
+//! When terminals enter their inputs: at once, or after the times that people take (clause 5.2.5.7).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::{Duration, Instant};
+
+use crate::input::{Input, Kind, Terminal};
+
+/// Seconds of keying, and the mean of thinking.
+fn times_s(kind: Kind) -> (f64, f64) {
+    match kind {
+        Kind::NewOrder => (18.0, 12.0),
+        Kind::Payment => (3.0, 12.0),
+        Kind::OrderStatus => (2.0, 10.0),
+        Kind::Delivery | Kind::StockLevel => (2.0, 5.0),
+    }
+}
+
+/// Which terminal enters next, and when.
+pub(super) struct Pace {
+    paced: bool,
+    due: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// Inputs that are keyed in and not entered yet.
+    keyed: Vec<Option<Input>>,
+}
+
+impl Pace {
+    /// All terminals begin to key in now.
+    pub fn new(paced: bool, terminals: &mut [Terminal], now: Instant, now_ms: i64) -> Pace {
+        let mut pace = Pace {
+            paced,
+            due: BinaryHeap::with_capacity(terminals.len()),
+            keyed: vec![None; terminals.len()],
+        };
+        for (at, terminal) in terminals.iter_mut().enumerate() {
+            pace.begin(at, terminal, None, now, now_ms);
+        }
+        pace
+    }
+
+    /// A terminal's transaction is over: it thinks, keys in the next input, and will enter it.
+    pub fn begin(
+        &mut self,
+        at: usize,
+        terminal: &mut Terminal,
+        over: Option<Kind>,
+        now: Instant,
+        now_ms: i64,
+    ) {
+        let input = terminal.next(now_ms);
+        let due = match self.paced {
+            false => now,
+            true => {
+                let think = over.map_or(0.0, |kind| terminal.think_s(times_s(kind).1));
+                let keying = times_s(input.kind()).0;
+                now + Duration::from_secs_f64(think + keying)
+            }
+        };
+        self.keyed[at] = Some(input);
+        self.due.push(Reverse((due, at)));
+    }
+
+    /// When the next one enters; None when all wait for answers.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.due.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// The terminal that enters now, with when it was due and what it enters.
+    pub fn enter(&mut self, now: Instant) -> Option<(usize, Instant, Input)> {
+        let Reverse((due, at)) = *self.due.peek()?;
+        if due > now {
+            return None;
+        }
+        self.due.pop();
+        let input = self.keyed[at].take()?;
+        // Without pacing nothing was due before it could be entered.
+        Some((at, if self.paced { due } else { now }, input))
+    }
+}

@@ -1,0 +1,435 @@
+//! What a terminal enters (clauses 2.4.1 to 2.8.1), drawn from a seed; and its form in bytes, which a
+//! procedure takes as its argument.
+
+mod bytes;
+
+pub use bytes::BadInput;
+
+use crate::random::{Random, Skew};
+use crate::scale::Scale;
+
+/// Which customer is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// By number.
+    Id(u32),
+    /// By the number of a last name: the middle one of those who have it, by first name.
+    LastName(u32),
+}
+
+/// A customer of a district of a warehouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CustomerRef {
+    /// Warehouse.
+    pub warehouse: u32,
+    /// District.
+    pub district: u32,
+    /// Customer.
+    pub who: Who,
+}
+
+/// A line of a new order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// Item; one more than there are when the order is to be rolled back.
+    pub item: u32,
+    /// Warehouse that supplies it.
+    pub supply: u32,
+    /// Quantity, 1 to 10.
+    pub quantity: u32,
+}
+
+/// New Order (clause 2.4.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewOrder {
+    /// Home warehouse.
+    pub warehouse: u32,
+    /// District.
+    pub district: u32,
+    /// Customer, by number.
+    pub customer: u32,
+    /// 5 to 15 of them.
+    pub lines: Vec<Line>,
+    /// Time of entry, milliseconds since 1970.
+    pub entered_ms: i64,
+}
+
+/// Payment (clause 2.5.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Payment {
+    /// Warehouse that is paid.
+    pub warehouse: u32,
+    /// District that is paid.
+    pub district: u32,
+    /// Who pays; 15% of them are of another warehouse.
+    pub customer: CustomerRef,
+    /// Cents, 100 to 500,000.
+    pub amount: i64,
+    /// Time, milliseconds since 1970.
+    pub paid_ms: i64,
+    /// Makes the row of HISTORY one of its own: that table has no key of its own in the specification.
+    pub unique: u64,
+}
+
+/// Order Status (clause 2.6.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderStatus {
+    /// Whose last order.
+    pub customer: CustomerRef,
+}
+
+/// Delivery (clause 2.7.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Warehouse.
+    pub warehouse: u32,
+    /// Carrier, 1 to 10.
+    pub carrier: u32,
+    /// Time, milliseconds since 1970.
+    pub delivered_ms: i64,
+}
+
+/// Stock Level (clause 2.8.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StockLevel {
+    /// Warehouse.
+    pub warehouse: u32,
+    /// District.
+    pub district: u32,
+    /// 10 to 20.
+    pub threshold: u32,
+}
+
+/// One transaction's input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// An order is placed.
+    NewOrder(NewOrder),
+    /// A customer pays.
+    Payment(Payment),
+    /// A customer asks for the last order.
+    OrderStatus(OrderStatus),
+    /// The oldest order of each district is delivered.
+    Delivery(Delivery),
+    /// How many items of the last orders run short.
+    StockLevel(StockLevel),
+}
+
+/// The five types of transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// New Order.
+    NewOrder,
+    /// Payment.
+    Payment,
+    /// Order Status.
+    OrderStatus,
+    /// Delivery.
+    Delivery,
+    /// Stock Level.
+    StockLevel,
+}
+
+impl Kind {
+    /// All, in the order of the specification.
+    pub const ALL: [Kind; 5] = [
+        Kind::NewOrder,
+        Kind::Payment,
+        Kind::OrderStatus,
+        Kind::Delivery,
+        Kind::StockLevel,
+    ];
+
+    /// Its name on the command line, in records and as a procedure.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::NewOrder => "new-order",
+            Kind::Payment => "payment",
+            Kind::OrderStatus => "order-status",
+            Kind::Delivery => "delivery",
+            Kind::StockLevel => "stock-level",
+        }
+    }
+}
+
+impl Input {
+    /// The warehouse of its terminal.
+    pub fn warehouse(&self) -> u32 {
+        match self {
+            Input::NewOrder(input) => input.warehouse,
+            Input::Payment(input) => input.warehouse,
+            Input::OrderStatus(input) => input.customer.warehouse,
+            Input::Delivery(input) => input.warehouse,
+            Input::StockLevel(input) => input.warehouse,
+        }
+    }
+
+    /// Its type.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Input::NewOrder(_) => Kind::NewOrder,
+            Input::Payment(_) => Kind::Payment,
+            Input::OrderStatus(_) => Kind::OrderStatus,
+            Input::Delivery(_) => Kind::Delivery,
+            Input::StockLevel(_) => Kind::StockLevel,
+        }
+    }
+}
+
+/// Which transactions, how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mix {
+    /// All five: 45, 43, 4, 4 and 4 percent (clause 5.2.3).
+    Full,
+    /// New Order and Payment, half each: what the original's report measured.
+    NewOrderPayment,
+}
+
+impl Mix {
+    fn draw(self, random: &mut Random) -> Kind {
+        let percent = random.within(1, 100);
+        match self {
+            Mix::NewOrderPayment if percent <= 50 => Kind::NewOrder,
+            Mix::NewOrderPayment => Kind::Payment,
+            Mix::Full => match percent {
+                1..=45 => Kind::NewOrder,
+                46..=88 => Kind::Payment,
+                89..=92 => Kind::OrderStatus,
+                93..=96 => Kind::Delivery,
+                _ => Kind::StockLevel,
+            },
+        }
+    }
+}
+
+/// How inputs are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// Size of the database.
+    pub scale: Scale,
+    /// Which transactions.
+    pub mix: Mix,
+    /// Of a hundred customers, how many are named by their last name: 60 by the specification (clauses 2.5.1.2
+    /// and 2.6.1.2), 40 in the original's program.
+    pub by_last_name: u32,
+    /// The constants of the run.
+    pub skew: Skew,
+}
+
+/// A terminal: it belongs to one warehouse and one district.
+#[derive(Debug, Clone)]
+pub struct Terminal {
+    draw: Draw,
+    warehouse: u32,
+    /// Of Stock Level, which always asks for the same one (clause 2.8.1.1).
+    district: u32,
+    random: Random,
+    /// Its own number, above the transactions it has entered so far.
+    unique: u64,
+}
+
+impl Terminal {
+    /// Terminal `number` of all: warehouses are dealt round robin, then districts.
+    pub fn new(draw: Draw, seed: u64, number: u32) -> Terminal {
+        let scale = draw.scale;
+        Terminal {
+            draw,
+            warehouse: number % scale.warehouses + 1,
+            district: number / scale.warehouses % scale.districts + 1,
+            random: Random::of(seed, &[0x7E, u64::from(number)]),
+            unique: (u64::from(number) + 1) << 40,
+        }
+    }
+
+    /// The next input, entered at this time.
+    pub fn next(&mut self, now_ms: i64) -> Input {
+        self.unique += 1;
+        match self.draw.mix.draw(&mut self.random) {
+            Kind::NewOrder => Input::NewOrder(self.new_order(now_ms)),
+            Kind::Payment => Input::Payment(self.payment(now_ms)),
+            Kind::OrderStatus => Input::OrderStatus(OrderStatus {
+                customer: CustomerRef {
+                    warehouse: self.warehouse,
+                    district: self.any_district(),
+                    who: self.who(),
+                },
+            }),
+            Kind::Delivery => Input::Delivery(Delivery {
+                warehouse: self.warehouse,
+                carrier: self.random.within(1, 10),
+                delivered_ms: now_ms,
+            }),
+            Kind::StockLevel => Input::StockLevel(StockLevel {
+                warehouse: self.warehouse,
+                district: self.district,
+                threshold: self.random.within(10, 20),
+            }),
+        }
+    }
+
+    /// The pause before the next transaction: an exponential of this mean, cut at ten times it (clause 5.2.5.4).
+    pub fn think_s(&mut self, mean_s: f64) -> f64 {
+        (-self.random.unit().ln() * mean_s).min(10.0 * mean_s)
+    }
+
+    fn any_district(&mut self) -> u32 {
+        self.random.within(1, self.draw.scale.districts)
+    }
+
+    fn who(&mut self) -> Who {
+        let Draw {
+            scale,
+            skew,
+            by_last_name,
+            ..
+        } = self.draw;
+        if self.random.percent(by_last_name) {
+            Who::LastName(skew.last_name(&mut self.random) % scale.last_names())
+        } else {
+            Who::Id(skew.customer(&mut self.random, scale.customers))
+        }
+    }
+
+    /// A warehouse other than the terminal's; its own where there is no other.
+    fn other_warehouse(&mut self) -> u32 {
+        let warehouses = self.draw.scale.warehouses;
+        if warehouses == 1 {
+            return self.warehouse;
+        }
+        let other = self.random.within(1, warehouses - 1);
+        other + u32::from(other >= self.warehouse)
+    }
+
+    fn new_order(&mut self, now_ms: i64) -> NewOrder {
+        let Draw { scale, skew, .. } = self.draw;
+        let district = self.any_district();
+        let customer = skew.customer(&mut self.random, scale.customers);
+        let count = self.random.within(5, 15);
+        let rolled_back = self.random.percent(1);
+        let mut lines: Vec<Line> = (0..count)
+            .map(|_| Line {
+                item: skew.item(&mut self.random, scale.items),
+                supply: if self.random.percent(1) {
+                    self.other_warehouse()
+                } else {
+                    self.warehouse
+                },
+                quantity: self.random.within(1, 10),
+            })
+            .collect();
+        if rolled_back && let Some(last) = lines.last_mut() {
+            last.item = scale.items + 1;
+        }
+        NewOrder {
+            warehouse: self.warehouse,
+            district,
+            customer,
+            lines,
+            entered_ms: now_ms,
+        }
+    }
+
+    fn payment(&mut self, now_ms: i64) -> Payment {
+        let district = self.any_district();
+        let home = self.random.percent(85);
+        let customer = CustomerRef {
+            warehouse: if home {
+                self.warehouse
+            } else {
+                self.other_warehouse()
+            },
+            district: if home { district } else { self.any_district() },
+            who: self.who(),
+        };
+        Payment {
+            warehouse: self.warehouse,
+            district,
+            customer,
+            amount: i64::from(self.random.within(100, 500_000)),
+            paid_ms: now_ms,
+            unique: self.unique,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terminal(mix: Mix, warehouses: u32) -> Terminal {
+        let load = Skew::of_load(1);
+        let draw = Draw {
+            scale: Scale::of(warehouses),
+            mix,
+            by_last_name: 60,
+            skew: Skew::of_run(1, load),
+        };
+        Terminal::new(draw, 11, 0)
+    }
+
+    #[test]
+    fn the_full_mix_has_its_shares() {
+        let mut terminal = terminal(Mix::Full, 4);
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..100_000 {
+            *counts.entry(terminal.next(0).kind()).or_insert(0) += 1;
+        }
+        for (kind, percent) in Kind::ALL.into_iter().zip([45, 43, 4, 4, 4]) {
+            let count: i32 = counts[&kind];
+            assert!((count - percent * 1_000).abs() < 700, "{kind:?}: {count}");
+        }
+    }
+
+    #[test]
+    fn remote_rolled_back_and_named_shares() {
+        let mut terminal = terminal(Mix::NewOrderPayment, 4);
+        let (mut orders, mut bad, mut lines, mut remote) = (0, 0, 0, 0);
+        let (mut payments, mut away, mut named) = (0, 0, 0);
+        for _ in 0..200_000 {
+            match terminal.next(0) {
+                Input::NewOrder(order) => {
+                    orders += 1;
+                    assert!((5..=15).contains(&order.lines.len()));
+                    bad += u32::from(order.lines.iter().any(|line| line.item > 100_000));
+                    lines += order.lines.len();
+                    remote += order.lines.iter().filter(|line| line.supply != 1).count();
+                }
+                Input::Payment(payment) => {
+                    payments += 1;
+                    away += u32::from(payment.customer.warehouse != 1);
+                    named += u32::from(matches!(payment.customer.who, Who::LastName(_)));
+                }
+                other => panic!("{other:?} is not of this mix"),
+            }
+        }
+        let share = |part: f64, whole: f64| part / whole * 100.0;
+        assert!((share(bad.into(), orders.into()) - 1.0).abs() < 0.15);
+        assert!((share(remote as f64, lines as f64) - 1.0).abs() < 0.1);
+        assert!((share(away.into(), payments.into()) - 15.0).abs() < 0.6);
+        assert!((share(named.into(), payments.into()) - 60.0).abs() < 0.8);
+    }
+
+    #[test]
+    fn inputs_survive_their_bytes_and_cut_bytes_are_refused() {
+        let mut terminal = terminal(Mix::Full, 3);
+        for _ in 0..2_000 {
+            let input = terminal.next(1_700_000_000_000);
+            let bytes = input.to_bytes();
+            assert_eq!(Input::from_bytes(&bytes), Ok(input));
+            for length in 0..bytes.len() {
+                assert!(Input::from_bytes(&bytes[..length]).is_err());
+            }
+            assert!(Input::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+        }
+    }
+
+    #[test]
+    fn one_warehouse_has_no_remote_ones() {
+        let mut terminal = terminal(Mix::Full, 1);
+        for _ in 0..5_000 {
+            if let Input::NewOrder(order) = terminal.next(0) {
+                assert!(order.lines.iter().all(|line| line.supply == 1));
+            }
+        }
+    }
+}

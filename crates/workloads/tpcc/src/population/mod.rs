@@ -1,0 +1,287 @@
+//! The initial population (clause 4.3.3.1). Every part of it has a random stream of its own, so parts can be
+//! made in any order, by any number of loaders, and are the same rows.
+
+use crate::random::{Random, Skew};
+use crate::rows::{
+    Address, Customer, District, History, Item, Order, OrderLine, Stock, Waiting, Warehouse,
+};
+use crate::scale::Scale;
+use crate::text::{data, digits, last_name, letters, zip};
+
+/// Times of the population: 2026-01-01, so that a load is the same whenever it is made.
+pub const EPOCH_MS: i64 = 1_767_225_600_000;
+
+/// What every customer has paid at the beginning, cents.
+const PAID: i64 = 1_000;
+
+/// Which part a stream belongs to.
+#[derive(Clone, Copy)]
+enum Part {
+    Items = 1,
+    Warehouse,
+    Stock,
+    District,
+    Customers,
+    Orders,
+}
+
+/// What a database begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Population {
+    /// How large it is.
+    pub scale: Scale,
+    /// Equal seeds give equal rows.
+    pub seed: u64,
+}
+
+/// An order of the population with what belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedOrder {
+    /// The order.
+    pub order: Order,
+    /// Its lines.
+    pub lines: Vec<OrderLine>,
+    /// Present when it is not delivered.
+    pub waiting: Option<Waiting>,
+}
+
+impl Population {
+    fn stream(&self, part: Part, of: &[u32]) -> Random {
+        let mut path = vec![part as u64];
+        path.extend(of.iter().map(|number| u64::from(*number)));
+        Random::of(self.seed, &path)
+    }
+
+    /// The items.
+    pub fn items(&self) -> impl Iterator<Item = Item> + use<> {
+        let mut random = self.stream(Part::Items, &[]);
+        (1..=self.scale.items).map(move |id| Item {
+            id,
+            image: random.within(1, 10_000),
+            name: letters(&mut random, 14, 24),
+            price: i64::from(random.within(100, 10_000)),
+            data: data(&mut random),
+        })
+    }
+
+    /// A warehouse.
+    pub fn warehouse(&self, id: u32) -> Warehouse {
+        let mut random = self.stream(Part::Warehouse, &[id]);
+        Warehouse {
+            id,
+            name: letters(&mut random, 6, 10),
+            address: address(&mut random),
+            tax: random.within(0, 2_000),
+            ytd: i64::from(self.scale.districts * self.scale.customers) * PAID,
+        }
+    }
+
+    /// The stock of a warehouse.
+    pub fn stock(&self, warehouse: u32) -> impl Iterator<Item = Stock> + use<> {
+        let mut random = self.stream(Part::Stock, &[warehouse]);
+        (1..=self.scale.items).map(move |item| Stock {
+            warehouse,
+            item,
+            quantity: i64::from(random.within(10, 100)),
+            districts: std::array::from_fn(|_| letters(&mut random, 24, 24)),
+            ytd: 0,
+            orders: 0,
+            remote: 0,
+            data: data(&mut random),
+        })
+    }
+
+    /// A district.
+    pub fn district(&self, warehouse: u32, id: u32) -> District {
+        let mut random = self.stream(Part::District, &[warehouse, id]);
+        District {
+            warehouse,
+            id,
+            name: letters(&mut random, 6, 10),
+            address: address(&mut random),
+            tax: random.within(0, 2_000),
+            ytd: i64::from(self.scale.customers) * PAID,
+            next_order: self.scale.customers + 1,
+        }
+    }
+
+    /// The customers of a district, each with its row of HISTORY.
+    pub fn customers(
+        &self,
+        warehouse: u32,
+        district: u32,
+    ) -> impl Iterator<Item = (Customer, History)> + use<> {
+        let mut random = self.stream(Part::Customers, &[warehouse, district]);
+        let names = self.scale.last_names();
+        let skew = Skew::of_load(self.seed);
+        (1..=self.scale.customers).map(move |id| {
+            let name = match id <= names {
+                true => id - 1,
+                false => skew.last_name(&mut random) % names,
+            };
+            let customer = customer(&mut random, warehouse, district, id, name);
+            let history = History {
+                warehouse,
+                district,
+                unique: u64::from(id),
+                customer_warehouse: warehouse,
+                customer_district: district,
+                customer: id,
+                date: EPOCH_MS,
+                amount: PAID,
+                data: letters(&mut random, 12, 24),
+            };
+            (customer, history)
+        })
+    }
+
+    /// The orders of a district: one for each customer, in a random order of customers.
+    pub fn orders(
+        &self,
+        warehouse: u32,
+        district: u32,
+    ) -> impl Iterator<Item = PlacedOrder> + use<> {
+        let mut random = self.stream(Part::Orders, &[warehouse, district]);
+        let scale = self.scale;
+        let mut customers: Vec<u32> = (1..=scale.customers).collect();
+        random.shuffle(&mut customers);
+        (1..=scale.customers).map(move |id| {
+            let customer = customers[id as usize - 1];
+            placed(&mut random, &scale, (warehouse, district, id), customer)
+        })
+    }
+}
+
+fn placed(
+    random: &mut Random,
+    scale: &Scale,
+    (warehouse, district, id): (u32, u32, u32),
+    customer: u32,
+) -> PlacedOrder {
+    let delivered = id <= scale.delivered();
+    let order = Order {
+        warehouse,
+        district,
+        id,
+        customer,
+        entered: EPOCH_MS,
+        carrier: delivered.then(|| random.within(1, 10)),
+        lines: random.within(5, 15),
+        all_local: true,
+    };
+    let lines = (1..=order.lines)
+        .map(|number| OrderLine {
+            warehouse,
+            district,
+            order: id,
+            number,
+            item: random.within(1, scale.items),
+            supply: warehouse,
+            delivered: delivered.then_some(EPOCH_MS),
+            quantity: 5,
+            amount: match delivered {
+                true => 0,
+                false => i64::from(random.within(1, 999_999)),
+            },
+            info: letters(random, 24, 24),
+        })
+        .collect();
+    let waiting = (!delivered).then_some(Waiting {
+        warehouse,
+        district,
+        order: id,
+    });
+    PlacedOrder {
+        order,
+        lines,
+        waiting,
+    }
+}
+
+fn customer(random: &mut Random, warehouse: u32, district: u32, id: u32, name: u32) -> Customer {
+    Customer {
+        warehouse,
+        district,
+        id,
+        first: letters(random, 8, 16),
+        middle: "OE".to_owned(),
+        last: last_name(name),
+        address: address(random),
+        phone: digits(random, 16, 16),
+        since: EPOCH_MS,
+        credit: if random.percent(10) { "BC" } else { "GC" }.to_owned(),
+        credit_limit: 5_000_000,
+        discount: random.within(0, 5_000),
+        balance: -PAID,
+        ytd_payment: PAID,
+        payments: 1,
+        deliveries: 0,
+        data: letters(random, 300, 500),
+    }
+}
+
+fn address(random: &mut Random) -> Address {
+    Address {
+        street_1: letters(random, 10, 20),
+        street_2: letters(random, 10, 20),
+        city: letters(random, 10, 20),
+        state: letters(random, 2, 2),
+        zip: zip(random),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn population() -> Population {
+        Population {
+            scale: Scale::of(1),
+            seed: 4,
+        }
+    }
+
+    #[test]
+    fn a_district_has_its_orders() {
+        let orders: Vec<PlacedOrder> = population().orders(1, 2).collect();
+        assert_eq!(orders.len(), 3_000);
+        let customers: BTreeSet<u32> = orders.iter().map(|placed| placed.order.customer).collect();
+        assert_eq!(customers.len(), 3_000);
+        let waiting: Vec<u32> = orders
+            .iter()
+            .filter_map(|placed| placed.waiting.map(|waiting| waiting.order))
+            .collect();
+        assert_eq!(waiting, (2_101..=3_000).collect::<Vec<_>>());
+        for placed in &orders {
+            let delivered = placed.order.id <= 2_100;
+            assert_eq!(placed.lines.len(), placed.order.lines as usize);
+            assert_eq!(placed.order.carrier.is_some(), delivered);
+            for line in &placed.lines {
+                assert_eq!(line.delivered.is_some(), delivered);
+                assert_eq!(line.amount == 0, delivered);
+            }
+        }
+    }
+
+    #[test]
+    fn every_last_name_occurs_and_a_tenth_has_bad_credit() {
+        let customers: Vec<Customer> = population()
+            .customers(1, 1)
+            .map(|(customer, _)| customer)
+            .collect();
+        let names: BTreeSet<&str> = customers.iter().map(|c| &*c.last).collect();
+        assert_eq!(names.len(), 1_000);
+        let bad = customers.iter().filter(|c| c.credit == "BC").count();
+        assert!((230..370).contains(&bad), "{bad}");
+    }
+
+    #[test]
+    fn a_part_is_the_same_whenever_it_is_made() {
+        let first: Vec<Stock> = population().stock(1).take(50).collect();
+        let again: Vec<Stock> = population().stock(1).take(50).collect();
+        assert_eq!(first, again);
+        let other: Vec<Stock> = population().stock(2).take(50).collect();
+        assert_ne!(first, other);
+    }
+}

@@ -1,0 +1,45 @@
+//! Places of the columns that transactions and checks use.
+
+macro_rules! places {
+    ($($(#[$doc:meta])+ $table:ident { $($column:ident = $place:literal,)+ })+) => {
+        $($(#[$doc])+ pub mod $table {
+            $(#[allow(missing_docs, reason = "the names are the specification's")]
+            pub const $column: u16 = $place;)+
+        })+
+    };
+}
+
+places! {
+    /// WAREHOUSE.
+    warehouse { TAX = 0, NAME = 1, STREET_1 = 2, }
+    /// The sums of WAREHOUSE and DISTRICT.
+    ytd { YTD = 0, }
+    /// DISTRICT.
+    district { NAME = 0, STREET_1 = 1, }
+    /// What New Order reads of DISTRICT.
+    district_order { TAX = 0, NEXT = 1, }
+    /// CUSTOMER.
+    customer {
+        WAREHOUSE = 0, DISTRICT = 1, LAST = 2, FIRST = 3, MIDDLE = 4,
+        CREDIT = 11, DATA = 12, DISCOUNT = 13, PAYMENTS = 14, DELIVERIES = 15,
+        BALANCE = 16, YTD_PAYMENT = 17, CREDIT_LIMIT = 18,
+    }
+    /// HISTORY.
+    history {
+        CUSTOMER_WAREHOUSE = 0, CUSTOMER_DISTRICT = 1, CUSTOMER = 2, DATE = 3, AMOUNT = 4,
+    }
+    /// ORDER.
+    order {
+        CUSTOMER = 2, LINES = 3, ALL_LOCAL = 4, ENTERED = 5, CARRIER = 6,
+    }
+    /// ORDER-LINE.
+    order_line {
+        ITEM = 0, SUPPLY = 1, QUANTITY = 2, AMOUNT = 3, DELIVERED = 4, INFO = 5,
+    }
+    /// ITEM.
+    item { IMAGE = 0, PRICE = 1, NAME = 2, DATA = 3, }
+    /// STOCK.
+    stock {
+        QUANTITY = 0, YTD = 1, ORDERS = 2, REMOTE = 3, DISTRICT_1 = 4, DATA = 14,
+    }
+}

@@ -1,0 +1,310 @@
+//! The nine tables as tables of rows (clause 1.3), and what they are split into.
+//!
+//! Three rows of the specification are stored as several (clause 1.4.5 allows it), because different transactions write different parts of
+//! them: the sums of payments of WAREHOUSE and DISTRICT, and the number of DISTRICT's next order. Keys begin with the
+//! warehouse, which is what rows are spread over partitions by; ITEM has no warehouse and is spread by its number.
+
+mod columns;
+mod encode;
+
+pub use columns::{
+    customer, district, district_order, history, item, order, order_line, stock, warehouse, ytd,
+};
+pub use encode::Stored;
+
+use dyno_txn_api::{Database, Kind, Operations, Result, Table, TableDef, TableId, Tuple};
+
+/// Bytes of a key that rows are spread by: the warehouse.
+const PREFIX: u16 = 8;
+
+/// The numbers of the tables in a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tables {
+    /// WAREHOUSE without its sum.
+    pub warehouse: TableId,
+    /// W_YTD.
+    pub warehouse_ytd: TableId,
+    /// DISTRICT without its sum, its tax and its next order.
+    pub district: TableId,
+    /// D_YTD.
+    pub district_ytd: TableId,
+    /// D_TAX and D_NEXT_O_ID, which New Order reads together.
+    pub district_order: TableId,
+    /// CUSTOMER.
+    pub customer: TableId,
+    /// HISTORY.
+    pub history: TableId,
+    /// NEW-ORDER.
+    pub waiting: TableId,
+    /// ORDER.
+    pub order: TableId,
+    /// ORDER-LINE.
+    pub order_line: TableId,
+    /// ITEM.
+    pub item: TableId,
+    /// STOCK.
+    pub stock: TableId,
+    /// What the database was loaded with.
+    pub loaded: TableId,
+}
+
+/// The index of CUSTOMER by last and first name.
+pub const CUSTOMER_BY_NAME: u16 = 0;
+/// The index of ORDER by customer.
+pub const ORDER_BY_CUSTOMER: u16 = 0;
+
+/// Names, in the order of [`Tables`].
+pub const NAMES: [&str; 13] = [
+    "tpcc-warehouse",
+    "tpcc-warehouse-ytd",
+    "tpcc-district",
+    "tpcc-district-ytd",
+    "tpcc-district-order",
+    "tpcc-customer",
+    "tpcc-history",
+    "tpcc-new-order",
+    "tpcc-order",
+    "tpcc-order-line",
+    "tpcc-item",
+    "tpcc-stock",
+    "tpcc-loaded",
+];
+
+impl Tables {
+    /// Makes the tables, or finds them.
+    pub fn create(db: &dyn Database) -> Result<Tables> {
+        let mut numbers = Vec::with_capacity(NAMES.len());
+        for def in definitions()? {
+            numbers.push(db.create_table(&def)?);
+        }
+        Ok(Tables::numbered(&numbers))
+    }
+
+    /// Finds the tables; an error that names the missing one.
+    pub fn find(db: &dyn Database) -> Result<Tables> {
+        let numbers: Result<Vec<TableId>> = NAMES
+            .iter()
+            .map(|name| db.table(name).map(|Table { id, .. }| id))
+            .collect();
+        Ok(Tables::numbered(&numbers?))
+    }
+
+    /// Finds the tables from within a transaction.
+    pub fn within(transaction: &mut dyn Operations) -> Result<Tables> {
+        let mut numbers = Vec::with_capacity(NAMES.len());
+        for name in NAMES {
+            numbers.push(transaction.table(name)?);
+        }
+        Ok(Tables::numbered(&numbers))
+    }
+
+    fn numbered(of: &[TableId]) -> Tables {
+        Tables {
+            warehouse: of[0],
+            warehouse_ytd: of[1],
+            district: of[2],
+            district_ytd: of[3],
+            district_order: of[4],
+            customer: of[5],
+            history: of[6],
+            waiting: of[7],
+            order: of[8],
+            order_line: of[9],
+            item: of[10],
+            stock: of[11],
+            loaded: of[12],
+        }
+    }
+}
+
+/// A key of numbers.
+pub fn key(parts: &[u32]) -> Vec<u8> {
+    let mut tuple = Tuple::new();
+    for part in parts {
+        tuple = tuple.u64(u64::from(*part));
+    }
+    tuple.finish()
+}
+
+/// The key of a row of HISTORY.
+pub fn history_key(warehouse: u32, district: u32, unique: u64) -> Vec<u8> {
+    Tuple::after(key(&[warehouse, district]))
+        .u64(unique)
+        .finish()
+}
+
+const ADDRESS: [&str; 5] = ["street_1", "street_2", "city", "state", "zip"];
+
+/// The definitions, in the order of [`NAMES`].
+fn definitions() -> Result<Vec<TableDef>> {
+    let tables = NAMES.map(|name| TableDef::hash(name, PREFIX));
+    let [
+        warehouse,
+        warehouse_ytd,
+        district,
+        district_ytd,
+        district_order,
+        customer,
+        history,
+        waiting,
+        order,
+        order_line,
+        item,
+        stock,
+        loaded,
+    ] = tables;
+    Ok(vec![
+        texts(texts(numbers(warehouse, &["tax"]), &["name"]), &ADDRESS),
+        money(warehouse_ytd, &["ytd"]),
+        texts(texts(district, &["name"]), &ADDRESS),
+        money(district_ytd, &["ytd"]),
+        numbers(district_order, &["tax", "next_o_id"]),
+        of_customer(customer)?,
+        texts(
+            money(
+                numbers(history, &["c_w_id", "c_d_id", "c_id"]),
+                &["date", "amount"],
+            ),
+            &["data"],
+        ),
+        waiting,
+        of_order(order)?,
+        money(
+            numbers(order_line, &["i_id", "supply_w_id", "quantity"]),
+            &["amount"],
+        )
+        .nullable("delivery_d", Kind::I64)
+        .column("dist_info", Kind::Text),
+        texts(
+            money(numbers(item, &["im_id"]), &["price"]),
+            &["name", "data"],
+        ),
+        of_stock(stock),
+        numbers(
+            loaded,
+            &[
+                "warehouses",
+                "districts",
+                "customers",
+                "items",
+                "seed",
+                "complete",
+            ],
+        ),
+    ])
+}
+
+fn of_customer(table: TableDef) -> Result<TableDef> {
+    let table = numbers(table, &["w_id", "d_id"]);
+    let table = texts(texts(table, &["last", "first", "middle"]), &ADDRESS);
+    let table = texts(table, &["phone", "credit", "data"]);
+    let table = numbers(table, &["discount", "payment_cnt", "delivery_cnt"]);
+    money(table, &["balance", "ytd_payment", "credit_lim", "since"]).index(
+        "by-name",
+        &["w_id", "d_id", "last", "first"],
+        2 * PREFIX,
+    )
+}
+
+fn of_order(table: TableDef) -> Result<TableDef> {
+    let table = numbers(table, &["w_id", "d_id", "c_id", "ol_cnt", "all_local"]);
+    money(table, &["entry_d"])
+        .nullable("carrier_id", Kind::U64)
+        .index("by-customer", &["w_id", "d_id", "c_id"], 2 * PREFIX)
+}
+
+fn of_stock(table: TableDef) -> TableDef {
+    let counts = ["ytd", "order_cnt", "remote_cnt"];
+    let mut table = numbers(money(table, &["quantity"]), &counts);
+    for district in 1..=10 {
+        table = texts(table, &[&format!("dist_{district:02}")]);
+    }
+    texts(table, &["data"])
+}
+
+fn numbers(table: TableDef, names: &[&str]) -> TableDef {
+    with(table, names, Kind::U64)
+}
+
+fn money(table: TableDef, names: &[&str]) -> TableDef {
+    with(table, names, Kind::I64)
+}
+
+fn texts(table: TableDef, names: &[&str]) -> TableDef {
+    with(table, names, Kind::Text)
+}
+
+fn with(table: TableDef, names: &[&str], kind: Kind) -> TableDef {
+    let each = |table: TableDef, name: &&str| table.column(name, kind);
+    names.iter().fold(table, each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_the_numbers_that_transactions_use() {
+        let defs = definitions().expect("they are well formed");
+        let number = |table: usize, name: &str| {
+            defs[table]
+                .column_number(name)
+                .expect("a column of the table")
+        };
+        assert_eq!(number(0, "tax"), warehouse::TAX);
+        assert_eq!(number(0, "name"), warehouse::NAME);
+        assert_eq!(number(2, "name"), district::NAME);
+        assert_eq!(number(4, "next_o_id"), district_order::NEXT);
+        for (name, column) in [
+            ("last", customer::LAST),
+            ("first", customer::FIRST),
+            ("credit", customer::CREDIT),
+            ("data", customer::DATA),
+            ("discount", customer::DISCOUNT),
+            ("payment_cnt", customer::PAYMENTS),
+            ("delivery_cnt", customer::DELIVERIES),
+            ("balance", customer::BALANCE),
+            ("ytd_payment", customer::YTD_PAYMENT),
+        ] {
+            assert_eq!(number(5, name), column, "{name}");
+        }
+        assert_eq!(number(6, "amount"), history::AMOUNT);
+        for (name, column) in [
+            ("c_id", order::CUSTOMER),
+            ("ol_cnt", order::LINES),
+            ("carrier_id", order::CARRIER),
+            ("entry_d", order::ENTERED),
+        ] {
+            assert_eq!(number(8, name), column, "{name}");
+        }
+        for (name, column) in [
+            ("i_id", order_line::ITEM),
+            ("amount", order_line::AMOUNT),
+            ("delivery_d", order_line::DELIVERED),
+        ] {
+            assert_eq!(number(9, name), column, "{name}");
+        }
+        assert_eq!(number(10, "price"), item::PRICE);
+        for (name, column) in [
+            ("quantity", stock::QUANTITY),
+            ("ytd", stock::YTD),
+            ("order_cnt", stock::ORDERS),
+            ("remote_cnt", stock::REMOTE),
+            ("dist_01", stock::DISTRICT_1),
+            ("dist_10", stock::DISTRICT_1 + 9),
+            ("data", stock::DATA),
+        ] {
+            assert_eq!(number(11, name), column, "{name}");
+        }
+    }
+
+    #[test]
+    fn definitions_are_accepted_and_named_as_they_should() {
+        let defs = definitions().expect("they are well formed");
+        assert_eq!(defs.len(), NAMES.len());
+        for (def, name) in defs.iter().zip(NAMES) {
+            assert_eq!(def.name, name);
+            def.check().expect(name);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Finding a customer, by number or by last name (clauses 2.5.2.2 and 2.6.2.2).
+
+use dyno_txn_api::{Answer, Code, Error, Key, Operation, Result, Scan, Tuple, TupleReader};
+
+use crate::input::{CustomerRef, Who};
+use crate::schema::{CUSTOMER_BY_NAME, Tables, key};
+use crate::text::last_name;
+
+/// A customer that was found.
+pub(super) struct Customer {
+    pub id: u32,
+    /// The row.
+    pub row: Vec<u8>,
+}
+
+/// The one operation that finds it.
+pub(super) fn find(tables: &Tables, wanted: &CustomerRef) -> Operation {
+    let at = key(&[wanted.warehouse, wanted.district]);
+    match wanted.who {
+        Who::Id(id) => {
+            let at = Tuple::after(at).u64(u64::from(id)).finish();
+            Operation::Get(Key::new(tables.customer, at))
+        }
+        Who::LastName(number) => {
+            let prefix = Tuple::after(at).text(&last_name(number)).finish();
+            Operation::Scan(Scan::prefix(tables.customer, prefix).index(CUSTOMER_BY_NAME))
+        }
+    }
+}
+
+/// What that operation answered. Of those who share a name it is the one in the middle, rounded up, in the
+/// order of first names, which is the index's.
+pub(super) fn found(wanted: &CustomerRef, answer: Answer) -> Result<Customer> {
+    let none = || {
+        let text = format!("customer {wanted:?}: there is none; was the database loaded?");
+        Error::new(Code::NotFound, text)
+    };
+    match wanted.who {
+        Who::Id(id) => {
+            let row = answer.value()?.ok_or_else(none)?;
+            Ok(Customer { id, row })
+        }
+        Who::LastName(_) => {
+            let page = answer.page()?;
+            if page.next.is_some() {
+                let text = format!("customer {wanted:?}: more of this name than a page holds");
+                return Err(Error::new(Code::TooLarge, text));
+            }
+            let middle = page
+                .rows
+                .len()
+                .div_ceil(2)
+                .checked_sub(1)
+                .ok_or_else(none)?;
+            let row = page.rows.into_iter().nth(middle).ok_or_else(none)?;
+            let mut at = TupleReader::new(&row.key);
+            let (_, _, id) = (at.u64()?, at.u64()?, at.u64()?);
+            Ok(Customer {
+                id: id as u32,
+                row: row.value,
+            })
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Delivery (clause 2.7.4): the oldest waiting order of each district, all in one transaction, which the
+//! clause allows. A district without one is skipped.
+
+use dyno_txn_api::{
+    Answer, Assignment, Change, Key, Operation, Operations, Result, Row, Scan, TupleReader,
+    ValueRef, encode_row,
+};
+
+use super::present;
+use crate::input::Delivery;
+use crate::schema::{Tables, customer, key, order, order_line};
+
+/// Districts of a warehouse. A district that a small database lacks has no waiting order.
+const DISTRICTS: u32 = 10;
+
+pub(super) fn run(
+    transaction: &mut dyn Operations,
+    tables: &Tables,
+    input: &Delivery,
+) -> Result<Vec<u8>> {
+    let oldest: Vec<Operation> = (1..=DISTRICTS)
+        .map(|district| {
+            let prefix = key(&[input.warehouse, district]);
+            Operation::Scan(Scan::prefix(tables.waiting, prefix).limit(1))
+        })
+        .collect();
+    let mut orders = Vec::new();
+    for answer in transaction.run(&oldest)? {
+        orders.extend(answer.page()?.rows.into_iter().map(|row| row.key));
+    }
+    let reads: Vec<Operation> = orders
+        .iter()
+        .flat_map(|at| {
+            [
+                Operation::Get(Key::new(tables.order, at.clone())),
+                Operation::Scan(Scan::prefix(tables.order_line, at.clone())),
+            ]
+        })
+        .collect();
+    let answers = transaction.run(&reads)?;
+    let mut writes = Vec::new();
+    let mut screen = vec![ValueRef::U64(u64::from(input.carrier))];
+    let mut answers = answers.into_iter();
+    for at in orders {
+        let mut next = || answers.next().unwrap_or(Answer::Done);
+        let (order, lines) = (next(), next());
+        let number = deliver(tables, input, at, order, lines, &mut writes)?;
+        screen.push(ValueRef::U64(number));
+    }
+    transaction.write_many(writes)?;
+    Ok(encode_row(&screen))
+}
+
+/// The writes for one order; its number.
+fn deliver(
+    tables: &Tables,
+    input: &Delivery,
+    at: Vec<u8>,
+    order: Answer,
+    lines: Answer,
+    writes: &mut Vec<(Key, Change)>,
+) -> Result<u64> {
+    let mut reader = TupleReader::new(&at);
+    let (_, district, number) = (reader.u64()?, reader.u64()?, reader.u64()?);
+    let row = order.value()?;
+    let numbers = [input.warehouse, district as u32, number as u32];
+    let buyer = present(&row, "order", &numbers)?.u64(order::CUSTOMER)?;
+    let mut amount = 0;
+    for line in lines.page()?.rows {
+        amount += Row::parse(&line.value)?.i64(order_line::AMOUNT)?;
+        let delivered = vec![Assignment::set(order_line::DELIVERED, input.delivered_ms)];
+        let line = Key::new(tables.order_line, line.key);
+        writes.push((line, Change::Update(delivered)));
+    }
+    let carrier = vec![Assignment::set(order::CARRIER, u64::from(input.carrier))];
+    writes.push((Key::new(tables.order, at.clone()), Change::Update(carrier)));
+    writes.push((Key::new(tables.waiting, at), Change::Delete));
+    let of_customer = vec![
+        Assignment::add(customer::BALANCE, amount),
+        Assignment::add(customer::DELIVERIES, 1u64),
+    ];
+    let buyer = key(&[input.warehouse, district as u32, buyer as u32]);
+    writes.push((
+        Key::new(tables.customer, buyer),
+        Change::Update(of_customer),
+    ));
+    Ok(number)
+}
