@@ -135,10 +135,25 @@ impl Coordinator {
         for (&partition, which) in &asked {
             let operations = which.iter().map(|&at| operations[at].clone()).collect();
             let (head, batch) = (self.head(), number);
-            sends.push((partition, Message::Execute { head, batch, deadline_ns, operations }));
+            sends.push((
+                partition,
+                Message::Execute {
+                    head,
+                    batch,
+                    deadline_ns,
+                    operations,
+                },
+            ));
         }
         let parts = operations.iter().map(|_| Vec::new()).collect();
-        self.batches.insert(number, Batch { operations, missing: asked, parts });
+        self.batches.insert(
+            number,
+            Batch {
+                operations,
+                missing: asked,
+                parts,
+            },
+        );
         Ok(number)
     }
 
@@ -156,7 +171,11 @@ impl Coordinator {
 
     fn head(&self) -> Head {
         let (stamp, priority) = (self.stamp, self.priority);
-        Head { stamp, holder: self.holder.unwrap_or(0), priority }
+        Head {
+            stamp,
+            holder: self.holder.unwrap_or(0),
+            priority,
+        }
     }
 
     /// Commits. The end comes as an [`Event::Ended`], here at once when nothing was written.
@@ -182,7 +201,10 @@ impl Coordinator {
     }
 
     fn commit_message(&self) -> Message {
-        let writes = self.writes.iter().map(|(&partition, &count)| (partition, count));
+        let writes = self
+            .writes
+            .iter()
+            .map(|(&partition, &count)| (partition, count));
         let (head, writes) = (self.head(), writes.collect());
         Message::Commit { head, writes }
     }
@@ -199,7 +221,12 @@ impl Coordinator {
     }
 
     /// Takes an answer of a partition in.
-    pub fn handle(&mut self, from: PartitionId, message: Message, sends: &mut Sends) -> Option<Event> {
+    pub fn handle(
+        &mut self,
+        from: PartitionId,
+        message: Message,
+        sends: &mut Sends,
+    ) -> Option<Event> {
         match message {
             Message::Executed { batch, result, .. } => self.executed(from, batch, result),
             Message::Ended { result, .. } if self.state == State::Committing => {
@@ -242,7 +269,8 @@ impl Coordinator {
                 }
                 let batch = self.batches.remove(&number)?;
                 let each = batch.operations.iter().zip(batch.parts);
-                each.map(|(operation, parts)| answer(operation, parts)).collect()
+                each.map(|(operation, parts)| answer(operation, parts))
+                    .collect()
             }
             Ok(parts) => {
                 let text = format!("{} answers to {} operations", parts.len(), which.len());

@@ -29,9 +29,10 @@ impl Schema {
 
     /// A table's number.
     pub fn named(&self, name: &str) -> Result<TableId> {
-        self.by_name.get(name).copied().ok_or_else(|| {
-            Error::new(Code::NoSuchTable, format!("table `{name}`: there is none"))
-        })
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}`: there is none")))
     }
 
     /// Adds a table, or replaces it.
@@ -50,7 +51,10 @@ impl Schema {
 
     /// All tables, by number.
     pub fn list(&self) -> Vec<Table> {
-        let tables = self.tables.iter().map(|(&id, def)| Table { id, def: (**def).clone() });
+        let tables = self.tables.iter().map(|(&id, def)| Table {
+            id,
+            def: (**def).clone(),
+        });
         tables.collect()
     }
 

@@ -52,8 +52,11 @@ impl Batcher {
     /// Gives up: everybody who waits gets this.
     pub fn fail(&mut self, why: &str) -> Vec<(u64, Result<Stamp>)> {
         let under_way = std::mem::take(&mut self.under_way);
-        let all = under_way.into_iter().chain(std::mem::take(&mut self.waiting));
-        all.map(|who| (who, Err(Error::new(Code::Unavailable, why)))).collect()
+        let all = under_way
+            .into_iter()
+            .chain(std::mem::take(&mut self.waiting));
+        all.map(|who| (who, Err(Error::new(Code::Unavailable, why))))
+            .collect()
     }
 
     fn ask(&mut self) -> Option<Message> {
@@ -76,13 +79,31 @@ mod tests {
     fn who_waits_together_shares_a_request() {
         let mut batcher = Batcher::default();
         let first = batcher.want(7).expect("nothing is under way");
-        assert_eq!(first, Message::TakeStamps { ticket: 1, count: 1 });
+        assert_eq!(
+            first,
+            Message::TakeStamps {
+                ticket: 1,
+                count: 1
+            }
+        );
         assert_eq!(batcher.want(8), None);
         assert_eq!(batcher.want(9), None);
         let (given, next) = batcher.answered(1, Ok(100));
         assert_eq!(given, [(7, Ok(100))]);
-        assert_eq!(next, Some(Message::TakeStamps { ticket: 2, count: 2 }));
-        assert_eq!(batcher.again(), Some(Message::TakeStamps { ticket: 3, count: 2 }));
+        assert_eq!(
+            next,
+            Some(Message::TakeStamps {
+                ticket: 2,
+                count: 2
+            })
+        );
+        assert_eq!(
+            batcher.again(),
+            Some(Message::TakeStamps {
+                ticket: 3,
+                count: 2
+            })
+        );
         assert_eq!(batcher.answered(2, Ok(200)), (Vec::new(), None));
         let (given, next) = batcher.answered(3, Ok(300));
         assert_eq!(given, [(8, Ok(300)), (9, Ok(301))]);

@@ -54,7 +54,10 @@ mod tests {
     fn it_rises_while_the_clock_stands_or_steps_back_and_stops_at_the_bound() {
         let clock = Clock::new(10, 100);
         let given: Vec<_> = [50, 50, 20, 99, 99, 99].map(|now| clock.take(now)).into();
-        assert_eq!(given, [Some(50), Some(51), Some(52), Some(99), Some(100), None]);
+        assert_eq!(
+            given,
+            [Some(50), Some(51), Some(52), Some(99), Some(100), None]
+        );
         clock.extend(200);
         assert_eq!(clock.take(0), Some(101));
         assert_eq!(clock.last(), 101);
@@ -66,7 +69,9 @@ mod tests {
         let take = || (0..10_000).map(|_| clock.take(0)).collect::<Vec<_>>();
         let mut all = std::thread::scope(|scope| {
             let threads = [scope.spawn(take), scope.spawn(take)];
-            threads.map(|thread| thread.join().expect("no panic")).concat()
+            threads
+                .map(|thread| thread.join().expect("no panic"))
+                .concat()
         });
         all.sort();
         all.dedup();

@@ -90,12 +90,18 @@ impl Oracle {
     fn ask(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
         let bound = match self.state {
             // Above the one before, so that an answer to that is not taken for one to this.
-            State::Serving => wall_ns.max(self.last).saturating_add(WINDOW_NS).max(self.asked.0 + 1),
+            State::Serving => wall_ns
+                .max(self.last)
+                .saturating_add(WINDOW_NS)
+                .max(self.asked.0 + 1),
             _ => 0,
         };
         self.asked = (bound, now, BTreeSet::new());
         for &keeper in &self.keepers {
-            let keep = Message::KeepBound { epoch: self.epoch, bound };
+            let keep = Message::KeepBound {
+                epoch: self.epoch,
+                bound,
+            };
             sends.push((Address::Partition(keeper), keep));
         }
     }
@@ -155,7 +161,10 @@ impl Oracle {
     fn serve(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
         if self.is_deposed() {
             for (to, ticket, _) in std::mem::take(&mut self.waiting) {
-                let result = Err(Error::new(Code::Unavailable, "another oracle has taken over"));
+                let result = Err(Error::new(
+                    Code::Unavailable,
+                    "another oracle has taken over",
+                ));
                 sends.push((to, Message::Stamps { ticket, result }));
             }
             return;
@@ -172,7 +181,13 @@ impl Oracle {
             }
             self.last = last;
             served += 1;
-            sends.push((to, Message::Stamps { ticket, result: Ok(first) }));
+            sends.push((
+                to,
+                Message::Stamps {
+                    ticket,
+                    result: Ok(first),
+                },
+            ));
         }
         self.waiting.drain(..served);
         if served == 0 && !self.waiting.is_empty() && self.asked.0 <= self.bound {

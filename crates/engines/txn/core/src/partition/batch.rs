@@ -32,7 +32,15 @@ impl Partition {
     ) {
         let until = self.now.saturating_add(deadline_ns);
         let parts = Vec::with_capacity(operations.len().min(64));
-        let batch = Batch { from, head, batch, until, operations, parts, seen: 0 };
+        let batch = Batch {
+            from,
+            head,
+            batch,
+            until,
+            operations,
+            parts,
+            seen: 0,
+        };
         match self.check_head(from, &head) {
             Ok(()) => self.run_batch(batch),
             Err(error) => self.fail_batch(batch, error),
@@ -72,7 +80,11 @@ impl Partition {
             None => {
                 let (stamp, number) = (batch.head.stamp, batch.batch);
                 let result = Ok(batch.parts);
-                let message = Message::Executed { stamp, batch: number, result };
+                let message = Message::Executed {
+                    stamp,
+                    batch: number,
+                    result,
+                };
                 self.send_after(batch.seen, batch.from, message);
             }
             Some(Stop::Blocked(slot)) => self.wait(Work::Batch(batch), slot),
@@ -86,7 +98,10 @@ impl Partition {
         txn: Option<&mut Participant>,
         operation: &Operation,
     ) -> Result<(Part, Position), Stop> {
-        let plain = |answer| Part { answer, places: Vec::new() };
+        let plain = |answer| Part {
+            answer,
+            places: Vec::new(),
+        };
         match (operation, txn) {
             (Operation::Get(key), _) => {
                 self.schema.table(key.table)?;
@@ -109,7 +124,11 @@ impl Partition {
         let (stamp, number) = (batch.head.stamp, batch.batch);
         let result = Err(error);
         // What failed may depend on a commit that is not durable yet: the answer waits for all.
-        let message = Message::Executed { stamp, batch: number, result };
+        let message = Message::Executed {
+            stamp,
+            batch: number,
+            result,
+        };
         self.send_after(self.held.appended, batch.from, message);
     }
 

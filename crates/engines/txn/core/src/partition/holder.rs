@@ -58,12 +58,20 @@ impl Partition {
         let until = self.now.saturating_add(self.config.heartbeat_ns);
         match self.holdings.get_mut(&head.stamp) {
             Some(holding) => holding.until = holding.until.max(until),
-            None => self.add_holding(Holding { head, state: State::Open, reply: Reply::None, until }),
+            None => self.add_holding(Holding {
+                head,
+                state: State::Open,
+                reply: Reply::None,
+                until,
+            }),
         }
     }
 
     pub(super) fn add_holding(&mut self, holding: Holding) {
-        let first = self.now.saturating_add(self.config.resend_ns).min(holding.until);
+        let first = self
+            .now
+            .saturating_add(self.config.resend_ns)
+            .min(holding.until);
         self.at(first, Timer::Holding(holding.head.stamp));
         self.holdings.insert(holding.head.stamp, holding);
     }
@@ -79,13 +87,22 @@ impl Partition {
     pub(super) fn commit(&mut self, from: Address, head: Head, writes: Vec<(PartitionId, u32)>) {
         let stamp = head.stamp;
         if let Err(error) = self.check_head(from, &head) {
-            return self.send(from, Message::Ended { stamp, result: Err(error) });
+            return self.send(
+                from,
+                Message::Ended {
+                    stamp,
+                    result: Err(error),
+                },
+            );
         }
         match self.holdings.get_mut(&stamp) {
             Some(holding) if !matches!(holding.state, State::Open) => {
                 // The same message again; the answer is on its way, or goes to who asks now.
                 if matches!(holding.state, State::Committed { .. }) {
-                    let ended = Message::Ended { stamp, result: Ok(()) };
+                    let ended = Message::Ended {
+                        stamp,
+                        result: Ok(()),
+                    };
                     self.send_after(self.held.appended, from, ended);
                 }
                 return;
@@ -99,36 +116,70 @@ impl Partition {
                 }
             }
         }
-        let mine = writes.iter().any(|&(partition, count)| partition == self.config.id && count > 0);
-        let known = writes.iter().all(|&(partition, _)| partition < self.config.partitions);
-        let missing: BTreeSet<PartitionId> = writes.iter().map(|&(partition, _)| partition).collect();
+        let mine = writes
+            .iter()
+            .any(|&(partition, count)| partition == self.config.id && count > 0);
+        let known = writes
+            .iter()
+            .all(|&(partition, _)| partition < self.config.partitions);
+        let missing: BTreeSet<PartitionId> =
+            writes.iter().map(|&(partition, _)| partition).collect();
         if !mine || !known || missing.len() != writes.len() || head.holder != self.config.id {
-            let text = "a commit must name each partition that was written once, this one among them";
+            let text =
+                "a commit must name each partition that was written once, this one among them";
             let error = Error::new(Code::BadArgument, text);
-            return self.send(from, Message::Ended { stamp, result: Err(error) });
+            return self.send(
+                from,
+                Message::Ended {
+                    stamp,
+                    result: Err(error),
+                },
+            );
         }
         let until = self.now.saturating_add(self.config.heartbeat_ns);
-        let state = State::Deciding { missing, participants: writes };
+        let state = State::Deciding {
+            missing,
+            participants: writes,
+        };
         let reply = Reply::Ended(from);
-        self.add_holding(Holding { head, state, reply, until });
+        self.add_holding(Holding {
+            head,
+            state,
+            reply,
+            until,
+        });
         self.ask_for_votes(stamp);
     }
 
     fn ask_for_votes(&mut self, stamp: Stamp) {
-        let Some(Holding { head, state: State::Deciding { missing, participants }, .. }) =
-            self.holdings.get(&stamp)
+        let Some(Holding {
+            head,
+            state:
+                State::Deciding {
+                    missing,
+                    participants,
+                },
+            ..
+        }) = self.holdings.get(&stamp)
         else {
             return;
         };
-        let (head, asked) = (*head, participants.iter().filter(|(p, _)| missing.contains(p)));
+        let (head, asked) = (
+            *head,
+            participants.iter().filter(|(p, _)| missing.contains(p)),
+        );
         let asked: Vec<(PartitionId, u32)> = asked.copied().collect();
         for (partition, writes) in asked {
-            self.send(Address::Partition(partition), Message::Confirm { head, writes });
+            self.send(
+                Address::Partition(partition),
+                Message::Confirm { head, writes },
+            );
         }
     }
 
     pub(super) fn voted(&mut self, from: Address, stamp: Stamp, result: Result<()>) {
-        let (Address::Partition(from), Some(holding)) = (from, self.holdings.get_mut(&stamp)) else {
+        let (Address::Partition(from), Some(holding)) = (from, self.holdings.get_mut(&stamp))
+        else {
             return;
         };
         let State::Deciding { missing, .. } = &mut holding.state else {
@@ -154,7 +205,10 @@ impl Partition {
             return;
         };
         let id = self.config.id;
-        let others = participants.iter().map(|&(partition, _)| partition).filter(|&p| p != id);
+        let others = participants
+            .iter()
+            .map(|&(partition, _)| partition)
+            .filter(|&p| p != id);
         let others: Vec<PartitionId> = others.collect();
         let own = self.participants.remove(&stamp);
         let slots = own.map_or(Vec::new(), |own| own.slots);
@@ -173,7 +227,14 @@ impl Partition {
         match std::mem::replace(&mut holding.reply, Reply::None) {
             Reply::None => {}
             Reply::Ended(to) => {
-                self.send_after(position, to, Message::Ended { stamp, result: Ok(()) });
+                self.send_after(
+                    position,
+                    to,
+                    Message::Ended {
+                        stamp,
+                        result: Ok(()),
+                    },
+                );
             }
             Reply::Shot(to, ticket, given, committed) => {
                 if given {
@@ -187,7 +248,10 @@ impl Partition {
             return;
         }
         for &partition in &others {
-            let finalize = Message::Finalize { stamp, commit: true };
+            let finalize = Message::Finalize {
+                stamp,
+                commit: true,
+            };
             self.send_after(position, Address::Partition(partition), finalize);
         }
         let missing = others.into_iter().collect();
@@ -205,7 +269,10 @@ impl Partition {
         self.drop_participant(stamp);
         if let State::Deciding { participants, .. } = holding.state {
             for (partition, _) in participants {
-                let finalize = Message::Finalize { stamp, commit: false };
+                let finalize = Message::Finalize {
+                    stamp,
+                    commit: false,
+                };
                 if partition != self.config.id {
                     self.send(Address::Partition(partition), finalize);
                 }
@@ -215,13 +282,27 @@ impl Partition {
         match holding.reply {
             Reply::None => {}
             Reply::Ended(to) => {
-                self.send_after(seen, to, Message::Ended { stamp, result: Err(error) });
+                self.send_after(
+                    seen,
+                    to,
+                    Message::Ended {
+                        stamp,
+                        result: Err(error),
+                    },
+                );
             }
             Reply::Shot(to, ticket, given, _) => {
                 if given {
                     self.active.remove(&stamp);
                 }
-                self.send_after(seen, to, Message::Done { ticket, result: Err(error) });
+                self.send_after(
+                    seen,
+                    to,
+                    Message::Done {
+                        ticket,
+                        result: Err(error),
+                    },
+                );
             }
         }
     }
@@ -229,10 +310,18 @@ impl Partition {
     /// The client gives up. After its commit it may be too late; then nothing happens.
     pub(super) fn abort_asked(&mut self, head: Head) {
         let stamp = head.stamp;
-        if self.holdings.get(&stamp).is_some_and(|h| matches!(h.state, State::Open)) {
+        if self
+            .holdings
+            .get(&stamp)
+            .is_some_and(|h| matches!(h.state, State::Open))
+        {
             self.abort(stamp, Error::new(Code::Aborted, "its client gave it up"));
         }
-        if self.participants.get(&stamp).is_some_and(|txn| !txn.prepared) {
+        if self
+            .participants
+            .get(&stamp)
+            .is_some_and(|txn| !txn.prepared)
+        {
             self.drop_participant(stamp);
         }
     }
@@ -247,7 +336,10 @@ impl Partition {
         force: bool,
     ) {
         let fate = match self.holdings.get(&stamp) {
-            Some(Holding { state: State::Committed { .. }, .. }) => Fate::Committed,
+            Some(Holding {
+                state: State::Committed { .. },
+                ..
+            }) => Fate::Committed,
             Some(holding) => {
                 let wins = (priority, std::cmp::Reverse(by))
                     > (holding.head.priority, std::cmp::Reverse(stamp));
@@ -264,7 +356,11 @@ impl Partition {
             None => self.fate_of_unknown(stamp),
         };
         // A commit is told of when it is durable, and so is what became known before.
-        self.send_after(self.held.appended, from, Message::Pushed { stamp, by, fate });
+        self.send_after(
+            self.held.appended,
+            from,
+            Message::Pushed { stamp, by, fate },
+        );
     }
 
     /// A transaction that is not known here is aborted from now on, so that a late commit cannot win.
@@ -278,7 +374,10 @@ impl Partition {
 
     pub(super) fn asked(&mut self, from: Address, stamp: Stamp) {
         let fate = match self.holdings.get(&stamp) {
-            Some(Holding { state: State::Committed { .. }, .. }) => Fate::Committed,
+            Some(Holding {
+                state: State::Committed { .. },
+                ..
+            }) => Fate::Committed,
             Some(_) => Fate::Open,
             None if self.active.contains(&stamp) => Fate::Open,
             None if !self.stamps.plausible(stamp) => Fate::Forgotten,
@@ -288,7 +387,8 @@ impl Partition {
     }
 
     pub(super) fn finalized(&mut self, from: Address, stamp: Stamp) {
-        let (Address::Partition(from), Some(holding)) = (from, self.holdings.get_mut(&stamp)) else {
+        let (Address::Partition(from), Some(holding)) = (from, self.holdings.get_mut(&stamp))
+        else {
             return;
         };
         let State::Committed { missing } = &mut holding.state else {
@@ -309,10 +409,16 @@ impl Partition {
         let over = holding.until <= self.now;
         match &holding.state {
             State::Open if over => {
-                return self.abort(stamp, Error::new(Code::Aborted, "its client was silent too long"));
+                return self.abort(
+                    stamp,
+                    Error::new(Code::Aborted, "its client was silent too long"),
+                );
             }
             State::Deciding { .. } if over => {
-                return self.abort(stamp, Error::new(Code::Aborted, "a vote for it did not come"));
+                return self.abort(
+                    stamp,
+                    Error::new(Code::Aborted, "a vote for it did not come"),
+                );
             }
             State::Deciding { .. } if matches!(holding.reply, Reply::Ended(_)) => {
                 self.ask_for_votes(stamp);
@@ -321,12 +427,18 @@ impl Partition {
             State::Committed { missing } => {
                 let missing: Vec<PartitionId> = missing.iter().copied().collect();
                 for partition in missing {
-                    let finalize = Message::Finalize { stamp, commit: true };
+                    let finalize = Message::Finalize {
+                        stamp,
+                        commit: true,
+                    };
                     self.send_after(self.held.appended, Address::Partition(partition), finalize);
                 }
             }
         }
-        self.at(self.now.saturating_add(self.config.resend_ns), Timer::Holding(stamp));
+        self.at(
+            self.now.saturating_add(self.config.resend_ns),
+            Timer::Holding(stamp),
+        );
     }
 }
 

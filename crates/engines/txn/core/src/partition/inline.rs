@@ -56,7 +56,11 @@ impl<'a> Inline<'a> {
         };
         let result = match &shot.request {
             Request::Operations(operations) => run.run(operations).map(|all| (all, Vec::new())),
-            Request::Call { procedure, arguments, .. } => {
+            Request::Call {
+                procedure,
+                arguments,
+                ..
+            } => {
                 let procedure = run.partition.procedures.get(procedure).cloned();
                 let returned = procedure.and_then(|p| p.run(&mut run, arguments));
                 returned.map(|returned| (Vec::new(), returned))
@@ -107,7 +111,11 @@ impl<'a> Inline<'a> {
 
     fn partition_of(&self, key: &Key) -> Result<PartitionId> {
         let def = self.partition.schema.table(key.table)?;
-        Ok(partition_of(def, self.partition.config.partitions, &key.bytes))
+        Ok(partition_of(
+            def,
+            self.partition.config.partitions,
+            &key.bytes,
+        ))
     }
 
     fn value(&mut self, key: &Key) -> Result<Option<Option<Vec<u8>>>> {
@@ -231,7 +239,10 @@ impl<'a> Inline<'a> {
 
 /// What a procedure gets when it will run again; what it makes of it is not looked at.
 fn again() -> Error {
-    Error::new(Code::Conflict, "the procedure runs again when the row is there")
+    Error::new(
+        Code::Conflict,
+        "the procedure runs again when the row is there",
+    )
 }
 
 impl Operations for Inline<'_> {

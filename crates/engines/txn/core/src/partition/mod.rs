@@ -291,25 +291,49 @@ impl Partition {
             return;
         }
         match message {
-            Message::OneShot { ticket, stamp, priority, deadline_ns, request } => {
+            Message::OneShot {
+                ticket,
+                stamp,
+                priority,
+                deadline_ns,
+                request,
+            } => {
                 let until = self.now.saturating_add(deadline_ns);
                 let shot = Shot::new(from, ticket, stamp, priority, until, request);
                 self.start_shot(shot);
             }
-            Message::Execute { head, batch, deadline_ns, operations } => {
+            Message::Execute {
+                head,
+                batch,
+                deadline_ns,
+                operations,
+            } => {
                 self.execute(from, head, batch, deadline_ns, operations);
             }
-            Message::Executed { stamp, batch, result } => self.fetched(from, stamp, batch, result),
+            Message::Executed {
+                stamp,
+                batch,
+                result,
+            } => self.fetched(from, stamp, batch, result),
             Message::Commit { head, writes } => self.commit(from, head, writes),
             Message::Abort { head } => self.abort_asked(head),
             Message::Heartbeat { stamp } => self.heartbeat(stamp),
             Message::Ask { stamp } => self.asked(from, stamp),
-            Message::Prepare { head, deadline_ns, writes } => {
+            Message::Prepare {
+                head,
+                deadline_ns,
+                writes,
+            } => {
                 self.prepare(from, head, deadline_ns, writes);
             }
             Message::Confirm { head, writes } => self.confirm(from, head, writes),
             Message::Vote { stamp, result } => self.voted(from, stamp, result),
-            Message::Push { stamp, by, priority, force } => {
+            Message::Push {
+                stamp,
+                by,
+                priority,
+                force,
+            } => {
                 self.pushed_here(from, stamp, by, priority, force);
             }
             Message::Pushed { stamp, by, fate } => self.pushed(stamp, by, fate),

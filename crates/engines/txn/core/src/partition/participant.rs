@@ -65,7 +65,12 @@ impl Partition {
         if let Err(error) = self.check_head(from, &head) {
             return self.vote(head, Err(error));
         }
-        self.run_prepare(Preparing { from, head, until, writes });
+        self.run_prepare(Preparing {
+            from,
+            head,
+            until,
+            writes,
+        });
     }
 
     pub(super) fn run_prepare(&mut self, preparing: Preparing) {
@@ -131,7 +136,10 @@ impl Partition {
         if let Some(error) = txn.failed.clone() {
             self.drop_participant(stamp);
             let text = format!("a write of the transaction failed: {}", error.text());
-            return self.vote(head, Err(Error::with_retry(error.kind(), error.retry(), text)));
+            return self.vote(
+                head,
+                Err(Error::with_retry(error.kind(), error.retry(), text)),
+            );
         }
         if txn.writes > announced {
             let text = format!("{} writes came, {announced} were announced", txn.writes);
@@ -235,7 +243,12 @@ impl Partition {
             return self.at(due, Timer::Participant(stamp));
         }
         let to = Address::Partition(head.holder);
-        let push = Message::Push { stamp, by: stamp, priority: 0, force: false };
+        let push = Message::Push {
+            stamp,
+            by: stamp,
+            priority: 0,
+            force: false,
+        };
         self.send(to, push);
         self.watch_participant(stamp);
     }

@@ -40,14 +40,30 @@ impl Partition {
                 }
             }
             Record::Prepared { head, writes } => self.restore_prepared(head, writes),
-            Record::Decided { stamp, participants, writes } => {
+            Record::Decided {
+                stamp,
+                participants,
+                writes,
+            } => {
                 self.redo(stamp, writes);
                 self.outcomes.insert(stamp, true);
-                let head = Head { stamp, holder: self.config.id, priority: 0 };
+                let head = Head {
+                    stamp,
+                    holder: self.config.id,
+                    priority: 0,
+                };
                 let missing: BTreeSet<_> = participants.into_iter().collect();
                 let (reply, until) = (Reply::None, u64::MAX);
                 let state = State::Committed { missing };
-                self.holdings.insert(stamp, Holding { head, state, reply, until });
+                self.holdings.insert(
+                    stamp,
+                    Holding {
+                        head,
+                        state,
+                        reply,
+                        until,
+                    },
+                );
             }
             Record::Finalized { stamp, commit } => {
                 self.saw(stamp);
@@ -116,7 +132,10 @@ impl Partition {
         prepared.sort_by_key(|txn| txn.head.stamp);
         for txn in prepared {
             let writes = txn.slots.iter().map(|&slot| self.redo_of(slot)).collect();
-            records.push(Record::Prepared { head: txn.head, writes });
+            records.push(Record::Prepared {
+                head: txn.head,
+                writes,
+            });
         }
         let mut holdings: Vec<&Holding> = self.holdings.values().collect();
         holdings.sort_by_key(|holding| holding.head.stamp);
@@ -124,7 +143,11 @@ impl Partition {
             if let State::Committed { missing } = &holding.state {
                 let (stamp, writes) = (holding.head.stamp, Vec::new());
                 let participants = missing.iter().copied().collect();
-                records.push(Record::Decided { stamp, participants, writes });
+                records.push(Record::Decided {
+                    stamp,
+                    participants,
+                    writes,
+                });
             }
         }
         let mut bytes = Vec::new();
@@ -145,8 +168,15 @@ impl Partition {
             {
                 bytes += row.key.len() + row.value.as_ref().map_or(0, |value| value.len()) + 32;
                 let (key, value) = (row.key.to_vec(), row.value.as_ref().map(|v| v.to_vec()));
-                let row_ = Redo { table: row.table, key, value };
-                rows.push(Kept { stamp: row.stamp, row: row_ });
+                let row_ = Redo {
+                    table: row.table,
+                    key,
+                    value,
+                };
+                rows.push(Kept {
+                    stamp: row.stamp,
+                    row: row_,
+                });
             }
             at.next += 1;
         }
@@ -162,7 +192,11 @@ impl Partition {
         let row = self.store.row(slot);
         let value = row.intent.as_ref().and_then(|intent| intent.value.as_ref());
         let (key, value) = (row.key.to_vec(), value.map(|value| value.to_vec()));
-        Redo { table: row.table, key, value }
+        Redo {
+            table: row.table,
+            key,
+            value,
+        }
     }
 
     fn saw(&mut self, stamp: Stamp) {
@@ -173,7 +207,8 @@ impl Partition {
         self.saw(stamp);
         for Redo { table, key, value } in writes {
             let slot = self.restored(table, &key);
-            self.store.install(slot, stamp, value.map(Vec::into_boxed_slice));
+            self.store
+                .install(slot, stamp, value.map(Vec::into_boxed_slice));
         }
     }
 
@@ -196,7 +231,8 @@ impl Partition {
         txn.announced = Some(txn.writes);
         for Redo { table, key, value } in writes {
             let slot = self.restored(table, &key);
-            self.store.intend(slot, head, value.map(Vec::into_boxed_slice));
+            self.store
+                .intend(slot, head, value.map(Vec::into_boxed_slice));
             txn.slots.push(slot);
         }
         self.participants.insert(head.stamp, txn);

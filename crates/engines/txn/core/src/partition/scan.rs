@@ -61,7 +61,8 @@ impl Partition {
             let slots = self.next_slots(going);
             let through = slots.len() < Order::CHUNK;
             for slot in slots {
-                if going.page.rows.len() == going.scan.page_rows() || going.bytes >= PAGE_BYTES_MAX {
+                if going.page.rows.len() == going.scan.page_rows() || going.bytes >= PAGE_BYTES_MAX
+                {
                     return Ok(false);
                 }
                 self.look_at(head, def, going, slot)?;
@@ -120,7 +121,9 @@ impl Partition {
         let next = |key: &[u8]| [key, &[0]].concat();
         let (start, end) = match scan.direction {
             Direction::Forward => {
-                let start = after.map_or(scan.start.clone(), next).max(scan.start.clone());
+                let start = after
+                    .map_or(scan.start.clone(), next)
+                    .max(scan.start.clone());
                 let end = match &going.last {
                     Some(last) if !whole => Some(next(last)),
                     _ => scan.end.clone(),
@@ -140,6 +143,7 @@ impl Partition {
                 (start, end)
             }
         };
-        self.reads.range(going.table, &start, end.as_deref(), head.stamp);
+        self.reads
+            .range(going.table, &start, end.as_deref(), head.stamp);
     }
 }

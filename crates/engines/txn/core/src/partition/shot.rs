@@ -75,7 +75,11 @@ impl Shot {
 
     fn head(&self, holder: PartitionId) -> Head {
         let (stamp, priority) = (self.stamp, self.priority);
-        Head { stamp, holder, priority }
+        Head {
+            stamp,
+            holder,
+            priority,
+        }
     }
 }
 
@@ -86,7 +90,10 @@ impl Partition {
             Request::Call { arguments, .. } => arguments.len() > CALL_BYTES_MAX,
         };
         if too_large {
-            let error = Error::new(Code::TooLarge, "a request with too many operations or bytes");
+            let error = Error::new(
+                Code::TooLarge,
+                "a request with too many operations or bytes",
+            );
             return self.refuse(shot, error);
         }
         if shot.given {
@@ -124,9 +131,19 @@ impl Partition {
             let head = shot.head(self.config.id);
             let ran = Inline::run(self, &shot, head);
             let error = match ran {
-                Ran::Through { txn, answers, returned, remote, seen } => {
+                Ran::Through {
+                    txn,
+                    answers,
+                    returned,
+                    remote,
+                    seen,
+                } => {
                     let stamp = Some(shot.stamp);
-                    let committed = Committed { stamp, answers, returned };
+                    let committed = Committed {
+                        stamp,
+                        answers,
+                        returned,
+                    };
                     if remote.is_empty() {
                         self.commit_inline(&shot, txn, committed, seen);
                     } else {
@@ -182,7 +199,11 @@ impl Partition {
             self.outcomes.insert(shot.stamp, false);
         }
         let (ticket, result) = (shot.ticket, Err(error));
-        self.send_after(self.held.appended, shot.from, Message::Done { ticket, result });
+        self.send_after(
+            self.held.appended,
+            shot.from,
+            Message::Done { ticket, result },
+        );
     }
 
     /// All it wrote is here: one record, no votes.
@@ -228,16 +249,26 @@ impl Partition {
         txn.prepared = true;
         txn.touched = self.now;
         self.participants.insert(head.stamp, txn);
-        let participants = writes.iter().map(|(&p, list)| (p, list.len() as u32)).collect();
+        let participants = writes
+            .iter()
+            .map(|(&p, list)| (p, list.len() as u32))
+            .collect();
         self.add_holding(Holding {
             head,
-            state: State::Deciding { missing: writes.keys().copied().collect(), participants },
+            state: State::Deciding {
+                missing: writes.keys().copied().collect(),
+                participants,
+            },
             reply: Reply::Shot(shot.from, shot.ticket, shot.given, committed),
             until: shot.until,
         });
         let deadline_ns = shot.until.saturating_sub(self.now);
         for (partition, writes) in writes {
-            let prepare = Message::Prepare { head, deadline_ns, writes };
+            let prepare = Message::Prepare {
+                head,
+                deadline_ns,
+                writes,
+            };
             self.send(Address::Partition(partition), prepare);
         }
     }
@@ -252,13 +283,24 @@ impl Partition {
         }
         for (&partition, operations) in &asked {
             let operations = operations.clone();
-            let execute = Message::Execute { head, batch: shot.round, deadline_ns, operations };
+            let execute = Message::Execute {
+                head,
+                batch: shot.round,
+                deadline_ns,
+                operations,
+            };
             self.send(Address::Partition(partition), execute);
         }
         let stamp = shot.stamp;
         self.at(shot.until, Timer::Fetch(stamp));
         let shot = Box::new(shot);
-        self.fetching.insert(stamp, Fetch { shot, missing: asked });
+        self.fetching.insert(
+            stamp,
+            Fetch {
+                shot,
+                missing: asked,
+            },
+        );
     }
 
     pub(super) fn fetched(
@@ -307,7 +349,10 @@ impl Partition {
     }
 
     pub(super) fn fetch_is_late(&mut self, stamp: Stamp) {
-        let over = self.fetching.get(&stamp).is_some_and(|fetch| fetch.shot.until <= self.now);
+        let over = self
+            .fetching
+            .get(&stamp)
+            .is_some_and(|fetch| fetch.shot.until <= self.now);
         if over && let Some(fetch) = self.fetching.remove(&stamp) {
             let text = "its time was over while it waited for another partition";
             self.end_shot(*fetch.shot, Error::new(Code::Deadline, text));

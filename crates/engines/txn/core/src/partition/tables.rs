@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use dyno_txn_api::{Code, Error, Partitioning, Stamp, TABLE_BITS, Table, TableDef, TableId, index_id};
+use dyno_txn_api::{
+    Code, Error, Partitioning, Stamp, TABLE_BITS, Table, TableDef, TableId, index_id,
+};
 
 use super::{Partition, Timer};
 use crate::message::{Address, Message, PartitionId};
@@ -20,13 +22,22 @@ pub(super) struct Making {
 
 impl Partition {
     pub(super) fn create_table(&mut self, from: Address, ticket: u64, def: TableDef) {
-        let refuse = |code, text: String| Message::Created { ticket, result: Err(Error::new(code, text)) };
+        let refuse = |code, text: String| Message::Created {
+            ticket,
+            result: Err(Error::new(code, text)),
+        };
         if self.config.id != 0 {
             let text = "tables are made by partition 0".to_owned();
             return self.send(from, refuse(Code::BadArgument, text));
         }
         if let Err(error) = def.check() {
-            return self.send(from, Message::Created { ticket, result: Err(error) });
+            return self.send(
+                from,
+                Message::Created {
+                    ticket,
+                    result: Err(error),
+                },
+            );
         }
         let id = match self.schema.named(&def.name) {
             Err(_) => self.schema.next(),
@@ -37,7 +48,10 @@ impl Partition {
             }
         };
         if id.0 >> TABLE_BITS != 0 {
-            return self.send(from, refuse(Code::TooLarge, "no more table numbers".to_owned()));
+            return self.send(
+                from,
+                refuse(Code::TooLarge, "no more table numbers".to_owned()),
+            );
         }
         // Also for a table that is there: a crash may have come before all partitions had it.
         let table = Table { id, def };
@@ -58,16 +72,26 @@ impl Partition {
         };
         let table = making.table.clone();
         for partition in making.missing.clone() {
-            let add = Message::AddTable { table: table.clone() };
+            let add = Message::AddTable {
+                table: table.clone(),
+            };
             self.send(Address::Partition(partition), add);
         }
-        self.at(self.now.saturating_add(self.config.resend_ns), Timer::Making(id));
+        self.at(
+            self.now.saturating_add(self.config.resend_ns),
+            Timer::Making(id),
+        );
     }
 
     pub(super) fn add_table(&mut self, from: Address, table: Table) {
         let id = table.id;
         if self.schema.table(id).is_err() {
-            self.append(|_, out| Record::Schema { table: table.clone() }.encode(out));
+            self.append(|_, out| {
+                Record::Schema {
+                    table: table.clone(),
+                }
+                .encode(out)
+            });
             self.install_table(table);
         }
         self.send_after(self.held.appended, from, Message::TableAdded { id });
@@ -93,7 +117,13 @@ impl Partition {
         }
         if let Some(making) = self.making.remove(&id) {
             for (to, ticket) in making.asked {
-                self.send(to, Message::Created { ticket, result: Ok(id) });
+                self.send(
+                    to,
+                    Message::Created {
+                        ticket,
+                        result: Ok(id),
+                    },
+                );
             }
         }
     }
@@ -109,6 +139,10 @@ impl Partition {
             }
         }
         let (epoch, bound) = self.bound;
-        self.send_after(self.held.appended, from, Message::BoundKept { epoch, bound });
+        self.send_after(
+            self.held.appended,
+            from,
+            Message::BoundKept { epoch, bound },
+        );
     }
 }

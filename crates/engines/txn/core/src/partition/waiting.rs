@@ -48,8 +48,19 @@ impl Partition {
         let Some(intent) = &self.store.row(slot).intent else {
             // Gone already: it goes on as soon as this message is done with.
             let (stamp, priority, until) = work.head();
-            let owner = Head { stamp: 0, holder: 0, priority };
-            let id = self.keep_waiting(Waiting { work, stamp, priority, until, owner, pushes: 0 });
+            let owner = Head {
+                stamp: 0,
+                holder: 0,
+                priority,
+            };
+            let id = self.keep_waiting(Waiting {
+                work,
+                stamp,
+                priority,
+                until,
+                owner,
+                pushes: 0,
+            });
             self.ready.insert((stamp, id));
             return;
         };
@@ -60,7 +71,14 @@ impl Partition {
             return self.fail(work, Error::new(Code::Overloaded, text));
         }
         self.counters.waits += 1;
-        let id = self.keep_waiting(Waiting { work, stamp, priority, until, owner, pushes: 0 });
+        let id = self.keep_waiting(Waiting {
+            work,
+            stamp,
+            priority,
+            until,
+            owner,
+            pushes: 0,
+        });
         self.store.wait_on(slot, id);
         if stamp < owner.stamp {
             self.work_is_late(id);
@@ -121,7 +139,10 @@ impl Partition {
             force: true,
         };
         let to = Address::Partition(waiting.owner.holder);
-        let at = self.now.saturating_add(self.config.resend_ns).min(waiting.until);
+        let at = self
+            .now
+            .saturating_add(self.config.resend_ns)
+            .min(waiting.until);
         self.send(to, push);
         self.at(at, Timer::Work(id));
     }
@@ -174,5 +195,8 @@ impl Partition {
 }
 
 fn late() -> Error {
-    Error::new(Code::Deadline, "its time was over while it waited for another transaction")
+    Error::new(
+        Code::Deadline,
+        "its time was over while it waited for another transaction",
+    )
 }

@@ -79,9 +79,6 @@ impl Order {
     }
 }
 
-
-
-
 /// `BTreeMap::range` panics where the bounds cross.
 fn is_empty(low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
     match (low, high) {

@@ -51,7 +51,11 @@ struct Interactive {
 enum Doing {
     Nothing,
     Interactive(Box<Interactive>),
-    OneShot { ticket: u64, operations: Vec<Operation>, until: u64 },
+    OneShot {
+        ticket: u64,
+        operations: Vec<Operation>,
+        until: u64,
+    },
 }
 
 pub struct Client {
@@ -80,12 +84,23 @@ pub fn procedures(tables: [TableId; 2]) -> Procedures {
 }
 
 fn nothing() -> Transaction {
-    Transaction { stamp: None, after: 0, saw: Vec::new(), end: End::Aborted }
+    Transaction {
+        stamp: None,
+        after: 0,
+        saw: Vec::new(),
+        end: End::Aborted,
+    }
 }
 
 impl Client {
     pub fn new(id: u64) -> Self {
-        Self { id, doing: Doing::Nothing, current: nothing(), next: 0, history: Vec::new() }
+        Self {
+            id,
+            doing: Doing::Nothing,
+            current: nothing(),
+            next: 0,
+            history: Vec::new(),
+        }
     }
 
     pub fn idle(&self) -> bool {
@@ -112,8 +127,17 @@ impl Client {
     }
 
     /// Begins something.
-    pub fn begin(&mut self, cluster: &mut Cluster, schema: &Schema, tables: [TableId; 2], heard: Stamp) {
-        self.current = Transaction { after: heard, ..nothing() };
+    pub fn begin(
+        &mut self,
+        cluster: &mut Cluster,
+        schema: &Schema,
+        tables: [TableId; 2],
+        heard: Stamp,
+    ) {
+        self.current = Transaction {
+            after: heard,
+            ..nothing()
+        };
         let now = cluster.shared.now();
         match cluster.random.below(3) {
             0 => self.begin_one_shot(cluster, schema, tables),
@@ -121,7 +145,10 @@ impl Client {
             _ => {
                 let stamp = cluster.shared.clock.take(now).expect("no bound");
                 self.current.stamp = Some(stamp);
-                let options = Options { deadline: Duration::from_secs(3), ..Options::default() };
+                let options = Options {
+                    deadline: Duration::from_secs(3),
+                    ..Options::default()
+                };
                 let coordinator = Coordinator::begin(now, stamp, cluster.partitions(), &options);
                 let batches = 1 + cluster.random.below(3);
                 let mut left = Vec::new();
@@ -130,7 +157,11 @@ impl Client {
                     let batch = (0..count).map(|_| self.operation(cluster, tables));
                     left.push(batch.collect());
                 }
-                let mut interactive = Interactive { coordinator, left, running: Vec::new() };
+                let mut interactive = Interactive {
+                    coordinator,
+                    left,
+                    running: Vec::new(),
+                };
                 self.go_on(cluster, schema, &mut interactive);
                 self.doing = Doing::Interactive(Box::new(interactive));
             }
@@ -139,13 +170,22 @@ impl Client {
 
     fn begin_one_shot(&mut self, cluster: &mut Cluster, schema: &Schema, tables: [TableId; 2]) {
         let count = 1 + cluster.random.below(4);
-        let operations: Vec<_> =
-            (0..count).map(|_| self.operation(cluster, tables)).collect();
-        self.send_one_shot(cluster, schema, Request::Operations(operations.clone()), operations);
+        let operations: Vec<_> = (0..count)
+            .map(|_| self.operation(cluster, tables))
+            .collect();
+        self.send_one_shot(
+            cluster,
+            schema,
+            Request::Operations(operations.clone()),
+            operations,
+        );
     }
 
     fn begin_call(&mut self, cluster: &mut Cluster, schema: &Schema, tables: [TableId; 2]) {
-        let (a, b) = (cluster.random.below(KEYS) as u8, cluster.random.below(KEYS) as u8);
+        let (a, b) = (
+            cluster.random.below(KEYS) as u8,
+            cluster.random.below(KEYS) as u8,
+        );
         let (x, y) = (self.value(), self.value());
         let arguments = [&[a, b], &x[..], &y[..]].concat();
         let operations = vec![
@@ -154,7 +194,11 @@ impl Client {
             Operation::put(Key::new(tables[0], [a]), y),
         ];
         let procedure = "swap".to_owned();
-        let request = Request::Call { procedure, arguments, home: None };
+        let request = Request::Call {
+            procedure,
+            arguments,
+            home: None,
+        };
         self.send_one_shot(cluster, schema, request, operations);
     }
 
@@ -178,10 +222,19 @@ impl Client {
             }
             Operation::Scan(_) => cluster.random.below(cluster.partitions() as usize) as u32,
         };
-        let one_shot =
-            Message::OneShot { ticket, stamp, priority: 128, deadline_ns: 3_000_000_000, request };
+        let one_shot = Message::OneShot {
+            ticket,
+            stamp,
+            priority: 128,
+            deadline_ns: 3_000_000_000,
+            request,
+        };
         cluster.send(Address::Client(self.id), Address::Partition(to), one_shot);
-        self.doing = Doing::OneShot { ticket, operations, until: now + 5_000_000_000 };
+        self.doing = Doing::OneShot {
+            ticket,
+            operations,
+            until: now + 5_000_000_000,
+        };
     }
 
     /// The next batch, or the commit.
@@ -214,13 +267,22 @@ impl Client {
             Err(error) if error.retry() == Retry::Unknown => End::Unknown,
             Err(_) => End::Aborted,
         };
-        self.history.push(std::mem::replace(&mut self.current, nothing()));
+        self.history
+            .push(std::mem::replace(&mut self.current, nothing()));
         self.doing = Doing::Nothing;
     }
 
     /// Something came.
-    pub fn hear(&mut self, cluster: &mut Cluster, schema: &Schema, from: Address, message: Message) {
-        let Address::Partition(from) = from else { return };
+    pub fn hear(
+        &mut self,
+        cluster: &mut Cluster,
+        schema: &Schema,
+        from: Address,
+        message: Message,
+    ) {
+        let Address::Partition(from) = from else {
+            return;
+        };
         match (std::mem::replace(&mut self.doing, Doing::Nothing), message) {
             (Doing::Interactive(mut doing), message) => {
                 let stamp = doing.coordinator.stamp();
@@ -238,9 +300,20 @@ impl Client {
                 self.dispatch(cluster, sends);
                 self.happened(cluster, schema, doing, event);
             }
-            (Doing::OneShot { ticket, operations, until }, Message::Done { ticket: of, result }) => {
+            (
+                Doing::OneShot {
+                    ticket,
+                    operations,
+                    until,
+                },
+                Message::Done { ticket: of, result },
+            ) => {
                 if of != ticket {
-                    self.doing = Doing::OneShot { ticket, operations, until };
+                    self.doing = Doing::OneShot {
+                        ticket,
+                        operations,
+                        until,
+                    };
                     return;
                 }
                 let result = result.map(|done| {
@@ -273,7 +346,10 @@ impl Client {
         match event {
             None => self.doing = Doing::Interactive(doing),
             Some(Event::Ended(result)) => self.end(result),
-            Some(Event::Batch { result: Ok(answers), .. }) => {
+            Some(Event::Batch {
+                result: Ok(answers),
+                ..
+            }) => {
                 let operations = std::mem::take(&mut doing.running);
                 self.note(&operations, answers);
                 self.doing = Doing::Nothing;
@@ -282,7 +358,9 @@ impl Client {
                     self.doing = Doing::Interactive(doing);
                 }
             }
-            Some(Event::Batch { result: Err(error), .. }) => {
+            Some(Event::Batch {
+                result: Err(error), ..
+            }) => {
                 let mut sends = Vec::new();
                 doing.coordinator.rollback(&mut sends);
                 self.dispatch(cluster, sends);
@@ -336,7 +414,9 @@ impl Client {
                     self.end(result);
                 }
             }
-            Doing::OneShot { operations, until, .. } if *until <= now => {
+            Doing::OneShot {
+                operations, until, ..
+            } if *until <= now => {
                 let operations = std::mem::take(operations);
                 self.note_writes(&operations);
                 let text = "no answer came";

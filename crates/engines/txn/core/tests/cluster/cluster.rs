@@ -85,12 +85,19 @@ impl Cluster {
         for id in 0..partitions {
             let partition = cluster.make(id, partitions);
             let (durable, pending) = (Vec::new(), VecDeque::new());
-            cluster.servers.push(Server { partition, durable, pending });
+            cluster.servers.push(Server {
+                partition,
+                durable,
+                pending,
+            });
         }
         cluster
     }
 
-    #[cfg_attr(not(feature = "planted-bugs"), expect(dead_code, reason = "only with bugs"))]
+    #[cfg_attr(
+        not(feature = "planted-bugs"),
+        expect(dead_code, reason = "only with bugs")
+    )]
     pub fn plant(&mut self, planted: Planted) {
         self.planted = planted;
         let partitions = self.servers.len() as u32;
@@ -103,7 +110,11 @@ impl Cluster {
         let mut config = Config::new(id, partitions);
         config.log = self.log;
         config.planted = self.planted;
-        Partition::new(config, self.procedures.clone(), Box::new(self.shared.clone()))
+        Partition::new(
+            config,
+            self.procedures.clone(),
+            Box::new(self.shared.clone()),
+        )
     }
 
     /// Whether clients may not learn how a transaction ended.
@@ -176,7 +187,9 @@ impl Cluster {
         let server = &mut self.servers[id as usize];
         let mut effects = Effects::default();
         call(server, now, &mut effects);
-        server.pending.extend(effects.records.iter().map(<[u8]>::to_vec));
+        server
+            .pending
+            .extend(effects.records.iter().map(<[u8]>::to_vec));
         for (to, message) in effects.sends {
             self.flying.push((Address::Partition(id), to, message));
         }
@@ -185,7 +198,9 @@ impl Cluster {
     fn tick(&mut self, id: u32) {
         let now = self.shared.now();
         if self.server(id).wake_at().is_some_and(|at| at <= now) {
-            self.with(id, |server, now, effects| server.partition.tick(now, effects));
+            self.with(id, |server, now, effects| {
+                server.partition.tick(now, effects)
+            });
         }
     }
 
@@ -195,7 +210,9 @@ impl Cluster {
         let count = 1 + self.random.below(server.pending.len());
         server.durable.extend(server.pending.drain(..count));
         let position = server.durable.len() as u64;
-        self.with(id, |server, now, effects| server.partition.durable(now, position, effects));
+        self.with(id, |server, now, effects| {
+            server.partition.durable(now, position, effects)
+        });
     }
 
     /// The partition loses all but its log, a part of what was being written included, and begins anew;
@@ -205,7 +222,8 @@ impl Cluster {
             return;
         }
         self.crashes += 1;
-        self.flying.retain(|(_, to, _)| *to != Address::Partition(id));
+        self.flying
+            .retain(|(_, to, _)| *to != Address::Partition(id));
         let mut partition = self.make(id, self.partitions());
         let random = &mut self.random;
         let server = &mut self.servers[id as usize];
@@ -216,7 +234,9 @@ impl Cluster {
             Self::checkpoint(server, &mut partition);
         } else {
             for record in &server.durable {
-                partition.restore(record).expect("a record that was written");
+                partition
+                    .restore(record)
+                    .expect("a record that was written");
             }
         }
         partition.start_at(server.durable.len() as u64);
@@ -248,7 +268,9 @@ impl Cluster {
         let mut at = before.begin_checkpoint(&mut write);
         while before.go_on_checkpoint(&mut at, &mut write) {}
         for record in records {
-            partition.restore(&record).expect("a record of the checkpoint");
+            partition
+                .restore(&record)
+                .expect("a record of the checkpoint");
         }
     }
 

@@ -13,19 +13,25 @@ pub fn judge(histories: Vec<Transaction>, end: &State) -> Result<usize, String> 
     let mut state = State::new();
     let mut last = 0;
     for transaction in &all {
-        let Some(stamp) = transaction.stamp else { continue };
+        let Some(stamp) = transaction.stamp else {
+            continue;
+        };
         if stamp == last {
             return Err(format!("stamp {stamp} twice"));
         }
         last = stamp;
         if stamp <= transaction.after {
             let after = transaction.after;
-            return Err(format!("stamp {stamp} of a transaction that began after {after} ended"));
+            return Err(format!(
+                "stamp {stamp} of a transaction that began after {after} ended"
+            ));
         }
         replay(transaction, &mut state)?;
     }
     // A transaction of unknown outcome whose stamp is unknown too, and which was done, has no place.
-    let placed = histories.iter().all(|t| t.stamp.is_some() || !counts(t, &seen));
+    let placed = histories
+        .iter()
+        .all(|t| t.stamp.is_some() || !counts(t, &seen));
     match placed && state != *end {
         true => Err(format!("the end is {end:?}, and should be {state:?}")),
         false => Ok(all.len()),
@@ -77,10 +83,14 @@ fn replay(transaction: &Transaction, state: &mut State) -> Result<(), String> {
             }
             Saw::Scanned(table, rows) => {
                 let there = state.iter().filter(|((of, _), _)| of == table);
-                let mut there: Vec<_> =
-                    there.map(|((_, key), value)| (key.clone(), value.clone())).collect();
+                let mut there: Vec<_> = there
+                    .map(|((_, key), value)| (key.clone(), value.clone()))
+                    .collect();
                 let mut rows = rows.clone();
-                if rows.last().is_some_and(|(key, _)| key.starts_with(b"first three")) {
+                if rows
+                    .last()
+                    .is_some_and(|(key, _)| key.starts_with(b"first three"))
+                {
                     rows.pop();
                     there.reverse();
                     there.truncate(3);

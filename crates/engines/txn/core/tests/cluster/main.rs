@@ -1,6 +1,6 @@
 //! Whole clusters of partitions in one thread, from one seed.
 
-mod cluster;
 mod client;
+mod cluster;
 mod judge;
 mod random_runs;

@@ -55,9 +55,22 @@ pub fn run(seed: u64, run: &Run) -> Result<(usize, usize, u32), String> {
     #[cfg(feature = "planted-bugs")]
     cluster.plant(run.planted);
     let splits = vec![vec![4], vec![7]];
-    for (ticket, def) in [TableDef::hash("kv", 0), TableDef::range("seq", splits)].into_iter().enumerate() {
-        let made = ask(&mut cluster, 0, Message::CreateTable { ticket: ticket as u64, def });
-        assert!(matches!(made, Message::Created { result: Ok(_), .. }), "{made:?}");
+    for (ticket, def) in [TableDef::hash("kv", 0), TableDef::range("seq", splits)]
+        .into_iter()
+        .enumerate()
+    {
+        let made = ask(
+            &mut cluster,
+            0,
+            Message::CreateTable {
+                ticket: ticket as u64,
+                def,
+            },
+        );
+        assert!(
+            matches!(made, Message::Created { result: Ok(_), .. }),
+            "{made:?}"
+        );
     }
     let schema = cluster.server(0).schema().clone();
     cluster.faults = run.faults;
@@ -83,11 +96,17 @@ pub fn run(seed: u64, run: &Run) -> Result<(usize, usize, u32), String> {
             break;
         }
     }
-    assert!(clients.iter().all(Client::idle), "seed {seed}: somebody still waits");
+    assert!(
+        clients.iter().all(Client::idle),
+        "seed {seed}: somebody still waits"
+    );
     cluster.settle();
     let state = end_of(&mut cluster);
     let crashes = cluster.crashes;
-    let history: Vec<_> = clients.into_iter().flat_map(|client| client.history).collect();
+    let history: Vec<_> = clients
+        .into_iter()
+        .flat_map(|client| client.history)
+        .collect();
     let committed = history.iter().filter(|t| t.end == End::Committed).count();
     let counted = judge(history, &state).map_err(|wrong| format!("seed {seed}: {wrong}"))?;
     Ok((counted, committed, crashes))
@@ -101,7 +120,9 @@ fn newest(transaction: &crate::client::Transaction) -> Stamp {
 }
 
 fn end_of(cluster: &mut Cluster) -> State {
-    let all = TABLES.map(|table| Operation::Scan(Scan::all(table))).to_vec();
+    let all = TABLES
+        .map(|table| Operation::Scan(Scan::all(table)))
+        .to_vec();
     let one_shot = Message::OneShot {
         ticket: 1,
         stamp: None,
@@ -109,14 +130,23 @@ fn end_of(cluster: &mut Cluster) -> State {
         deadline_ns: u64::MAX,
         request: Request::Operations(all),
     };
-    let Message::Done { result: Ok(done), .. } = ask(cluster, 0, one_shot) else {
+    let Message::Done {
+        result: Ok(done), ..
+    } = ask(cluster, 0, one_shot)
+    else {
         panic!("the last scan failed");
     };
-    let pages = done.answers.into_iter().map(|answer| answer.page().expect("a scan's"));
+    let pages = done
+        .answers
+        .into_iter()
+        .map(|answer| answer.page().expect("a scan's"));
     let rows = TABLES.into_iter().zip(pages).flat_map(|(table, page)| {
-        page.rows.into_iter().map(move |row| (Key::new(table, row.key), row.value))
+        page.rows
+            .into_iter()
+            .map(move |row| (Key::new(table, row.key), row.value))
     });
-    rows.map(|(key, value)| ((key.table, key.bytes), value)).collect()
+    rows.map(|(key, value)| ((key.table, key.bytes), value))
+        .collect()
 }
 
 fn seeds(from: u64, count: u64, settings: &Run) {
@@ -131,18 +161,35 @@ fn seeds(from: u64, count: u64, settings: &Run) {
         }
     }
     println!("{count} seeds: {committed} transactions committed, {crashes} crashes");
-    assert!(committed as u64 > count * 20, "too little was committed to prove anything");
+    assert!(
+        committed as u64 > count * 20,
+        "too little was committed to prove anything"
+    );
     assert_eq!(settings.faults.crash > 0, crashes > 0);
 }
 
 #[test]
 fn messages_in_any_order() {
-    seeds(1, 25, &Run { log: false, ..Run::default() });
+    seeds(
+        1,
+        25,
+        &Run {
+            log: false,
+            ..Run::default()
+        },
+    );
 }
 
 #[test]
 fn one_partition_alone() {
-    seeds(100, 10, &Run { partitions: 1, ..Run::default() });
+    seeds(
+        100,
+        10,
+        &Run {
+            partitions: 1,
+            ..Run::default()
+        },
+    );
 }
 
 #[test]
@@ -152,23 +199,53 @@ fn logged_and_released_late() {
 
 #[test]
 fn messages_lost_and_repeated() {
-    let faults = Faults { lose: 50, repeat: 10, crash: 0 };
-    seeds(300, 25, &Run { faults, ..Run::default() });
+    let faults = Faults {
+        lose: 50,
+        repeat: 10,
+        crash: 0,
+    };
+    seeds(
+        300,
+        25,
+        &Run {
+            faults,
+            ..Run::default()
+        },
+    );
 }
 
 #[test]
 fn partitions_crash() {
-    let faults = Faults { lose: 100, repeat: 20, crash: 400 };
-    seeds(400, 40, &Run { faults, ..Run::default() });
+    let faults = Faults {
+        lose: 100,
+        repeat: 20,
+        crash: 400,
+    };
+    seeds(
+        400,
+        40,
+        &Run {
+            faults,
+            ..Run::default()
+        },
+    );
 }
 
 #[cfg(feature = "planted-bugs")]
 #[test]
 fn planted_bugs_are_caught() {
     use dyno_txn_core::planted::{Bug, Planted};
-    let faults = Faults { lose: 100, repeat: 20, crash: 300 };
+    let faults = Faults {
+        lose: 100,
+        repeat: 20,
+        crash: 300,
+    };
     for bug in [Bug::ReadCache, Bug::Push, Bug::Recovery, Bug::Finalize] {
-        let settings = Run { faults, planted: Planted::one(bug), ..Run::default() };
+        let settings = Run {
+            faults,
+            planted: Planted::one(bug),
+            ..Run::default()
+        };
         let caught = (1..200).find(|&seed| run(seed, &settings).is_err());
         println!("{bug:?}: caught by seed {caught:?}");
         assert!(caught.is_some(), "{bug:?} was not caught");
