@@ -81,7 +81,7 @@
 //! // Nothing is said before the log has it.
 //! assert_eq!((effects.records.len(), effects.sends.len()), (2, 0));
 //! partition.durable(2, 2, &mut effects);
-//! let Message::Done { result: Ok(done), .. } = &effects.sends[1].1 else { panic!() };
+//! let Message::Done { result: Ok(done), .. } = &effects.sends[0].1 else { panic!() };
 //! assert_eq!(done.answers[1], Answer::Value(Some(b"x".to_vec())));
 //! ```
 //!

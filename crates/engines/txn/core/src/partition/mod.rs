@@ -389,10 +389,6 @@ impl Partition {
         self.timers.insert((time, timer));
     }
 
-    fn is_me(&self, address: Address) -> bool {
-        address == Address::Partition(self.config.id)
-    }
-
     /// A stamp from outside is looked at before anything is done with it.
     fn check_stamp(&mut self, from: Address, stamp: Stamp) -> Result<()> {
         if matches!(from, Address::Client(_)) && !self.stamps.plausible(stamp) {

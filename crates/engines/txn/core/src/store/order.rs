@@ -7,9 +7,11 @@ use dyno_txn_api::{Direction, TableId};
 
 use super::Slot;
 
+type Keys = BTreeMap<Box<[u8]>, Slot>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    tables: Vec<(TableId, BTreeMap<Box<[u8]>, Slot>)>,
+    tables: Vec<(TableId, Keys)>,
 }
 
 impl Order {
@@ -22,7 +24,7 @@ impl Order {
 
     pub fn build(&mut self, table: TableId, rows: Vec<(&[u8], Slot)>) {
         let keys = rows.into_iter().map(|(key, slot)| (key.into(), slot));
-        let keys: BTreeMap<Box<[u8]>, Slot> = keys.collect();
+        let keys: Keys = keys.collect();
         if !self.has(table) {
             self.tables.push((table, keys));
         }
@@ -68,12 +70,12 @@ impl Order {
         }
     }
 
-    fn of(&self, table: TableId) -> Option<&BTreeMap<Box<[u8]>, Slot>> {
+    fn of(&self, table: TableId) -> Option<&Keys> {
         let found = self.tables.iter().find(|(id, _)| *id == table);
         found.map(|(_, keys)| keys)
     }
 
-    fn of_mut(&mut self, table: TableId) -> Option<&mut BTreeMap<Box<[u8]>, Slot>> {
+    fn of_mut(&mut self, table: TableId) -> Option<&mut Keys> {
         let found = self.tables.iter_mut().find(|(id, _)| *id == table);
         found.map(|(_, keys)| keys)
     }

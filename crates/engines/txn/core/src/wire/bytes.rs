@@ -45,10 +45,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.left.is_empty()
-    }
-
     /// Reads something that may contain its like.
     pub fn nested<T: Wire>(&mut self) -> Result<T> {
         if self.depth == DEPTH_MAX {

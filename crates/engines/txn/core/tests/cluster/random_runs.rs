@@ -34,7 +34,8 @@ impl Default for Run {
     }
 }
 
-fn ask(cluster: &mut Cluster, to: u32, message: Message) -> Message {
+/// One message, and what its receiver says to it.
+pub fn ask(cluster: &mut Cluster, to: u32, message: Message) -> Message {
     const ASKER: u64 = 999_999;
     cluster.arrived.clear();
     cluster.send(Address::Client(ASKER), Address::Partition(to), message);

@@ -1,0 +1,227 @@
+//! What the engine refuses, and what it does with the rest of the transaction then.
+
+use dyno_txn_api::{Code, Key, Operation, Procedures, Request, Stamp, TableDef, TableId};
+use dyno_txn_core::message::{Address, Fate, Head, Message};
+use dyno_txn_core::{Config, Effects, Partition};
+
+use crate::cluster::Cluster;
+
+const TABLE: TableId = TableId(1);
+
+struct One {
+    cluster: Cluster,
+    partition: Partition,
+    now: u64,
+}
+
+impl One {
+    fn new(change: impl FnOnce(&mut Config)) -> Self {
+        let cluster = Cluster::new(1, 1, false, Procedures::new());
+        let mut config = Config::new(0, 1);
+        config.log = false;
+        change(&mut config);
+        let stamps = Box::new(cluster.shared.clone());
+        let partition = Partition::new(config, Procedures::new(), stamps);
+        let mut one = Self {
+            cluster,
+            partition,
+            now: 0,
+        };
+        one.say(Message::CreateTable {
+            ticket: 0,
+            def: TableDef::hash("t", 0),
+        });
+        one
+    }
+
+    fn stamp(&self) -> Stamp {
+        self.cluster.shared.clock.take(self.now).expect("no bound")
+    }
+
+    fn say(&mut self, message: Message) -> Vec<Message> {
+        let mut effects = Effects::default();
+        self.partition
+            .handle(self.now, Address::Client(1), message, &mut effects);
+        effects
+            .sends
+            .into_iter()
+            .map(|(_, message)| message)
+            .collect()
+    }
+
+    fn execute(&mut self, stamp: Stamp, operations: Vec<Operation>) -> Vec<Message> {
+        let head = Head {
+            stamp,
+            holder: 0,
+            priority: 128,
+        };
+        self.say(Message::Execute {
+            head,
+            batch: 0,
+            deadline_ns: 1_000_000_000,
+            operations,
+        })
+    }
+
+    fn commit(&mut self, stamp: Stamp, writes: u32) -> Option<Code> {
+        let head = Head {
+            stamp,
+            holder: 0,
+            priority: 128,
+        };
+        match self
+            .say(Message::Commit {
+                head,
+                writes: vec![(0, writes)],
+            })
+            .pop()
+        {
+            Some(Message::Ended { result, .. }) => result.err().map(|error| error.kind()),
+            other => panic!("no end: {other:?}"),
+        }
+    }
+
+    fn put_alone(&mut self, name: &str, bytes: usize) -> Option<Code> {
+        let put = Operation::put(Key::new(TABLE, name), vec![0; bytes]);
+        self.one_shot(vec![put])
+    }
+
+    fn one_shot(&mut self, operations: Vec<Operation>) -> Option<Code> {
+        let request = Request::Operations(operations);
+        let one_shot = Message::OneShot {
+            ticket: 1,
+            stamp: None,
+            priority: 0,
+            deadline_ns: 1_000_000_000,
+            request,
+        };
+        match self.say(one_shot).pop() {
+            Some(Message::Done { result, .. }) => result.err().map(|error| error.kind()),
+            other => panic!("no answer: {other:?}"),
+        }
+    }
+}
+
+fn put(name: &str) -> Operation {
+    Operation::put(Key::new(TABLE, name), "v")
+}
+
+#[test]
+fn a_commit_after_a_failed_write_is_refused_whatever_the_client_says() {
+    let mut one = One::new(|_| {});
+    assert_eq!(one.put_alone("there", 1), None);
+    let stamp = one.stamp();
+    one.execute(stamp, vec![put("a")]);
+    one.execute(
+        stamp,
+        vec![Operation::insert(Key::new(TABLE, "there"), "w")],
+    );
+    assert_eq!(one.commit(stamp, 1), Some(Code::AlreadyExists));
+    assert_eq!(
+        one.one_shot(vec![Operation::insert(Key::new(TABLE, "a"), "x")]),
+        None
+    );
+}
+
+#[test]
+fn a_commit_that_counts_fewer_writes_than_came_is_refused() {
+    let mut one = One::new(|_| {});
+    let stamp = one.stamp();
+    one.execute(stamp, vec![put("a"), put("b")]);
+    assert_eq!(one.commit(stamp, 1), Some(Code::WriteFailed));
+    assert_eq!(
+        one.commit(stamp, 2),
+        Some(Code::Aborted),
+        "and it stays aborted"
+    );
+}
+
+#[test]
+fn who_is_asked_for_before_it_committed_cannot_commit_any_more() {
+    let mut one = One::new(|_| {});
+    let stamp = one.stamp();
+    let told = one.say(Message::Ask { stamp }).pop();
+    assert_eq!(
+        told,
+        Some(Message::Told {
+            stamp,
+            fate: Fate::Aborted
+        })
+    );
+    one.execute(stamp, vec![put("a")]);
+    assert_eq!(one.commit(stamp, 1), Some(Code::Aborted));
+}
+
+#[test]
+fn writes_are_refused_at_the_memory_bound_and_deletes_make_room() {
+    let mut one = One::new(|config| {
+        config.memory_bytes = 1 << 20;
+        config.retention_ns = 10;
+    });
+    let mut stored = 0;
+    let refused = loop {
+        match one.put_alone(&format!("{stored}"), 10_000) {
+            None => stored += 1,
+            Some(code) => break code,
+        }
+        assert!(stored < 200, "the bound was never reached");
+    };
+    assert_eq!(refused, Code::MemoryFull);
+    assert_eq!(
+        one.one_shot(vec![Operation::get(Key::new(TABLE, "0"))]),
+        None
+    );
+    for number in 0..stored {
+        let delete = Operation::delete(Key::new(TABLE, format!("{number}")));
+        assert_eq!(one.one_shot(vec![delete]), None);
+    }
+    one.now += 1_000_000_000;
+    assert_eq!(
+        one.one_shot(vec![Operation::get(Key::new(TABLE, "0"))]),
+        None
+    );
+    one.partition.tick(one.now, &mut Effects::default());
+    assert_eq!(one.put_alone("again", 10_000), None);
+}
+
+#[test]
+fn a_silent_client_is_aborted_and_its_rows_are_free() {
+    let mut one = One::new(|_| {});
+    let stamp = one.stamp();
+    one.execute(stamp, vec![put("a")]);
+    for _ in 0..30 {
+        one.now += 100_000_000;
+        one.partition.tick(one.now, &mut Effects::default());
+    }
+    assert_eq!(one.commit(stamp, 1), Some(Code::Aborted));
+    assert_eq!(one.put_alone("a", 1), None);
+}
+
+#[test]
+fn strangers_cannot_speak_for_partitions_or_from_the_future() {
+    let mut one = One::new(|_| {});
+    let stamp = one.stamp();
+    one.execute(stamp, vec![put("a")]);
+    assert_eq!(
+        one.say(Message::Finalize {
+            stamp,
+            commit: true
+        }),
+        []
+    );
+    let push = Message::Push {
+        stamp,
+        by: 1,
+        priority: 9,
+        force: true,
+    };
+    assert_eq!(one.say(push), []);
+    let Some(Message::Executed {
+        result: Err(error), ..
+    }) = one.execute(u64::MAX - 9, vec![put("b")]).pop()
+    else {
+        panic!("a stamp that nobody gave was taken");
+    };
+    assert_eq!(error.kind(), Code::BadArgument);
+    assert_eq!(one.commit(stamp, 1), None);
+}
