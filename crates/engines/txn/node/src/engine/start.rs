@@ -97,7 +97,7 @@ impl Engine {
         options: &OpenOptions,
         mut listener: Option<Listener>,
     ) -> Result<()> {
-        let (ready, readies) = channel();
+        let (ready, readies) = channel::<Result<Ready>>();
         let mut goes: Vec<Sender<Go>> = Vec::new();
         for index in 0..threads {
             let mine = (0..self.directory.partitions).filter(|p| *p as usize % threads == index);
@@ -121,11 +121,10 @@ impl Engine {
             self.threads.push(thread);
         }
         drop(ready);
-        let mut found: Vec<Ready> = readies.iter().take(threads).collect();
+        // An error drops `goes`: those that wait for their word see that it never comes, and end.
+        let found: Result<Vec<Ready>> = readies.iter().take(threads).collect();
+        let mut found = found?;
         if found.len() < threads {
-            // Those that wait for their word see that it never comes, and end.
-            drop(goes);
-            self.join()?;
             return Err(unavailable("a thread of the engine ended while it started"));
         }
         found.sort_by_key(|ready| ready.index);
@@ -146,32 +145,29 @@ impl Engine {
     }
 }
 
-/// A thread from its begin to its end.
-fn run(mut plan: Plan, ready: &Sender<Ready>, go: &Receiver<Go>) -> Result<()> {
-    if let Some(core) = plan.core {
-        pin(core)?;
-    }
-    let options = ReactorOptions {
-        port: port_options(),
-        spin: plan.options.spin,
-        ring_bytes: super::RING_BYTES,
-        ..ReactorOptions::default()
+/// What a thread has before it knows the others.
+struct Begun {
+    reactor: Reactor,
+    hosted: Vec<Hosted>,
+    wall_ns: Arc<AtomicU64>,
+    mail: Receiver<Mail>,
+}
+
+/// A thread from its begin to its end. What keeps it from beginning is told to who starts the engine.
+fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Result<()> {
+    let begun = match begin(&plan) {
+        Ok((begun, found)) => {
+            // Nobody listens when another thread could not start; then no word comes either.
+            let _ = ready.send(Ok(found));
+            begun
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return Ok(());
+        }
     };
-    let mut reactor = Reactor::new(options).map_err(of_net)?;
-    let wall_ns = Arc::new(AtomicU64::new(0));
-    let hosted = host(&plan, &wall_ns)?;
-    let (sender, mail) = sync_channel::<Mail>(MAIL_MAX);
-    let newest = hosted.iter().map(|hosted| hosted.partition.newest_stamp()).max().unwrap_or(0);
-    let numbered = |(place, hosted): (usize, &Hosted)| {
-        let number = (place * plan.threads + plan.index) as u32;
-        Some((number, hosted.journal.log()?.checkpointer()))
-    };
-    let checkpointers = hosted.iter().enumerate().filter_map(numbered).collect();
-    let mate = Mate { sender, waker: reactor.waker() };
-    let found = Ready { index: plan.index, newest, mate, checkpointers };
-    let told = ready.send(found);
-    let (Ok(()), Ok(Go { floor, mates })) = (told, go.recv()) else {
-        // Another thread could not start; it says why.
+    let Begun { mut reactor, hosted, wall_ns, mail } = begun;
+    let Ok(Go { floor, mates }) = go.recv() else {
         return Ok(());
     };
     if let Some(listener) = plan.listener.take() {
@@ -198,6 +194,31 @@ fn run(mut plan: Plan, ready: &Sender<Ready>, go: &Receiver<Go>) -> Result<()> {
     work.look_at_the_clock();
     work.finish_recovery(floor)?;
     Core { reactor, work, mail, passes: 0, was_busy: true }.run()
+}
+
+fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
+    if let Some(core) = plan.core {
+        pin(core)?;
+    }
+    let options = ReactorOptions {
+        port: port_options(),
+        spin: plan.options.spin,
+        ring_bytes: super::RING_BYTES,
+        ..ReactorOptions::default()
+    };
+    let reactor = Reactor::new(options).map_err(of_net)?;
+    let wall_ns = Arc::new(AtomicU64::new(0));
+    let hosted = host(plan, &wall_ns)?;
+    let (sender, mail) = sync_channel::<Mail>(MAIL_MAX);
+    let newest = hosted.iter().map(|hosted| hosted.partition.newest_stamp()).max().unwrap_or(0);
+    let numbered = |(place, hosted): (usize, &Hosted)| {
+        let number = (place * plan.threads + plan.index) as u32;
+        Some((number, hosted.journal.log()?.checkpointer()))
+    };
+    let checkpointers = hosted.iter().enumerate().filter_map(numbered).collect();
+    let mate = Mate { sender, waker: reactor.waker() };
+    let found = Ready { index: plan.index, newest, mate, checkpointers };
+    Ok((Begun { reactor, hosted, wall_ns, mail }, found))
 }
 
 /// The partitions of a thread, as their logs have them.
