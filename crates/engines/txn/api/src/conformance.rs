@@ -129,6 +129,8 @@ enum Step {
 enum Said {
     Answers(Vec<Answer>),
     Refused(&'static str),
+    /// One error stands for all of a batch; which one is said first is the engine's choice.
+    OneRefused,
 }
 
 fn transaction(
@@ -138,7 +140,7 @@ fn transaction(
     commit: bool,
 ) -> Vec<Said> {
     let mut said = Vec::new();
-    let mut note = |result: Result<Vec<Answer>>| {
+    let note = |said: &mut Vec<Said>, result: Result<Vec<Answer>>| {
         let failed = result.is_err();
         said.push(match result {
             Ok(answers) => Said::Answers(answers),
@@ -149,7 +151,7 @@ fn transaction(
     let mut transaction = match db.begin(&Options::default()) {
         Ok(transaction) => transaction,
         Err(error) => {
-            note(Err(error));
+            note(&mut said, Err(error));
             return said;
         }
     };
@@ -164,7 +166,11 @@ fn transaction(
             }
         }
         // A transaction that failed can only be given up; which later call says so is the engine's choice.
-        if note(answers) {
+        if note(&mut said, answers) {
+            if operations.len() > 1 {
+                said.pop();
+                said.push(Said::OneRefused);
+            }
             return said;
         }
     }
@@ -172,7 +178,7 @@ fn transaction(
         true => transaction.commit().map(drop),
         false => transaction.rollback(),
     };
-    note(ended.map(|()| Vec::new()));
+    note(&mut said, ended.map(|()| Vec::new()));
     said
 }
 
