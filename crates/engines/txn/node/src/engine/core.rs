@@ -126,7 +126,7 @@ impl Core {
     /// Connections that asked for another thread go there.
     fn move_ports(&mut self) {
         for (id, core) in std::mem::take(&mut self.work.moving) {
-            self.work.welcomed.remove(&id);
+            self.work.unwelcome(id);
             let Some(port) = self.reactor.detach(id) else { continue };
             // A thread with too much to do does not get it: the client sees its connection end.
             self.work.mates[core].post(Mail::Port(Box::new(port)));

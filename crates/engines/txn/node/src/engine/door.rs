@@ -32,15 +32,18 @@ impl Handler for Door<'_> {
     }
 
     fn close(&mut self, port: PortId, _why: Closed) {
-        self.work.welcomed.remove(&port);
+        self.work.unwelcome(port);
     }
 }
 
 impl Door<'_> {
     /// An error ends the connection: it is of somebody who does not keep to the protocol.
     fn take(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
-        if !self.work.welcomed.contains(&port) {
-            return self.hello(port, frame, out);
+        if self.work.last_welcomed != Some(port) {
+            if !self.work.welcomed.contains(&port) {
+                return self.hello(port, frame, out);
+            }
+            self.work.last_welcomed = Some(port);
         }
         match frame.head.verb {
             MESSAGE => {

@@ -183,6 +183,7 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         now: 0,
         wall_ns,
         welcomed: HashSet::new(),
+        last_welcomed: None,
         moving: Vec::new(),
         answers: Default::default(),
         own: VecDeque::new(),

@@ -29,6 +29,8 @@ pub(crate) struct Work {
     pub now: u64,
     pub wall_ns: Arc<AtomicU64>,
     pub welcomed: HashSet<PortId>,
+    /// The one of them that spoke last: most often it speaks next.
+    pub last_welcomed: Option<PortId>,
     pub moving: Vec<(PortId, usize)>,
     pub answers: Answers,
     /// Between partitions of this thread.
@@ -58,6 +60,12 @@ impl Work {
 
     fn wall(&self) -> u64 {
         self.wall_ns.load(Ordering::Relaxed)
+    }
+
+    /// A connection is gone.
+    pub fn unwelcome(&mut self, port: PortId) {
+        self.welcomed.remove(&port);
+        self.last_welcomed = None;
     }
 
     /// Whether a partition of this number is one of this thread.
