@@ -1,5 +1,6 @@
 //! The database as its users see it.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub(crate) struct Node {
     schema: RwLock<Arc<Schema>>,
     idle: Mutex<Vec<Session>>,
     /// Where calls without a home go next.
-    next_home: std::sync::atomic::AtomicU32,
+    next_home: AtomicU32,
 }
 
 impl Node {
@@ -46,7 +47,7 @@ impl Node {
             spin,
             schema: RwLock::new(Arc::new(Schema::default())),
             idle: Mutex::new(Vec::new()),
-            next_home: Default::default(),
+            next_home: AtomicU32::new(0),
         };
         node.learn()?;
         Ok(node)
@@ -122,29 +123,33 @@ impl Node {
     }
 
     /// Where a one-shot runs: at its first key.
-    pub fn route(&self, schema: &Schema, request: &Request) -> Result<PartitionId> {
+    fn route(&self, request: &Request) -> Result<PartitionId> {
         let partitions = self.welcome.partitions;
         if partitions == 1 {
             return Ok(0);
         }
-        let key = match request {
-            Request::Operations(operations) => match operations.first() {
-                Some(Operation::Get(key) | Operation::Write(key, _)) => Some(key),
-                Some(Operation::Scan(scan)) => {
-                    let asked = partitions_of(schema.table(scan.table)?, partitions, scan);
-                    return Ok(asked.first().copied().unwrap_or(0));
-                }
-                None => None,
-            },
-            Request::Call { home, .. } => home.as_ref(),
-        };
-        match key {
-            Some(key) => Ok(partition_of(schema.table(key.table)?, partitions, &key.bytes)),
-            None => {
-                let next = self.next_home.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                Ok(next % partitions)
+        let at_home;
+        let first = match request {
+            Request::Operations(operations) => operations.first(),
+            Request::Call { home, .. } => {
+                at_home = home.clone().map(Operation::Get);
+                at_home.as_ref()
             }
-        }
+        };
+        let Some(first) = first else {
+            let next = self.next_home.fetch_add(1, Ordering::Relaxed);
+            return Ok(next % partitions);
+        };
+        let schema = self.schema_for(std::slice::from_ref(first))?;
+        Ok(match first {
+            Operation::Get(key) | Operation::Write(key, _) => {
+                partition_of(schema.table(key.table)?, partitions, &key.bytes)
+            }
+            Operation::Scan(scan) => {
+                let asked = partitions_of(schema.table(scan.table)?, partitions, scan);
+                asked.first().copied().unwrap_or(0)
+            }
+        })
     }
 
     /// The message of a one-shot, and where it goes.
@@ -154,24 +159,14 @@ impl Node {
         request: Request,
         options: &Options,
     ) -> Result<(PartitionId, Message)> {
-        let schema = match &request {
-            Request::Operations(operations) => {
-                if options.read_only && operations.iter().any(Operation::is_write) {
-                    let text = "a write in a transaction that was begun as read only";
-                    return Err(Error::new(Code::ReadOnly, text));
-                }
-                match self.welcome.partitions {
-                    // Where there is one partition nobody is to be found by a key.
-                    1 => self.schema(),
-                    _ => self.schema_for(operations)?,
-                }
-            }
-            Request::Call { home, .. } => match home {
-                Some(key) => self.schema_for(&[Operation::Get(key.clone())])?,
-                None => self.schema(),
-            },
-        };
-        let to = self.route(&schema, &request)?;
+        if let Request::Operations(operations) = &request
+            && options.read_only
+            && operations.iter().any(Operation::is_write)
+        {
+            let text = "a write in a transaction that was begun as read only";
+            return Err(Error::new(Code::ReadOnly, text));
+        }
+        let to = self.route(&request)?;
         let deadline_ns = options.deadline.as_nanos() as u64;
         let priority = u16::from(options.priority);
         Ok((to, Message::OneShot { ticket, stamp: None, priority, deadline_ns, request }))

@@ -239,7 +239,8 @@ impl Operations for NodeTransaction<'_> {
         let numbers = self.send(std::slice::from_ref(&operation))?;
         self.behind.extend(numbers);
         self.behind_keys.insert(key);
-        self.session()?.flush()
+        // It goes out with what is waited for next, the commit at the latest: one call of the system less.
+        Ok(())
     }
 }
 

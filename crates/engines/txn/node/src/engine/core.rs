@@ -22,6 +22,9 @@ const MAIL_PER_PASS: usize = 256;
 const PUBLISH_EVERY: u64 = 1024;
 /// The longest sleep.
 const SLEEP: Duration = Duration::from_millis(100);
+/// How long a thread that waits for a write alone spins, and how long it sleeps then.
+const LOG_SPIN_NS: u64 = 1_000_000;
+const LOG_SLEEP: Duration = Duration::from_millis(1);
 /// What a thread that stops waits for its log at most.
 const LAST_LOOK: Duration = Duration::from_micros(50);
 
@@ -39,6 +42,8 @@ pub(crate) struct Core {
     pub mail: Receiver<Mail>,
     pub passes: u64,
     pub was_busy: bool,
+    /// Since when it waits for its log alone.
+    pub looking_since: u64,
 }
 
 impl Core {
@@ -63,14 +68,26 @@ impl Core {
                 self.work.publish();
             }
             self.was_busy = busy;
-            let waits = self.work.waits_for_the_log();
-            if waits && !busy {
-                // Whoever is to bring more may want this core.
-                std::thread::yield_now();
+            match self.work.waits_for_the_log() {
+                true => self.idle_for_the_log(busy)?,
+                false => {
+                    let wait = self.work.until_timer().min(SLEEP);
+                    self.reactor.idle(busy, wait).map_err(of_net)?;
+                }
             }
-            let wait = self.work.until_timer().min(SLEEP);
-            self.reactor.idle(busy || waits, wait).map_err(of_net)?;
         }
+        Ok(())
+    }
+
+    /// The end of a write wakes nobody. It mostly comes soon, so this thread looks for it without pause for a
+    /// while, and then now and then.
+    fn idle_for_the_log(&mut self, busy: bool) -> Result<()> {
+        if busy {
+            self.looking_since = self.work.now;
+        } else if self.work.now.saturating_sub(self.looking_since) > LOG_SPIN_NS {
+            self.reactor.sleep(LOG_SLEEP).map_err(of_net)?;
+        }
+        std::hint::spin_loop();
         Ok(())
     }
 

@@ -105,10 +105,11 @@ impl Journal {
     /// has grown.
     pub fn step(&mut self) -> Result<Option<Position>> {
         let Some(log) = &mut self.log else { return Ok(None) };
+        // Also when nothing waits: the log makes its next file ready meanwhile.
+        let durable = log.poll().map_err(of_log)?;
         if self.marks.is_empty() && self.waiting.is_empty() {
             return Ok(None);
         }
-        let durable = log.poll().map_err(of_log)?;
         self.writes += u64::from(log.submit().map_err(of_log)?);
         self.retry()?;
         let mut reached = None;

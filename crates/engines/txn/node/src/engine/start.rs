@@ -194,7 +194,7 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
     };
     work.look_at_the_clock();
     work.finish_recovery(floor)?;
-    Core { reactor, work, mail, passes: 0, was_busy: true }.run()
+    Core { reactor, work, mail, passes: 0, was_busy: true, looking_since: 0 }.run()
 }
 
 fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
