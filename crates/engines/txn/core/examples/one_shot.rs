@@ -14,6 +14,7 @@ use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::{Config, Effects, Partition, Stamps};
 
 const VALUE_BYTES: usize = 512;
+const CLIENT: Address = Address::Client(1);
 const TABLE: TableId = TableId(1);
 
 struct Counter(Stamp);
@@ -39,6 +40,46 @@ fn request(ticket: u64, operations: Vec<Operation>) -> Message {
     }
 }
 
+fn key(number: u64) -> Key {
+    Key::new(TABLE, number.to_be_bytes())
+}
+
+/// A partition with a table, and a million rows in it unless it is to begin empty.
+fn filled(config: Config, empty: bool) -> Partition {
+    let mut partition = Partition::new(config, Procedures::new(), Box::new(Counter(0)));
+    let mut effects = Effects::default();
+    let def = TableDef::hash("bench", 0);
+    partition.handle(
+        0,
+        CLIENT,
+        Message::CreateTable { ticket: 0, def },
+        &mut effects,
+    );
+    partition.durable(0, partition.appended(), &mut effects);
+    effects.sends.clear();
+    effects.records.clear();
+    if !empty {
+        for number in 0..1_000_000 {
+            let put = Operation::put(key(number), vec![7; VALUE_BYTES]);
+            partition.handle(0, CLIENT, request(number, vec![put]), &mut effects);
+            partition.durable(0, partition.appended(), &mut effects);
+            effects.sends.clear();
+            effects.records.clear();
+        }
+    }
+    partition
+}
+
+fn operations(random: &mut Random, k2: bool, ticket: u64) -> Vec<Operation> {
+    let value = vec![ticket as u8; VALUE_BYTES];
+    if k2 {
+        let key = key(random.bits() >> 33);
+        return vec![Operation::put(key.clone(), value), Operation::get(key)];
+    }
+    let (read, write) = (random.bits() % 1_000_000, random.bits() % 1_000_000);
+    vec![Operation::get(key(read)), Operation::put(key(write), value)]
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let k2 = arguments.get(1).is_some_and(|name| name == "k2");
@@ -52,50 +93,19 @@ fn main() {
     config.log = log;
     config.memory_bytes = 12 << 30;
     config.retention_ns = 100_000_000;
-    let mut partition = Partition::new(config, Procedures::new(), Box::new(Counter(0)));
-    let mut effects = Effects::default();
-    let client = Address::Client(1);
-    let def = TableDef::hash("bench", 0);
-    partition.handle(
-        0,
-        client,
-        Message::CreateTable { ticket: 0, def },
-        &mut effects,
-    );
-    effects.sends.clear();
-    effects.records.clear();
-    let mut random = Random::new(1);
-    let key = |number: u64| Key::new(TABLE, number.to_be_bytes());
-    if !k2 {
-        for number in 0..1_000_000 {
-            let put = Operation::put(key(number), vec![7; VALUE_BYTES]);
-            partition.handle(0, client, request(number, vec![put]), &mut effects);
-            effects.sends.clear();
-            effects.records.clear();
-        }
-    }
+    let mut partition = filled(config, k2);
+    let (mut effects, mut random) = (Effects::default(), Random::new(1));
     let (mut checksum, mut bytes) = (0u64, Vec::new());
     let begin = Instant::now();
     for ticket in 0..count {
-        let operations = match k2 {
-            true => {
-                let key = key(random.bits() >> 33);
-                let put = Operation::put(key.clone(), vec![ticket as u8; VALUE_BYTES]);
-                vec![put, Operation::get(key)]
-            }
-            false => {
-                let (read, write) = (random.bits() % 1_000_000, random.bits() % 1_000_000);
-                let put = Operation::put(key(write), vec![ticket as u8; VALUE_BYTES]);
-                vec![Operation::get(key(read)), put]
-            }
-        };
+        let operations = operations(&mut random, k2, ticket);
         let mut message = request(ticket, operations);
         if wire {
             bytes.clear();
             message.encode(&mut bytes);
             message = Message::decode(&bytes).expect("just encoded");
         }
-        partition.handle(ticket, client, message, &mut effects);
+        partition.handle(ticket, CLIENT, message, &mut effects);
         if log {
             partition.durable(ticket, partition.appended(), &mut effects);
         }

@@ -59,6 +59,8 @@ pub struct Coordinator {
     holder: Option<PartitionId>,
     /// Writes sent to each partition.
     writes: BTreeMap<PartitionId, u32>,
+    /// Batches with writes sent to each partition.
+    sent: BTreeMap<PartitionId, u32>,
     batches: BTreeMap<u32, Batch>,
     next_batch: u32,
     failed: Option<Error>,
@@ -79,6 +81,7 @@ impl Coordinator {
             until: now.saturating_add(deadline_ns),
             holder: None,
             writes: BTreeMap::new(),
+            sent: BTreeMap::new(),
             batches: BTreeMap::new(),
             next_batch: 0,
             failed: None,
@@ -133,17 +136,19 @@ impl Coordinator {
         self.next_batch += 1;
         let deadline_ns = self.until.saturating_sub(now);
         for (&partition, which) in &asked {
-            let operations = which.iter().map(|&at| operations[at].clone()).collect();
+            let operations: Vec<_> = which.iter().map(|&at| operations[at].clone()).collect();
+            let sent = self.sent.entry(partition).or_default();
+            let after = *sent;
+            *sent += u32::from(operations.iter().any(Operation::is_write));
             let (head, batch) = (self.head(), number);
-            sends.push((
-                partition,
-                Message::Execute {
-                    head,
-                    batch,
-                    deadline_ns,
-                    operations,
-                },
-            ));
+            let execute = Message::Execute {
+                head,
+                batch,
+                after,
+                deadline_ns,
+                operations,
+            };
+            sends.push((partition, execute));
         }
         let parts = operations.iter().map(|_| Vec::new()).collect();
         self.batches.insert(

@@ -83,9 +83,12 @@ pub enum Message {
         result: Result<Committed>,
     },
     /// Client (or partition, reads only) to partition: operations of one batch, in order.
+    /// `after` counts the batches with writes that were sent there before: one that is lost, repeated or
+    /// overtaken is found by it.
     Execute {
         head: Head,
         batch: u32,
+        after: u32,
         deadline_ns: u64,
         operations: Vec<Operation>,
     },
@@ -169,7 +172,7 @@ wire_enum!(Fate { 0 Open {}, 1 Committed {}, 2 Aborted {}, 3 Forgotten {} });
 wire_enum!(Message {
     1 OneShot { ticket, stamp, priority, deadline_ns, request },
     2 Done { ticket, result },
-    3 Execute { head, batch, deadline_ns, operations },
+    3 Execute { head, batch, after, deadline_ns, operations },
     4 Executed { stamp, batch, result },
     5 Commit { head, writes },
     6 Abort { head },

@@ -8,13 +8,7 @@ use dyno_txn_core::message::{Fate, Head, MESSAGE_VERSION, Message, Part};
 use dyno_txn_core::record::{Kept, RECORD_VERSION, Record, Redo};
 use proptest::prelude::*;
 
-fn messages() -> Vec<Message> {
-    let head = Head {
-        stamp: 7,
-        holder: 1,
-        priority: 128,
-    };
-    let key = Key::new(TableId(2), "key");
+fn operations(key: &Key) -> Vec<Operation> {
     let filter = Filter::And(vec![
         Filter::compare(1, Compare::Less, 3.5),
         Filter::Not(Box::new(Filter::Or(vec![
@@ -28,28 +22,68 @@ fn messages() -> Vec<Message> {
         .filter(filter)
         .columns(&[1]);
     let set = vec![Assignment::set(0, "x"), Assignment::add(1, -1i64)];
-    let operations = vec![
+    vec![
         Operation::get(key.clone()),
         Operation::put(key.clone(), "v"),
         Operation::insert(key.clone(), "v"),
         Operation::update(key.clone(), set),
         Operation::delete(key.clone()),
         Operation::Scan(scan),
-    ];
+    ]
+}
+
+fn def() -> TableDef {
     let def = TableDef::hash("t", 8)
         .column("a", Kind::U64)
         .nullable("b", Kind::Text);
-    let def = def.index("i", &["a"], 8).expect("it is there");
+    def.index("i", &["a"], 8).expect("it is there")
+}
+
+fn between_partitions(head: Head, def: TableDef) -> Vec<Message> {
+    let error = Error::new(Code::Conflict, "in the way");
+    let part = Part {
+        answer: Answer::Page(Page::default()),
+        places: vec![vec![1]],
+    };
+    let table = Table {
+        id: TableId(3),
+        def,
+    };
+    vec![
+        Message::Confirm { head, writes: 3 },
+        Message::Executed {
+            stamp: 7,
+            batch: 2,
+            result: Ok(vec![part]),
+        },
+        Message::Vote {
+            stamp: 7,
+            result: Err(error),
+        },
+        Message::Pushed {
+            stamp: 7,
+            by: 8,
+            fate: Fate::Forgotten,
+        },
+        Message::AddTable { table },
+        Message::KeepBound { epoch: 1, bound: 2 },
+    ]
+}
+
+fn messages() -> Vec<Message> {
+    let head = Head {
+        stamp: 7,
+        holder: 1,
+        priority: 128,
+    };
+    let key = Key::new(TableId(2), "key");
+    let (operations, def) = (operations(&key), def());
     let error = Error::new(Code::Conflict, "in the way");
     let (procedure, arguments) = ("p".to_owned(), vec![1]);
     let call = Request::Call {
         procedure,
         arguments,
         home: Some(key),
-    };
-    let part = Part {
-        answer: Answer::Page(Page::default()),
-        places: vec![vec![1]],
     };
     let committed = Committed {
         stamp: Some(3),
@@ -63,11 +97,8 @@ fn messages() -> Vec<Message> {
         deadline_ns: 2,
         request,
     };
-    let table = Table {
-        id: TableId(3),
-        def: def.clone(),
-    };
-    vec![
+    let mut all = between_partitions(head, def.clone());
+    all.extend([
         shot(None, Request::Operations(operations.clone())),
         shot(Some(9), call),
         Message::Done {
@@ -76,36 +107,22 @@ fn messages() -> Vec<Message> {
         },
         Message::Done {
             ticket: 1,
-            result: Err(error.clone()),
+            result: Err(error),
         },
         Message::Execute {
             head,
             batch: 2,
+            after: 1,
             deadline_ns: 3,
             operations,
-        },
-        Message::Executed {
-            stamp: 7,
-            batch: 2,
-            result: Ok(vec![part]),
         },
         Message::Commit {
             head,
             writes: vec![(1, 2), (3, 4)],
         },
-        Message::Vote {
-            stamp: 7,
-            result: Err(error),
-        },
-        Message::Pushed {
-            stamp: 7,
-            by: 8,
-            fate: Fate::Forgotten,
-        },
         Message::CreateTable { ticket: 1, def },
-        Message::AddTable { table },
-        Message::KeepBound { epoch: 1, bound: 2 },
-    ]
+    ]);
+    all
 }
 
 fn records() -> Vec<Record> {

@@ -1,6 +1,8 @@
 //! Batches of operations of interactive transactions, and reads that other partitions fetch.
 
-use dyno_txn_api::{Answer, Code, Error, Operation, Result};
+use std::collections::VecDeque;
+
+use dyno_txn_api::{Answer, Code, Error, Operation, Result, Stamp};
 
 use super::access::Stop;
 use super::participant::Participant;
@@ -8,12 +10,17 @@ use super::waiting::Work;
 use super::{Partition, Position};
 use crate::message::{Address, Fate, Head, Message, Part};
 
+/// Batches of one transaction that may wait for one of it.
+const LANE_MAX: usize = 256;
+
 /// A batch under way: what is done of it stays done when it has to wait.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub from: Address,
     pub head: Head,
     pub batch: u32,
+    /// Batches with writes that were sent here before.
+    pub after: u32,
     pub until: u64,
     pub operations: Vec<Operation>,
     pub parts: Vec<Part>,
@@ -21,35 +28,97 @@ pub(super) struct Batch {
     pub seen: Position,
 }
 
-impl Partition {
-    pub(super) fn execute(
-        &mut self,
+impl Batch {
+    pub fn new(
         from: Address,
         head: Head,
-        batch: u32,
-        deadline_ns: u64,
+        (batch, after): (u32, u32),
+        until: u64,
         operations: Vec<Operation>,
-    ) {
-        let until = self.now.saturating_add(deadline_ns);
+    ) -> Self {
         let parts = Vec::with_capacity(operations.len().min(64));
-        let batch = Batch {
+        Self {
             from,
             head,
             batch,
+            after,
             until,
             operations,
             parts,
             seen: 0,
-        };
-        match self.check_head(from, &head) {
-            Ok(()) => self.run_batch(batch),
-            Err(error) => self.fail_batch(batch, error),
+        }
+    }
+}
+
+impl Partition {
+    pub(super) fn execute(&mut self, batch: Batch) {
+        if let Err(error) = self.check_head(batch.from, &batch.head) {
+            return self.fail_batch(batch, error);
+        }
+        match self.lanes.get_mut(&batch.head.stamp) {
+            None => self.run_batch(batch),
+            Some(lane) if lane.len() < LANE_MAX => lane.push_back(batch),
+            Some(_) => {
+                let text = format!("{LANE_MAX} batches of the transaction wait already");
+                self.fail_batch(batch, Error::new(Code::Overloaded, text));
+            }
         }
     }
 
+    /// The batch before is through: the next one of its transaction.
+    pub(super) fn next_in_lane(&mut self, stamp: Stamp) {
+        if self.waiting_batches.contains(&stamp) {
+            return;
+        }
+        match self.lanes.get_mut(&stamp).map(VecDeque::pop_front) {
+            Some(Some(batch)) => {
+                self.run_batch(batch);
+                let waits = self.waiting_batches.contains(&stamp);
+                if !waits {
+                    self.lanes_free.push_back(stamp);
+                }
+            }
+            Some(None) => drop(self.lanes.remove(&stamp)),
+            None => {}
+        }
+    }
+
+    /// A batch that waited is through, or was given up.
+    pub(super) fn leave_lane(&mut self, stamp: Stamp) {
+        if self.waiting_batches.remove(&stamp) {
+            self.lanes_free.push_back(stamp);
+        }
+    }
+
+    /// Whether the batches with writes that were sent before this one are done, and it is not. A
+    /// repetition is passed over without an answer: it was answered.
+    fn in_turn(&self, batch: &Batch, writes: bool) -> Result<bool> {
+        let done = self
+            .participants
+            .get(&batch.head.stamp)
+            .map_or(0, |txn| txn.batches);
+        if done > batch.after && writes {
+            return Ok(false);
+        }
+        if done != batch.after {
+            let text = format!(
+                "transaction {}: {done} of its batches with writes are here, {} were sent before",
+                batch.head.stamp, batch.after
+            );
+            return Err(Error::new(Code::Conflict, text));
+        }
+        Ok(true)
+    }
+
     pub(super) fn run_batch(&mut self, mut batch: Batch) {
+        let writes = batch.operations.iter().any(Operation::is_write);
+        match self.in_turn(&batch, writes) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return self.fail_batch(batch, error),
+        }
         let left = &batch.operations[batch.parts.len()..];
-        let mut txn = match left.iter().any(Operation::is_write) {
+        let mut txn = match writes && left.iter().any(Operation::is_write) {
             false => None,
             true => match self.join(batch.from, batch.head) {
                 Ok(txn) => Some(txn),
@@ -73,6 +142,12 @@ impl Partition {
         {
             txn.failed.get_or_insert_with(|| error.clone());
         }
+        if stop.is_none() && writes {
+            match (&mut txn, self.participants.get_mut(&batch.head.stamp)) {
+                (Some(txn), _) | (None, Some(txn)) => txn.batches += 1,
+                (None, None) => {}
+            }
+        }
         if let Some(txn) = txn {
             self.part_with(txn);
         }
@@ -87,7 +162,12 @@ impl Partition {
                 };
                 self.send_after(batch.seen, batch.from, message);
             }
-            Some(Stop::Blocked(slot)) => self.wait(Work::Batch(batch), slot),
+            Some(Stop::Blocked(slot)) => {
+                let stamp = batch.head.stamp;
+                self.lanes.entry(stamp).or_default();
+                self.waiting_batches.insert(stamp);
+                self.wait(Work::Batch(batch), slot);
+            }
             Some(Stop::Failed(error)) => self.fail_batch(batch, error),
         }
     }

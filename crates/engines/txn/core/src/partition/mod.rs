@@ -34,6 +34,7 @@ use crate::reads::ReadCache;
 use crate::schema::Schema;
 use crate::store::{Slot, Store};
 
+use batch::Batch;
 use holder::Holding;
 use participant::Participant;
 use shot::{Fetch, Shot};
@@ -130,6 +131,12 @@ pub struct Partition {
     next_work: u64,
     /// Work whose intent is gone, oldest transaction first.
     ready: BTreeSet<(Stamp, u64)>,
+    /// Batches of transactions one of whose batches waits: they go on in their order.
+    lanes: HashMap<Stamp, VecDeque<Batch>>,
+    /// Transactions whose waiting batch is through.
+    lanes_free: VecDeque<Stamp>,
+    /// Transactions one of whose batches waits.
+    waiting_batches: HashSet<Stamp>,
     fetching: HashMap<Stamp, Fetch>,
     /// One-shots under way whose stamps came from clients.
     active: HashSet<Stamp>,
@@ -178,6 +185,9 @@ impl Partition {
             waiting: HashMap::new(),
             next_work: 0,
             ready: BTreeSet::new(),
+            lanes: HashMap::new(),
+            lanes_free: VecDeque::new(),
+            waiting_batches: HashSet::new(),
             fetching: HashMap::new(),
             active: HashSet::new(),
             making: HashMap::new(),
@@ -272,6 +282,8 @@ impl Partition {
         loop {
             if let Some(message) = self.own.pop_front() {
                 self.dispatch(Address::Partition(self.config.id), message);
+            } else if let Some(stamp) = self.lanes_free.pop_front() {
+                self.next_in_lane(stamp);
             } else if let Some((_, id)) = self.ready.pop_first() {
                 self.resume(id);
             } else {
@@ -286,8 +298,11 @@ impl Partition {
     }
 
     fn dispatch(&mut self, from: Address, message: Message) {
-        if message.is_between_partitions() && matches!(from, Address::Client(_)) {
-            // A client that speaks for a partition is confused or hostile.
+        if message.is_between_partitions() {
+            // A client that speaks for a partition is confused or hostile: it is not heard.
+            if !matches!(from, Address::Client(_)) {
+                self.dispatch_between(from, message);
+            }
             return;
         }
         match message {
@@ -305,20 +320,34 @@ impl Partition {
             Message::Execute {
                 head,
                 batch,
+                after,
                 deadline_ns,
                 operations,
             } => {
-                self.execute(from, head, batch, deadline_ns, operations);
+                let until = self.now.saturating_add(deadline_ns);
+                self.execute(Batch::new(from, head, (batch, after), until, operations));
             }
+            Message::Commit { head, writes } => self.commit(from, head, writes),
+            Message::Abort { head } => self.abort_asked(head),
+            Message::Heartbeat { stamp } => self.heartbeat(stamp),
+            Message::Ask { stamp } => self.asked(from, stamp),
+            Message::CreateTable { ticket, def } => self.create_table(from, ticket, def),
+            Message::ListTables { ticket } => {
+                let tables = self.schema.list();
+                self.send(from, Message::TableList { ticket, tables });
+            }
+            // The rest is for clients and oracles, or was dealt with above.
+            _ => {}
+        }
+    }
+
+    fn dispatch_between(&mut self, from: Address, message: Message) {
+        match message {
             Message::Executed {
                 stamp,
                 batch,
                 result,
             } => self.fetched(from, stamp, batch, result),
-            Message::Commit { head, writes } => self.commit(from, head, writes),
-            Message::Abort { head } => self.abort_asked(head),
-            Message::Heartbeat { stamp } => self.heartbeat(stamp),
-            Message::Ask { stamp } => self.asked(from, stamp),
             Message::Prepare {
                 head,
                 deadline_ns,
@@ -339,23 +368,10 @@ impl Partition {
             Message::Pushed { stamp, by, fate } => self.pushed(stamp, by, fate),
             Message::Finalize { stamp, commit } => self.finalize(from, stamp, commit),
             Message::Finalized { stamp } => self.finalized(from, stamp),
-            Message::CreateTable { ticket, def } => self.create_table(from, ticket, def),
-            Message::ListTables { ticket } => {
-                let tables = self.schema.list();
-                self.send(from, Message::TableList { ticket, tables });
-            }
             Message::AddTable { table } => self.add_table(from, table),
             Message::TableAdded { id } => self.table_added(from, id),
             Message::KeepBound { epoch, bound } => self.keep_bound(from, epoch, bound),
-            // These are for clients and oracles; from a confused or hostile peer they mean nothing.
-            Message::Done { .. }
-            | Message::Ended { .. }
-            | Message::Told { .. }
-            | Message::Created { .. }
-            | Message::TableList { .. }
-            | Message::TakeStamps { .. }
-            | Message::Stamps { .. }
-            | Message::BoundKept { .. } => {}
+            _ => {}
         }
     }
 

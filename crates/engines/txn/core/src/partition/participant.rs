@@ -20,6 +20,8 @@ pub(super) struct Participant {
     pub slots: Vec<Slot>,
     /// Write operations that were done.
     pub writes: u32,
+    /// Batches with writes that were done.
+    pub batches: u32,
     /// Why one was not: then it is never voted for.
     pub failed: Option<Error>,
     /// Its vote was cast: only the record holder decides now.
@@ -36,6 +38,7 @@ impl Participant {
             head,
             slots: Vec::new(),
             writes: 0,
+            batches: 0,
             failed: None,
             prepared: false,
             announced: None,

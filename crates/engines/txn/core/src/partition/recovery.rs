@@ -85,11 +85,11 @@ impl Partition {
         Ok(())
     }
 
-    /// The end of recovery. `floor` is a stamp above all that were given before the restart: nobody at or
+    /// The end of recovery. `floor` is a stamp that was given after the restart: nobody at or
     /// below it may write here, nor read what was forgotten. Then what was undecided is asked about.
     pub fn finish_recovery(&mut self, now: u64, floor: Stamp, effects: &mut Effects) -> Result<()> {
-        if floor < self.newest_stamp() {
-            let newest = self.newest_stamp();
+        if floor < self.newest {
+            let newest = self.newest;
             let text = format!("floor {floor}: the log has stamp {newest}, a later one");
             return Err(Error::new(Code::BadArgument, text));
         }

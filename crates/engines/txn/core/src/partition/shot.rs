@@ -286,6 +286,7 @@ impl Partition {
             let execute = Message::Execute {
                 head,
                 batch: shot.round,
+                after: 0,
                 deadline_ns,
                 operations,
             };

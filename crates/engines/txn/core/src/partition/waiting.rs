@@ -112,7 +112,15 @@ impl Partition {
             return self.fail(waiting.work, late());
         }
         match waiting.work {
-            Work::Batch(batch) => self.run_batch(batch),
+            Work::Batch(batch) => {
+                // Marked again when it waits again; else the next one of its transaction goes on.
+                let stamp = batch.head.stamp;
+                self.waiting_batches.remove(&stamp);
+                self.run_batch(batch);
+                if !self.waiting_batches.contains(&stamp) {
+                    self.lanes_free.push_back(stamp);
+                }
+            }
             Work::Shot(shot) => self.run_shot(*shot),
             Work::Prepare(preparing) => self.run_prepare(preparing),
         }
@@ -180,6 +188,7 @@ impl Partition {
                     txn.failed.get_or_insert_with(|| error.clone());
                     self.vote_when_complete(stamp);
                 }
+                self.leave_lane(stamp);
                 self.fail_batch(batch, error);
             }
             Work::Shot(shot) => self.shot_failed(*shot, error),

@@ -90,7 +90,7 @@ fn same(found: &[Answer], wanted: &[Answer]) -> bool {
             })
 }
 
-fn run(seed: u64, partitions: u32) {
+fn both(seed: u64, partitions: u32) -> (Cluster, Model) {
     let mut cluster = Cluster::new(seed, partitions, true, Procedures::new());
     let model = Model::new();
     assert_eq!(model.create_table(&def()), Ok(TABLE));
@@ -109,6 +109,11 @@ fn run(seed: u64, partitions: u32) {
             result: Ok(TABLE)
         }
     );
+    (cluster, model)
+}
+
+fn run(seed: u64, partitions: u32) {
+    let (mut cluster, model) = both(seed, partitions);
     let mut after = None;
     for ticket in 0..150 {
         let mut operations = Vec::new();

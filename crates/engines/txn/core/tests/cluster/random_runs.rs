@@ -248,6 +248,14 @@ fn planted_bugs_are_caught() {
             ..Run::default()
         };
         let caught = (1..200).find(|&seed| run(seed, &settings).is_err());
+        // The same seed without the bug must be found right, or something else was caught.
+        let sound = Run {
+            faults,
+            ..Run::default()
+        };
+        if let Some(seed) = caught {
+            assert_eq!(run(seed, &sound).map(drop), Ok(()));
+        }
         println!("{bug:?}: caught by seed {caught:?}");
         assert!(caught.is_some(), "{bug:?} was not caught");
     }

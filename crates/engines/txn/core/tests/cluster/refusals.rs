@@ -1,6 +1,6 @@
 //! What the engine refuses, and what it does with the rest of the transaction then.
 
-use dyno_txn_api::{Code, Key, Operation, Procedures, Request, Stamp, TableDef, TableId};
+use dyno_txn_api::{Answer, Code, Key, Operation, Procedures, Request, Stamp, TableDef, TableId};
 use dyno_txn_core::message::{Address, Fate, Head, Message};
 use dyno_txn_core::{Config, Effects, Partition};
 
@@ -50,6 +50,15 @@ impl One {
     }
 
     fn execute(&mut self, stamp: Stamp, operations: Vec<Operation>) -> Vec<Message> {
+        self.execute_after(0, stamp, operations)
+    }
+
+    fn execute_after(
+        &mut self,
+        after: u32,
+        stamp: Stamp,
+        operations: Vec<Operation>,
+    ) -> Vec<Message> {
         let head = Head {
             stamp,
             holder: 0,
@@ -58,6 +67,7 @@ impl One {
         self.say(Message::Execute {
             head,
             batch: 0,
+            after,
             deadline_ns: 1_000_000_000,
             operations,
         })
@@ -112,7 +122,8 @@ fn a_commit_after_a_failed_write_is_refused_whatever_the_client_says() {
     assert_eq!(one.put_alone("there", 1), None);
     let stamp = one.stamp();
     one.execute(stamp, vec![put("a")]);
-    one.execute(
+    one.execute_after(
+        1,
         stamp,
         vec![Operation::insert(Key::new(TABLE, "there"), "w")],
     );
@@ -224,4 +235,65 @@ fn strangers_cannot_speak_for_partitions_or_from_the_future() {
     };
     assert_eq!(error.kind(), Code::BadArgument);
     assert_eq!(one.commit(stamp, 1), None);
+}
+
+#[test]
+fn a_batch_that_came_twice_does_not_stand_for_one_that_was_lost() {
+    let mut one = One::new(|_| {});
+    let stamp = one.stamp();
+    one.execute_after(0, stamp, vec![put("a")]);
+    assert_eq!(
+        one.execute_after(0, stamp, vec![put("a")]),
+        [],
+        "a repetition"
+    );
+    let head = Head {
+        stamp,
+        holder: 0,
+        priority: 128,
+    };
+    // Two were sent, one came: the commit waits for the other.
+    assert_eq!(
+        one.say(Message::Commit {
+            head,
+            writes: vec![(0, 2)]
+        }),
+        []
+    );
+    let ended = one.execute_after(1, stamp, vec![put("b")]);
+    assert!(
+        ended.contains(&Message::Ended {
+            stamp,
+            result: Ok(())
+        }),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_read_does_not_overtake_the_own_write_that_waits() {
+    let mut one = One::new(|_| {});
+    let (older, younger) = (one.stamp(), one.stamp());
+    one.execute(older, vec![put("a")]);
+    let mine = Operation::put(Key::new(TABLE, "a"), "mine");
+    assert_eq!(one.execute_after(0, younger, vec![mine]), []);
+    let read = Operation::get(Key::new(TABLE, "a"));
+    assert_eq!(one.execute_after(1, younger, vec![read]), []);
+    let head = Head {
+        stamp: older,
+        holder: 0,
+        priority: 128,
+    };
+    let answers = one.say(Message::Commit {
+        head,
+        writes: vec![(0, 1)],
+    });
+    let values = answers.iter().filter_map(|message| match message {
+        Message::Executed {
+            result: Ok(parts), ..
+        } => Some(parts[0].answer.clone()),
+        _ => None,
+    });
+    let wanted = [Answer::Done, Answer::Value(Some(b"mine".to_vec()))];
+    assert_eq!(values.collect::<Vec<_>>(), wanted);
 }
