@@ -100,7 +100,11 @@ pub fn concurrent_sums(
 }
 
 fn add(db: &dyn Database, table: TableId, thread: u32, options: &Options) -> Result<()> {
-    let side: &[u8] = if thread.is_multiple_of(2) { b"left" } else { b"right" };
+    let side: &[u8] = if thread.is_multiple_of(2) {
+        b"left"
+    } else {
+        b"right"
+    };
     db.transact_with(options, |t| {
         let rows = t.get_many(&[(table, b"counter"), (table, b"left"), (table, b"right")])?;
         let of: Vec<u64> = rows.iter().map(number_in).collect();

@@ -38,7 +38,11 @@ impl Checkpointer {
         let pin = self.home().pin();
         let (low, high) = (pin.manifest.first_needed, self.durable());
         if !(low..=high).contains(&end) {
-            return Err(LogError::CheckpointPosition { asked: end, low, high });
+            return Err(LogError::CheckpointPosition {
+                asked: end,
+                low,
+                high,
+            });
         }
         let storage = &self.home().storage;
         copy(storage, &self.home().directory, &pin.manifest, end, target)

@@ -34,7 +34,9 @@ fn arguments() -> Arguments {
     let all: Vec<String> = std::env::args().skip(1).collect();
     let option = |name: &str, or: &str| {
         let at = all.iter().position(|argument| argument == name);
-        at.and_then(|at| all.get(at + 1)).cloned().unwrap_or(or.to_owned())
+        at.and_then(|at| all.get(at + 1))
+            .cloned()
+            .unwrap_or(or.to_owned())
     };
     let number = |name: &str, or: &str| -> usize { option(name, or).parse().expect("a number") };
     Arguments {
@@ -61,11 +63,17 @@ fn main() {
         spin: Duration::from_millis(1),
         ..OpenOptions::default()
     };
-    let client = OpenOptions { ring: arguments.way == "ring", ..engine.clone() };
+    let client = OpenOptions {
+        ring: arguments.way == "ring",
+        ..engine.clone()
+    };
     let (server, db) = match arguments.way.as_str() {
         "local" => (None, open(&Target::Local(path), engine).expect("it opens")),
         _ => {
-            let options = ServeOptions { engine, ..ServeOptions::new(path, "127.0.0.1:0") };
+            let options = ServeOptions {
+                engine,
+                ..ServeOptions::new(path, "127.0.0.1:0")
+            };
             let server = serve(options).expect("it serves");
             let target = Target::Dyno(vec![server.address().to_owned()]);
             (Some(server), open(&target, client).expect("it connects"))
@@ -75,7 +83,9 @@ fn main() {
         .args(["-pc", &arguments.client_core.to_string(), &thread_id()])
         .output()
         .expect("taskset binds this thread");
-    let table = db.create_table(&TableDef::hash("rows", 0)).expect("a table");
+    let table = db
+        .create_table(&TableDef::hash("rows", 0))
+        .expect("a table");
     if !arguments.k2 {
         fill(&*db, table);
     }
@@ -94,7 +104,10 @@ fn main() {
 
 fn thread_id() -> String {
     let link = std::fs::read_link("/proc/thread-self").expect("proc");
-    link.file_name().expect("a number").to_string_lossy().into_owned()
+    link.file_name()
+        .expect("a number")
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn key(table: TableId, number: u64) -> Key {
@@ -104,11 +117,16 @@ fn key(table: TableId, number: u64) -> Key {
 fn fill(db: &dyn Database, table: TableId) {
     let mut pipeline = db.pipeline(64, &Options::default()).expect("a pipeline");
     for group in 0..MILLION / 100 {
-        let puts = (0..100).map(|at| Operation::put(key(table, group * 100 + at), [7; VALUE_BYTES]));
-        pipeline.submit(group, Request::Operations(puts.collect())).expect("it is taken");
+        let puts =
+            (0..100).map(|at| Operation::put(key(table, group * 100 + at), [7; VALUE_BYTES]));
+        pipeline
+            .submit(group, Request::Operations(puts.collect()))
+            .expect("it is taken");
     }
     while pipeline.outstanding() > 0 {
-        let (_, result) = pipeline.next(Duration::from_secs(60)).expect("it is answered");
+        let (_, result) = pipeline
+            .next(Duration::from_secs(60))
+            .expect("it is answered");
         result.expect("it commits");
     }
 }
@@ -116,7 +134,10 @@ fn fill(db: &dyn Database, table: TableId) {
 fn operations(table: TableId, random: &mut Random, k2: bool, value: u8) -> Vec<Operation> {
     if k2 {
         let key = key(table, random.bits() >> 33);
-        return vec![Operation::put(key.clone(), [value; VALUE_BYTES]), Operation::get(key)];
+        return vec![
+            Operation::put(key.clone(), [value; VALUE_BYTES]),
+            Operation::get(key),
+        ];
     }
     let (read, write) = (random.bits() % MILLION, random.bits() % MILLION);
     let put = Operation::put(key(table, write), [value; VALUE_BYTES]);
@@ -128,18 +149,23 @@ fn one_shots(db: &dyn Database, table: TableId, arguments: &Arguments) {
     let (mut done, mut failed, mut checksum) = (0u64, 0u64, 0u64);
     let mut sent = vec![Instant::now(); arguments.window * 4];
     let mut latencies_ns = Vec::new();
-    let mut pipeline = db.pipeline(arguments.window, &Options::default()).expect("a pipeline");
+    let mut pipeline = db
+        .pipeline(arguments.window, &Options::default())
+        .expect("a pipeline");
     let begin = Instant::now();
     let until = begin + Duration::from_secs(arguments.seconds);
     let mut number = 0u64;
     let mut take = |answer: Option<(u64, dyno_txn_api::Result<dyno_txn_api::Committed>)>,
                     sent: &[Instant]| {
-        let Some((ticket, result)) = answer else { return };
+        let Some((ticket, result)) = answer else {
+            return;
+        };
         match result {
             Ok(committed) => {
                 done += 1;
                 if ticket.is_multiple_of(16) {
-                    latencies_ns.push(sent[ticket as usize % sent.len()].elapsed().as_nanos() as u64);
+                    latencies_ns
+                        .push(sent[ticket as usize % sent.len()].elapsed().as_nanos() as u64);
                 }
                 for answer in committed.answers {
                     if let Answer::Value(Some(value)) = answer {
@@ -157,7 +183,9 @@ fn one_shots(db: &dyn Database, table: TableId, arguments: &Arguments) {
             if number.is_multiple_of(16) {
                 sent[at] = Instant::now();
             }
-            pipeline.submit(number, Request::Operations(operations)).expect("it is taken");
+            pipeline
+                .submit(number, Request::Operations(operations))
+                .expect("it is taken");
             number += 1;
         }
         take(pipeline.next(Duration::from_secs(10)), &sent);
@@ -187,7 +215,13 @@ fn interactive(db: &dyn Database, table: TableId, arguments: &Arguments) {
         checksum = checksum.wrapping_add(value.map_or(0, |value| u64::from(value[0])));
         done += 1;
     }
-    report(done, 0, begin.elapsed().as_secs_f64(), checksum, latencies_ns);
+    report(
+        done,
+        0,
+        begin.elapsed().as_secs_f64(),
+        checksum,
+        latencies_ns,
+    );
 }
 
 fn report(done: u64, failed: u64, seconds: f64, checksum: u64, mut latencies_ns: Vec<u64>) {

@@ -18,7 +18,10 @@ pub(crate) fn copy(engine: &Engine, ends: &[Lsn], target: &Path) -> Result<()> {
     prepare(target)?;
     for (partition, &end) in ends.iter().enumerate() {
         let to = log_of(target, partition as u32);
-        engine.checkpointer(partition).backup_until(&to, end).map_err(of_log)?;
+        engine
+            .checkpointer(partition)
+            .backup_until(&to, end)
+            .map_err(of_log)?;
     }
     write_format(target, engine.directory().partitions, Durability::Fsync)
 }
@@ -30,11 +33,17 @@ pub(crate) fn copy(engine: &Engine, ends: &[Lsn], target: &Path) -> Result<()> {
 /// [`Code::Damaged`] when the backup is not whole, [`Code::BadArgument`] when `to` is taken.
 pub fn restore(from: &Path, to: &Path) -> Result<()> {
     let Some((partitions, durability)) = read_format(from)? else {
-        let text = format!("{}: no directory of an engine, or a backup cut short", from.display());
+        let text = format!(
+            "{}: no directory of an engine, or a backup cut short",
+            from.display()
+        );
         return Err(Error::new(Code::Damaged, text));
     };
     if durability != Durability::Fsync {
-        return Err(bad(format!("{}: made for durability `{durability}`", from.display())));
+        return Err(bad(format!(
+            "{}: made for durability `{durability}`",
+            from.display()
+        )));
     }
     prepare(to)?;
     let storage: Arc<dyn Storage> = Arc::new(HostFiles);

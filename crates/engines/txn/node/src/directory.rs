@@ -29,14 +29,22 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Takes the directory, or makes it with these many partitions.
-    pub fn open(path: &Path, partitions: Option<u32>, threads: u32, how: Durability) -> Result<Self> {
+    pub fn open(
+        path: &Path,
+        partitions: Option<u32>,
+        threads: u32,
+        how: Durability,
+    ) -> Result<Self> {
         HostFiles.make_directory(path).map_err(unavailable)?;
-        let claim = HostFiles.claim(&path.join("lock")).map_err(|error| match error {
-            IoError::Busy { .. } => {
-                unavailable(format!("{}: another process runs an engine here", path.display()))
-            }
-            error => unavailable(error),
-        })?;
+        let claim = HostFiles
+            .claim(&path.join("lock"))
+            .map_err(|error| match error {
+                IoError::Busy { .. } => unavailable(format!(
+                    "{}: another process runs an engine here",
+                    path.display()
+                )),
+                error => unavailable(error),
+            })?;
         let (found, durability) = match read_format(path)? {
             Some((found, durability)) => {
                 check_same(path, (found, durability), (partitions, how))?;
@@ -56,7 +64,12 @@ impl Directory {
             }
         };
         let path = path.to_path_buf();
-        Ok(Self { path, partitions: found, durability, _claim: claim })
+        Ok(Self {
+            path,
+            partitions: found,
+            durability,
+            _claim: claim,
+        })
     }
 
     /// Where a partition's log is.
@@ -84,7 +97,10 @@ fn check_same(
         return Err(bad(text));
     }
     if asked.1 != found.1 {
-        let text = format!("{path}: made for durability `{}`, not `{}`", found.1, asked.1);
+        let text = format!(
+            "{path}: made for durability `{}`, not `{}`",
+            found.1, asked.1
+        );
         return Err(bad(text));
     }
     Ok(())
@@ -99,7 +115,10 @@ pub(crate) fn read_format(path: &Path) -> Result<Option<(u32, Durability)>> {
         Err(error) => return Err(unavailable(format!("{}: {error}", file.display()))),
     };
     parse(&text).map(Some).map_err(|error| {
-        Error::new(error.kind(), format!("{}: {}", file.display(), error.text()))
+        Error::new(
+            error.kind(),
+            format!("{}: {}", file.display(), error.text()),
+        )
     })
 }
 
@@ -115,7 +134,9 @@ fn parse(text: &str) -> Result<(u32, Durability)> {
         return Err(Error::new(Code::NewerVersion, text));
     }
     let mut field = |name: &str| {
-        let line = lines.next().and_then(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let line = lines
+            .next()
+            .and_then(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.ok_or_else(|| damaged(&format!("no line `{name}` where it should be")))
     };
     let partitions = field("partitions")?;
@@ -125,15 +146,17 @@ fn parse(text: &str) -> Result<(u32, Durability)> {
     if checksum != format!("{:08x}", crc32c::crc32c(&text.as_bytes()[..covered])) {
         return Err(damaged("its checksum is wrong"));
     }
-    let partitions = partitions.parse().ok().filter(|n| (1..=PARTITIONS_MAX).contains(n));
+    let partitions = partitions
+        .parse()
+        .ok()
+        .filter(|n| (1..=PARTITIONS_MAX).contains(n));
     let partitions = partitions.ok_or_else(|| damaged("no number of partitions"))?;
     Ok((partitions, durability.parse()?))
 }
 
 fn format_text(partitions: u32, durability: Durability) -> String {
-    let text = format!(
-        "dyno-txn {FORMAT_VERSION}\npartitions {partitions}\ndurability {durability}\n"
-    );
+    let text =
+        format!("dyno-txn {FORMAT_VERSION}\npartitions {partitions}\ndurability {durability}\n");
     let checksum = crc32c::crc32c(text.as_bytes());
     format!("{text}checksum {checksum:08x}\n")
 }

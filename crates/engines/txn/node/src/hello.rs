@@ -96,7 +96,11 @@ impl Welcome {
         };
         // A client keeps something for each core, so a server that lies is not believed.
         match (1..=1024).contains(&cores) && (cores..=65_536).contains(&partitions) {
-            true => Ok(Self { cores, partitions, durability }),
+            true => Ok(Self {
+                cores,
+                partitions,
+                durability,
+            }),
             false => Err(damaged("a welcome")),
         }
     }
@@ -142,17 +146,28 @@ mod tests {
 
     #[test]
     fn greetings_come_back_and_have_the_bytes_of_the_table() {
-        let hello = Hello { core: 3, token: b"ab".to_vec() };
+        let hello = Hello {
+            core: 3,
+            token: b"ab".to_vec(),
+        };
         assert_eq!(hello.encode(), [1, 3, 0, 0, 0, 2, 0, b'a', b'b']);
         assert_eq!(Hello::decode(&hello.encode()), Ok(hello));
-        let welcome = Welcome { cores: 2, partitions: 4, durability: Durability::Memory };
+        let welcome = Welcome {
+            cores: 2,
+            partitions: 4,
+            durability: Durability::Memory,
+        };
         assert_eq!(welcome.encode(), [1, 2, 0, 0, 0, 4, 0, 0, 0, 1]);
         assert_eq!(Welcome::decode(&welcome.encode()), Ok(welcome));
     }
 
     #[test]
     fn what_is_cut_or_from_a_later_version_is_refused() {
-        let hello = Hello { core: 3, token: b"ab".to_vec() }.encode();
+        let hello = Hello {
+            core: 3,
+            token: b"ab".to_vec(),
+        }
+        .encode();
         for length in 0..hello.len() {
             assert!(Hello::decode(&hello[..length]).is_err(), "{length}");
             assert!(Welcome::decode(&hello[..length]).is_err(), "{length}");

@@ -59,7 +59,9 @@ impl Local {
     pub fn backup(&self, target: &Path) -> Result<()> {
         match self.node.reach() {
             Reach::Local(engine) => engine.backup(target),
-            Reach::Remote { .. } => Err(Error::new(Code::NotSupported, "no engine in this process")),
+            Reach::Remote { .. } => {
+                Err(Error::new(Code::NotSupported, "no engine in this process"))
+            }
         }
     }
 

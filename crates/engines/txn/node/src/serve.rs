@@ -96,21 +96,35 @@ pub struct Server {
 /// # Errors
 /// As [`crate::open`] for `local:`; [`Code::Denied`] for an address beyond this machine without a token.
 pub fn serve(options: ServeOptions) -> Result<Server> {
-    let token = options.token.as_deref().map(Token::new).transpose().map_err(bad)?;
+    let token = options
+        .token
+        .as_deref()
+        .map(Token::new)
+        .transpose()
+        .map_err(bad)?;
     let address: Address = options.listen.parse().map_err(of_net)?;
     guarded(&address, token.as_ref())?;
     let mut listener = Listener::bind(&address).map_err(of_net)?;
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
     }
-    let engine = Engine::start(&options.data, &options.engine, token.clone(), Some(listener))?;
+    let engine = Engine::start(
+        &options.data,
+        &options.engine,
+        token.clone(),
+        Some(listener),
+    )?;
     let engine = Arc::new(engine);
     let address = engine.address().map(Address::to_string).unwrap_or_default();
     let metrics = match options.metrics {
         Some(at) => Some(endpoint(at, &engine, token, options.tls)?),
         None => None,
     };
-    Ok(Server { engine, metrics, address })
+    Ok(Server {
+        engine,
+        metrics,
+        address,
+    })
 }
 
 /// Nobody listens beyond this machine without a token.
@@ -142,7 +156,12 @@ fn endpoint(
         Some(engine) => engine.failure().map_or(Ok(()), Err),
         None => Err("the engine has stopped".to_owned()),
     });
-    let settings = Settings { token, tls, health: Some(health), ..Settings::default() };
+    let settings = Settings {
+        token,
+        tls,
+        health: Some(health),
+        ..Settings::default()
+    };
     Endpoint::start(at, registry, settings).map_err(unavailable)
 }
 
@@ -155,7 +174,10 @@ fn register(
     name: &str,
 ) -> Result<()> {
     let full = format!("dyno_txn_{name}");
-    let help = format!("Of the partition: {}.", name.trim_end_matches("_total").replace('_', " "));
+    let help = format!(
+        "Of the partition: {}.",
+        name.trim_end_matches("_total").replace('_', " ")
+    );
     let label = partition.to_string();
     let labels = [("partition", label.as_str())];
     let weak = Arc::downgrade(engine);
@@ -212,7 +234,9 @@ impl Server {
     /// # Errors
     /// Why a log could not be ended in peace.
     pub fn stop(self) -> Result<()> {
-        let Self { engine, metrics, .. } = self;
+        let Self {
+            engine, metrics, ..
+        } = self;
         drop(metrics);
         match Arc::try_unwrap(engine) {
             Ok(engine) => engine.stop(),

@@ -24,7 +24,12 @@ fn local(cores: usize, partitions: u32, durability: Durability) {
     let at = tempfile::tempdir().expect("a directory");
     // Two threads, not pinned to different cores: the machine may have one.
     let cores = vec![0; cores];
-    let options = OpenOptions { cores, partitions: Some(partitions), durability, ..options() };
+    let options = OpenOptions {
+        cores,
+        partitions: Some(partitions),
+        durability,
+        ..options()
+    };
     let target = Target::Local(at.path().join("db"));
     let db = open(&target, options).expect("it opens");
     judge(&*db, 60);
@@ -52,17 +57,34 @@ fn in_process_one_thread_three_partitions() {
 
 fn served(ring: bool) {
     let at = tempfile::tempdir().expect("a directory");
-    let engine = OpenOptions { cores: vec![0, 0], partitions: Some(3), ..options() };
-    let server = ServeOptions { engine, ..ServeOptions::new(at.path().join("db"), "127.0.0.1:0") };
+    let engine = OpenOptions {
+        cores: vec![0, 0],
+        partitions: Some(3),
+        ..options()
+    };
+    let server = ServeOptions {
+        engine,
+        ..ServeOptions::new(at.path().join("db"), "127.0.0.1:0")
+    };
     let server = serve(server).expect("it serves");
     let target = Target::Dyno(vec![server.address().to_owned()]);
     let db = open(&target, OpenOptions { ring, ..options() }).expect("it connects");
     let kind = dyno_net::Port::connect(
         &server.address().parse().expect("an address"),
-        &dyno_net::PortOptions { ring, ..Default::default() },
+        &dyno_net::PortOptions {
+            ring,
+            ..Default::default()
+        },
     );
     let kind = kind.expect("it connects").carrier().kind;
-    assert_eq!(kind, if ring { CarrierKind::Ring } else { CarrierKind::Tcp });
+    assert_eq!(
+        kind,
+        if ring {
+            CarrierKind::Ring
+        } else {
+            CarrierKind::Tcp
+        }
+    );
     judge(&*db, 40);
     drop(db);
     server.stop().expect("it stops in peace");

@@ -9,7 +9,11 @@ use dyno_txn_node::{Durability, Local, OpenOptions, ServeOptions, open, restore,
 
 fn options() -> OpenOptions {
     let spin = Duration::from_micros(20);
-    OpenOptions { segment_bytes: 4 << 20, spin, ..OpenOptions::default() }
+    OpenOptions {
+        segment_bytes: 4 << 20,
+        spin,
+        ..OpenOptions::default()
+    }
 }
 
 fn put(db: &dyn Database, name: &str, from: u64, to: u64) {
@@ -17,7 +21,8 @@ fn put(db: &dyn Database, name: &str, from: u64, to: u64) {
     for number in from..to {
         let put = |key: u64| Operation::put(Key::new(table, key.to_be_bytes()), number.to_string());
         // Two keys: with several partitions they lie apart now and then.
-        db.one_shot(vec![put(number), put(number + 1_000_000)]).expect("it commits");
+        db.one_shot(vec![put(number), put(number + 1_000_000)])
+            .expect("it commits");
     }
 }
 
@@ -41,7 +46,11 @@ fn a_restart_keeps_everything_with_and_without_checkpoints() {
         let at = tempfile::tempdir().expect("a directory");
         let target = Target::Local(at.path().join("db"));
         let partitions = Some(partitions);
-        let options = || OpenOptions { partitions, checkpoint_bytes, ..options() };
+        let options = || OpenOptions {
+            partitions,
+            checkpoint_bytes,
+            ..options()
+        };
         for round in 0..3 {
             let db = open(&target, options()).expect("it opens");
             if round > 0 {
@@ -57,8 +66,11 @@ fn checkpoints_happen_and_the_log_is_used_again() {
     let at = tempfile::tempdir().expect("a directory");
     let path = at.path().join("db");
     // Without checkpoints 64 segments of 256 KiB would be full before the end.
-    let options =
-        || OpenOptions { segment_bytes: 256 << 10, checkpoint_bytes: 512 << 10, ..options() };
+    let options = || OpenOptions {
+        segment_bytes: 256 << 10,
+        checkpoint_bytes: 512 << 10,
+        ..options()
+    };
     let local = Local::open(&path, options()).expect("it opens");
     let db = local.database();
     let table = db.create_table(&TableDef::hash("t", 0)).expect("a table");
@@ -70,7 +82,9 @@ fn checkpoints_happen_and_the_log_is_used_again() {
         pipeline.submit(number, request).expect("it is taken");
     }
     while pipeline.outstanding() > 0 {
-        let (_, result) = pipeline.next(Duration::from_secs(20)).expect("it is answered");
+        let (_, result) = pipeline
+            .next(Duration::from_secs(20))
+            .expect("it is answered");
         result.expect("it commits");
     }
     drop(pipeline);
@@ -80,15 +94,24 @@ fn checkpoints_happen_and_the_log_is_used_again() {
     assert_eq!(figure("checkpoint_failures"), 0);
     drop(local);
     let db = open(&Target::Local(path), options()).expect("it opens");
-    let newest = db.transact(|t| t.get(table, &49u64.to_be_bytes())).expect("it reads");
+    let newest = db
+        .transact(|t| t.get(table, &49u64.to_be_bytes()))
+        .expect("it reads");
     assert_eq!(newest.expect("a row")[..8], 7999u64.to_be_bytes());
 }
 
 #[test]
 fn a_backup_is_of_one_moment_and_can_be_opened_and_restored() {
     let at = tempfile::tempdir().expect("a directory");
-    let (path, copy, again) = (at.path().join("db"), at.path().join("copy"), at.path().join("again"));
-    let options = || OpenOptions { partitions: Some(2), ..options() };
+    let (path, copy, again) = (
+        at.path().join("db"),
+        at.path().join("copy"),
+        at.path().join("again"),
+    );
+    let options = || OpenOptions {
+        partitions: Some(2),
+        ..options()
+    };
     let local = Local::open(&path, options()).expect("it opens");
     put(local.database(), "t", 0, 100);
     std::thread::scope(|scope| {
@@ -96,7 +119,10 @@ fn a_backup_is_of_one_moment_and_can_be_opened_and_restored() {
         local.backup(&copy).expect("it is copied");
         busy.join().expect("no panic");
     });
-    assert_eq!(local.backup(&copy).expect_err("taken").kind(), Code::BadArgument);
+    assert_eq!(
+        local.backup(&copy).expect_err("taken").kind(),
+        Code::BadArgument
+    );
     assert_eq!(count(local.database(), "t"), 600);
     drop(local);
     restore(&copy, &again).expect("it is restored");
@@ -106,7 +132,10 @@ fn a_backup_is_of_one_moment_and_can_be_opened_and_restored() {
         counts.push(count(&*db, "t"));
     }
     // Each transaction wrote two rows: half of one would be an odd number.
-    assert!((200..=600).contains(&counts[0]) && counts[0].is_multiple_of(2), "{counts:?}");
+    assert!(
+        (200..=600).contains(&counts[0]) && counts[0].is_multiple_of(2),
+        "{counts:?}"
+    );
     assert_eq!(counts[0], counts[1]);
 }
 
@@ -126,10 +155,20 @@ fn the_memory_bound_refuses_writes_and_lets_reads_and_deletes_go_on() {
         let request = Request::Operations(vec![operation]);
         db.execute(request, &Options::default())
     };
-    let refused = (0..10_000).find_map(|number| put(number).err()).expect("the bound is met");
-    assert_eq!((refused.kind(), refused.retry()), (Code::MemoryFull, Retry::Safe));
-    assert!(db.transact(|t| t.get(table, &0u64.to_be_bytes())).expect("reads").is_some());
-    db.transact(|t| t.delete(table, &0u64.to_be_bytes())).expect("deletes");
+    let refused = (0..10_000)
+        .find_map(|number| put(number).err())
+        .expect("the bound is met");
+    assert_eq!(
+        (refused.kind(), refused.retry()),
+        (Code::MemoryFull, Retry::Safe)
+    );
+    assert!(
+        db.transact(|t| t.get(table, &0u64.to_be_bytes()))
+            .expect("reads")
+            .is_some()
+    );
+    db.transact(|t| t.delete(table, &0u64.to_be_bytes()))
+        .expect("deletes");
 }
 
 #[test]
@@ -140,10 +179,22 @@ fn the_directory_and_its_numbers_are_guarded() {
     let taken = open(&target, options()).map(drop).expect_err("two engines");
     assert_eq!(taken.kind(), Code::Unavailable);
     drop(first);
-    let other = OpenOptions { partitions: Some(5), ..options() };
-    assert_eq!(open(&target, other).map(drop).expect_err("5").kind(), Code::BadArgument);
-    let memory = OpenOptions { durability: Durability::Memory, ..options() };
-    assert_eq!(open(&target, memory).map(drop).expect_err("memory").kind(), Code::BadArgument);
+    let other = OpenOptions {
+        partitions: Some(5),
+        ..options()
+    };
+    assert_eq!(
+        open(&target, other).map(drop).expect_err("5").kind(),
+        Code::BadArgument
+    );
+    let memory = OpenOptions {
+        durability: Durability::Memory,
+        ..options()
+    };
+    assert_eq!(
+        open(&target, memory).map(drop).expect_err("memory").kind(),
+        Code::BadArgument
+    );
 }
 
 #[test]
@@ -160,13 +211,22 @@ fn a_wrong_token_is_refused_and_so_is_an_unguarded_address() {
     let server = serve(server).expect("it serves");
     let target = Target::Dyno(vec![server.address().to_owned()]);
     for wrong in [None, Some("a-secret-of-another-one".to_owned())] {
-        let refused = open(&target, OpenOptions { token: wrong, ..options() });
+        let refused = open(
+            &target,
+            OpenOptions {
+                token: wrong,
+                ..options()
+            },
+        );
         assert_eq!(refused.map(drop).expect_err("refused").kind(), Code::Denied);
     }
     let db = open(&target, OpenOptions { token, ..options() }).expect("it opens");
     put(&*db, "t", 0, 3);
     let stats = db.stats().expect("figures");
-    assert!(stats.iter().any(|(name, _)| name == "committed_inline"), "{stats:?}");
+    assert!(
+        stats.iter().any(|(name, _)| name == "committed_inline"),
+        "{stats:?}"
+    );
     assert!(server.metrics().is_some());
 }
 

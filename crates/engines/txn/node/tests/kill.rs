@@ -34,8 +34,13 @@ fn options() -> OpenOptions {
 /// The server, when this program is run as one by the test below.
 #[test]
 fn child() {
-    let Ok(data) = std::env::var(DATA) else { return };
-    let server = ServeOptions { engine: options(), ..ServeOptions::new(data, "127.0.0.1:0") };
+    let Ok(data) = std::env::var(DATA) else {
+        return;
+    };
+    let server = ServeOptions {
+        engine: options(),
+        ..ServeOptions::new(data, "127.0.0.1:0")
+    };
     let server = serve(server).expect("it serves");
     println!("listens at {}", server.address());
     std::thread::sleep(Duration::from_secs(120));
@@ -58,7 +63,9 @@ fn start(data: &Path) -> (Child, Box<dyn Database>) {
 }
 
 fn number(value: Option<Vec<u8>>) -> u64 {
-    value.map_or(0, |value| u64::from_le_bytes(value[..8].try_into().expect("eight bytes")))
+    value.map_or(0, |value| {
+        u64::from_le_bytes(value[..8].try_into().expect("eight bytes"))
+    })
 }
 
 /// Moves money, and notes in a row of the thread's own how many transfers it has done.
@@ -69,7 +76,10 @@ fn transfer(
     (thread, count): (u64, u64),
 ) -> Result<(), Error> {
     let (from, to) = (random.bits() % ACCOUNTS, random.bits() % ACCOUNTS);
-    let options = Options { deadline: Duration::from_secs(2), ..Options::default() };
+    let options = Options {
+        deadline: Duration::from_secs(2),
+        ..Options::default()
+    };
     db.transact_with(&options, |t| {
         let keys = [from.to_be_bytes(), to.to_be_bytes()];
         let found = t.get_many(&[(table, &keys[0]), (table, &keys[1])])?;
@@ -88,9 +98,11 @@ fn a_killed_server_keeps_what_it_answered() {
     let at = tempfile::tempdir().expect("a directory");
     let data = at.path().join("db");
     let (mut child, db) = start(&data);
-    let table = db.create_table(&TableDef::hash("accounts", 0)).expect("a table");
-    let fill = (0..ACCOUNTS)
-        .map(|n| Operation::put(Key::new(table, n.to_be_bytes()), EACH.to_le_bytes()));
+    let table = db
+        .create_table(&TableDef::hash("accounts", 0))
+        .expect("a table");
+    let fill =
+        (0..ACCOUNTS).map(|n| Operation::put(Key::new(table, n.to_be_bytes()), EACH.to_le_bytes()));
     db.one_shot(fill.collect()).expect("accounts");
     drop(db);
     child.kill().expect("it is killed");
@@ -124,11 +136,17 @@ fn a_killed_server_keeps_what_it_answered() {
         });
         child.wait().expect("it ends");
         let gone = db.execute(Request::Operations(Vec::new()), &Options::default());
-        assert!(matches!(gone.expect_err("gone").kind(), Code::Unavailable | Code::OutcomeUnknown));
+        assert!(matches!(
+            gone.expect_err("gone").kind(),
+            Code::Unavailable | Code::OutcomeUnknown
+        ));
     }
     let (mut child, db) = start(&data);
     check(&*db, table, &acked, &tried);
-    assert!(acked.iter().any(|count| count.load(Ordering::Acquire) > 10), "{acked:?}");
+    assert!(
+        acked.iter().any(|count| count.load(Ordering::Acquire) > 10),
+        "{acked:?}"
+    );
     child.kill().expect("it is killed");
     child.wait().expect("it ends");
 }
@@ -145,6 +163,9 @@ fn check(db: &dyn Database, table: TableId, acked: &[AtomicU64], tried: &[Atomic
         let key = (1000 + thread as u64).to_be_bytes();
         let found = number(db.transact(|t| t.get(table, &key)).expect("it reads"));
         let range = acked[thread].load(Ordering::Acquire)..=tried[thread].load(Ordering::Acquire);
-        assert!(range.contains(&found), "thread {thread}: {found} not in {range:?}");
+        assert!(
+            range.contains(&found),
+            "thread {thread}: {found} not in {range:?}"
+        );
     }
 }

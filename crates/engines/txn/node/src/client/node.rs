@@ -60,7 +60,11 @@ impl Node {
 
     /// Connections to use for one thing; [`Node::give_back`] when it is done.
     pub fn session(&self) -> Result<Session> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         match idle {
             Some(mut session) => {
                 // What has ended meanwhile is noticed before something is sent there.
@@ -81,7 +85,10 @@ impl Node {
 
     /// The tables as they are known here.
     pub fn schema(&self) -> Arc<Schema> {
-        self.schema.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.schema
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Asks for the tables.
@@ -114,10 +121,14 @@ impl Node {
     fn list(&self) -> Result<Vec<Table>> {
         let mut session = self.session()?;
         let ticket = session.ticket();
-        let tables = ask(&mut session, Message::ListTables { ticket }, |message| match message {
-            Message::TableList { ticket: of, tables } if of == ticket => Some(tables),
-            _ => None,
-        })?;
+        let tables = ask(
+            &mut session,
+            Message::ListTables { ticket },
+            |message| match message {
+                Message::TableList { ticket: of, tables } if of == ticket => Some(tables),
+                _ => None,
+            },
+        )?;
         self.give_back(session);
         Ok(tables)
     }
@@ -169,20 +180,33 @@ impl Node {
         let to = self.route(&request)?;
         let deadline_ns = options.deadline.as_nanos() as u64;
         let priority = u16::from(options.priority);
-        Ok((to, Message::OneShot { ticket, stamp: None, priority, deadline_ns, request }))
+        Ok((
+            to,
+            Message::OneShot {
+                ticket,
+                stamp: None,
+                priority,
+                deadline_ns,
+                request,
+            },
+        ))
     }
 }
 
 /// When a one-shot that is sent now is given up.
 pub(crate) fn until(now: u64, options: &Options) -> u64 {
-    now.saturating_add(options.deadline.as_nanos() as u64).saturating_add(GRACE_NS)
+    now.saturating_add(options.deadline.as_nanos() as u64)
+        .saturating_add(GRACE_NS)
 }
 
 /// Why no answer came, for a one-shot that may have been committed or not.
 pub(crate) fn unanswered(refusal: Option<Error>, why: &str) -> Error {
     match refusal {
         Some(error) => error,
-        None => Error::new(Code::OutcomeUnknown, format!("a request in one message: {why}")),
+        None => Error::new(
+            Code::OutcomeUnknown,
+            format!("a request in one message: {why}"),
+        ),
     }
 }
 
@@ -197,7 +221,10 @@ fn ask<T>(
     let losses = session.losses;
     loop {
         if !session.wait(until)? {
-            return Err(Error::new(Code::Deadline, "the engine did not answer about its tables"));
+            return Err(Error::new(
+                Code::Deadline,
+                "the engine did not answer about its tables",
+            ));
         }
         while let Some((_, message)) = session.next() {
             if let Some(found) = answer(message) {
@@ -215,7 +242,10 @@ impl Database for Node {
     fn create_table(&self, def: &TableDef) -> Result<TableId> {
         let mut session = self.session()?;
         let ticket = session.ticket();
-        let create = Message::CreateTable { ticket, def: def.clone() };
+        let create = Message::CreateTable {
+            ticket,
+            def: def.clone(),
+        };
         let made = ask(&mut session, create, |message| match message {
             Message::Created { ticket: of, result } if of == ticket => Some(result),
             _ => None,
@@ -255,7 +285,10 @@ impl Database for Node {
             }
             if port.is_none_or(|port| !session.lives(port)) {
                 let refusal = session.refusal();
-                return Err(unanswered(refusal, "the connection ended before its answer"));
+                return Err(unanswered(
+                    refusal,
+                    "the connection ended before its answer",
+                ));
             }
         }
     }

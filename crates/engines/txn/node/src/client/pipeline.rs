@@ -46,7 +46,9 @@ pub(crate) struct NodePipeline<'a> {
 impl<'a> NodePipeline<'a> {
     pub fn new(node: &'a Node, window: usize, options: &Options) -> Result<Self> {
         if !(1..=WINDOW_MAX).contains(&window) {
-            return Err(bad(format!("a window of {window} requests: 1 to {WINDOW_MAX}")));
+            return Err(bad(format!(
+                "a window of {window} requests: 1 to {WINDOW_MAX}"
+            )));
         }
         let session = node.session()?;
         Ok(Self {
@@ -72,7 +74,9 @@ impl<'a> NodePipeline<'a> {
 
     fn take_in(&mut self) -> Result<()> {
         while let Some((_, message)) = self.session()?.next() {
-            let Message::Done { ticket, result } = message else { continue };
+            let Message::Done { ticket, result } = message else {
+                continue;
+            };
             let place = (ticket & ((1 << PLACE_BITS) - 1)) as usize;
             let known = self.sent.get_mut(place);
             let Some(sent) = known.and_then(|sent| sent.take_if(|sent| sent.ticket == ticket))
@@ -97,9 +101,13 @@ impl<'a> NodePipeline<'a> {
     fn give_up(&mut self, now: u64) -> Result<()> {
         let refusal = self.session()?.refusal();
         for place in 0..self.sent.len() {
-            let Some(sent) = &self.sent[place] else { continue };
+            let Some(sent) = &self.sent[place] else {
+                continue;
+            };
             let session = self.session.as_ref();
-            let lives = sent.port.is_some_and(|port| session.is_some_and(|s| s.lives(port)));
+            let lives = sent
+                .port
+                .is_some_and(|port| session.is_some_and(|s| s.lives(port)));
             let error = match (lives, now >= sent.until) {
                 (true, false) => continue,
                 (false, _) => unanswered(refusal.clone(), "the connection ended before its answer"),
@@ -136,10 +144,17 @@ impl Pipeline for NodePipeline<'_> {
         let node = self.node;
         let session = self.session()?;
         let ticket = session.ticket() << PLACE_BITS | place as u64;
-        let sent = node.one_shot(ticket, request, &options).and_then(|(to, message)| {
-            session.send(to, &message)?;
-            Ok(Sent { ticket, number, port: session.port_of(to), until: until(session.now(), &options) })
-        });
+        let sent = node
+            .one_shot(ticket, request, &options)
+            .and_then(|(to, message)| {
+                session.send(to, &message)?;
+                Ok(Sent {
+                    ticket,
+                    number,
+                    port: session.port_of(to),
+                    until: until(session.now(), &options),
+                })
+            });
         match sent {
             Ok(sent) => self.sent[place] = Some(sent),
             Err(error) => {

@@ -32,7 +32,11 @@ impl Reach {
         let parse = |text: &String| text.parse().map_err(of_net);
         Ok(Reach::Remote {
             addresses: addresses.iter().map(parse).collect::<Result<_>>()?,
-            options: PortOptions { ring: options.ring, tls: options.tls.clone(), ..port_options() },
+            options: PortOptions {
+                ring: options.ring,
+                tls: options.tls.clone(),
+                ..port_options()
+            },
             token: options.token.clone().unwrap_or_default().into_bytes(),
             spin: options.spin,
         })
@@ -42,7 +46,12 @@ impl Reach {
     pub fn dial(&self, core: usize) -> Result<(Port, Welcome)> {
         match self {
             Reach::Local(engine) => Ok((engine.connect(core)?, engine.welcome())),
-            Reach::Remote { addresses, options, token, spin } => {
+            Reach::Remote {
+                addresses,
+                options,
+                token,
+                spin,
+            } => {
                 let mut last = unavailable("no address to connect to");
                 for address in addresses {
                     match dial(address, options, token, *spin, core) {
@@ -66,16 +75,27 @@ fn dial(
     core: usize,
 ) -> Result<(Port, Welcome)> {
     let mut port = Port::connect(address, options).map_err(of_net)?;
-    let hello = Hello { core: core as u32, token: token.to_vec() };
-    let head = Head { verb: HELLO, flags: 0, request: 0 };
+    let hello = Hello {
+        core: core as u32,
+        token: token.to_vec(),
+    };
+    let head = Head {
+        verb: HELLO,
+        flags: 0,
+        request: 0,
+    };
     let ended = |what: &dyn std::fmt::Display| unavailable(format!("{address}: {what}"));
-    port.send(head, &[&hello.encode()]).map_err(|error| ended(&error))?;
+    port.send(head, &[&hello.encode()])
+        .map_err(|error| ended(&error))?;
     let mut answer: Option<Result<Welcome>> = None;
     let take = |frame: FrameRef<'_>, _: &mut Outbound| {
         answer = Some(match frame.head.verb {
             WELCOME => Welcome::decode(frame.body),
             REFUSED => Err(decode_refusal(frame.body)),
-            verb => Err(Error::new(Code::Damaged, format!("verb {verb} instead of a welcome"))),
+            verb => Err(Error::new(
+                Code::Damaged,
+                format!("verb {verb} instead of a welcome"),
+            )),
         });
         ControlFlow::Continue(())
     };

@@ -70,8 +70,12 @@ impl Handler for Inbox {
 impl Session {
     /// One without connections.
     pub fn new(reach: Arc<Reach>, cores: usize, spin: Duration) -> Result<Self> {
-        let options =
-            ReactorOptions { port: port_options(), spin, most_rings: 0, ..Default::default() };
+        let options = ReactorOptions {
+            port: port_options(),
+            spin,
+            most_rings: 0,
+            ..Default::default()
+        };
         Ok(Self {
             reach,
             reactor: Reactor::new(options).map_err(of_net)?,
@@ -124,7 +128,9 @@ impl Session {
     fn check(&self, welcome: &Welcome) -> Result<()> {
         match welcome.cores as usize == self.ports.len() {
             true => Ok(()),
-            false => Err(unavailable("the engine has been started in another way: open it again")),
+            false => Err(unavailable(
+                "the engine has been started in another way: open it again",
+            )),
         }
     }
 
@@ -138,14 +144,25 @@ impl Session {
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
         message.encode(&mut bytes);
-        let sent = self.send_bytes(core, Head { verb: MESSAGE, flags: 0, request: to }, &bytes);
+        let sent = self.send_bytes(
+            core,
+            Head {
+                verb: MESSAGE,
+                flags: 0,
+                request: to,
+            },
+            &bytes,
+        );
         self.scratch = bytes;
         sent
     }
 
     fn send_bytes(&mut self, core: usize, head: Head, bytes: &[u8]) -> Result<()> {
         if bytes.len() > MOST_BODY_BYTES {
-            let text = format!("a request of {} bytes: {MOST_BODY_BYTES} at most", bytes.len());
+            let text = format!(
+                "a request of {} bytes: {MOST_BODY_BYTES} at most",
+                bytes.len()
+            );
             return Err(Error::new(Code::TooLarge, text));
         }
         let port = self.connected(core)?;
@@ -219,7 +236,15 @@ impl Session {
     /// The engine's figures.
     pub fn figures(&mut self, wait: Duration) -> Result<String> {
         self.inbox.figures = None;
-        self.send_bytes(0, Head { verb: STATS, flags: 0, request: 0 }, &[])?;
+        self.send_bytes(
+            0,
+            Head {
+                verb: STATS,
+                flags: 0,
+                request: 0,
+            },
+            &[],
+        )?;
         let until = self.now() + wait.as_nanos() as u64;
         while self.inbox.figures.is_none() {
             if !self.wait(until)? || self.ports[0].is_none() {

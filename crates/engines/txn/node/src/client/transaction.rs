@@ -79,7 +79,9 @@ impl<'a> NodeTransaction<'a> {
         let (mut numbers, mut sends) = (Vec::new(), Sends::new());
         let now = self.session()?.now();
         for part in operations.chunks(size) {
-            let run = self.coordinator.run(now, &self.schema, part.to_vec(), &mut sends);
+            let run = self
+                .coordinator
+                .run(now, &self.schema, part.to_vec(), &mut sends);
             numbers.push(run?);
         }
         self.deliver(sends)?;
@@ -276,7 +278,9 @@ impl Transaction for NodeTransaction<'_> {
         // A write that failed says more than that the commit was refused for it.
         match (ended, self.write_failed.take()) {
             (Ok(()), _) => Ok(Some(self.coordinator.stamp())),
-            (Err(error), Some(write)) if error.retry() != dyno_txn_api::Retry::Unknown => Err(write),
+            (Err(error), Some(write)) if error.retry() != dyno_txn_api::Retry::Unknown => {
+                Err(write)
+            }
             (Err(error), _) => Err(error),
         }
     }
@@ -319,7 +323,10 @@ fn wait_for_stamp(session: &mut Session, ticket: u64, until: u64) -> Result<Stam
     let losses = session.losses;
     loop {
         if !session.wait(until)? {
-            return Err(Error::new(Code::Deadline, "the oracle gave no stamp in time"));
+            return Err(Error::new(
+                Code::Deadline,
+                "the oracle gave no stamp in time",
+            ));
         }
         while let Some((_, message)) = session.next() {
             if let Message::Stamps { ticket: of, result } = message

@@ -44,7 +44,9 @@ impl Answers {
     /// Hands over all that waits.
     pub fn send(&mut self, reactor: &mut Reactor) {
         for _ in 0..self.late.len() {
-            let Some((port, from, bytes)) = self.late.pop_front() else { break };
+            let Some((port, from, bytes)) = self.late.pop_front() else {
+                break;
+            };
             if let Err(SendError::Full { .. }) = reactor.send(port, head(from), &[&bytes]) {
                 self.late.push_back((port, from, bytes));
             }
@@ -61,7 +63,11 @@ impl Answers {
 }
 
 fn head(from: u32) -> Head {
-    Head { verb: MESSAGE, flags: 0, request: from }
+    Head {
+        verb: MESSAGE,
+        flags: 0,
+        request: from,
+    }
 }
 
 /// The message, or, where it is longer than a client takes, one that says so.
@@ -74,13 +80,23 @@ fn encode(message: &Message, out: &mut Vec<u8>) {
     let text = format!("an answer of more than {MOST_BODY_BYTES} bytes: ask for less at once");
     // What was committed is committed: only its answer does not fit.
     let instead = match message {
-        Message::Done { ticket, result: Ok(_) } => {
+        Message::Done {
+            ticket,
+            result: Ok(_),
+        } => {
             let error = Error::new(Code::OutcomeUnknown, format!("committed, but {text}"));
-            Message::Done { ticket: *ticket, result: Err(error) }
+            Message::Done {
+                ticket: *ticket,
+                result: Err(error),
+            }
         }
         Message::Executed { stamp, batch, .. } => {
             let result = Err(Error::new(Code::TooLarge, text));
-            Message::Executed { stamp: *stamp, batch: *batch, result }
+            Message::Executed {
+                stamp: *stamp,
+                batch: *batch,
+                result,
+            }
         }
         _ => return,
     };

@@ -54,7 +54,14 @@ impl Writing {
         let mut parts = VecDeque::new();
         let at = partition.begin_checkpoint(&mut |record| add(&mut parts, record));
         let (at, sender, still) = (Some(at), Some(sender), journal.is_full());
-        Ok(Some(Self { at, first_needed, parts, sender, thread, still }))
+        Ok(Some(Self {
+            at,
+            first_needed,
+            parts,
+            sender,
+            thread,
+            still,
+        }))
     }
 
     /// Does a bounded piece of it. True: it is over, for [`Writing::finish`] to say how.
@@ -107,10 +114,7 @@ fn add(parts: &mut VecDeque<Part>, record: &[u8]) {
     }
 }
 
-fn write(
-    checkpointer: &Checkpointer,
-    parts: &Receiver<Part>,
-) -> std::result::Result<(), LogError> {
+fn write(checkpointer: &Checkpointer, parts: &Receiver<Part>) -> std::result::Result<(), LogError> {
     let mut writer = checkpointer.begin()?;
     while let Ok(part) = parts.recv() {
         match part {

@@ -99,7 +99,9 @@ impl Core {
             busy |= self.take_mail()?;
             busy |= self.work.retry_held()?;
             if self.work.takes_more() {
-                let mut door = Door { work: &mut self.work };
+                let mut door = Door {
+                    work: &mut self.work,
+                };
                 let frames = self.reactor.poll(&mut door).map_err(of_net)?;
                 busy |= frames > 0;
                 if frames > 0 {
@@ -144,7 +146,9 @@ impl Core {
     fn move_ports(&mut self) {
         for (id, core) in std::mem::take(&mut self.work.moving) {
             self.work.unwelcome(id);
-            let Some(port) = self.reactor.detach(id) else { continue };
+            let Some(port) = self.reactor.detach(id) else {
+                continue;
+            };
             // A thread with too much to do does not get it: the client sees its connection end.
             self.work.mates[core].post(Mail::Port(Box::new(port)));
         }

@@ -23,7 +23,11 @@ impl Handler for Door<'_> {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 let request = frame.head.request;
-                let head = Head { verb: REFUSED, flags: 0, request };
+                let head = Head {
+                    verb: REFUSED,
+                    flags: 0,
+                    request,
+                };
                 // A client that cannot be told why sees that its connection ends.
                 let _ = out.send(head, &[&encode_refusal(&error)]);
                 ControlFlow::Break(())
@@ -61,12 +65,18 @@ impl Door<'_> {
                 for (name, value) in sums(&self.work.shared.figures) {
                     text.push_str(&format!("{name} {value}\n"));
                 }
-                let head = Head { verb: FIGURES, ..frame.head };
+                let head = Head {
+                    verb: FIGURES,
+                    ..frame.head
+                };
                 // A full outbox: this client does not read, and will not miss figures.
                 let _ = out.send(head, &[text.as_bytes()]);
                 Ok(())
             }
-            verb => Err(Error::new(Code::BadArgument, format!("verb {verb} is unknown"))),
+            verb => Err(Error::new(
+                Code::BadArgument,
+                format!("verb {verb} is unknown"),
+            )),
         }
     }
 
@@ -91,7 +101,11 @@ impl Door<'_> {
             partitions: self.work.partitions,
             durability: shared.durability,
         };
-        let head = Head { verb: WELCOME, flags: 0, request: frame.head.request };
+        let head = Head {
+            verb: WELCOME,
+            flags: 0,
+            request: frame.head.request,
+        };
         out.send(head, &[&welcome.encode()])
             .map_err(|error| Error::new(Code::Unavailable, error))?;
         self.work.welcomed.insert(port);

@@ -63,5 +63,7 @@ impl Figures {
 pub(crate) fn sums(all: &[Figures]) -> Vec<(String, u64)> {
     let sum = |at| all.iter().map(|figures| figures.get(at)).sum();
     let names = NAMES.iter().enumerate();
-    names.map(|(at, name)| (name.trim_end_matches("_total").to_owned(), sum(at))).collect()
+    names
+        .map(|(at, name)| (name.trim_end_matches("_total").to_owned(), sum(at)))
+        .collect()
 }

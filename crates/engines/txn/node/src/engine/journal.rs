@@ -44,13 +44,16 @@ impl Journal {
 
     /// Takes records in.
     pub fn append(&mut self, records: &Records) -> Result<()> {
-        let Some(log) = &mut self.log else { return Ok(()) };
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
         for record in records.iter() {
             if record.len() > log.most_record_bytes() {
                 let pieces: Vec<_> = cut(record, log.most_record_bytes()).collect();
                 let count = pieces.len();
                 let pieces = pieces.into_iter().enumerate();
-                self.waiting.extend(pieces.map(|(at, piece)| (piece, at + 1 == count)));
+                self.waiting
+                    .extend(pieces.map(|(at, piece)| (piece, at + 1 == count)));
                 continue;
             }
             if self.waiting.is_empty() {
@@ -73,13 +76,19 @@ impl Journal {
 
     fn mark(&mut self) {
         let Some(log) = &self.log else { return };
-        if self.marks.back().is_none_or(|(_, last)| *last < self.appended) {
+        if self
+            .marks
+            .back()
+            .is_none_or(|(_, last)| *last < self.appended)
+        {
             self.marks.push_back((log.end(), self.appended));
         }
     }
 
     fn retry(&mut self) -> Result<()> {
-        let Some(log) = &mut self.log else { return Ok(()) };
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -104,7 +113,9 @@ impl Journal {
     /// Starts writes, and looks what was written: the number of the last record that is durable, when it
     /// has grown.
     pub fn step(&mut self) -> Result<Option<Position>> {
-        let Some(log) = &mut self.log else { return Ok(None) };
+        let Some(log) = &mut self.log else {
+            return Ok(None);
+        };
         // Also when nothing waits: the log makes its next file ready meanwhile.
         let durable = log.poll().map_err(of_log)?;
         if self.marks.is_empty() && self.waiting.is_empty() {
@@ -140,7 +151,9 @@ impl Journal {
 
     /// Bytes since the last checkpoint began, or since the log was opened.
     pub fn since_checkpoint_bytes(&self) -> u64 {
-        self.log.as_ref().map_or(0, |log| log.end().0 - self.began.0)
+        self.log
+            .as_ref()
+            .map_or(0, |log| log.end().0 - self.began.0)
     }
 
     /// Where recovery would have to go on from a checkpoint that begins now.

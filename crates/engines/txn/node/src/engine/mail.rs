@@ -41,7 +41,11 @@ pub(crate) struct Hold {
 impl Hold {
     pub fn new() -> Self {
         let (standing, over) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { began: Instant::now(), standing, over }
+        Self {
+            began: Instant::now(),
+            standing,
+            over,
+        }
     }
 
     /// A thread stands still here.

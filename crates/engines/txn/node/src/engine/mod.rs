@@ -139,10 +139,14 @@ impl Engine {
     /// Copies everything that is durable at one moment into a new directory, while it runs.
     pub fn backup(&self, target: &Path) -> Result<()> {
         if self.directory.durability != Durability::Fsync {
-            return Err(unavailable("an engine that keeps nothing has nothing to copy"));
+            return Err(unavailable(
+                "an engine that keeps nothing has nothing to copy",
+            ));
         }
         self.shared.backups.fetch_add(1, Ordering::AcqRel);
-        let done = self.cut().and_then(|ends| crate::backup::copy(self, &ends, target));
+        let done = self
+            .cut()
+            .and_then(|ends| crate::backup::copy(self, &ends, target));
         self.shared.backups.fetch_sub(1, Ordering::AcqRel);
         done
     }
@@ -154,7 +158,12 @@ impl Engine {
         for mate in &self.mates {
             mate.post(Mail::Hold(hold.clone()));
         }
-        let look = || self.checkpointers.iter().map(Checkpointer::durable).collect();
+        let look = || {
+            self.checkpointers
+                .iter()
+                .map(Checkpointer::durable)
+                .collect()
+        };
         let cut = hold.look(self.mates.len(), look);
         cut.ok_or_else(|| unavailable("the engine has too much to do for a backup: try again"))
     }

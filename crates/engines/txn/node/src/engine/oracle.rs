@@ -27,9 +27,14 @@ pub(crate) struct Time {
 
 impl Time {
     pub fn start() -> Self {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wall = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let begin_wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX / 2);
-        Self { begin: Instant::now(), begin_wall_ns }
+        Self {
+            begin: Instant::now(),
+            begin_wall_ns,
+        }
     }
 
     /// Nanoseconds since the start, from 1.
@@ -53,7 +58,10 @@ pub(crate) struct Oracle {
 impl Oracle {
     /// One that gives nothing before [`Oracle::begin_above`].
     pub fn new() -> Self {
-        Self { clock: Clock::new(0, 0), asked_at: AtomicU64::new(0) }
+        Self {
+            clock: Clock::new(0, 0),
+            asked_at: AtomicU64::new(0),
+        }
     }
 
     /// Everything it will give is above `floor`.

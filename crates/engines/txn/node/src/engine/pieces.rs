@@ -43,7 +43,10 @@ impl Joiner {
             self.bytes.clear();
             self.open = true;
         } else if !self.open {
-            return Err(Error::new(Code::Damaged, "a piece of a record without its beginning"));
+            return Err(Error::new(
+                Code::Damaged,
+                "a piece of a record without its beginning",
+            ));
         }
         self.bytes.extend_from_slice(part);
         if mark != LAST {

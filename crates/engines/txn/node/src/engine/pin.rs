@@ -20,7 +20,9 @@ pub(crate) fn pin(core: usize) -> Result<()> {
         0 => Ok(()),
         _ => {
             let error = std::io::Error::last_os_error();
-            Err(bad(format!("core {core}: a thread cannot be bound to it: {error}")))
+            Err(bad(format!(
+                "core {core}: a thread cannot be bound to it: {error}"
+            )))
         }
     }
 }

@@ -17,7 +17,12 @@ pub(crate) fn log_options(options: &OpenOptions) -> Options {
     let segment_bytes = options.segment_bytes;
     // All buffers together are to fit into a segment.
     let buffer_bytes = (1 << 20).min((segment_bytes / 4) as usize / 4096 * 4096);
-    Options { identity: fresh_identity(), segment_bytes, buffer_bytes, ..Options::default() }
+    Options {
+        identity: fresh_identity(),
+        segment_bytes,
+        buffer_bytes,
+        ..Options::default()
+    }
 }
 
 /// Applies checkpoint and log to the partition, and gives the log to go on with.

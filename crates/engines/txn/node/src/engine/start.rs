@@ -4,9 +4,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::sync::Mutex;
 use std::thread;
 
 use dyno_net::{Listener, Reactor, ReactorOptions};
@@ -74,7 +74,9 @@ impl Engine {
             stopping: AtomicBool::new(false),
             token,
             durability: directory.durability,
-            figures: (0..directory.partitions).map(|_| Figures::default()).collect(),
+            figures: (0..directory.partitions)
+                .map(|_| Figures::default())
+                .collect(),
             failure: Mutex::new(None),
             last_note: Mutex::new(None),
             backups: AtomicUsize::new(0),
@@ -108,7 +110,9 @@ impl Engine {
                 shared: self.shared.clone(),
                 options: options.clone(),
                 partitions: self.directory.partitions,
-                logs: mine.map(|partition| self.directory.log(partition)).collect(),
+                logs: mine
+                    .map(|partition| self.directory.log(partition))
+                    .collect(),
                 listener: listener.take_if(|_| index == 0),
             };
             let (go, goes_on) = channel();
@@ -132,14 +136,17 @@ impl Engine {
         let time = self.shared.time;
         let floor = time.wall(time.now()).max(newest + 1);
         self.shared.oracle.begin_above(floor);
-        let mut checkpointers: Vec<_> =
-            found.iter_mut().flat_map(|ready| ready.checkpointers.drain(..)).collect();
+        let mut checkpointers: Vec<_> = found
+            .iter_mut()
+            .flat_map(|ready| ready.checkpointers.drain(..))
+            .collect();
         checkpointers.sort_by_key(|(partition, _)| *partition);
         self.checkpointers = checkpointers.into_iter().map(|(_, one)| one).collect();
         self.mates = found.into_iter().map(|ready| ready.mate).collect();
         for go in goes {
             let mates = self.mates.clone();
-            go.send(Go { floor, mates }).map_err(|_| unavailable("a thread ended early"))?;
+            go.send(Go { floor, mates })
+                .map_err(|_| unavailable("a thread ended early"))?;
         }
         Ok(())
     }
@@ -166,7 +173,12 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
             return Ok(());
         }
     };
-    let Begun { mut reactor, hosted, wall_ns, mail } = begun;
+    let Begun {
+        mut reactor,
+        hosted,
+        wall_ns,
+        mail,
+    } = begun;
     let Ok(Go { floor, mates }) = go.recv() else {
         return Ok(());
     };
@@ -194,7 +206,15 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
     };
     work.look_at_the_clock();
     work.finish_recovery(floor)?;
-    Core { reactor, work, mail, passes: 0, was_busy: true, looking_since: 0 }.run()
+    Core {
+        reactor,
+        work,
+        mail,
+        passes: 0,
+        was_busy: true,
+        looking_since: 0,
+    }
+    .run()
 }
 
 fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
@@ -211,15 +231,35 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
     let wall_ns = Arc::new(AtomicU64::new(0));
     let hosted = host(plan, &wall_ns)?;
     let (sender, mail) = sync_channel::<Mail>(MAIL_MAX);
-    let newest = hosted.iter().map(|hosted| hosted.partition.newest_stamp()).max().unwrap_or(0);
+    let newest = hosted
+        .iter()
+        .map(|hosted| hosted.partition.newest_stamp())
+        .max()
+        .unwrap_or(0);
     let numbered = |(place, hosted): (usize, &Hosted)| {
         let number = (place * plan.threads + plan.index) as u32;
         Some((number, hosted.journal.log()?.checkpointer()))
     };
     let checkpointers = hosted.iter().enumerate().filter_map(numbered).collect();
-    let mate = Mate { sender, waker: reactor.waker() };
-    let found = Ready { index: plan.index, newest, mate, checkpointers };
-    Ok((Begun { reactor, hosted, wall_ns, mail }, found))
+    let mate = Mate {
+        sender,
+        waker: reactor.waker(),
+    };
+    let found = Ready {
+        index: plan.index,
+        newest,
+        mate,
+        checkpointers,
+    };
+    Ok((
+        Begun {
+            reactor,
+            hosted,
+            wall_ns,
+            mail,
+        },
+        found,
+    ))
 }
 
 /// The partitions of a thread, as their logs have them.
@@ -233,14 +273,21 @@ fn host(plan: &Plan, wall_ns: &Arc<AtomicU64>) -> Result<Vec<Hosted>> {
         config.memory_bytes = plan.options.memory_bytes / u64::from(plan.partitions);
         config.retention_ns = plan.options.retention.as_nanos() as u64;
         let logged = config.log;
-        let taker = Taker { oracle: plan.shared.oracle.clone(), wall_ns: wall_ns.clone() };
+        let taker = Taker {
+            oracle: plan.shared.oracle.clone(),
+            wall_ns: wall_ns.clone(),
+        };
         let procedures = plan.options.procedures.clone();
         let mut partition = Partition::new(config, procedures, Box::new(taker));
         let log = match logged {
             true => Some(recover(path, log_options(&plan.options), &mut partition)?.0),
             false => None,
         };
-        hosted.push(Hosted { partition, journal: Journal::new(log), checkpoint: None });
+        hosted.push(Hosted {
+            partition,
+            journal: Journal::new(log),
+            checkpoint: None,
+        });
     }
     Ok(hosted)
 }

@@ -10,11 +10,11 @@ use dyno_txn_api::{Code, Error, Result, Stamp};
 use dyno_txn_core::Effects;
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
+use super::Shared;
 use super::answers::Answers;
 use super::checkpoint::Writing;
 use super::core::{Hosted, keep_bound};
 use super::mail::{Mail, Mate};
-use super::Shared;
 use crate::hello::ORACLE;
 
 /// Partitions and routes of one thread.
@@ -45,7 +45,8 @@ pub(crate) struct Work {
 impl Work {
     pub fn look_at_the_clock(&mut self) {
         self.now = self.shared.time.now();
-        self.wall_ns.store(self.shared.time.wall(self.now), Ordering::Relaxed);
+        self.wall_ns
+            .store(self.shared.time.wall(self.now), Ordering::Relaxed);
     }
 
     /// The last step of recovery, when all partitions have read their logs.
@@ -84,13 +85,20 @@ impl Work {
     }
 
     pub fn waits_for_the_log(&self) -> bool {
-        self.hosted.iter().any(|hosted| hosted.journal.is_busy() || hosted.checkpoint.is_some())
+        self.hosted
+            .iter()
+            .any(|hosted| hosted.journal.is_busy() || hosted.checkpoint.is_some())
     }
 
     /// How long nothing is due.
     pub fn until_timer(&self) -> Duration {
-        let wakes = self.hosted.iter().filter_map(|hosted| hosted.partition.wake_at());
-        let next = wakes.min().map_or(u64::MAX, |at| at.saturating_sub(self.now));
+        let wakes = self
+            .hosted
+            .iter()
+            .filter_map(|hosted| hosted.partition.wake_at());
+        let next = wakes
+            .min()
+            .map_or(u64::MAX, |at| at.saturating_sub(self.now));
         match self.held.is_empty() {
             true => Duration::from_nanos(next),
             false => Duration::from_millis(1),
@@ -117,10 +125,14 @@ impl Work {
     }
 
     fn give_stamps(&mut self, port: PortId, message: Message, out: &mut Outbound) {
-        let Message::TakeStamps { ticket, count } = message else { return };
+        let Message::TakeStamps { ticket, count } = message else {
+            return;
+        };
         if count == 1 && !self.shared.oracle.is_ready(self.wall()) {
             let from = Address::Client(port.number());
-            return self.held.push_back((from, ORACLE, Message::TakeStamps { ticket, count }));
+            return self
+                .held
+                .push_back((from, ORACLE, Message::TakeStamps { ticket, count }));
         }
         let answer = self.stamps(ticket, count);
         self.answers.now(port, ORACLE, &answer, out);
@@ -131,7 +143,10 @@ impl Work {
             1 => self.shared.oracle.clock.take(self.wall()).ok_or_else(|| {
                 Error::new(Code::Unavailable, "no stamp can be given now: begin again")
             }),
-            _ => Err(Error::new(Code::NotSupported, "this oracle gives one stamp at a time")),
+            _ => Err(Error::new(
+                Code::NotSupported,
+                "this oracle gives one stamp at a time",
+            )),
         };
         Message::Stamps { ticket, result }
     }
@@ -252,7 +267,9 @@ impl Work {
     pub fn step_logs(&mut self) -> Result<bool> {
         let mut busy = false;
         for place in 0..self.hosted.len() {
-            let Hosted { partition, journal, .. } = &mut self.hosted[place];
+            let Hosted {
+                partition, journal, ..
+            } = &mut self.hosted[place];
             if let Some(position) = journal.step()? {
                 partition.durable(self.now, position, &mut self.effects);
                 self.dispatch(self.number(place), None);
@@ -267,7 +284,11 @@ impl Work {
         let mut busy = false;
         for place in 0..self.hosted.len() {
             let number = self.number(place) as usize;
-            let Hosted { partition, journal, checkpoint } = &mut self.hosted[place];
+            let Hosted {
+                partition,
+                journal,
+                checkpoint,
+            } = &mut self.hosted[place];
             let Some(writing) = checkpoint else {
                 let grown = journal.since_checkpoint_bytes() >= self.checkpoint_bytes;
                 if (grown || journal.is_full()) && self.shared.may_checkpoint() {
@@ -283,7 +304,8 @@ impl Work {
                 self.shared.figures[number].checkpoint(result.is_ok());
                 // The log goes on without it, as long as it has segments.
                 if let Err(error) = result {
-                    self.shared.note(format!("a checkpoint of partition {number}: {error}"));
+                    self.shared
+                        .note(format!("a checkpoint of partition {number}: {error}"));
                 }
             }
         }
