@@ -25,12 +25,9 @@ impl Answers {
     pub fn now(&mut self, port: PortId, from: u32, message: &Message, out: &mut Outbound) {
         self.scratch.clear();
         encode(message, &mut self.scratch);
-        match out.send(head(from), &[&self.scratch]) {
-            Err(SendError::Full { .. }) => {
-                self.late.push_back((port, from, self.scratch.clone()));
-            }
-            // An end is told of by the reactor.
-            Ok(()) | Err(_) => {}
+        // An end is told of by the reactor.
+        if let Err(SendError::Full { .. }) = out.send(head(from), &[&self.scratch]) {
+            self.late.push_back((port, from, self.scratch.clone()));
         }
     }
 

@@ -57,7 +57,7 @@ impl Door<'_> {
                     return Err(Error::new(Code::BadArgument, text));
                 }
                 let message = Message::decode(frame.body)?;
-                self.work.from_client(port, to, message, out);
+                self.work.hear_client(port, to, message, out);
                 Ok(())
             }
             STATS => {

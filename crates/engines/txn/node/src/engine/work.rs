@@ -106,7 +106,7 @@ impl Work {
     }
 
     /// A client's message, with the place for answers to this very client.
-    pub fn from_client(
+    pub fn hear_client(
         &mut self,
         port: PortId,
         to: PartitionId,
