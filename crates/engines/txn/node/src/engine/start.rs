@@ -120,7 +120,10 @@ impl Engine {
             let ready = ready.clone();
             let thread = thread::Builder::new()
                 .name(format!("txn-{index}"))
-                .spawn(move || run(plan, &ready, &goes_on))
+                .spawn(move || {
+                    let _watch = Watch(plan.shared.clone());
+                    run(plan, &ready, &goes_on)
+                })
                 .map_err(unavailable)?;
             self.threads.push(thread);
         }
@@ -149,6 +152,17 @@ impl Engine {
                 .map_err(|_| unavailable("a thread ended early"))?;
         }
         Ok(())
+    }
+}
+
+/// Tells the others when a thread panics, as a procedure may: they stop, and clients hear of it.
+struct Watch(Arc<Shared>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail("a thread of the engine panicked".to_owned());
+        }
     }
 }
 
