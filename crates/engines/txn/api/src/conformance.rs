@@ -100,7 +100,11 @@ pub fn concurrent_sums(
 }
 
 fn add(db: &dyn Database, table: TableId, thread: u32, options: &Options) -> Result<()> {
-    let side: &[u8] = if thread.is_multiple_of(2) { b"left" } else { b"right" };
+    let side: &[u8] = if thread.is_multiple_of(2) {
+        b"left"
+    } else {
+        b"right"
+    };
     db.transact_with(options, |t| {
         let rows = t.get_many(&[(table, b"counter"), (table, b"left"), (table, b"right")])?;
         let of: Vec<u64> = rows.iter().map(number_in).collect();
@@ -129,6 +133,8 @@ enum Step {
 enum Said {
     Answers(Vec<Answer>),
     Refused(&'static str),
+    /// One error stands for all of a batch; which one is said first is the engine's choice.
+    OneRefused,
 }
 
 fn transaction(
@@ -138,7 +144,7 @@ fn transaction(
     commit: bool,
 ) -> Vec<Said> {
     let mut said = Vec::new();
-    let mut note = |result: Result<Vec<Answer>>| {
+    let note = |said: &mut Vec<Said>, result: Result<Vec<Answer>>| {
         let failed = result.is_err();
         said.push(match result {
             Ok(answers) => Said::Answers(answers),
@@ -149,7 +155,7 @@ fn transaction(
     let mut transaction = match db.begin(&Options::default()) {
         Ok(transaction) => transaction,
         Err(error) => {
-            note(Err(error));
+            note(&mut said, Err(error));
             return said;
         }
     };
@@ -164,7 +170,11 @@ fn transaction(
             }
         }
         // A transaction that failed can only be given up; which later call says so is the engine's choice.
-        if note(answers) {
+        if note(&mut said, answers) {
+            if operations.len() > 1 {
+                said.pop();
+                said.push(Said::OneRefused);
+            }
             return said;
         }
     }
@@ -172,7 +182,7 @@ fn transaction(
         true => transaction.commit().map(drop),
         false => transaction.rollback(),
     };
-    note(ended.map(|()| Vec::new()));
+    note(&mut said, ended.map(|()| Vec::new()));
     said
 }
 

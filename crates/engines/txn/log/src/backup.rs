@@ -25,8 +25,25 @@ impl Checkpointer {
     /// [`LogError::Occupied`], [`LogError::Damaged`] when the copy is not what was copied, and the
     /// system's. What was copied so far then stays, without a manifest.
     pub fn backup(&self, target: &Path) -> Result<Recovered, LogError> {
+        self.backup_until(target, self.durable())
+    }
+
+    /// The same up to an earlier `end` at which records end, as of a moment at which several logs were
+    /// looked at together.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::backup`], and [`LogError::CheckpointPosition`] for an end that is not durable, or
+    /// before the last checkpoint's begin.
+    pub fn backup_until(&self, target: &Path, end: Lsn) -> Result<Recovered, LogError> {
         let pin = self.home().pin();
-        let end = self.durable();
+        let (low, high) = (pin.manifest.first_needed, self.durable());
+        if !(low..=high).contains(&end) {
+            return Err(LogError::CheckpointPosition {
+                asked: end,
+                low,
+                high,
+            });
+        }
         let storage = &self.home().storage;
         copy(storage, &self.home().directory, &pin.manifest, end, target)
     }

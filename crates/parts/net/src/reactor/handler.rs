@@ -14,6 +14,16 @@ impl PortId {
         PortId(u64::from(generation) << 32 | index as u64)
     }
 
+    /// The number, for who keeps it as one.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The connection of a number that [`PortId::number`] gave.
+    pub fn numbered(number: u64) -> PortId {
+        PortId(number)
+    }
+
     pub(super) fn index(self) -> usize {
         (self.0 & u64::from(u32::MAX)) as usize
     }

@@ -1,0 +1,257 @@
+//! One thread's connections: to every thread of the engine one, made when it is first needed.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dyno_net::{FrameRef, Handler, Head, Outbound, PortId, Reactor, ReactorOptions, SendError};
+use dyno_txn_api::{Code, Error, Result};
+use dyno_txn_core::message::Message;
+
+use super::reach::Reach;
+use crate::engine::port_options;
+use crate::error::{of_net, unavailable};
+use crate::hello::{
+    FIGURES, MESSAGE, MOST_BODY_BYTES, ORACLE, REFUSED, STATS, Welcome, decode_refusal,
+};
+
+/// Idle passes between two looks at the time.
+const LOOKS: u32 = 16;
+/// The longest single sleep.
+const SLEEP: Duration = Duration::from_millis(50);
+
+/// Connections of one thread, used for one thing at a time.
+pub(crate) struct Session {
+    reach: Arc<Reach>,
+    reactor: Reactor,
+    ports: Vec<Option<PortId>>,
+    inbox: Inbox,
+    begin: Instant,
+    scratch: Vec<u8>,
+    tickets: u64,
+    /// The thread that was talked to last: the oracle is asked there.
+    last_core: usize,
+    /// Connections that have ended so far.
+    pub losses: u64,
+}
+
+/// What came.
+#[derive(Default)]
+struct Inbox {
+    messages: VecDeque<(u32, Message)>,
+    figures: Option<String>,
+    /// What the engine refused, or said that makes no sense.
+    refused: Option<Error>,
+}
+
+impl Handler for Inbox {
+    fn frame(&mut self, _: PortId, frame: FrameRef<'_>, _: &mut Outbound) -> ControlFlow<()> {
+        match frame.head.verb {
+            MESSAGE => match Message::decode(frame.body) {
+                Ok(message) => self.messages.push_back((frame.head.request, message)),
+                Err(error) => {
+                    self.refused = Some(error);
+                    return ControlFlow::Break(());
+                }
+            },
+            FIGURES => self.figures = Some(String::from_utf8_lossy(frame.body).into_owned()),
+            REFUSED => self.refused = Some(decode_refusal(frame.body)),
+            verb => {
+                let text = format!("the engine said verb {verb}, which is unknown");
+                self.refused = Some(Error::new(Code::Damaged, text));
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Session {
+    /// One without connections.
+    pub fn new(reach: Arc<Reach>, cores: usize, spin: Duration) -> Result<Self> {
+        let options = ReactorOptions {
+            port: port_options(),
+            spin,
+            most_rings: 0,
+            ..Default::default()
+        };
+        Ok(Self {
+            reach,
+            reactor: Reactor::new(options).map_err(of_net)?,
+            ports: vec![None; cores],
+            inbox: Inbox::default(),
+            begin: Instant::now(),
+            scratch: Vec::new(),
+            tickets: 0,
+            last_core: 0,
+            losses: 0,
+        })
+    }
+
+    /// Monotonic nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.begin.elapsed().as_nanos() as u64
+    }
+
+    /// A number for a request, used once.
+    pub fn ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
+    }
+
+    /// The connection to a partition's thread, if there is one now.
+    pub fn port_of(&self, partition: u32) -> Option<PortId> {
+        self.ports[partition as usize % self.ports.len()]
+    }
+
+    /// Whether a connection that was there still is.
+    pub fn lives(&self, port: PortId) -> bool {
+        self.reactor.port(port).is_some()
+    }
+
+    fn connected(&mut self, core: usize) -> Result<PortId> {
+        if let Some(port) = self.ports[core] {
+            if self.lives(port) {
+                return Ok(port);
+            }
+            self.ports[core] = None;
+        }
+        let (port, welcome) = self.reach.dial(core)?;
+        self.check(&welcome)?;
+        let id = self.reactor.attach(port).map_err(of_net)?;
+        self.ports[core] = Some(id);
+        Ok(id)
+    }
+
+    /// An engine with another number of threads is another one than was opened.
+    fn check(&self, welcome: &Welcome) -> Result<()> {
+        match welcome.cores as usize == self.ports.len() {
+            true => Ok(()),
+            false => Err(unavailable(
+                "the engine has been started in another way: open it again",
+            )),
+        }
+    }
+
+    /// Sends to a partition, or to the oracle. It goes out with the next [`Session::wait`].
+    pub fn send(&mut self, to: u32, message: &Message) -> Result<()> {
+        let core = match to {
+            ORACLE => self.last_core,
+            partition => partition as usize % self.ports.len(),
+        };
+        self.last_core = core;
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.clear();
+        message.encode(&mut bytes);
+        let sent = self.send_bytes(
+            core,
+            Head {
+                verb: MESSAGE,
+                flags: 0,
+                request: to,
+            },
+            &bytes,
+        );
+        self.scratch = bytes;
+        sent
+    }
+
+    fn send_bytes(&mut self, core: usize, head: Head, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > MOST_BODY_BYTES {
+            let text = format!(
+                "a request of {} bytes: {MOST_BODY_BYTES} at most",
+                bytes.len()
+            );
+            return Err(Error::new(Code::TooLarge, text));
+        }
+        let port = self.connected(core)?;
+        loop {
+            match self.reactor.send(port, head, &[bytes]) {
+                Ok(()) => return Ok(()),
+                // A connection whose peer takes nothing for long is ended by the port itself.
+                Err(SendError::Full { .. }) => self.poll_once()?,
+                Err(error) => return Err(unavailable(format!("the engine: {error}"))),
+            }
+        }
+    }
+
+    fn poll_once(&mut self) -> Result<()> {
+        let count = self.reactor.poll(&mut self.inbox).map_err(of_net)?;
+        self.reactor.idle(count > 0, SLEEP).map_err(of_net)
+    }
+
+    /// Hands on what was sent, and takes in what has come, without waiting.
+    pub fn flush(&mut self) -> Result<()> {
+        self.reactor.poll(&mut self.inbox).map_err(of_net)?;
+        self.look_for_losses();
+        Ok(())
+    }
+
+    /// Waits until something has come or a connection has ended. False: neither until then.
+    pub fn wait(&mut self, until: u64) -> Result<bool> {
+        let losses = self.losses;
+        let mut looks = 0u32;
+        loop {
+            let count = self.reactor.poll(&mut self.inbox).map_err(of_net)?;
+            if count > 0 || !self.inbox.messages.is_empty() {
+                return Ok(true);
+            }
+            self.look_for_losses();
+            if self.losses > losses {
+                return Ok(true);
+            }
+            let mut left = SLEEP;
+            if looks.is_multiple_of(LOOKS) {
+                let now = self.now();
+                if now >= until {
+                    return Ok(false);
+                }
+                left = left.min(Duration::from_nanos(until - now));
+            }
+            looks += 1;
+            self.reactor.idle(false, left).map_err(of_net)?;
+        }
+    }
+
+    fn look_for_losses(&mut self) {
+        for at in 0..self.ports.len() {
+            if self.ports[at].is_some_and(|port| !self.lives(port)) {
+                self.ports[at] = None;
+                self.losses += 1;
+            }
+        }
+    }
+
+    /// The next message that has come, with the partition it came from.
+    pub fn next(&mut self) -> Option<(u32, Message)> {
+        self.inbox.messages.pop_front()
+    }
+
+    /// Why the last connection was refused or broken, if the engine said.
+    pub fn refusal(&mut self) -> Option<Error> {
+        self.inbox.refused.take()
+    }
+
+    /// The engine's figures.
+    pub fn figures(&mut self, wait: Duration) -> Result<String> {
+        self.inbox.figures = None;
+        self.send_bytes(
+            0,
+            Head {
+                verb: STATS,
+                flags: 0,
+                request: 0,
+            },
+            &[],
+        )?;
+        let until = self.now() + wait.as_nanos() as u64;
+        while self.inbox.figures.is_none() {
+            if !self.wait(until)? || self.ports[0].is_none() {
+                return Err(unavailable("the engine gave no figures"));
+            }
+            self.inbox.messages.clear();
+        }
+        Ok(self.inbox.figures.take().unwrap_or_default())
+    }
+}

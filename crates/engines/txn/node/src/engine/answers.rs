@@ -1,0 +1,102 @@
+//! Messages to clients.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use dyno_net::{Head, Outbound, PortId, Reactor, SendError};
+use dyno_txn_api::{Code, Error};
+use dyno_txn_core::message::Message;
+
+use crate::hello::{MESSAGE, MOST_BODY_BYTES};
+
+/// Answers that wait for their connection's turn. They are bounded by what clients have under way: a
+/// connection that does not read is not read from.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    bytes: Vec<u8>,
+    list: Vec<(PortId, u32, Range<usize>)>,
+    /// For connections whose outbox was full.
+    late: VecDeque<(PortId, u32, Vec<u8>)>,
+    scratch: Vec<u8>,
+}
+
+impl Answers {
+    /// Into the outbox of the connection whose turn it is.
+    pub fn now(&mut self, port: PortId, from: u32, message: &Message, out: &mut Outbound) {
+        self.scratch.clear();
+        encode(message, &mut self.scratch);
+        // An end is told of by the reactor.
+        if let Err(SendError::Full { .. }) = out.send(head(from), &[&self.scratch]) {
+            self.late.push_back((port, from, self.scratch.clone()));
+        }
+    }
+
+    /// With the next [`Answers::send`].
+    pub fn later(&mut self, port: PortId, from: u32, message: &Message) {
+        let start = self.bytes.len();
+        encode(message, &mut self.bytes);
+        self.list.push((port, from, start..self.bytes.len()));
+    }
+
+    /// Hands over all that waits.
+    pub fn send(&mut self, reactor: &mut Reactor) {
+        for _ in 0..self.late.len() {
+            let Some((port, from, bytes)) = self.late.pop_front() else {
+                break;
+            };
+            if let Err(SendError::Full { .. }) = reactor.send(port, head(from), &[&bytes]) {
+                self.late.push_back((port, from, bytes));
+            }
+        }
+        for (port, from, range) in self.list.drain(..) {
+            let bytes = &self.bytes[range];
+            if let Err(SendError::Full { .. }) = reactor.send(port, head(from), &[bytes]) {
+                self.late.push_back((port, from, bytes.to_vec()));
+            }
+        }
+        self.bytes.clear();
+        self.bytes.shrink_to(MOST_BODY_BYTES);
+    }
+}
+
+fn head(from: u32) -> Head {
+    Head {
+        verb: MESSAGE,
+        flags: 0,
+        request: from,
+    }
+}
+
+/// The message, or, where it is longer than a client takes, one that says so.
+fn encode(message: &Message, out: &mut Vec<u8>) {
+    let start = out.len();
+    message.encode(out);
+    if out.len() - start <= MOST_BODY_BYTES {
+        return;
+    }
+    let text = format!("an answer of more than {MOST_BODY_BYTES} bytes: ask for less at once");
+    // What was committed is committed: only its answer does not fit.
+    let instead = match message {
+        Message::Done {
+            ticket,
+            result: Ok(_),
+        } => {
+            let error = Error::new(Code::OutcomeUnknown, format!("committed, but {text}"));
+            Message::Done {
+                ticket: *ticket,
+                result: Err(error),
+            }
+        }
+        Message::Executed { stamp, batch, .. } => {
+            let result = Err(Error::new(Code::TooLarge, text));
+            Message::Executed {
+                stamp: *stamp,
+                batch: *batch,
+                result,
+            }
+        }
+        _ => return,
+    };
+    out.truncate(start);
+    instead.encode(out);
+}

@@ -1,0 +1,179 @@
+//! One thread of the engine: takes messages in, hands them to its partitions, and does what those want.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use dyno_net::Reactor;
+use dyno_txn_api::Result;
+use dyno_txn_core::Partition;
+use dyno_txn_core::message::{Address, Message};
+
+use super::checkpoint::Writing;
+use super::door::Door;
+use super::journal::Journal;
+use super::mail::Mail;
+use super::work::Work;
+use crate::error::of_net;
+
+/// Mail taken in one pass at most.
+const MAIL_PER_PASS: usize = 256;
+/// Passes between two looks at the figures.
+const PUBLISH_EVERY: u64 = 1024;
+/// The longest sleep.
+const SLEEP: Duration = Duration::from_millis(100);
+/// How long a thread that waits for a write alone spins, and how long it sleeps then.
+const LOG_SPIN_NS: u64 = 1_000_000;
+const LOG_SLEEP: Duration = Duration::from_millis(1);
+/// What a thread that stops waits for its log at most.
+const LAST_LOOK: Duration = Duration::from_micros(50);
+
+/// A partition with its log.
+pub(crate) struct Hosted {
+    pub partition: Partition,
+    pub journal: Journal,
+    pub checkpoint: Option<Writing>,
+}
+
+/// A thread's whole state.
+pub(crate) struct Core {
+    pub reactor: Reactor,
+    pub work: Work,
+    pub mail: Receiver<Mail>,
+    pub passes: u64,
+    pub was_busy: bool,
+    /// Since when it waits for its log alone.
+    pub looking_since: u64,
+}
+
+impl Core {
+    /// Runs until the engine stops, or a log fails.
+    pub fn run(mut self) -> Result<()> {
+        let result = self.serve();
+        let ended = match result {
+            Ok(()) => self.end(),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &ended {
+            self.work.shared.fail(error.to_string());
+        }
+        ended
+    }
+
+    fn serve(&mut self) -> Result<()> {
+        while !self.work.shared.stopping.load(Ordering::Acquire) {
+            let busy = self.pass()?;
+            self.passes += 1;
+            if self.passes.is_multiple_of(PUBLISH_EVERY) || (!busy && self.was_busy) {
+                self.work.publish();
+            }
+            self.was_busy = busy;
+            match self.work.waits_for_the_log() {
+                true => self.idle_for_the_log(busy)?,
+                false => {
+                    let wait = self.work.until_timer().min(SLEEP);
+                    self.reactor.idle(busy, wait).map_err(of_net)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of a write wakes nobody. It mostly comes soon, so this thread looks for it without pause for a
+    /// while, and then now and then.
+    fn idle_for_the_log(&mut self, busy: bool) -> Result<()> {
+        if busy {
+            self.looking_since = self.work.now;
+        } else if self.work.now.saturating_sub(self.looking_since) > LOG_SPIN_NS {
+            self.reactor.sleep(LOG_SLEEP).map_err(of_net)?;
+        }
+        std::hint::spin_loop();
+        Ok(())
+    }
+
+    /// Everything once. Whether there was something to do.
+    fn pass(&mut self) -> Result<bool> {
+        self.work.look_at_the_clock();
+        let mut busy = false;
+        if !self.work.is_still() {
+            busy |= self.take_mail()?;
+            busy |= self.work.retry_held()?;
+            if self.work.takes_more() {
+                let mut door = Door {
+                    work: &mut self.work,
+                };
+                let frames = self.reactor.poll(&mut door).map_err(of_net)?;
+                busy |= frames > 0;
+                if frames > 0 {
+                    self.work.ask_for_bound();
+                }
+            }
+            self.work.deliver_own()?;
+            busy |= self.work.tick()?;
+        }
+        busy |= self.work.step_logs()?;
+        self.work.deliver_own()?;
+        busy |= self.work.step_checkpoints()?;
+        self.send();
+        self.move_ports();
+        match self.work.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(busy),
+        }
+    }
+
+    fn take_mail(&mut self) -> Result<bool> {
+        for count in 0..MAIL_PER_PASS {
+            match self.mail.try_recv() {
+                Ok(Mail::Message { from, to, message }) => self.work.deliver(from, to, message),
+                Ok(Mail::Port(port)) => {
+                    let id = self.reactor.attach(*port).map_err(of_net)?;
+                    self.work.welcomed.insert(id);
+                }
+                Ok(Mail::Hold(hold)) => hold.stand(),
+                Err(_) => return Ok(count > 0),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends answers that no connection's own turn could take.
+    fn send(&mut self) {
+        self.work.answers.send(&mut self.reactor);
+    }
+
+    /// Connections that asked for another thread go there.
+    fn move_ports(&mut self) {
+        for (id, core) in std::mem::take(&mut self.work.moving) {
+            self.work.unwelcome(id);
+            let Some(port) = self.reactor.detach(id) else {
+                continue;
+            };
+            // A thread with too much to do does not get it: the client sees its connection end.
+            self.work.mates[core].post(Mail::Port(Box::new(port)));
+        }
+    }
+
+    /// What was promised is made durable and said; then the logs are closed.
+    fn end(&mut self) -> Result<()> {
+        while self.work.waits_for_the_log() {
+            self.work.look_at_the_clock();
+            if !self.work.step_logs()? {
+                std::thread::sleep(LAST_LOOK);
+            }
+            self.work.step_checkpoints()?;
+            self.work.deliver_own()?;
+            self.send();
+        }
+        // Whoever still sends is not heard, but what was answered goes out.
+        let mut deaf = super::door::Deaf;
+        self.reactor.poll(&mut deaf).map_err(of_net)?;
+        self.work.publish();
+        self.work.close()
+    }
+}
+
+/// A bound for the oracle's stamps, as a message to partition 0.
+pub(crate) fn keep_bound(bound: u64) -> (Address, Message) {
+    (Address::Oracle(0), Message::KeepBound { epoch: 1, bound })
+}

@@ -1,0 +1,126 @@
+//! What clients may say: first who they are, then messages for partitions of this thread.
+
+use std::ops::ControlFlow;
+
+use dyno_net::{Closed, FrameRef, Handler, Head, Outbound, PortId};
+use dyno_txn_api::{Code, Error, Result};
+use dyno_txn_core::message::Message;
+
+use super::figures::sums;
+use super::work::Work;
+use crate::hello::{
+    FIGURES, HELLO, Hello, MESSAGE, ORACLE, REFUSED, STATS, WELCOME, Welcome, encode_refusal,
+};
+
+/// A thread's work as its connections see it.
+pub(crate) struct Door<'a> {
+    pub work: &'a mut Work,
+}
+
+impl Handler for Door<'_> {
+    fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {
+        match self.take(port, frame, out) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                let request = frame.head.request;
+                let head = Head {
+                    verb: REFUSED,
+                    flags: 0,
+                    request,
+                };
+                // A client that cannot be told why sees that its connection ends.
+                let _ = out.send(head, &[&encode_refusal(&error)]);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn close(&mut self, port: PortId, _why: Closed) {
+        self.work.unwelcome(port);
+    }
+}
+
+impl Door<'_> {
+    /// An error ends the connection: it is of somebody who does not keep to the protocol.
+    fn take(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
+        if self.work.last_welcomed != Some(port) {
+            if !self.work.welcomed.contains(&port) {
+                return self.hello(port, frame, out);
+            }
+            self.work.last_welcomed = Some(port);
+        }
+        match frame.head.verb {
+            MESSAGE => {
+                let to = frame.head.request;
+                if to != ORACLE && !self.work.hosts(to) {
+                    let text = format!("partition {to} is not of this connection");
+                    return Err(Error::new(Code::BadArgument, text));
+                }
+                let message = Message::decode(frame.body)?;
+                self.work.hear_client(port, to, message, out);
+                Ok(())
+            }
+            STATS => {
+                let mut text = String::new();
+                for (name, value) in sums(&self.work.shared.figures) {
+                    text.push_str(&format!("{name} {value}\n"));
+                }
+                let head = Head {
+                    verb: FIGURES,
+                    ..frame.head
+                };
+                // A full outbox: this client does not read, and will not miss figures.
+                let _ = out.send(head, &[text.as_bytes()]);
+                Ok(())
+            }
+            verb => Err(Error::new(
+                Code::BadArgument,
+                format!("verb {verb} is unknown"),
+            )),
+        }
+    }
+
+    fn hello(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
+        if frame.head.verb != HELLO {
+            return Err(Error::new(Code::Denied, "the first frame is a hello"));
+        }
+        let hello = Hello::decode(frame.body)?;
+        let shared = &self.work.shared;
+        if let Some(token) = &shared.token
+            && !token.is(&hello.token)
+        {
+            return Err(Error::new(Code::Denied, "the token is not this server's"));
+        }
+        let core = hello.core as usize;
+        if core >= self.work.threads {
+            let text = format!("core {core}: the engine has {} threads", self.work.threads);
+            return Err(Error::new(Code::BadArgument, text));
+        }
+        let welcome = Welcome {
+            cores: self.work.threads as u32,
+            partitions: self.work.partitions,
+            durability: shared.durability,
+        };
+        let head = Head {
+            verb: WELCOME,
+            flags: 0,
+            request: frame.head.request,
+        };
+        out.send(head, &[&welcome.encode()])
+            .map_err(|error| Error::new(Code::Unavailable, error))?;
+        self.work.welcomed.insert(port);
+        if core != self.work.index {
+            self.work.moving.push((port, core));
+        }
+        Ok(())
+    }
+}
+
+/// Hears nothing, so that what is written can still be read.
+pub(crate) struct Deaf;
+
+impl Handler for Deaf {
+    fn frame(&mut self, _: PortId, _: FrameRef<'_>, _: &mut Outbound) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Records that are longer than the log takes, and parts of checkpoints likewise, are cut into pieces. A
+//! record that is whole stands as it is: it begins with its version, which is none of these marks.
+
+use dyno_txn_api::{Code, Error, Result};
+
+const FIRST: u8 = 0xfd;
+const MIDDLE: u8 = 0xfe;
+const LAST: u8 = 0xff;
+
+/// The record in pieces of at most `most_bytes` each; the last one ends it.
+pub(crate) fn cut(record: &[u8], most_bytes: usize) -> impl Iterator<Item = Vec<u8>> {
+    let size = most_bytes.max(2) - 1;
+    let count = record.len().div_ceil(size);
+    record.chunks(size).enumerate().map(move |(at, part)| {
+        let mark = match at {
+            0 => FIRST,
+            _ if at + 1 == count => LAST,
+            _ => MIDDLE,
+        };
+        [&[mark], part].concat()
+    })
+}
+
+/// Puts pieces together again.
+#[derive(Debug, Default)]
+pub(crate) struct Joiner {
+    bytes: Vec<u8>,
+    open: bool,
+}
+
+impl Joiner {
+    /// Takes what was read; the record that it ends, if it does. Pieces whose last one never came, which a
+    /// crash leaves, are dropped: nothing was promised of them.
+    pub fn take<'a>(&'a mut self, read: &'a [u8]) -> Result<Option<&'a [u8]>> {
+        let (mark, part) = match read.split_first() {
+            Some((&mark, part)) if mark >= FIRST => (mark, part),
+            _ => {
+                self.open = false;
+                return Ok(Some(read));
+            }
+        };
+        if mark == FIRST {
+            self.bytes.clear();
+            self.open = true;
+        } else if !self.open {
+            return Err(Error::new(
+                Code::Damaged,
+                "a piece of a record without its beginning",
+            ));
+        }
+        self.bytes.extend_from_slice(part);
+        if mark != LAST {
+            return Ok(None);
+        }
+        self.open = false;
+        Ok(Some(&self.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_come_together_and_what_a_crash_left_is_dropped() {
+        let long: Vec<u8> = (0..100).map(|at| at % 7).collect();
+        let mut joiner = Joiner::default();
+        let all: Vec<Vec<u8>> = cut(&long, 16).collect();
+        assert!(all.len() == 7 && all.iter().all(|piece| piece.len() <= 16));
+        for piece in &all[..4] {
+            assert_eq!(joiner.take(piece), Ok(None));
+        }
+        assert_eq!(joiner.take(b"\x01whole"), Ok(Some(&b"\x01whole"[..])));
+        for piece in &all[..6] {
+            assert_eq!(joiner.take(piece), Ok(None));
+        }
+        assert_eq!(joiner.take(&all[6]), Ok(Some(&long[..])));
+        assert!(joiner.take(&all[6]).is_err(), "a last piece alone");
+    }
+}

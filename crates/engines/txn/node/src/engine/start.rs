@@ -1,0 +1,307 @@
+//! How an engine starts: its threads recover their partitions, then learn of each other and of the stamp
+//! that all begin above.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::thread;
+
+use dyno_net::{Listener, Reactor, ReactorOptions};
+use dyno_serve::Token;
+use dyno_txn_api::{Result, Stamp};
+use dyno_txn_core::{Config, Effects, Partition};
+use dyno_txn_log::Checkpointer;
+
+use super::core::{Core, Hosted};
+use super::figures::Figures;
+use super::journal::Journal;
+use super::mail::{MAIL_MAX, Mail, Mate};
+use super::oracle::{Oracle, Taker, Time};
+use super::pin::pin;
+use super::recovery::{log_options, recover};
+use super::work::Work;
+use super::{Engine, Shared, port_options};
+use crate::directory::Directory;
+use crate::error::{of_net, unavailable};
+use crate::options::{Durability, OpenOptions};
+
+/// What a thread has found when it has recovered.
+struct Ready {
+    index: usize,
+    newest: Stamp,
+    mate: Mate,
+    checkpointers: Vec<(u32, Checkpointer)>,
+}
+
+/// What it gets then.
+struct Go {
+    floor: Stamp,
+    mates: Vec<Mate>,
+}
+
+/// What a thread begins with.
+struct Plan {
+    index: usize,
+    threads: usize,
+    core: Option<usize>,
+    shared: Arc<Shared>,
+    options: OpenOptions,
+    partitions: u32,
+    logs: Vec<std::path::PathBuf>,
+    listener: Option<Listener>,
+}
+
+impl Engine {
+    /// Starts an engine on a directory, which is made when it is not there. It returns when everything is
+    /// recovered.
+    pub fn start(
+        path: &Path,
+        options: &OpenOptions,
+        token: Option<Token>,
+        listener: Option<Listener>,
+    ) -> Result<Self> {
+        let wanted = options.threads() as u32;
+        let directory = Directory::open(path, options.partitions, wanted, options.durability)?;
+        // A directory with fewer partitions than cores keeps those busy that it can.
+        let threads = wanted.min(directory.partitions) as usize;
+        let address = listener.as_ref().map(|listener| listener.address().clone());
+        let shared = Arc::new(Shared {
+            time: Time::start(),
+            oracle: Arc::new(Oracle::new()),
+            stopping: AtomicBool::new(false),
+            token,
+            durability: directory.durability,
+            figures: (0..directory.partitions)
+                .map(|_| Figures::default())
+                .collect(),
+            failure: Mutex::new(None),
+            last_note: Mutex::new(None),
+            backups: AtomicUsize::new(0),
+        });
+        let mut engine = Self {
+            shared,
+            directory,
+            mates: Vec::new(),
+            threads: Vec::new(),
+            checkpointers: Vec::new(),
+            address,
+        };
+        engine.start_threads(threads, options, listener)?;
+        Ok(engine)
+    }
+
+    fn start_threads(
+        &mut self,
+        threads: usize,
+        options: &OpenOptions,
+        mut listener: Option<Listener>,
+    ) -> Result<()> {
+        let (ready, readies) = channel::<Result<Ready>>();
+        let mut goes: Vec<Sender<Go>> = Vec::new();
+        for index in 0..threads {
+            let mine = (0..self.directory.partitions).filter(|p| *p as usize % threads == index);
+            let plan = Plan {
+                index,
+                threads,
+                core: options.cores.get(index).copied(),
+                shared: self.shared.clone(),
+                options: options.clone(),
+                partitions: self.directory.partitions,
+                logs: mine
+                    .map(|partition| self.directory.log(partition))
+                    .collect(),
+                listener: listener.take_if(|_| index == 0),
+            };
+            let (go, goes_on) = channel();
+            goes.push(go);
+            let ready = ready.clone();
+            let thread = thread::Builder::new()
+                .name(format!("txn-{index}"))
+                .spawn(move || {
+                    let _watch = Watch(plan.shared.clone());
+                    run(plan, &ready, &goes_on)
+                })
+                .map_err(unavailable)?;
+            self.threads.push(thread);
+        }
+        drop(ready);
+        // An error drops `goes`: those that wait for their word see that it never comes, and end.
+        let found: Result<Vec<Ready>> = readies.iter().take(threads).collect();
+        let mut found = found?;
+        if found.len() < threads {
+            return Err(unavailable("a thread of the engine ended while it started"));
+        }
+        found.sort_by_key(|ready| ready.index);
+        let newest = found.iter().map(|ready| ready.newest).max().unwrap_or(0);
+        let time = self.shared.time;
+        let floor = time.wall(time.now()).max(newest + 1);
+        self.shared.oracle.begin_above(floor);
+        let mut checkpointers: Vec<_> = found
+            .iter_mut()
+            .flat_map(|ready| ready.checkpointers.drain(..))
+            .collect();
+        checkpointers.sort_by_key(|(partition, _)| *partition);
+        self.checkpointers = checkpointers.into_iter().map(|(_, one)| one).collect();
+        self.mates = found.into_iter().map(|ready| ready.mate).collect();
+        for go in goes {
+            let mates = self.mates.clone();
+            go.send(Go { floor, mates })
+                .map_err(|_| unavailable("a thread ended early"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells the others when a thread panics, as a procedure may: they stop, and clients hear of it.
+struct Watch(Arc<Shared>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail("a thread of the engine panicked".to_owned());
+        }
+    }
+}
+
+/// What a thread has before it knows the others.
+struct Begun {
+    reactor: Reactor,
+    hosted: Vec<Hosted>,
+    wall_ns: Arc<AtomicU64>,
+    mail: Receiver<Mail>,
+}
+
+/// A thread from its begin to its end. What keeps it from beginning is told to who starts the engine.
+fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Result<()> {
+    let begun = match begin(&plan) {
+        Ok((begun, found)) => {
+            // Nobody listens when another thread could not start; then no word comes either.
+            let _ = ready.send(Ok(found));
+            begun
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return Ok(());
+        }
+    };
+    let Begun {
+        mut reactor,
+        hosted,
+        wall_ns,
+        mail,
+    } = begun;
+    let Ok(Go { floor, mates }) = go.recv() else {
+        return Ok(());
+    };
+    if let Some(listener) = plan.listener.take() {
+        reactor.listen(listener).map_err(of_net)?;
+    }
+    let mut work = Work {
+        index: plan.index,
+        threads: plan.threads,
+        partitions: plan.partitions,
+        shared: plan.shared,
+        hosted,
+        mates,
+        now: 0,
+        wall_ns,
+        welcomed: HashSet::new(),
+        last_welcomed: None,
+        moving: Vec::new(),
+        answers: Default::default(),
+        own: VecDeque::new(),
+        held: VecDeque::new(),
+        effects: Effects::default(),
+        checkpoint_bytes: plan.options.checkpoint_bytes,
+        failed: None,
+    };
+    work.look_at_the_clock();
+    work.finish_recovery(floor)?;
+    Core {
+        reactor,
+        work,
+        mail,
+        passes: 0,
+        was_busy: true,
+        looking_since: 0,
+    }
+    .run()
+}
+
+fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
+    if let Some(core) = plan.core {
+        pin(core)?;
+    }
+    let options = ReactorOptions {
+        port: port_options(),
+        spin: plan.options.spin,
+        ring_bytes: super::RING_BYTES,
+        ..ReactorOptions::default()
+    };
+    let reactor = Reactor::new(options).map_err(of_net)?;
+    let wall_ns = Arc::new(AtomicU64::new(0));
+    let hosted = host(plan, &wall_ns)?;
+    let (sender, mail) = sync_channel::<Mail>(MAIL_MAX);
+    let newest = hosted
+        .iter()
+        .map(|hosted| hosted.partition.newest_stamp())
+        .max()
+        .unwrap_or(0);
+    let numbered = |(place, hosted): (usize, &Hosted)| {
+        let number = (place * plan.threads + plan.index) as u32;
+        Some((number, hosted.journal.log()?.checkpointer()))
+    };
+    let checkpointers = hosted.iter().enumerate().filter_map(numbered).collect();
+    let mate = Mate {
+        sender,
+        waker: reactor.waker(),
+    };
+    let found = Ready {
+        index: plan.index,
+        newest,
+        mate,
+        checkpointers,
+    };
+    Ok((
+        Begun {
+            reactor,
+            hosted,
+            wall_ns,
+            mail,
+        },
+        found,
+    ))
+}
+
+/// The partitions of a thread, as their logs have them.
+fn host(plan: &Plan, wall_ns: &Arc<AtomicU64>) -> Result<Vec<Hosted>> {
+    let mut hosted = Vec::new();
+    for (place, path) in plan.logs.iter().enumerate() {
+        let id = (place * plan.threads + plan.index) as u32;
+        let mut config = Config::new(id, plan.partitions);
+        config.seed = dyno_txn_log::fresh_identity();
+        config.log = plan.shared.durability == Durability::Fsync;
+        config.memory_bytes = plan.options.memory_bytes / u64::from(plan.partitions);
+        config.retention_ns = plan.options.retention.as_nanos() as u64;
+        let logged = config.log;
+        let taker = Taker {
+            oracle: plan.shared.oracle.clone(),
+            wall_ns: wall_ns.clone(),
+        };
+        let procedures = plan.options.procedures.clone();
+        let mut partition = Partition::new(config, procedures, Box::new(taker));
+        let log = match logged {
+            true => Some(recover(path, log_options(&plan.options), &mut partition)?.0),
+            false => None,
+        };
+        hosted.push(Hosted {
+            partition,
+            journal: Journal::new(log),
+            checkpoint: None,
+        });
+    }
+    Ok(hosted)
+}

@@ -1,0 +1,338 @@
+//! What a thread of the engine has: partitions with their logs, and where their messages go.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dyno_net::{Outbound, PortId};
+use dyno_txn_api::{Code, Error, Result, Stamp};
+use dyno_txn_core::Effects;
+use dyno_txn_core::message::{Address, Message, PartitionId};
+
+use super::Shared;
+use super::answers::Answers;
+use super::checkpoint::Writing;
+use super::core::{Hosted, keep_bound};
+use super::mail::{Mail, Mate};
+use crate::hello::ORACLE;
+
+/// Partitions and routes of one thread.
+pub(crate) struct Work {
+    pub index: usize,
+    pub threads: usize,
+    pub partitions: u32,
+    pub shared: Arc<Shared>,
+    /// Partition `p` is at place `p / threads` of thread `p % threads`.
+    pub hosted: Vec<Hosted>,
+    pub mates: Vec<Mate>,
+    pub now: u64,
+    pub wall_ns: Arc<AtomicU64>,
+    pub welcomed: HashSet<PortId>,
+    /// The one of them that spoke last: most often it speaks next.
+    pub last_welcomed: Option<PortId>,
+    pub moving: Vec<(PortId, usize)>,
+    pub answers: Answers,
+    /// Between partitions of this thread.
+    pub own: VecDeque<(Address, PartitionId, Message)>,
+    /// What needs a stamp while none may be given.
+    pub held: VecDeque<(Address, PartitionId, Message)>,
+    pub effects: Effects,
+    pub checkpoint_bytes: u64,
+    pub failed: Option<Error>,
+}
+
+impl Work {
+    pub fn look_at_the_clock(&mut self) {
+        self.now = self.shared.time.now();
+        self.wall_ns
+            .store(self.shared.time.wall(self.now), Ordering::Relaxed);
+    }
+
+    /// The last step of recovery, when all partitions have read their logs.
+    pub fn finish_recovery(&mut self, floor: Stamp) -> Result<()> {
+        for place in 0..self.hosted.len() {
+            let partition = &mut self.hosted[place].partition;
+            partition.finish_recovery(self.now, floor, &mut self.effects)?;
+            self.dispatch(self.number(place), None);
+        }
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn wall(&self) -> u64 {
+        self.wall_ns.load(Ordering::Relaxed)
+    }
+
+    /// A connection is gone.
+    pub fn unwelcome(&mut self, port: PortId) {
+        self.welcomed.remove(&port);
+        self.last_welcomed = None;
+    }
+
+    /// Whether a partition of this number is one of this thread.
+    pub fn hosts(&self, partition: PartitionId) -> bool {
+        partition < self.partitions && partition as usize % self.threads == self.index
+    }
+
+    /// Whether nothing may happen until a checkpoint has made room in a log.
+    pub fn is_still(&self) -> bool {
+        self.hosted.iter().any(|hosted| hosted.journal.is_full())
+    }
+
+    /// Whether clients are listened to.
+    pub fn takes_more(&self) -> bool {
+        self.held.is_empty() && !self.hosted.iter().any(|hosted| hosted.journal.is_behind())
+    }
+
+    pub fn waits_for_the_log(&self) -> bool {
+        self.hosted
+            .iter()
+            .any(|hosted| hosted.journal.is_busy() || hosted.checkpoint.is_some())
+    }
+
+    /// How long nothing is due.
+    pub fn until_timer(&self) -> Duration {
+        let wakes = self
+            .hosted
+            .iter()
+            .filter_map(|hosted| hosted.partition.wake_at());
+        let next = wakes
+            .min()
+            .map_or(u64::MAX, |at| at.saturating_sub(self.now));
+        match self.held.is_empty() {
+            true => Duration::from_nanos(next),
+            false => Duration::from_millis(1),
+        }
+    }
+
+    /// A client's message, with the place for answers to this very client.
+    pub fn hear_client(
+        &mut self,
+        port: PortId,
+        to: PartitionId,
+        message: Message,
+        out: &mut Outbound,
+    ) {
+        let from = Address::Client(port.number());
+        if to == ORACLE {
+            return self.give_stamps(port, message, out);
+        }
+        if needs_stamp(&message) && !self.shared.oracle.is_ready(self.wall()) {
+            return self.held.push_back((from, to, message));
+        }
+        self.hand_in(from, to, message);
+        self.dispatch(to, Some((port, out)));
+    }
+
+    fn give_stamps(&mut self, port: PortId, message: Message, out: &mut Outbound) {
+        let Message::TakeStamps { ticket, count } = message else {
+            return;
+        };
+        if count == 1 && !self.shared.oracle.is_ready(self.wall()) {
+            let from = Address::Client(port.number());
+            return self
+                .held
+                .push_back((from, ORACLE, Message::TakeStamps { ticket, count }));
+        }
+        let answer = self.stamps(ticket, count);
+        self.answers.now(port, ORACLE, &answer, out);
+    }
+
+    fn stamps(&self, ticket: u64, count: u32) -> Message {
+        let result = match count {
+            1 => self.shared.oracle.clock.take(self.wall()).ok_or_else(|| {
+                Error::new(Code::Unavailable, "no stamp can be given now: begin again")
+            }),
+            _ => Err(Error::new(
+                Code::NotSupported,
+                "this oracle gives one stamp at a time",
+            )),
+        };
+        Message::Stamps { ticket, result }
+    }
+
+    /// Takes up what needed a stamp, once there are some.
+    pub fn retry_held(&mut self) -> Result<bool> {
+        if self.held.is_empty() {
+            return Ok(false);
+        }
+        self.ask_for_bound();
+        if !self.shared.oracle.is_ready(self.wall()) {
+            return Ok(false);
+        }
+        while let Some((from, to, message)) = self.held.pop_front() {
+            match (to, &from, &message) {
+                (ORACLE, Address::Client(port), &Message::TakeStamps { ticket, count }) => {
+                    let answer = self.stamps(ticket, count);
+                    self.answers.later(PortId::numbered(*port), ORACLE, &answer);
+                }
+                _ => self.deliver(from, to, message),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Asks partition 0 for a further bound, if it is time to.
+    pub fn ask_for_bound(&mut self) {
+        if let Some(bound) = self.shared.oracle.wants(self.now, self.wall()) {
+            let (from, message) = keep_bound(bound);
+            self.send_to_partition(from, 0, message);
+        }
+    }
+
+    /// A message for a partition of this thread.
+    pub fn deliver(&mut self, from: Address, to: PartitionId, message: Message) {
+        self.hand_in(from, to, message);
+        self.dispatch(to, None);
+    }
+
+    fn hand_in(&mut self, from: Address, to: PartitionId, message: Message) {
+        let place = to as usize / self.threads;
+        let partition = &mut self.hosted[place].partition;
+        partition.handle(self.now, from, message, &mut self.effects);
+    }
+
+    pub fn deliver_own(&mut self) -> Result<()> {
+        while let Some((from, to, message)) = self.own.pop_front() {
+            self.deliver(from, to, message);
+        }
+        Ok(())
+    }
+
+    /// What a partition wants done: records to its log first, then messages.
+    fn dispatch(&mut self, of: PartitionId, mut direct: Option<(PortId, &mut Outbound)>) {
+        if !self.effects.records.is_empty() {
+            let journal = &mut self.hosted[of as usize / self.threads].journal;
+            if let Err(error) = journal.append(&self.effects.records) {
+                self.failed.get_or_insert(error);
+            }
+            self.effects.records.clear();
+        }
+        if self.effects.sends.is_empty() {
+            return;
+        }
+        let mut sends = std::mem::take(&mut self.effects.sends);
+        for (to, message) in sends.drain(..) {
+            match (to, &mut direct) {
+                (Address::Client(id), Some((port, out))) if port.number() == id => {
+                    self.answers.now(*port, of, &message, out);
+                }
+                (Address::Client(id), _) => {
+                    self.answers.later(PortId::numbered(id), of, &message);
+                }
+                (Address::Partition(to), _) => {
+                    self.send_to_partition(Address::Partition(of), to, message);
+                }
+                (Address::Oracle(_), _) => {
+                    if let Message::BoundKept { bound, .. } = message {
+                        self.shared.oracle.kept(bound);
+                    }
+                }
+            }
+        }
+        self.effects.sends = sends;
+    }
+
+    fn send_to_partition(&mut self, from: Address, to: PartitionId, message: Message) {
+        if to >= self.partitions {
+            return;
+        }
+        match to as usize % self.threads {
+            own if own == self.index => self.own.push_back((from, to, message)),
+            other => {
+                self.mates[other].post(Mail::Message { from, to, message });
+            }
+        }
+    }
+
+    /// Does what is due in time.
+    pub fn tick(&mut self) -> Result<bool> {
+        let mut busy = false;
+        for place in 0..self.hosted.len() {
+            let partition = &mut self.hosted[place].partition;
+            if partition.wake_at().is_some_and(|at| at <= self.now) {
+                partition.tick(self.now, &mut self.effects);
+                self.dispatch(self.number(place), None);
+                busy = true;
+            }
+        }
+        Ok(busy)
+    }
+
+    fn number(&self, place: usize) -> PartitionId {
+        (place * self.threads + self.index) as PartitionId
+    }
+
+    /// Starts writes, and says to partitions what has become durable.
+    pub fn step_logs(&mut self) -> Result<bool> {
+        let mut busy = false;
+        for place in 0..self.hosted.len() {
+            let Hosted {
+                partition, journal, ..
+            } = &mut self.hosted[place];
+            if let Some(position) = journal.step()? {
+                partition.durable(self.now, position, &mut self.effects);
+                self.dispatch(self.number(place), None);
+                busy = true;
+            }
+        }
+        Ok(busy)
+    }
+
+    /// A bounded piece of each checkpoint under way; new ones where the log has grown.
+    pub fn step_checkpoints(&mut self) -> Result<bool> {
+        let mut busy = false;
+        for place in 0..self.hosted.len() {
+            let number = self.number(place) as usize;
+            let Hosted {
+                partition,
+                journal,
+                checkpoint,
+            } = &mut self.hosted[place];
+            let Some(writing) = checkpoint else {
+                let grown = journal.since_checkpoint_bytes() >= self.checkpoint_bytes;
+                if (grown || journal.is_full()) && self.shared.may_checkpoint() {
+                    *checkpoint = Writing::begin(partition, journal)?;
+                }
+                continue;
+            };
+            busy = true;
+            if writing.step(partition, journal)
+                && let Some(writing) = checkpoint.take()
+            {
+                let result = writing.finish();
+                self.shared.figures[number].checkpoint(result.is_ok());
+                // The log goes on without it, as long as it has segments.
+                if let Err(error) = result {
+                    self.shared
+                        .note(format!("a checkpoint of partition {number}: {error}"));
+                }
+            }
+        }
+        Ok(busy)
+    }
+
+    /// Brings the figures up to date.
+    pub fn publish(&self) {
+        for (place, hosted) in self.hosted.iter().enumerate() {
+            let figures = &self.shared.figures[self.number(place) as usize];
+            figures.publish(&hosted.partition, &hosted.journal);
+        }
+    }
+
+    /// Ends all logs in peace.
+    pub fn close(&mut self) -> Result<()> {
+        for hosted in self.hosted.drain(..) {
+            if let Some(writing) = hosted.checkpoint {
+                // It is given up: the log has all that it was to hold.
+                drop(writing.finish());
+            }
+            hosted.journal.close()?;
+        }
+        Ok(())
+    }
+}
+
+fn needs_stamp(message: &Message) -> bool {
+    matches!(message, Message::OneShot { stamp: None, .. })
+}

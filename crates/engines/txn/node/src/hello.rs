@@ -1,0 +1,184 @@
+//! What a connection says before its first transaction, and the verbs of its frames (FORMAT.md, "Frames of
+//! transactions").
+//!
+//! | verb | body | request id |
+//! |---|---|---|
+//! | 1 hello | version u8, core u32, length u16, token | 0 |
+//! | 2 welcome | version u8, cores u32, partitions u32, durability u8 | 0 |
+//! | 3 refused | code u8, text | that of what was refused |
+//! | 4 message | a message of `dyno-txn-core` | the partition it goes to or comes from, or all ones: the oracle |
+//! | 5 stats | nothing | any |
+//! | 6 figures | lines `name value` | that of the stats |
+//!
+//! Numbers are little-endian.
+
+use dyno_txn_api::{Code, Error, Result};
+
+use crate::options::Durability;
+
+pub(crate) const HELLO: u8 = 1;
+pub(crate) const WELCOME: u8 = 2;
+pub(crate) const REFUSED: u8 = 3;
+pub(crate) const MESSAGE: u8 = 4;
+pub(crate) const STATS: u8 = 5;
+pub(crate) const FIGURES: u8 = 6;
+
+/// The version of the greeting that this program speaks.
+pub(crate) const HELLO_VERSION: u8 = 1;
+/// Stands where a partition's number stands, for what goes to the oracle.
+pub(crate) const ORACLE: u32 = u32::MAX;
+/// The longest body that either side takes.
+pub(crate) const MOST_BODY_BYTES: usize = 64 << 20;
+
+/// The first frame of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// Which thread of the engine it wants to talk to.
+    pub core: u32,
+    pub token: Vec<u8>,
+}
+
+/// Its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Welcome {
+    pub cores: u32,
+    pub partitions: u32,
+    pub durability: Durability,
+}
+
+impl Hello {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![HELLO_VERSION];
+        out.extend_from_slice(&self.core.to_le_bytes());
+        let length = self.token.len().min(usize::from(u16::MAX)) as u16;
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(&self.token[..usize::from(length)]);
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let rest = version(bytes)?;
+        let (Some(core), Some(length)) = (number(rest, 0), rest.get(4..6)) else {
+            return Err(damaged("a hello"));
+        };
+        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+        let token = rest[6..].to_vec();
+        match token.len() == length {
+            true => Ok(Self { core, token }),
+            false => Err(damaged("a hello")),
+        }
+    }
+}
+
+impl Welcome {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![HELLO_VERSION];
+        out.extend_from_slice(&self.cores.to_le_bytes());
+        out.extend_from_slice(&self.partitions.to_le_bytes());
+        out.push(match self.durability {
+            Durability::Fsync => 0,
+            Durability::Memory => 1,
+        });
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let rest = version(bytes)?;
+        let (Some(cores), Some(partitions), Some(&how), 9) =
+            (number(rest, 0), number(rest, 4), rest.get(8), rest.len())
+        else {
+            return Err(damaged("a welcome"));
+        };
+        let durability = match how {
+            0 => Durability::Fsync,
+            1 => Durability::Memory,
+            _ => return Err(damaged("a welcome")),
+        };
+        // A client keeps something for each core, so a server that lies is not believed.
+        match (1..=1024).contains(&cores) && (cores..=65_536).contains(&partitions) {
+            true => Ok(Self {
+                cores,
+                partitions,
+                durability,
+            }),
+            false => Err(damaged("a welcome")),
+        }
+    }
+}
+
+/// The body of a refusal.
+pub(crate) fn encode_refusal(error: &Error) -> Vec<u8> {
+    let mut out = vec![error.kind().number()];
+    out.extend_from_slice(error.text().as_bytes());
+    out
+}
+
+/// What a server refused with.
+pub(crate) fn decode_refusal(bytes: &[u8]) -> Error {
+    let code = bytes.first().and_then(|&number| Code::numbered(number));
+    let text = String::from_utf8_lossy(bytes.get(1..).unwrap_or_default());
+    Error::new(code.unwrap_or(Code::Damaged), text)
+}
+
+fn version(bytes: &[u8]) -> Result<&[u8]> {
+    match bytes.split_first() {
+        Some((&HELLO_VERSION, rest)) => Ok(rest),
+        Some((found, _)) => {
+            let text = format!("a greeting of version {found}: this program has {HELLO_VERSION}");
+            Err(Error::new(Code::NewerVersion, text))
+        }
+        None => Err(damaged("a greeting")),
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(Code::Damaged, format!("{what} that does not parse"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn greetings_come_back_and_have_the_bytes_of_the_table() {
+        let hello = Hello {
+            core: 3,
+            token: b"ab".to_vec(),
+        };
+        assert_eq!(hello.encode(), [1, 3, 0, 0, 0, 2, 0, b'a', b'b']);
+        assert_eq!(Hello::decode(&hello.encode()), Ok(hello));
+        let welcome = Welcome {
+            cores: 2,
+            partitions: 4,
+            durability: Durability::Memory,
+        };
+        assert_eq!(welcome.encode(), [1, 2, 0, 0, 0, 4, 0, 0, 0, 1]);
+        assert_eq!(Welcome::decode(&welcome.encode()), Ok(welcome));
+    }
+
+    #[test]
+    fn what_is_cut_or_from_a_later_version_is_refused() {
+        let hello = Hello {
+            core: 3,
+            token: b"ab".to_vec(),
+        }
+        .encode();
+        for length in 0..hello.len() {
+            assert!(Hello::decode(&hello[..length]).is_err(), "{length}");
+            assert!(Welcome::decode(&hello[..length]).is_err(), "{length}");
+        }
+        let newer = Hello::decode(&[2, 0]).expect_err("version 2");
+        assert_eq!(newer.kind(), Code::NewerVersion);
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_code() {
+        let error = Error::new(Code::Denied, "the token is not this server's");
+        assert_eq!(decode_refusal(&encode_refusal(&error)), error);
+    }
+}

@@ -1,0 +1,45 @@
+//! The running transaction engine: threads that each own partitions, logs and connections; clients in the
+//! same process and over the network; a server.
+//!
+//! What it is: [`open`], which gives a [`Database`] on a directory in this process (`local:DIR`) or on a
+//! server (`dyno://HOST:PORT`); [`serve`], which runs a server; [`restore`] of backups, which
+//! [`Server::backup`] and [`Local::backup`] make. What it is not: the protocol (`dyno-txn-core`), the log's
+//! files (`dyno-txn-log`), connections (`dyno-net`).
+//!
+//! ```
+//! use dyno_txn_api::{Database, Target, TableDef, Transact};
+//! use dyno_txn_node::{OpenOptions, open};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let target = Target::Local(directory.path().join("db"));
+//! let options = || OpenOptions { segment_bytes: 8 << 20, ..OpenOptions::default() };
+//!
+//! let db = open(&target, options())?;
+//! let table = db.create_table(&TableDef::hash("things", 0))?;
+//! db.transact(|t| t.put(table, b"a", b"kept"))?;
+//! drop(db);
+//!
+//! let db = open(&target, options())?;
+//! assert_eq!(db.transact(|t| t.get(table, b"a"))?, Some(b"kept".to_vec()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is not here
+//!
+//! Logs in other processes' memory, partitions or an oracle in processes of their own, joining such
+//! processes: [`Role`] and [`Durability`] refuse them by name. Replication, moving partitions.
+
+mod backup;
+mod client;
+mod directory;
+mod engine;
+mod error;
+mod hello;
+mod open;
+mod options;
+mod serve;
+
+pub use backup::restore;
+pub use open::{Local, open};
+pub use options::{Durability, OpenOptions};
+pub use serve::{Role, ServeOptions, Server, serve};

@@ -1,0 +1,246 @@
+//! A server: an engine that listens.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use dyno_net::{Address, Listener, rustls};
+use dyno_serve::{Endpoint, Registry, Settings, Token, guard};
+use dyno_txn_api::{Code, Error, Result};
+
+use crate::engine::{Engine, FIGURE_NAMES};
+use crate::error::{bad, of_net, unavailable};
+use crate::options::OpenOptions;
+
+/// What a process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// Partitions, their logs and the oracle.
+    #[default]
+    All,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("all")
+    }
+}
+
+impl FromStr for Role {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "all" => Ok(Role::All),
+            "partitions" | "oracle" | "persist" => {
+                let text = format!(
+                    "role `{name}`: this engine runs partitions, logs and oracle in one process, \
+                     as role `all`"
+                );
+                Err(Error::new(Code::NotSupported, text))
+            }
+            other => {
+                let text = format!("role `{other}`: it is `all`");
+                Err(Error::new(Code::BadArgument, text))
+            }
+        }
+    }
+}
+
+/// How a server is run.
+#[derive(Clone)]
+pub struct ServeOptions {
+    /// The engine's directory.
+    pub data: PathBuf,
+    /// `HOST:PORT`; port 0 takes a free one.
+    pub listen: String,
+    /// Procedures, cores, partitions, durability, memory; what belongs to clients is not looked at.
+    pub engine: OpenOptions,
+    /// The secret that clients must know, 16 characters at least; without one only this machine is
+    /// listened to.
+    pub token: Option<String>,
+    /// TLS for clients and metrics.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// Where `/metrics` and `/healthz` are served.
+    pub metrics: Option<SocketAddr>,
+    /// What the process does.
+    pub role: Role,
+}
+
+impl ServeOptions {
+    /// A server on a directory and an address, with an engine as it is by default.
+    pub fn new(data: impl Into<PathBuf>, listen: impl Into<String>) -> Self {
+        Self {
+            data: data.into(),
+            listen: listen.into(),
+            engine: OpenOptions::default(),
+            token: None,
+            tls: None,
+            metrics: None,
+            role: Role::All,
+        }
+    }
+}
+
+/// A running server. Dropping it stops it.
+pub struct Server {
+    engine: Arc<Engine>,
+    metrics: Option<Endpoint>,
+    address: String,
+}
+
+/// Starts a server; it has recovered and listens when this returns.
+///
+/// # Errors
+/// As [`crate::open`] for `local:`; [`Code::Denied`] for an address beyond this machine without a token.
+pub fn serve(options: ServeOptions) -> Result<Server> {
+    let token = options
+        .token
+        .as_deref()
+        .map(Token::new)
+        .transpose()
+        .map_err(bad)?;
+    let address: Address = options.listen.parse().map_err(of_net)?;
+    guarded(&address, token.as_ref())?;
+    let mut listener = Listener::bind(&address).map_err(of_net)?;
+    if let Some(tls) = &options.tls {
+        listener = listener.with_tls(tls.clone());
+    }
+    let engine = Engine::start(
+        &options.data,
+        &options.engine,
+        token.clone(),
+        Some(listener),
+    )?;
+    let engine = Arc::new(engine);
+    let address = engine.address().map(Address::to_string).unwrap_or_default();
+    let metrics = match options.metrics {
+        Some(at) => Some(endpoint(at, &engine, token, options.tls)?),
+        None => None,
+    };
+    Ok(Server {
+        engine,
+        metrics,
+        address,
+    })
+}
+
+/// Nobody listens beyond this machine without a token.
+fn guarded(address: &Address, token: Option<&Token>) -> Result<()> {
+    let Address::Tcp { host, port } = address else {
+        return Ok(());
+    };
+    let failed = |error| bad(format!("{address}: {error}"));
+    for at in (host.as_str(), *port).to_socket_addrs().map_err(failed)? {
+        guard(at, token).map_err(|error| Error::new(Code::Denied, error))?;
+    }
+    Ok(())
+}
+
+fn endpoint(
+    at: SocketAddr,
+    engine: &Arc<Engine>,
+    token: Option<Token>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+) -> Result<Endpoint> {
+    let registry = Registry::new();
+    for partition in 0..engine.welcome().partitions as usize {
+        for (place, name) in FIGURE_NAMES.iter().enumerate() {
+            register(&registry, engine, partition, place, name)?;
+        }
+    }
+    let weak = Arc::downgrade(engine);
+    let health: dyno_serve::Health = Arc::new(move || match weak.upgrade() {
+        Some(engine) => engine.failure().map_or(Ok(()), Err),
+        None => Err("the engine has stopped".to_owned()),
+    });
+    let settings = Settings {
+        token,
+        tls,
+        health: Some(health),
+        ..Settings::default()
+    };
+    Endpoint::start(at, registry, settings).map_err(unavailable)
+}
+
+/// One figure of one partition; it is brought up to date when it is asked for.
+fn register(
+    registry: &Registry,
+    engine: &Arc<Engine>,
+    partition: usize,
+    place: usize,
+    name: &str,
+) -> Result<()> {
+    let full = format!("dyno_txn_{name}");
+    let help = format!(
+        "Of the partition: {}.",
+        name.trim_end_matches("_total").replace('_', " ")
+    );
+    let label = partition.to_string();
+    let labels = [("partition", label.as_str())];
+    let weak = Arc::downgrade(engine);
+    let now = move || weak.upgrade().map(|engine| engine.figure(partition, place));
+    if name.ends_with("_total") {
+        let counter = registry.counter(&full, &help, &labels).map_err(bad)?;
+        registry.refresh_by(move || {
+            let grown = now().unwrap_or(0).saturating_sub(counter.get());
+            counter.add(grown);
+        });
+    } else {
+        let gauge = registry.gauge(&full, &help, &labels).map_err(bad)?;
+        registry.refresh_by(move || gauge.set(now().unwrap_or(0) as i64));
+    }
+    Ok(())
+}
+
+impl Server {
+    /// Where it listens, `HOST:PORT` with the port that it got.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Where metrics are served.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(Endpoint::address)
+    }
+
+    /// Why the engine stopped by itself, if it did.
+    pub fn failure(&self) -> Option<String> {
+        self.engine.failure()
+    }
+
+    /// The last thing that went wrong without ending anything, such as a checkpoint that failed.
+    pub fn last_note(&self) -> Option<String> {
+        self.engine.last_note()
+    }
+
+    /// Sums over all partitions, by name.
+    pub fn stats(&self) -> Vec<(String, u64)> {
+        self.engine.stats()
+    }
+
+    /// As [`crate::Local::backup`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn backup(&self, target: &Path) -> Result<()> {
+        self.engine.backup(target)
+    }
+
+    /// Makes durable what was begun, and stops.
+    ///
+    /// # Errors
+    /// Why a log could not be ended in peace.
+    pub fn stop(self) -> Result<()> {
+        let Self {
+            engine, metrics, ..
+        } = self;
+        drop(metrics);
+        match Arc::try_unwrap(engine) {
+            Ok(engine) => engine.stop(),
+            Err(_) => Err(unavailable("somebody still looks at the engine's figures")),
+        }
+    }
+}
