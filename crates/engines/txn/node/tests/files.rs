@@ -74,7 +74,12 @@ fn checkpoints_happen_and_the_log_is_used_again() {
     let local = Local::open(&path, options()).expect("it opens");
     let db = local.database();
     let table = db.create_table(&TableDef::hash("t", 0)).expect("a table");
-    let mut pipeline = db.pipeline(64, &Options::default()).expect("a pipeline");
+    // A disk that others use may take its time.
+    let patient = Options {
+        deadline: Duration::from_secs(60),
+        ..Options::default()
+    };
+    let mut pipeline = db.pipeline(64, &patient).expect("a pipeline");
     for number in 0..8000u64 {
         let key = Key::new(table, (number % 50).to_be_bytes());
         let value = [number.to_be_bytes().as_slice(), &[7; 3000]].concat();
@@ -83,7 +88,7 @@ fn checkpoints_happen_and_the_log_is_used_again() {
     }
     while pipeline.outstanding() > 0 {
         let (_, result) = pipeline
-            .next(Duration::from_secs(20))
+            .next(Duration::from_secs(70))
             .expect("it is answered");
         result.expect("it commits");
     }
