@@ -9,6 +9,7 @@
 //! | `holder` | as record holder: deciding, commit, abort |
 //! | `participant` | as one that voted: prepared, finalized |
 //! | `tables` | making tables; bounds kept for the oracle |
+//! | `prefetch` | asking for the rows of several messages at once |
 //! | `recovery` | from checkpoint and log back to a partition, and checkpoints |
 
 mod access;
@@ -16,6 +17,7 @@ mod batch;
 mod holder;
 mod inline;
 mod participant;
+mod prefetch;
 mod recovery;
 mod scan;
 mod shot;

@@ -1,0 +1,47 @@
+//! Asking for the rows of several messages at once, before the first of them is handled: then their waits
+//! for memory overlap.
+
+use dyno_txn_api::{Key, Operation, Request};
+
+use super::Partition;
+use crate::message::Message;
+
+/// Keys that one call asks for at most; more would push each other out of the processor's first cache.
+const KEYS_MAX: usize = 64;
+
+impl Partition {
+    /// Asks for the rows that these messages name, so that [`Partition::handle`] finds them in the
+    /// processor's cache. It changes nothing, and may be left out; it pays for some 4 to 32 messages that
+    /// came together.
+    pub fn prefetch<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) {
+        let keys = messages.into_iter().flat_map(keys_of);
+        let (mut hashes, mut count) = ([0; KEYS_MAX], 0);
+        for (key, place) in keys.zip(&mut hashes) {
+            *place = self.store.hash(key.table, &key.bytes);
+            self.store.prefetch_index(*place);
+            count += 1;
+        }
+        let mut slots = [None; KEYS_MAX];
+        for (hash, slot) in hashes[..count].iter().zip(&mut slots) {
+            *slot = self.store.prefetch_row(*hash);
+        }
+        for slot in slots[..count].iter().flatten() {
+            self.store.prefetch_value(*slot);
+        }
+    }
+}
+
+fn keys_of(message: &Message) -> impl Iterator<Item = &Key> {
+    let operations: &[Operation] = match message {
+        Message::OneShot {
+            request: Request::Operations(operations),
+            ..
+        }
+        | Message::Execute { operations, .. } => operations,
+        _ => &[],
+    };
+    operations.iter().filter_map(|operation| match operation {
+        Operation::Get(key) | Operation::Write(key, _) => Some(key),
+        Operation::Scan(_) => None,
+    })
+}
