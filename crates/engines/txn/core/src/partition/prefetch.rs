@@ -15,15 +15,16 @@ impl Partition {
     /// came together.
     pub fn prefetch<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) {
         let keys = messages.into_iter().flat_map(keys_of);
-        let (mut hashes, mut count) = ([0; KEYS_MAX], 0);
-        for (key, place) in keys.zip(&mut hashes) {
-            *place = self.store.hash(key.table, &key.bytes);
-            self.store.prefetch_index(*place);
+        let (mut hashes, mut count) = ([(0, false); KEYS_MAX], 0);
+        for ((key, reads), place) in keys.zip(&mut hashes) {
+            *place = (self.store.hash(key.table, &key.bytes), reads);
+            self.store.prefetch_index(place.0);
             count += 1;
         }
         let mut slots = [None; KEYS_MAX];
-        for (hash, slot) in hashes[..count].iter().zip(&mut slots) {
-            *slot = self.store.prefetch_row(*hash);
+        for ((hash, reads), slot) in hashes[..count].iter().zip(&mut slots) {
+            // A write looks at the row, but seldom at its value.
+            *slot = self.store.prefetch_row(*hash).filter(|_| *reads);
         }
         for slot in slots[..count].iter().flatten() {
             self.store.prefetch_value(*slot);
@@ -31,7 +32,8 @@ impl Partition {
     }
 }
 
-fn keys_of(message: &Message) -> impl Iterator<Item = &Key> {
+/// Keys, and whether their values are read.
+fn keys_of(message: &Message) -> impl Iterator<Item = (&Key, bool)> {
     let operations: &[Operation] = match message {
         Message::OneShot {
             request: Request::Operations(operations),
@@ -41,7 +43,8 @@ fn keys_of(message: &Message) -> impl Iterator<Item = &Key> {
         _ => &[],
     };
     operations.iter().filter_map(|operation| match operation {
-        Operation::Get(key) | Operation::Write(key, _) => Some(key),
+        Operation::Get(key) => Some((key, true)),
+        Operation::Write(key, _) => Some((key, false)),
         Operation::Scan(_) => None,
     })
 }

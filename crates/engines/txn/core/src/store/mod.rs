@@ -31,7 +31,7 @@ use prefetch::prefetch;
 use row::{FREE, NOTHING, ROW_BYTES, RowKey, VERSION_BYTES};
 pub(crate) use row::{Intent, Row};
 pub(crate) use values::Stored;
-use values::Values;
+use values::{PREFETCH_LINES, Values};
 use versions::Versions;
 
 /// A row's place.
@@ -352,13 +352,12 @@ impl Store {
         Some(slot)
     }
 
-    /// Third step: asks for the newest value's bytes. Lines behind the first two are fetched by the
-    /// processor on its own, which sees that they are read in order.
+    /// Third step: asks for the newest value's bytes.
     pub fn prefetch_value(&self, slot: Slot) {
         let Some(value) = self.values.get(self.row(slot).value) else {
             return;
         };
-        for line in value.chunks(64).take(8) {
+        for line in value.chunks(64).take(PREFETCH_LINES) {
             prefetch(&line[0]);
         }
     }

@@ -5,6 +5,8 @@
 //! given back. What is larger than a cell can be has a chunk of its own size. So an update allocates and
 //! frees nothing as a rule, and a value is found by two reads.
 
+use super::prefetch::prefetch;
+
 /// Cells begin at multiples of it, and are multiples of it.
 const UNIT: usize = 16;
 const CHUNK: usize = 1 << 20;
@@ -12,6 +14,8 @@ const CHUNK: usize = 1 << 20;
 const CELL_MAX: usize = CHUNK / 8;
 /// Sizes: one for each unit up to 16, then 8 for each doubling.
 const CLASSES: usize = 16 + 8 * (CELL_MAX / UNIT / 16).ilog2() as usize;
+/// Of a larger cell the processor fetches the rest on its own, seeing that lines are taken in order.
+pub(super) const PREFETCH_LINES: usize = 9;
 /// The class of a chunk that holds one large value.
 const LARGE: u8 = u8::MAX;
 /// Not in the list of chunks with room.
@@ -131,7 +135,21 @@ impl Values {
         self.used += (units * UNIT) as u64;
         let unit = cell as usize * units;
         self.bytes[chunk][unit * UNIT..][..value.len()].copy_from_slice(value);
+        self.prefetch_next(class, units);
         Stored::new(chunk, unit, value.len())
+    }
+
+    /// The next value of this class will be written to a cell that nobody read for long: its lines are
+    /// asked for while something else is done.
+    fn prefetch_next(&self, class: usize, units: usize) {
+        let next = self.room[class].last().and_then(|&chunk| {
+            let cell = *self.chunks[chunk as usize].free.last()?;
+            let start = usize::from(cell) * units * UNIT;
+            self.bytes[chunk as usize].get(start..start + units * UNIT)
+        });
+        for line in next.unwrap_or(&[]).chunks(64).take(PREFETCH_LINES) {
+            prefetch(&line[0]);
+        }
     }
 
     pub fn free(&mut self, at: Stored) {
