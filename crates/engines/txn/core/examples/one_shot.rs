@@ -1,11 +1,13 @@
 //! What one partition does alone: one-shots of one read and one write per second, in one thread, without
 //! threads or sockets around it. `million` takes a million keys that are there; `k2` takes keys uniform over
 //! 2^31, which nearly always are new, writes first and then reads the same key. `--wire` encodes and
-//! decodes each message, `--log` makes log records. Prints a checksum of the answers, so that nothing is
+//! decodes each message, `--log` makes log records, `--together N` has N requests come together (they are
+//! prefetched). Prints a checksum of the answers, so that nothing is
 //! left out.
 //!
 //! `cargo run --release -p dyno-txn-core --example one_shot -- k2 2000000`
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use dyno_sim::Random;
@@ -89,6 +91,11 @@ fn main() {
         .unwrap_or(1_000_000);
     let log = arguments.iter().any(|argument| argument == "--log");
     let wire = arguments.iter().any(|argument| argument == "--wire");
+    let together = arguments
+        .iter()
+        .position(|argument| argument == "--together");
+    let together = together.and_then(|at| arguments.get(at + 1)?.parse().ok());
+    let together: u64 = together.unwrap_or(1);
     let mut config = Config::new(0, 1);
     config.log = log;
     config.memory_bytes = 12 << 30;
@@ -97,14 +104,23 @@ fn main() {
     let (mut effects, mut random) = (Effects::default(), Random::new(1));
     let (mut checksum, mut bytes) = (0u64, Vec::new());
     let begin = Instant::now();
+    let mut waiting = VecDeque::new();
     for ticket in 0..count {
-        let operations = operations(&mut random, k2, ticket);
-        let mut message = request(ticket, operations);
-        if wire {
-            bytes.clear();
-            message.encode(&mut bytes);
-            message = Message::decode(&bytes).expect("just encoded");
+        if waiting.is_empty() {
+            for ticket in ticket..count.min(ticket + together) {
+                let mut message = request(ticket, operations(&mut random, k2, ticket));
+                if wire {
+                    bytes.clear();
+                    message.encode(&mut bytes);
+                    message = Message::decode(&bytes).expect("just encoded");
+                }
+                waiting.push_back(message);
+            }
+            if together > 1 {
+                partition.prefetch(&waiting);
+            }
         }
+        let message = waiting.pop_front().expect("one is there");
         partition.handle(ticket, CLIENT, message, &mut effects);
         if log {
             partition.durable(ticket, partition.appended(), &mut effects);

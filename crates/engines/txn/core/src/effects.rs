@@ -1,6 +1,7 @@
 //! What a partition wants done after an input.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, Hasher};
 
 use dyno_txn_api::Stamp;
 
@@ -65,11 +66,18 @@ pub(crate) struct Held {
     pub durable: Position,
     messages: VecDeque<(Position, Address, Message)>,
     /// Commits whose record is not durable yet: who reads their rows must not tell before it is.
-    commits: HashMap<Stamp, Position>,
+    commits: HashMap<Stamp, Position, StampHash>,
     in_order: VecDeque<(Position, Stamp)>,
 }
 
 impl Held {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            commits: HashMap::with_hasher(StampHash(seed)),
+            ..Self::default()
+        }
+    }
+
     /// A commit's record was appended.
     pub fn committed(&mut self, stamp: Stamp) {
         self.commits.insert(stamp, self.appended);
@@ -89,8 +97,8 @@ impl Held {
         self.messages.push_back((position, to, message));
     }
 
-    /// The log is durable up to here: what waited no longer does.
-    pub fn release(&mut self, durable: Position) -> Vec<(Address, Message)> {
+    /// The log is durable up to here: what waited no longer does, and comes out of [`Held::next`].
+    pub fn release(&mut self, durable: Position) {
         self.durable = self.durable.max(durable);
         while let Some(&(position, stamp)) = self.in_order.front() {
             if position > self.durable {
@@ -99,15 +107,46 @@ impl Held {
             self.in_order.pop_front();
             self.commits.remove(&stamp);
         }
-        let mut released = Vec::new();
-        while let Some((position, ..)) = self.messages.front() {
-            if *position > self.durable {
-                break;
-            }
-            if let Some((_, to, message)) = self.messages.pop_front() {
-                released.push((to, message));
-            }
+    }
+
+    /// An answer that waited, and need not wait any more.
+    pub fn next(&mut self) -> Option<(Address, Message)> {
+        let (position, ..) = self.messages.front()?;
+        if *position > self.durable {
+            return None;
         }
-        released
+        let (_, to, message) = self.messages.pop_front()?;
+        Some((to, message))
+    }
+}
+
+/// Hashes stamps for `commits`. Who commits does not choose how they hash: a seed is mixed in.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct StampHash(u64);
+
+impl BuildHasher for StampHash {
+    type Hasher = StampHasher;
+
+    fn build_hasher(&self) -> StampHasher {
+        StampHasher(self.0)
+    }
+}
+
+pub(crate) struct StampHasher(u64);
+
+impl Hasher for StampHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, stamp: u64) {
+        let product = u128::from(self.0 ^ stamp) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = product as u64 ^ (product >> 64) as u64;
     }
 }

@@ -34,6 +34,7 @@
 //! 3. Hand in, one at a time: messages ([`Partition::handle`], with who sent them), that the log is durable up
 //!    to a record ([`Partition::durable`]), and time ([`Partition::tick`], once [`Partition::wake_at`] has
 //!    passed). `now` is monotonic nanoseconds.
+//!    Messages that came together may be shown to [`Partition::prefetch`] first, which makes them faster.
 //! 4. After each call empty the [`Effects`]: append `records` to the log in order (they are numbered from
 //!    `start_at` on, by ones), then deliver `sends`. Answers that must wait for the log are not among them:
 //!    the partition keeps those until `durable`. Several calls may share one `Effects` and one write.

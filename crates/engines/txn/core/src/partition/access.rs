@@ -5,10 +5,13 @@
 //! - A write at `s` is refused where a read or a version above `s` is. Somebody else's undecided write is
 //!   in its way, whichever is older.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use dyno_txn_api::limits::{check_key, check_value};
-use dyno_txn_api::{Change, Code, Error, Key, Result, Row as Columns, Stamp, TableDef, index_id};
+use dyno_txn_api::{
+    Assignment, Change, Code, Error, Key, Result, Row as Columns, Stamp, TableDef, TableId,
+    index_id,
+};
 
 use super::participant::Participant;
 use super::{Partition, Position};
@@ -31,27 +34,68 @@ impl From<Error> for Stop {
     }
 }
 
-/// One row that a write changes: the row itself, or an entry of an index.
-struct Step {
+/// A [`Key`] whose bytes lie elsewhere: in an operation, or in a message that is not decoded.
+#[derive(Clone, Copy)]
+pub(super) struct KeyRef<'a> {
+    pub table: TableId,
+    pub bytes: &'a [u8],
+}
+
+impl KeyRef<'_> {
+    /// For messages.
+    fn text(&self) -> String {
+        format!("{:?}", Key::new(self.table, self.bytes))
+    }
+}
+
+impl<'a> From<&'a Key> for KeyRef<'a> {
+    fn from(key: &'a Key) -> Self {
+        let (table, bytes) = (key.table, &*key.bytes);
+        Self { table, bytes }
+    }
+}
+
+/// A [`Change`] whose bytes lie elsewhere.
+#[derive(Clone, Copy)]
+pub(super) enum ChangeRef<'a> {
+    Put(&'a [u8]),
+    Insert(&'a [u8]),
+    Delete,
+    Update(&'a [Assignment]),
+}
+
+impl<'a> From<&'a Change> for ChangeRef<'a> {
+    fn from(change: &'a Change) -> Self {
+        match change {
+            Change::Put(value) => ChangeRef::Put(value),
+            Change::Insert(value) => ChangeRef::Insert(value),
+            Change::Delete => ChangeRef::Delete,
+            Change::Update(columns) => ChangeRef::Update(columns),
+        }
+    }
+}
+
+/// An entry of an index that comes or goes.
+struct EntryStep {
     slot: Slot,
-    value: Stored,
+    there: bool,
 }
 
 impl Partition {
     /// A row's value, and up to where the log must be durable before somebody is told.
-    pub(super) fn get(&mut self, head: &Head, key: &Key) -> Result<(Stored, Position), Stop> {
-        let hash = self.store.hash(key.table, &key.bytes);
-        let Some(slot) = self.store.find(hash, key.table, &key.bytes) else {
+    pub(super) fn get(&mut self, head: &Head, key: KeyRef<'_>) -> Result<(Stored, Position), Stop> {
+        let hash = self.store.hash(key.table, key.bytes);
+        let Some(slot) = self.store.find(hash, key.table, key.bytes) else {
             self.reads.absent(hash, head.stamp);
-            return Ok((None, 0));
+            return Ok((Stored::NONE, 0));
         };
         self.get_at(head.stamp, slot)
     }
 
     pub(super) fn get_at(&mut self, stamp: Stamp, slot: Slot) -> Result<(Stored, Position), Stop> {
-        if let Some(intent) = &self.store.row(slot).intent {
+        if let Some(intent) = self.store.intent(slot) {
             if intent.owner.stamp == stamp {
-                return Ok((intent.value.clone(), 0));
+                return Ok((intent.value, 0));
             }
             if intent.owner.stamp < stamp {
                 return Err(Stop::Blocked(slot));
@@ -60,8 +104,8 @@ impl Partition {
         if !self.config.planted.has(Bug::ReadCache) {
             self.store.note_read(slot, stamp);
         }
-        let (written, value) = self.store.row(slot).at(stamp);
-        Ok((value.clone(), self.held.position_of(written)))
+        let (written, value) = self.store.version(slot, stamp);
+        Ok((value, self.held.position_of(written)))
     }
 
     /// Writes a row and its index entries as intents of the transaction: all of them, or none. Up to
@@ -69,8 +113,8 @@ impl Partition {
     pub(super) fn write(
         &mut self,
         txn: &mut Participant,
-        key: &Key,
-        change: &Change,
+        key: KeyRef<'_>,
+        change: ChangeRef<'_>,
     ) -> Result<Position, Stop> {
         self.created.clear();
         let written = self.try_write(txn, key, change);
@@ -85,52 +129,55 @@ impl Partition {
     fn try_write(
         &mut self,
         txn: &mut Participant,
-        key: &Key,
-        change: &Change,
+        key: KeyRef<'_>,
+        change: ChangeRef<'_>,
     ) -> Result<Position, Stop> {
-        check_key(&key.bytes)?;
-        let def = self.schema.table(key.table)?.clone();
-        if self.store.bytes() > self.config.memory_bytes && *change != Change::Delete {
+        check_key(key.bytes)?;
+        self.schema.table(key.table)?;
+        let deletes = matches!(change, ChangeRef::Delete);
+        if self.store.bytes() > self.config.memory_bytes && !deletes {
             let text = format!("the partition holds its {} bytes", self.config.memory_bytes);
             return Err(Error::new(Code::MemoryFull, text).into());
         }
         let slot = self.place(&txn.head, key)?;
         let row = self.store.row(slot);
-        let (old, seen) = match &row.intent {
-            Some(intent) => (&intent.value, 0),
-            None => (&row.value, self.held.position_of(row.stamp)),
+        let (old, seen) = match self.store.intent(slot) {
+            Some(intent) => (intent.value, 0),
+            None => (row.value, self.held.position_of(row.stamp)),
         };
-        let value = changed(&def, key, change, old.as_deref())?;
+        let def = self.schema.table(key.table)?;
+        let old = self.store.value(old);
+        let value = changed(def, key, change, old)?;
         if def.indexes.is_empty() {
-            self.intend(txn, Step { slot, value });
+            self.intend(txn, slot, value.as_deref());
             return Ok(seen);
         }
-        let old = old.clone();
-        let mut steps = self.index_steps(txn, &def, key, old.as_deref(), value.as_deref())?;
-        steps.push(Step { slot, value });
+        let (def, old) = (def.clone(), old.map(<[u8]>::to_vec));
+        let steps = self.index_steps(txn, &def, key, old.as_deref(), value.as_deref())?;
         for step in steps {
-            self.intend(txn, step);
+            self.intend(txn, step.slot, step.there.then_some(&[]));
         }
+        self.intend(txn, slot, value.as_deref());
         Ok(seen)
     }
 
     /// The row's place, made when it is not there, once nothing is in the way of a write.
-    fn place(&mut self, head: &Head, key: &Key) -> Result<Slot, Stop> {
-        let hash = self.store.hash(key.table, &key.bytes);
-        let slot = match self.store.find(hash, key.table, &key.bytes) {
+    fn place(&mut self, head: &Head, key: KeyRef<'_>) -> Result<Slot, Stop> {
+        let hash = self.store.hash(key.table, key.bytes);
+        let slot = match self.store.find(hash, key.table, key.bytes) {
             Some(slot) => slot,
             None => {
-                let read = self.reads.newest(hash, key.table, &key.bytes, head.stamp);
+                let read = self.reads.newest(hash, key.table, key.bytes, head.stamp);
                 if read > head.stamp {
                     return Err(self.conflict(key, read).into());
                 }
-                let slot = self.store.add(hash, key.table, &key.bytes, read);
+                let slot = self.store.add(hash, key.table, key.bytes, read);
                 self.created.push(slot);
                 return Ok(slot);
             }
         };
         let row = self.store.row(slot);
-        if let Some(intent) = &row.intent {
+        if let Some(intent) = self.store.intent(slot) {
             return match intent.owner.stamp == head.stamp {
                 true => Ok(slot),
                 false => Err(Stop::Blocked(slot)),
@@ -143,9 +190,12 @@ impl Partition {
         Ok(slot)
     }
 
-    fn conflict(&mut self, key: &Key, above: Stamp) -> Error {
+    fn conflict(&mut self, key: KeyRef<'_>, above: Stamp) -> Error {
         self.counters.conflicts += 1;
-        let text = format!("key {key:?}: a younger transaction ({above}) was there before");
+        let text = format!(
+            "key {}: a younger transaction ({above}) was there before",
+            key.text()
+        );
         Error::new(Code::Conflict, text)
     }
 
@@ -153,55 +203,60 @@ impl Partition {
     fn index_steps(
         &mut self,
         txn: &Participant,
-        def: &Arc<TableDef>,
-        key: &Key,
+        def: &TableDef,
+        key: KeyRef<'_>,
         old: Option<&[u8]>,
         new: Option<&[u8]>,
-    ) -> Result<Vec<Step>, Stop> {
+    ) -> Result<Vec<EntryStep>, Stop> {
         let mut steps = Vec::new();
         for index in 0..def.indexes.len() as u16 {
-            let entry = |value: &[u8]| def.index_key(index, &key.bytes, value);
+            let entry = |value: &[u8]| def.index_key(index, key.bytes, value);
             let (old, new) = (old.map(entry).transpose()?, new.map(entry).transpose()?);
             if old == new {
                 continue;
             }
             let table = index_id(key.table, index);
-            for (bytes, value) in [(old, None), (new, Some(Box::from([])))] {
+            for (bytes, there) in [(old, false), (new, true)] {
                 if let Some(bytes) = bytes {
-                    let slot = self.place(&txn.head, &Key { table, bytes })?;
-                    steps.push(Step { slot, value });
+                    let bytes = &*bytes;
+                    let slot = self.place(&txn.head, KeyRef { table, bytes })?;
+                    steps.push(EntryStep { slot, there });
                 }
             }
         }
         Ok(steps)
     }
 
-    fn intend(&mut self, txn: &mut Participant, step: Step) {
-        let first = self.store.row(step.slot).intent.is_none();
-        self.store.intend(step.slot, txn.head, step.value);
-        if first {
-            txn.slots.push(step.slot);
+    fn intend(&mut self, txn: &mut Participant, slot: Slot, value: Option<&[u8]>) {
+        if !self.store.row(slot).has_intent() {
+            txn.slots.push(slot);
         }
+        self.store.intend(slot, txn.head, value);
     }
 }
 
 /// The value after a change.
-fn changed(def: &TableDef, key: &Key, change: &Change, old: Option<&[u8]>) -> Result<Stored> {
-    let there = || format!("key {key:?} of table `{}`", def.name);
-    let new: Box<[u8]> = match change {
-        Change::Put(value) => value.as_slice().into(),
-        Change::Insert(value) if old.is_none() => value.as_slice().into(),
-        Change::Insert(_) => {
+fn changed<'a>(
+    def: &TableDef,
+    key: KeyRef<'_>,
+    change: ChangeRef<'a>,
+    old: Option<&[u8]>,
+) -> Result<Option<Cow<'a, [u8]>>> {
+    let there = || format!("key {} of table `{}`", key.text(), def.name);
+    let new = match change {
+        ChangeRef::Put(value) => Cow::Borrowed(value),
+        ChangeRef::Insert(value) if old.is_none() => Cow::Borrowed(value),
+        ChangeRef::Insert(_) => {
             let text = format!("{}: there is a row", there());
             return Err(Error::new(Code::AlreadyExists, text));
         }
-        Change::Delete => return Ok(None),
-        Change::Update(columns) => {
+        ChangeRef::Delete => return Ok(None),
+        ChangeRef::Update(columns) => {
             let Some(old) = old else {
                 let text = format!("{}: there is no row", there());
                 return Err(Error::new(Code::NotFound, text));
             };
-            Columns::parse(old)?.update(columns)?.into()
+            Cow::Owned(Columns::parse(old)?.update(columns)?)
         }
     };
     check_value(&new)?;

@@ -185,12 +185,13 @@ impl Partition {
         match (operation, txn) {
             (Operation::Get(key), _) => {
                 self.schema.table(key.table)?;
-                let (value, seen) = self.get(&head, key)?;
+                let (value, seen) = self.get(&head, key.into())?;
+                let value = self.store.value(value);
                 Ok((plain(Answer::Value(value.map(Vec::from))), seen))
             }
             (Operation::Scan(scan), _) => self.scan(&head, scan),
             (Operation::Write(key, change), Some(txn)) => {
-                let seen = self.write(txn, key, change)?;
+                let seen = self.write(txn, key.into(), change.into())?;
                 txn.writes += 1;
                 Ok((plain(Answer::Done), seen))
             }

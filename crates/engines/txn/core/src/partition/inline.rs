@@ -123,10 +123,10 @@ impl<'a> Inline<'a> {
         if at != self.partition.config.id {
             return self.remote_value(at, key);
         }
-        match self.partition.get(&self.txn.head, key) {
+        match self.partition.get(&self.txn.head, key.into()) {
             Ok((value, seen)) => {
                 self.seen = self.seen.max(seen);
-                Ok(Some(value.map(Vec::from)))
+                Ok(Some(self.partition.store.value(value).map(Vec::from)))
             }
             Err(stop) => Err(self.stopped(stop)),
         }
@@ -166,7 +166,10 @@ impl<'a> Inline<'a> {
             return Ok(());
         }
         self.partition.check_writer(&self.txn.head)?;
-        match self.partition.write(&mut self.txn, key, change) {
+        match self
+            .partition
+            .write(&mut self.txn, key.into(), change.into())
+        {
             Ok(seen) => {
                 self.seen = self.seen.max(seen);
                 self.txn.writes += 1;

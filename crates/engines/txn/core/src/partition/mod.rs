@@ -9,6 +9,7 @@
 //! | `holder` | as record holder: deciding, commit, abort |
 //! | `participant` | as one that voted: prepared, finalized |
 //! | `tables` | making tables; bounds kept for the oracle |
+//! | `prefetch` | asking for the rows of several messages at once |
 //! | `recovery` | from checkpoint and log back to a partition, and checkpoints |
 
 mod access;
@@ -16,6 +17,7 @@ mod batch;
 mod holder;
 mod inline;
 mod participant;
+mod prefetch;
 mod recovery;
 mod scan;
 mod shot;
@@ -174,6 +176,7 @@ impl Partition {
     pub fn new(config: Config, procedures: Procedures, stamps: Box<dyn Stamps + Send>) -> Self {
         Self {
             store: Store::new(config.seed),
+            held: Held::new(config.seed),
             config,
             schema: Schema::default(),
             procedures,
@@ -194,7 +197,6 @@ impl Partition {
             bound: (0, 0),
             timers: BTreeSet::new(),
             own: VecDeque::new(),
-            held: Held::default(),
             out: Effects::default(),
             now: 0,
             newest: 0,
@@ -216,7 +218,8 @@ impl Partition {
     /// The log is durable up to this record: answers that waited for it go out.
     pub fn durable(&mut self, now: u64, position: Position, effects: &mut Effects) {
         self.enter(now, effects);
-        for (to, message) in self.held.release(position) {
+        self.held.release(position);
+        while let Some((to, message)) = self.held.next() {
             self.send(to, message);
         }
         self.leave(effects);

@@ -10,7 +10,7 @@ use crate::message::{Address, Fate, Head, Message};
 use crate::planted::Bug;
 use crate::record::{RECORD_VERSION, Record};
 use crate::store::{Slot, Store};
-use crate::wire::Wire;
+use crate::wire::{Wire, put_bytes, put_optional};
 
 /// A transaction's part here.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Partition {
         };
         let mut blocked = None;
         for (key, change) in preparing.writes.iter().skip(txn.writes as usize) {
-            match self.write(&mut txn, key, change) {
+            match self.write(&mut txn, key.into(), change.into()) {
                 Ok(_) => txn.writes += 1,
                 Err(Stop::Blocked(slot)) => {
                     blocked = Some(slot);
@@ -268,11 +268,10 @@ pub(super) fn encode_writes(store: &Store, slots: &[Slot], out: &mut Vec<u8>) {
     for &slot in slots {
         let row = store.row(slot);
         row.table.put(out);
-        row.key.put(out);
-        match &row.intent {
-            Some(intent) => intent.value.put(out),
-            None => None::<Box<[u8]>>.put(out),
-        }
+        put_bytes(store.key(slot), out);
+        let intent = store.intent(slot);
+        let value = intent.and_then(|intent| store.value(intent.value));
+        put_optional(value, out);
     }
 }
 

@@ -166,8 +166,9 @@ impl Partition {
             if let Some(row) = self.store.live(at.next)
                 && row.stamp != 0
             {
-                bytes += row.key.len() + row.value.as_ref().map_or(0, |value| value.len()) + 32;
-                let (key, value) = (row.key.to_vec(), row.value.as_ref().map(|v| v.to_vec()));
+                let key = self.store.key(at.next).to_vec();
+                let value = self.store.value(row.value).map(<[u8]>::to_vec);
+                bytes += key.len() + value.as_ref().map_or(0, Vec::len) + 32;
                 let row_ = Redo {
                     table: row.table,
                     key,
@@ -190,8 +191,9 @@ impl Partition {
 
     fn redo_of(&self, slot: Slot) -> Redo {
         let row = self.store.row(slot);
-        let value = row.intent.as_ref().and_then(|intent| intent.value.as_ref());
-        let (key, value) = (row.key.to_vec(), value.map(|value| value.to_vec()));
+        let intent = self.store.intent(slot);
+        let value = intent.and_then(|intent| self.store.value(intent.value));
+        let (key, value) = (self.store.key(slot).to_vec(), value.map(<[u8]>::to_vec));
         Redo {
             table: row.table,
             key,
@@ -207,8 +209,7 @@ impl Partition {
         self.saw(stamp);
         for Redo { table, key, value } in writes {
             let slot = self.restored(table, &key);
-            self.store
-                .install(slot, stamp, value.map(Vec::into_boxed_slice));
+            self.store.install(slot, stamp, value.as_deref());
         }
     }
 
@@ -231,8 +232,7 @@ impl Partition {
         txn.announced = Some(txn.writes);
         for Redo { table, key, value } in writes {
             let slot = self.restored(table, &key);
-            self.store
-                .intend(slot, head, value.map(Vec::into_boxed_slice));
+            self.store.intend(slot, head, value.as_deref());
             txn.slots.push(slot);
         }
         self.participants.insert(head.stamp, txn);

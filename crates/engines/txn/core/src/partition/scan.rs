@@ -66,7 +66,7 @@ impl Partition {
                     return Ok(false);
                 }
                 self.look_at(head, def, going, slot)?;
-                going.last = Some(self.store.row(slot).key.to_vec());
+                going.last = Some(self.store.key(slot).to_vec());
             }
             if through {
                 return Ok(true);
@@ -90,23 +90,27 @@ impl Partition {
     ) -> Result<(), Stop> {
         let (value, seen) = self.get_at(head.stamp, slot)?;
         going.seen = going.seen.max(seen);
-        let Some(mut value) = value else {
+        if value.is_none() {
             return Ok(());
-        };
-        let place = &self.store.row(slot).key;
+        }
+        let mut value = value;
+        let place = self.store.key(slot);
         let mut key = place.to_vec();
         let mut entry_place = None;
         if let Some(index) = going.scan.index {
             let row = def.key_of_entry(index, place)?.to_vec();
             let entry = std::mem::replace(&mut key, row);
             let at = dyno_txn_api::Key::new(going.scan.table, key.clone());
-            let (row, seen) = self.get(head, &at)?;
+            let (row, seen) = self.get(head, (&at).into())?;
             going.seen = going.seen.max(seen);
-            let Some(row) = row else { return Ok(()) };
+            if row.is_none() {
+                return Ok(());
+            }
             value = row;
             entry_place = Some(entry);
         }
-        if let Some(kept) = going.scan.keep(&value)? {
+        let bytes = self.store.value(value).unwrap_or(&[]);
+        if let Some(kept) = going.scan.keep(bytes)? {
             going.bytes += key.len() + kept.len();
             going.page.rows.push(Found { key, value: kept });
             going.places.extend(entry_place);

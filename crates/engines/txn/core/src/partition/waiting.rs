@@ -45,7 +45,7 @@ impl Work {
 impl Partition {
     /// Puts work aside until the intent at a place is gone.
     pub(super) fn wait(&mut self, work: Work, slot: Slot) {
-        let Some(intent) = &self.store.row(slot).intent else {
+        let Some(intent) = self.store.intent(slot) else {
             // Gone already: it goes on as soon as this message is done with.
             let (stamp, priority, until) = work.head();
             let owner = Head {

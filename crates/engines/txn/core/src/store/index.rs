@@ -1,17 +1,31 @@
 //! The point index: from the hash of a key to its row's place, open addressing with linear probing.
 //!
-//! An entry is 8 bytes, the hash's upper half and the place, so that a miss seldom looks at a row and
-//! growing never does. Deleting moves later entries of the chain back, so there are no tombstones.
+//! An entry is 8 bytes, the hash and the place, so that a miss seldom looks at a row and growing never
+//! does. Deleting moves later entries of the chain back, so there are no tombstones. It is [`PARTS`] small
+//! tables by the first bits of the hash, each of which doubles when it is full: no insert moves more
+//! than the entries of one, 1/256 of all.
 
 use super::Slot;
 
-/// Entries for which the table is made at first; a power of two.
-const FIRST: usize = 1 << 10;
+/// Tables; a power of two.
+const PARTS: usize = 1 << PART_BITS;
+const PART_BITS: u32 = 8;
+/// Bits that choose within a table: those of the hash that are left.
+const LEFT_BITS: u32 = u32::BITS - PART_BITS;
+/// Entries for which a table is made at first; a power of two.
+const FIRST: usize = 1 << 4;
 const EMPTY: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(crate) struct PointIndex {
-    entries: Vec<u64>,
+    parts: Vec<Part>,
+    /// Entries of all tables, used or not.
+    entries: usize,
+}
+
+#[derive(Debug)]
+struct Part {
+    entries: Box<[u64]>,
     used: usize,
     /// Bits of the hash that choose the first entry to look at.
     bits: u32,
@@ -19,15 +33,56 @@ pub(crate) struct PointIndex {
 
 impl PointIndex {
     pub fn new() -> Self {
-        Self {
-            entries: vec![EMPTY; FIRST],
+        let part = || Part {
+            entries: vec![EMPTY; FIRST].into(),
             used: 0,
             bits: FIRST.trailing_zeros(),
+        };
+        Self {
+            parts: (0..PARTS).map(|_| part()).collect(),
+            entries: PARTS * FIRST,
         }
     }
 
+    fn part(&self, hash: u32) -> &Part {
+        &self.parts[(hash >> LEFT_BITS) as usize]
+    }
+
+    fn part_mut(&mut self, hash: u32) -> &mut Part {
+        &mut self.parts[(hash >> LEFT_BITS) as usize]
+    }
+
     /// The place whose row `same` accepts, among those of this hash.
-    pub fn find(&self, hash: u32, mut same: impl FnMut(Slot) -> bool) -> Option<Slot> {
+    pub fn find(&self, hash: u32, same: impl FnMut(Slot) -> bool) -> Option<Slot> {
+        self.part(hash).find(hash, same)
+    }
+
+    pub fn insert(&mut self, hash: u32, slot: Slot) {
+        let part = self.part_mut(hash);
+        let before = part.entries.len();
+        part.insert(hash, slot);
+        let added = part.entries.len() - before;
+        self.entries += added;
+    }
+
+    pub fn remove(&mut self, hash: u32, slot: Slot) {
+        self.part_mut(hash).remove(hash, slot);
+    }
+
+    /// Bytes it takes.
+    pub fn bytes(&self) -> usize {
+        self.entries * size_of::<u64>()
+    }
+
+    /// Where looking for this hash begins, for prefetching.
+    pub fn first_entry(&self, hash: u32) -> &u64 {
+        let part = self.part(hash);
+        &part.entries[part.first(hash)]
+    }
+}
+
+impl Part {
+    fn find(&self, hash: u32, mut same: impl FnMut(Slot) -> bool) -> Option<Slot> {
         let mut at = self.first(hash);
         loop {
             let entry = self.entries[at];
@@ -41,7 +96,7 @@ impl PointIndex {
         }
     }
 
-    pub fn insert(&mut self, hash: u32, slot: Slot) {
+    fn insert(&mut self, hash: u32, slot: Slot) {
         if (self.used + 1) * 4 > self.entries.len() * 3 {
             self.grow();
         }
@@ -49,7 +104,7 @@ impl PointIndex {
         self.place(u64::from(hash) << 32 | u64::from(slot));
     }
 
-    pub fn remove(&mut self, hash: u32, slot: Slot) {
+    fn remove(&mut self, hash: u32, slot: Slot) {
         let mask = self.entries.len() - 1;
         let wanted = u64::from(hash) << 32 | u64::from(slot);
         let mut hole = self.first(hash);
@@ -77,16 +132,12 @@ impl PointIndex {
         self.entries[hole] = EMPTY;
     }
 
-    /// Bytes it takes.
-    pub fn bytes(&self) -> usize {
-        self.entries.len() * size_of::<u64>()
-    }
-
     fn first(&self, hash: u32) -> usize {
-        // The table may have more entries than 32 bits count; then neighbours share a first choice.
-        match self.bits <= 32 {
-            true => (hash >> (32 - self.bits)) as usize,
-            false => (hash as usize) << (self.bits - 32),
+        let left = (hash & ((1 << LEFT_BITS) - 1)) as usize;
+        // A table may have more entries than the bits count; then neighbours share a first choice.
+        match self.bits <= LEFT_BITS {
+            true => left >> (LEFT_BITS - self.bits),
+            false => left << (self.bits - LEFT_BITS),
         }
     }
 
@@ -99,7 +150,7 @@ impl PointIndex {
     }
 
     fn grow(&mut self) {
-        let entries = vec![EMPTY; self.entries.len() * 2];
+        let entries = vec![EMPTY; self.entries.len() * 2].into();
         let old = std::mem::replace(&mut self.entries, entries);
         self.bits += 1;
         for entry in old {

@@ -3,10 +3,22 @@
 //! A row's place (`Slot`) stays while the row lives. Tables that are hashed by their whole key get their
 //! order at the first scan, since most are never scanned and keeping one costs more than the rest of a
 //! write; all others are kept in order from the start.
+//!
+//! | file | what |
+//! |---|---|
+//! | `index` | from a key's hash to a row's place |
+//! | `row` | a row in one cache line |
+//! | `values` | values and long keys, in cells that are used again |
+//! | `versions` | versions before the newest |
+//! | `order` | keys of tables in order |
+//! | `prefetch` | asking for memory before it is needed |
 
 mod index;
 mod order;
+mod prefetch;
 mod row;
+mod values;
+mod versions;
 
 use std::collections::VecDeque;
 
@@ -15,19 +27,33 @@ use dyno_txn_api::{Stamp, TableId};
 use crate::message::Head;
 use index::PointIndex;
 pub(crate) use order::Order;
-pub(crate) use row::{Intent, Row, Stored, Version};
-use row::{ROW_BYTES, VERSION_BYTES, bytes_of};
+use prefetch::prefetch;
+use row::{FREE, NOTHING, ROW_BYTES, RowKey, VERSION_BYTES};
+pub(crate) use row::{Intent, Row};
+pub(crate) use values::Stored;
+use values::{PREFETCH_LINES, Values};
+use versions::Versions;
 
 /// A row's place.
 pub(crate) type Slot = u32;
+
+/// Rows are allocated so many at a time: no growing moves those that are there.
+const BLOCK: usize = 1 << 12;
 
 #[derive(Debug)]
 pub(crate) struct Store {
     seed: u64,
     index: PointIndex,
-    rows: Vec<Row>,
+    blocks: Vec<Box<[Row]>>,
+    /// Places that were ever used.
+    slots: Slot,
     free: Vec<Slot>,
+    values: Values,
+    versions: Versions,
+    intents: Vec<Intent>,
+    free_intents: Vec<u32>,
     order: Order,
+    /// Bytes of rows, versions and intents without their values.
     bytes: u64,
     /// Rows with something to forget, and the stamp before which nobody may need it any more.
     forget: VecDeque<(Stamp, Slot)>,
@@ -38,8 +64,13 @@ impl Store {
         Self {
             seed,
             index: PointIndex::new(),
-            rows: Vec::new(),
+            blocks: Vec::new(),
+            slots: 0,
             free: Vec::new(),
+            values: Values::new(),
+            versions: Versions::new(),
+            intents: Vec::new(),
+            free_intents: Vec::new(),
             order: Order::default(),
             bytes: 0,
             forget: VecDeque::new(),
@@ -51,10 +82,16 @@ impl Store {
     }
 
     pub fn find(&self, hash: u32, table: TableId, key: &[u8]) -> Option<Slot> {
-        self.index.find(hash, |slot| {
-            let row = &self.rows[slot as usize];
-            row.table == table && *row.key == *key
-        })
+        match RowKey::short(key) {
+            Some(short) => self.index.find(hash, |slot| {
+                let row = self.row(slot);
+                row.key == short && row.table == table
+            }),
+            None => self.index.find(hash, |slot| {
+                let row = self.row(slot);
+                row.table == table && row.key.bytes(&self.values) == key
+            }),
+        }
     }
 
     /// A new row without versions, whose key was read last at this stamp. It must not be there yet.
@@ -62,127 +99,177 @@ impl Store {
         let row = Row {
             table,
             hash,
-            key: key.into(),
-            stamp: 0,
-            value: None,
-            older: Vec::new(),
+            key: RowKey::new(key, &mut self.values),
             read,
-            intent: None,
+            ..Row::VACANT
         };
-        self.bytes += ROW_BYTES + key.len() as u64;
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.rows[slot as usize] = row;
-                slot
+        self.bytes += ROW_BYTES;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            let slot = self.slots;
+            if slot as usize / BLOCK == self.blocks.len() {
+                self.blocks.push(vec![Row::VACANT; BLOCK].into());
             }
-            None => {
-                self.rows.push(row);
-                (self.rows.len() - 1) as Slot
-            }
-        };
+            self.slots += 1;
+            slot
+        });
+        *self.row_mut(slot) = row;
         self.index.insert(hash, slot);
         self.order.insert(table, key, slot);
         slot
     }
 
     pub fn row(&self, slot: Slot) -> &Row {
-        &self.rows[slot as usize]
+        &self.blocks[slot as usize / BLOCK][slot as usize % BLOCK]
+    }
+
+    fn row_mut(&mut self, slot: Slot) -> &mut Row {
+        row_of(&mut self.blocks, slot)
+    }
+
+    pub fn key(&self, slot: Slot) -> &[u8] {
+        self.row(slot).key.bytes(&self.values)
+    }
+
+    /// The bytes of a value; none of a deleted row.
+    pub fn value(&self, at: Stored) -> Option<&[u8]> {
+        self.values.get(at)
+    }
+
+    /// The row's newest version at or before a stamp: when it was written, and its value.
+    pub fn version(&self, slot: Slot, stamp: Stamp) -> (Stamp, Stored) {
+        self.versions.at(self.row(slot), stamp)
+    }
+
+    pub fn intent(&self, slot: Slot) -> Option<&Intent> {
+        match self.row(slot).intent {
+            NOTHING => None,
+            at => Some(&self.intents[at as usize]),
+        }
     }
 
     pub fn note_read(&mut self, slot: Slot, stamp: Stamp) {
-        let row = &mut self.rows[slot as usize];
+        let row = self.row_mut(slot);
         row.read = row.read.max(stamp);
     }
 
     /// Sets or changes the intent of the row; a foreign one must not be there.
-    pub fn intend(&mut self, slot: Slot, owner: Head, value: Stored) {
-        let row = &mut self.rows[slot as usize];
-        self.bytes += bytes_of(&value);
-        match &mut row.intent {
-            Some(intent) => {
-                self.bytes -= bytes_of(&intent.value);
-                intent.value = value;
+    pub fn intend(&mut self, slot: Slot, owner: Head, value: Option<&[u8]>) {
+        let value = value.map_or(Stored::NONE, |value| self.values.put(value));
+        let row = row_of(&mut self.blocks, slot);
+        if row.intent != NOTHING {
+            let intent = &mut self.intents[row.intent as usize];
+            let before = std::mem::replace(&mut intent.value, value);
+            return self.values.free(before);
+        }
+        self.bytes += VERSION_BYTES;
+        let waiters = Vec::new();
+        let intent = Intent {
+            owner,
+            value,
+            waiters,
+        };
+        row.intent = match self.free_intents.pop() {
+            Some(at) => {
+                self.intents[at as usize] = intent;
+                at
             }
             None => {
-                self.bytes += VERSION_BYTES;
-                let waiters = Vec::new();
-                row.intent = Some(Box::new(Intent {
-                    owner,
-                    value,
-                    waiters,
-                }));
+                self.intents.push(intent);
+                (self.intents.len() - 1) as u32
             }
-        }
+        };
     }
 
     pub fn wait_on(&mut self, slot: Slot, waiter: u64) {
-        if let Some(intent) = &mut self.rows[slot as usize].intent {
-            intent.waiters.push(waiter);
+        let at = self.row(slot).intent;
+        if at != NOTHING {
+            self.intents[at as usize].waiters.push(waiter);
         }
+    }
+
+    /// The row has no intent any more: its owner's stamp, its value, and who waits for it.
+    fn take_intent(&mut self, slot: Slot) -> Option<(Stamp, Stored, Vec<u64>)> {
+        let row = row_of(&mut self.blocks, slot);
+        let at = std::mem::replace(&mut row.intent, NOTHING);
+        if at == NOTHING {
+            return None;
+        }
+        self.bytes -= VERSION_BYTES;
+        self.free_intents.push(at);
+        let intent = &mut self.intents[at as usize];
+        let waiters = std::mem::take(&mut intent.waiters);
+        Some((intent.owner.stamp, intent.value, waiters))
     }
 
     /// Takes the intent away, and returns who waits for it.
     pub fn drop_intent(&mut self, slot: Slot) -> Vec<u64> {
-        let row = &mut self.rows[slot as usize];
-        let Some(intent) = row.intent.take() else {
+        let Some((_, value, waiters)) = self.take_intent(slot) else {
             return Vec::new();
         };
-        self.bytes -= VERSION_BYTES + bytes_of(&intent.value);
+        self.values.free(value);
+        let row = self.row(slot);
         if row.value.is_none() {
             // Nothing but the intent kept the row.
             let when = row.read.max(row.stamp);
             self.forget.push_back((when, slot));
         }
-        intent.waiters
+        waiters
     }
 
     /// Nothing came of a row that was added: it goes when nobody needs to know that it was read.
     pub fn abandon(&mut self, slot: Slot) {
-        let row = &self.rows[slot as usize];
-        if row.stamp == 0 && row.intent.is_none() {
-            self.forget.push_back((row.read.max(1), slot));
+        let row = self.row(slot);
+        if row.stamp == 0 && !row.has_intent() {
+            let when = row.read.max(1);
+            self.forget.push_back((when, slot));
         }
     }
 
     /// Makes the intent a version, and returns who waits for it.
     pub fn keep_intent(&mut self, slot: Slot) -> Vec<u64> {
-        let row = &mut self.rows[slot as usize];
-        let Some(intent) = row.intent.take() else {
+        let Some((stamp, value, waiters)) = self.take_intent(slot) else {
             return Vec::new();
         };
-        self.bytes -= VERSION_BYTES + bytes_of(&intent.value);
-        self.install(slot, intent.owner.stamp, intent.value);
-        intent.waiters
+        match self.row(slot).stamp < stamp {
+            true => self.add_version(slot, stamp, value),
+            false => self.values.free(value),
+        }
+        waiters
     }
 
     /// Adds a version that is newer than all others; an older one, as when a log is read again over a
     /// checkpoint that has later rows, is passed over.
-    pub fn install(&mut self, slot: Slot, stamp: Stamp, value: Stored) {
-        let row = &mut self.rows[slot as usize];
-        if stamp <= row.stamp {
-            return;
+    pub fn install(&mut self, slot: Slot, stamp: Stamp, value: Option<&[u8]>) {
+        if self.row(slot).stamp < stamp {
+            let value = value.map_or(Stored::NONE, |value| self.values.put(value));
+            self.add_version(slot, stamp, value);
         }
-        self.bytes += bytes_of(&value);
-        let deleted = value.is_none();
-        let replaced = std::mem::replace(&mut row.value, value);
-        let before = std::mem::replace(&mut row.stamp, stamp);
-        if before != 0 {
+    }
+
+    fn add_version(&mut self, slot: Slot, stamp: Stamp, value: Stored) {
+        let row = row_of(&mut self.blocks, slot);
+        if row.stamp != 0 {
             self.bytes += VERSION_BYTES;
-            let (stamp, value) = (before, replaced);
-            row.older.push(Version { stamp, value });
+            self.versions.add(row);
         }
-        if before != 0 || deleted {
+        if row.stamp != 0 || value.is_none() {
             self.forget.push_back((stamp, slot));
         }
+        (row.stamp, row.value) = (stamp, value);
     }
 
     /// Forgets versions that no transaction at or above the horizon can read, and rows that are deleted
     /// since before it; at most `most` rows are looked at.
     pub fn forget_before(&mut self, horizon: Stamp, most: usize) {
+        /// So many rows ahead memory is asked for.
+        const AHEAD: usize = 8;
         for _ in 0..most {
             match self.forget.front() {
                 Some(&(stamp, _)) if stamp <= horizon => {}
                 _ => return,
+            }
+            if let Some(&(_, slot)) = self.forget.get(AHEAD) {
+                prefetch(self.row(slot));
             }
             if let Some((_, slot)) = self.forget.pop_front() {
                 self.forget_row(slot, horizon);
@@ -191,25 +278,15 @@ impl Store {
     }
 
     fn forget_row(&mut self, slot: Slot, horizon: Stamp) {
-        let row = &mut self.rows[slot as usize];
+        let row = row_of(&mut self.blocks, slot);
         if row.table == FREE {
             return;
         }
-        // The newest version at or below the horizon is still read; those before it are not.
-        let needed = match row.stamp <= horizon {
-            true => row.older.len(),
-            false => row
-                .older
-                .partition_point(|v| v.stamp <= horizon)
-                .saturating_sub(1),
-        };
-        for version in row.older.drain(..needed) {
-            self.bytes -= VERSION_BYTES + bytes_of(&version.value);
+        while let Some(value) = self.versions.drop_oldest(row, horizon) {
+            self.values.free(value);
+            self.bytes -= VERSION_BYTES;
         }
-        if row.older.is_empty() {
-            row.older = Vec::new();
-        }
-        let gone = row.value.is_none() && row.older.is_empty() && row.intent.is_none();
+        let gone = row.value.is_none() && row.older == NOTHING && !row.has_intent();
         if !gone || row.stamp > horizon {
             return;
         }
@@ -223,22 +300,21 @@ impl Store {
     }
 
     fn remove(&mut self, slot: Slot) {
-        let row = &mut self.rows[slot as usize];
-        let (table, hash, key) = (row.table, row.hash, std::mem::take(&mut row.key));
-        row.table = FREE;
-        self.bytes -= ROW_BYTES + key.len() as u64;
-        self.index.remove(hash, slot);
-        self.order.remove(table, &key);
+        let row = std::mem::replace(self.row_mut(slot), Row::VACANT);
+        self.bytes -= ROW_BYTES;
+        self.index.remove(row.hash, slot);
+        self.order.remove(row.table, row.key.bytes(&self.values));
+        row.key.free(&mut self.values);
         self.free.push(slot);
     }
 
     /// The order of a table, made when it is not there yet.
     pub fn order(&mut self, table: TableId) -> &Order {
         if !self.order.has(table) {
-            let rows = self.rows.iter().enumerate();
-            let rows = rows.filter(|(_, row)| row.table == table);
-            let rows = rows.map(|(slot, row)| (&*row.key, slot as Slot)).collect();
-            self.order.build(table, rows);
+            let rows = self.blocks.iter().flat_map(|block| block.iter());
+            let rows = rows.enumerate().filter(|(_, row)| row.table == table);
+            let rows = rows.map(|(slot, row)| (row.key.bytes(&self.values), slot as Slot));
+            self.order.build(table, rows.collect());
         }
         &self.order
     }
@@ -250,23 +326,46 @@ impl Store {
 
     /// Bytes of rows, versions and intents, as they are counted against the bound.
     pub fn bytes(&self) -> u64 {
-        self.bytes + self.index.bytes() as u64
+        self.bytes + self.values.used() + self.index.bytes() as u64
     }
 
     /// Places that rows may be at; those at and above it are free.
     pub fn slots(&self) -> Slot {
-        self.rows.len() as Slot
+        self.slots
     }
 
     /// The row at a place, unless the place is free.
     pub fn live(&self, slot: Slot) -> Option<&Row> {
-        let row = self.rows.get(slot as usize)?;
+        let row = (slot < self.slots).then(|| self.row(slot))?;
         (row.table != FREE).then_some(row)
+    }
+
+    /// First of three steps before a row is used: asks for its place in the index.
+    pub fn prefetch_index(&self, hash: u32) {
+        prefetch(self.index.first_entry(hash));
+    }
+
+    /// Second step: asks for the row, if one may have this hash.
+    pub fn prefetch_row(&self, hash: u32) -> Option<Slot> {
+        let slot = self.index.find(hash, |_| true)?;
+        prefetch(self.row(slot));
+        Some(slot)
+    }
+
+    /// Third step: asks for the newest value's bytes.
+    pub fn prefetch_value(&self, slot: Slot) {
+        let Some(value) = self.values.get(self.row(slot).value) else {
+            return;
+        };
+        for line in value.chunks(64).take(PREFETCH_LINES) {
+            prefetch(&line[0]);
+        }
     }
 }
 
-/// The table of a place without a row; no table has this number.
-const FREE: TableId = TableId(u32::MAX);
+fn row_of(blocks: &mut [Box<[Row]>], slot: Slot) -> &mut Row {
+    &mut blocks[slot as usize / BLOCK][slot as usize % BLOCK]
+}
 
 #[cfg(test)]
 mod tests;

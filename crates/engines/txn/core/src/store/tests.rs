@@ -45,8 +45,9 @@ impl Both {
     fn write(&mut self, key: u8, value: Option<u8>) {
         self.now += 1;
         let slot = self.slot(key);
-        let stored = value.map(|value| Box::from([value]));
-        self.store.install(slot, self.now, stored);
+        let bytes = value.map(|value| [value]);
+        let bytes = bytes.as_ref().map(|value| &value[..]);
+        self.store.install(slot, self.now, bytes);
         self.slow
             .entry(vec![key])
             .or_default()
@@ -56,7 +57,9 @@ impl Both {
     fn read(&self, key: u8, at: Stamp) -> Option<u8> {
         let hash = self.store.hash(TABLE, &[key]);
         let slot = self.store.find(hash, TABLE, &[key])?;
-        self.store.row(slot).at(at).1.as_ref().map(|value| value[0])
+        self.store
+            .value(self.store.version(slot, at).1)
+            .map(|value| value[0])
     }
 
     fn intend(&mut self, key: u8, keep: bool) {
@@ -67,8 +70,8 @@ impl Both {
             priority: 0,
         };
         let slot = self.slot(key);
-        self.store.intend(slot, head, Some(Box::from([1, 2])));
-        self.store.intend(slot, head, Some(Box::from([key])));
+        self.store.intend(slot, head, Some(&[1, 2]));
+        self.store.intend(slot, head, Some(&[key]));
         if keep {
             self.store.keep_intent(slot);
             self.slow
@@ -83,9 +86,9 @@ impl Both {
     fn keys(&mut self, direction: Direction) -> Vec<u8> {
         let order = self.store.order(TABLE);
         let slots = order.range(TABLE, (&[2], Some(&[9])), direction, None);
-        let rows = slots.into_iter().map(|slot| self.store.row(slot));
-        rows.filter(|row| row.value.is_some())
-            .map(|row| row.key[0])
+        let rows = slots.into_iter();
+        rows.filter(|&slot| !self.store.row(slot).value.is_none())
+            .map(|slot| self.store.key(slot)[0])
             .collect()
     }
 }

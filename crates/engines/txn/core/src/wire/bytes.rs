@@ -112,27 +112,29 @@ impl Wire for () {
     }
 }
 
+/// Bytes as a `Vec<u8>` of them is written.
+pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    (bytes.len() as u32).put(out);
+    out.extend_from_slice(bytes);
+}
+
+/// Bytes as an `Option<Vec<u8>>` of them is written.
+pub(crate) fn put_optional(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
+    bytes.is_some().put(out);
+    if let Some(bytes) = bytes {
+        put_bytes(bytes, out);
+    }
+}
+
 // `u8` is no `Wire`, so that bytes are not a list like others but copied at once.
 impl Wire for Vec<u8> {
     fn put(&self, out: &mut Vec<u8>) {
-        (self.len() as u32).put(out);
-        out.extend_from_slice(self);
+        put_bytes(self, out);
     }
 
     fn take(reader: &mut Reader<'_>) -> Result<Self> {
         let count = reader.count()?;
         Ok(reader.bytes(count)?.to_vec())
-    }
-}
-
-impl Wire for Box<[u8]> {
-    fn put(&self, out: &mut Vec<u8>) {
-        (self.len() as u32).put(out);
-        out.extend_from_slice(self);
-    }
-
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
-        Ok(Vec::take(reader)?.into_boxed_slice())
     }
 }
 

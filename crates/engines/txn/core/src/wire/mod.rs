@@ -6,4 +6,4 @@
 mod api_types;
 mod bytes;
 
-pub(crate) use bytes::{Reader, Wire, wire_enum, wire_struct};
+pub(crate) use bytes::{Reader, Wire, put_bytes, put_optional, wire_enum, wire_struct};

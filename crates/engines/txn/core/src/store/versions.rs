@@ -1,0 +1,102 @@
+//! Older versions of all rows: each row's are a ring, from the newest to the oldest and on to the newest
+//! again, so that adding a newest and dropping the oldest take one step, however many there are.
+
+use dyno_txn_api::Stamp;
+
+use super::row::{NOTHING, Row};
+use super::values::Stored;
+
+#[derive(Debug, Clone, Copy)]
+struct Version {
+    stamp: Stamp,
+    value: Stored,
+    /// The next older one; nothing behind the oldest. In a free place: the next free place.
+    older: u32,
+    /// The next newer one; the newest has the oldest here.
+    newer: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Versions {
+    versions: Vec<Version>,
+    free: u32,
+}
+
+impl Versions {
+    pub fn new() -> Self {
+        Self {
+            versions: Vec::new(),
+            free: NOTHING,
+        }
+    }
+
+    /// The version of the row at or before a stamp: when it was written, and its value.
+    pub fn at(&self, row: &Row, stamp: Stamp) -> (Stamp, Stored) {
+        if row.stamp <= stamp {
+            return (row.stamp, row.value);
+        }
+        let mut at = row.older;
+        while at != NOTHING {
+            let version = &self.versions[at as usize];
+            if version.stamp <= stamp {
+                return (version.stamp, version.value);
+            }
+            at = version.older;
+        }
+        (0, Stored::NONE)
+    }
+
+    /// What was the row's newest version becomes the newest of those before.
+    pub fn add(&mut self, row: &mut Row) {
+        let version = Version {
+            stamp: row.stamp,
+            value: row.value,
+            older: row.older,
+            newer: NOTHING,
+        };
+        let at = match self.free {
+            NOTHING => {
+                self.versions.push(version);
+                (self.versions.len() - 1) as u32
+            }
+            at => {
+                self.free = self.versions[at as usize].older;
+                self.versions[at as usize] = version;
+                at
+            }
+        };
+        let oldest = match row.older {
+            NOTHING => at,
+            head => std::mem::replace(&mut self.versions[head as usize].newer, at),
+        };
+        self.versions[at as usize].newer = oldest;
+        row.older = at;
+    }
+
+    /// Takes the row's oldest version away where nobody at or above the horizon reads it: the next newer
+    /// one is at or below the horizon too.
+    pub fn drop_oldest(&mut self, row: &mut Row, horizon: Stamp) -> Option<Stored> {
+        let head = row.older;
+        if head == NOTHING {
+            return None;
+        }
+        let oldest = self.versions[head as usize].newer;
+        let Version { value, newer, .. } = self.versions[oldest as usize];
+        let next = match oldest == head {
+            true => row.stamp,
+            false => self.versions[newer as usize].stamp,
+        };
+        if next > horizon {
+            return None;
+        }
+        if oldest == head {
+            row.older = NOTHING;
+        } else {
+            self.versions[newer as usize].older = NOTHING;
+            self.versions[head as usize].newer = newer;
+        }
+        self.versions[oldest as usize].older = self.free;
+        self.free = oldest;
+        Some(value)
+    }
+}
