@@ -170,7 +170,12 @@ pub fn cores(text: &str) -> Result<Cores, String> {
         }
         cores.extend(first..=last);
     }
-    match cores.iter().collect::<std::collections::BTreeSet<_>>().len() == cores.len() {
+    match cores
+        .iter()
+        .collect::<std::collections::BTreeSet<_>>()
+        .len()
+        == cores.len()
+    {
         true => Ok(Cores(cores)),
         false => Err(format!("`{text}` names a core twice")),
     }

@@ -75,7 +75,11 @@ impl Measured {
     pub fn aborted_share(&self) -> f64 {
         let again: u64 = self.of.values().map(|kind| kind.tried_again).sum();
         let given_up: u64 = self.of.values().map(|kind| kind.given_up).sum();
-        let done: u64 = self.of.values().map(|kind| kind.committed + kind.rolled_back).sum();
+        let done: u64 = self
+            .of
+            .values()
+            .map(|kind| kind.committed + kind.rolled_back)
+            .sum();
         let aborted = again + given_up;
         aborted as f64 / ((done + aborted) as f64).max(1.0)
     }

@@ -7,8 +7,6 @@ use dyno_txn_api::{Code, Database, Error, Procedures, Result, Target};
 use dyno_txn_etcd::{Etcd, EtcdOptions};
 use dyno_txn_node::{Durability, OpenOptions};
 
-
-
 /// What an address does not say.
 #[derive(Debug, Clone)]
 pub struct OpenHow {

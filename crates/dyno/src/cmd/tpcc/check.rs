@@ -3,10 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::ensure;
+use dyno_tpcc::Scale;
 use dyno_tpcc::checks::{Violation, atomicity, checksum, consistency};
 use dyno_tpcc::load;
 use dyno_tpcc::schema::Tables;
-use dyno_tpcc::Scale;
 use dyno_txn_api::Database;
 use serde_json::json;
 
@@ -41,7 +41,11 @@ pub fn run(args: &TpccCheckArgs) -> anyhow::Result<Exit> {
         ),
         false => wrong.join("\n"),
     })?;
-    Ok(if wrong.is_empty() { Exit::Done } else { Exit::No })
+    Ok(if wrong.is_empty() {
+        Exit::Done
+    } else {
+        Exit::No
+    })
 }
 
 /// Checks the conditions, and says meanwhile that it does.

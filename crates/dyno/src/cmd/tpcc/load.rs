@@ -40,7 +40,10 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     });
     let loaded = loaded.map_err(|_| anyhow::anyhow!("a thread of the load panicked"))??;
     let seconds = began.elapsed().as_secs_f64();
-    let memory = db.stats()?.into_iter().find(|(name, _)| name == "memory_bytes");
+    let memory = db
+        .stats()?
+        .into_iter()
+        .find(|(name, _)| name == "memory_bytes");
     let memory = memory.map(|(_, bytes)| bytes as f64 / f64::from(args.warehouses));
     terminal::print(&match args.json {
         true => as_json(args, loaded, seconds, memory)?,

@@ -49,10 +49,16 @@ fn told(args: &TpccRunArgs, measured: &Measured) -> String {
             format!("{:.0}", of.committed as f64 / measured.seconds.max(1e-9)),
         ];
         row.extend([0.5, 0.95, 0.99].map(|p| latency(of, p)));
-        row.extend([of.tried_again, of.rolled_back, of.given_up, of.unknown].map(|n| n.to_string()));
+        row.extend(
+            [of.tried_again, of.rolled_back, of.given_up, of.unknown].map(|n| n.to_string()),
+        );
         table.add_row(row);
     }
-    let incomplete = if measured.cut_short.is_some() { "INCOMPLETE: " } else { "" };
+    let incomplete = if measured.cut_short.is_some() {
+        "INCOMPLETE: "
+    } else {
+        ""
+    };
     format!(
         "{table}\n{incomplete}{}: {:.0} transactions a second, {} clients, {:.1} s, {:.2}% of tries aborted by others\n{NOT_AUDITED}",
         args.on.on,

@@ -21,7 +21,11 @@ pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let server = serve(options(args)?)?;
     let mut text = format!("listening at {}\n", server.address());
     if let Some(metrics) = server.metrics() {
-        let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+        let scheme = if args.tls_cert.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         // Writing to a text does not fail.
         let _ = writeln!(text, "metrics at {scheme}://{metrics}/metrics");
     }

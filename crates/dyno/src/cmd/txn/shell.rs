@@ -1,6 +1,6 @@
 //! `dyno txn shell`: rows by hand, a line at a time.
 
-use std::io::{BufRead, IsTerminal, Write, stdin, stderr};
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use std::time::Instant;
 
 use dyno_report::quantity;
@@ -109,7 +109,9 @@ fn act(transaction: &mut dyn Operations, words: &[&str]) -> Result<String> {
             let limit = limit.parse().map_err(|_| misuse("LIMIT is no number"))?;
             scan(transaction, table, &bytes_of(prefix)?, limit)
         }
-        _ => Err(misuse("no such command; `dyno txn shell --help` lists them")),
+        _ => Err(misuse(
+            "no such command; `dyno txn shell --help` lists them",
+        )),
     }
 }
 
@@ -135,13 +137,18 @@ fn explain(db: &dyn Database, table: &str, key: &[u8]) -> Result<String> {
     let table = db.table(table)?;
     let partitions = db.describe()?.partitions;
     let spread = match &table.def.partitioning {
-        Partitioning::Hash { prefix: 0 } => format!("by a hash of the whole key over {partitions} partitions"),
+        Partitioning::Hash { prefix: 0 } => {
+            format!("by a hash of the whole key over {partitions} partitions")
+        }
         Partitioning::Hash { prefix } => {
             format!("by a hash of the first {prefix} bytes of the key over {partitions} partitions")
         }
         Partitioning::Range { splits } => {
             let before = splits.partition_point(|split| **split <= *key);
-            format!("range {before} of {} in the order of keys", splits.len() + 1)
+            format!(
+                "range {before} of {} in the order of keys",
+                splits.len() + 1
+            )
         }
     };
     let began = Instant::now();
@@ -201,7 +208,10 @@ mod tests {
         assert_eq!(say(&db, &mut open, "put accounts ada 7 00"), "done");
         assert_eq!(say(&db, &mut open, "begin"), "done");
         assert_eq!(say(&db, &mut open, "put accounts bob\\x00 1"), "done");
-        assert_eq!(say(&db, &mut open, "scan accounts"), "ada\t7 00\nbob\\x00\t1");
+        assert_eq!(
+            say(&db, &mut open, "scan accounts"),
+            "ada\t7 00\nbob\\x00\t1"
+        );
         assert_eq!(say(&db, &mut open, "rollback"), "done");
         assert_eq!(say(&db, &mut open, "scan accounts"), "ada\t7 00");
         assert_eq!(say(&db, &mut open, "get accounts bob"), "(nothing)");

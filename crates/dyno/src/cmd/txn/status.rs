@@ -21,7 +21,9 @@ pub fn run(args: &TxnStatusArgs) -> anyhow::Result<Exit> {
                 "indexes": table.def.indexes.iter().map(|index| &index.name).collect::<Vec<_>>(),
             })
         });
-        let counters = stats.iter().map(|(name, value)| (name.clone(), json!(value)));
+        let counters = stats
+            .iter()
+            .map(|(name, value)| (name.clone(), json!(value)));
         terminal::print(&serde_json::to_string_pretty(&json!({
             "on": args.on.on.to_string(),
             "engine": what.engine,
