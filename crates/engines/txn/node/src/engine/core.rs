@@ -22,9 +22,9 @@ const MAIL_PER_PASS: usize = 256;
 const PUBLISH_EVERY: u64 = 1024;
 /// The longest sleep.
 const SLEEP: Duration = Duration::from_millis(100);
-/// How long a thread that waits for a write alone spins, and how long it sleeps then.
-const LOG_SPIN_NS: u64 = 1_000_000;
-const LOG_SLEEP: Duration = Duration::from_millis(1);
+/// How long a thread that waits for a write spins, and how long it naps then.
+const LOG_SPIN_NS: u64 = 100_000;
+const LOG_NAP: Duration = Duration::from_micros(20);
 /// What a thread that stops waits for its log at most.
 const LAST_LOOK: Duration = Duration::from_micros(50);
 
@@ -42,8 +42,8 @@ pub(crate) struct Core {
     pub mail: Receiver<Mail>,
     pub passes: u64,
     pub was_busy: bool,
-    /// Since when it waits for its log alone.
-    pub looking_since: u64,
+    /// When it last gave its core away for its log's sake.
+    pub napped_at: u64,
 }
 
 impl Core {
@@ -79,13 +79,18 @@ impl Core {
         Ok(())
     }
 
-    /// The end of a write wakes nobody. It mostly comes soon, so this thread looks for it without pause for a
-    /// while, and then now and then.
+    /// The end of a write wakes nobody, and where this thread never gives its core away the kernel's own
+    /// worker for the write may not get it either: with nothing else to do, and also now and then while
+    /// there is, it naps.
     fn idle_for_the_log(&mut self, busy: bool) -> Result<()> {
-        if busy {
-            self.looking_since = self.work.now;
-        } else if self.work.now.saturating_sub(self.looking_since) > LOG_SPIN_NS {
-            self.reactor.sleep(LOG_SLEEP).map_err(of_net)?;
+        let now = self.work.now;
+        let quiet_since = self.work.log_moved_at.max(self.napped_at);
+        let spun_ns = now.saturating_sub(quiet_since);
+        if spun_ns > LOG_SPIN_NS
+            || (!busy && now.saturating_sub(self.work.log_moved_at) > LOG_SPIN_NS)
+        {
+            std::thread::sleep(LOG_NAP);
+            self.napped_at = self.work.shared.time.now();
         }
         std::hint::spin_loop();
         Ok(())

@@ -210,6 +210,7 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         wall_ns,
         welcomed: HashSet::new(),
         last_welcomed: None,
+        log_moved_at: 0,
         moving: Vec::new(),
         answers: Default::default(),
         own: VecDeque::new(),
@@ -226,7 +227,7 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         mail,
         passes: 0,
         was_busy: true,
-        looking_since: 0,
+        napped_at: 0,
     }
     .run()
 }

@@ -39,6 +39,8 @@ pub(crate) struct Work {
     pub held: VecDeque<(Address, PartitionId, Message)>,
     pub effects: Effects,
     pub checkpoint_bytes: u64,
+    /// When something became durable, or nothing waited for it.
+    pub log_moved_at: u64,
     pub failed: Option<Error>,
 }
 
@@ -275,6 +277,9 @@ impl Work {
                 self.dispatch(self.number(place), None);
                 busy = true;
             }
+        }
+        if busy || !self.hosted.iter().any(|hosted| hosted.journal.is_busy()) {
+            self.log_moved_at = self.now;
         }
         Ok(busy)
     }
