@@ -267,7 +267,7 @@ fn a_token_is_asked_for() {
         return;
     };
     let mut options = served.options("s");
-    let secret = "a secret of the test";
+    let secret = "a-secret-of-the-test";
     options.token = Some(Token::new(secret).unwrap());
     let broker = Broker::start(options.clone()).unwrap();
     let address = broker.addresses()[0].to_string();
@@ -281,7 +281,7 @@ fn a_token_is_asked_for() {
     for wrong in [
         "",
         "a secret of the tes",
-        "a secret of the test2",
+        "a-secret-of-the-test2",
         "A secret of the test",
     ] {
         assert_eq!(with(wrong).map(|_| ()).unwrap_err().code(), "denied");

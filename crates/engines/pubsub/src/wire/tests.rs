@@ -127,7 +127,8 @@ fn verbs_have_their_numbers() {
         }
     }
     assert_eq!(Verb::from_number(4), Some(Verb::Produce));
-    assert_eq!(Verb::from_number(19), None);
+    assert_eq!(Verb::from_number(19), Some(Verb::ListQueues));
+    assert_eq!(Verb::from_number(20), None);
 }
 
 fn row() -> impl Strategy<Value = (RowHead, Vec<u8>)> {

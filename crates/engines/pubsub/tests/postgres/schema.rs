@@ -160,6 +160,7 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
         .batch_execute(
             "DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
              ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home; \
+             ALTER TABLE pubsub.partitions DROP COLUMN awaited; \
              UPDATE pubsub.schema_version SET version = 1",
         )
         .unwrap();
