@@ -280,9 +280,9 @@ fn a_token_is_asked_for() {
     };
     for wrong in [
         "",
-        "a secret of the tes",
+        "a-secret-of-the-tes",
         "a-secret-of-the-test2",
-        "A secret of the test",
+        "A-secret-of-the-test",
     ] {
         assert_eq!(with(wrong).map(|_| ()).unwrap_err().code(), "denied");
     }
