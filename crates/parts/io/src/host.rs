@@ -7,9 +7,15 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use crate::device::{Claim, Existing, FileSystem};
 use crate::error::IoError;
+
+/// How often a lock that somebody holds is looked at before it is taken for another writer's, and the pause between.
+const LOCK_LOOKS: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// How often a claim is tried again because the file was renamed or removed in between.
 const MOST_CLAIMS: u32 = 16;
@@ -63,6 +69,18 @@ impl HostFiles {
     }
 }
 
+/// Locks the file, if need be after a moment: a process that is being started holds what its parent has open until it
+/// is another program, locks of files that the parent has closed meanwhile included.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..LOCK_LOOKS {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+            done => return done,
+        }
+    }
+    file.try_lock()
+}
+
 impl FileSystem for HostFiles {
     fn claim(&self, path: &Path) -> Result<Claim, IoError> {
         let fail = |e| IoError::system("create", path, e);
@@ -74,7 +92,7 @@ impl FileSystem for HostFiles {
                 .truncate(false)
                 .open(path)
                 .map_err(fail)?;
-            match file.try_lock() {
+            match lock(&file) {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     return Err(IoError::Busy {
