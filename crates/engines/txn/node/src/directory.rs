@@ -143,7 +143,7 @@ fn parse(text: &str) -> Result<(u32, Durability)> {
     let durability = field("durability")?;
     let checksum = field("checksum")?;
     let covered = text.len().saturating_sub("checksum 00000000\n".len());
-    if checksum != format!("{:08x}", crc32c::crc32c(&text.as_bytes()[..covered])) {
+    if checksum != format!("{:08x}", dyno_checksum::crc32c(&text.as_bytes()[..covered])) {
         return Err(damaged("its checksum is wrong"));
     }
     let partitions = partitions
@@ -157,7 +157,7 @@ fn parse(text: &str) -> Result<(u32, Durability)> {
 fn format_text(partitions: u32, durability: Durability) -> String {
     let text =
         format!("dyno-txn {FORMAT_VERSION}\npartitions {partitions}\ndurability {durability}\n");
-    let checksum = crc32c::crc32c(text.as_bytes());
+    let checksum = dyno_checksum::crc32c(text.as_bytes());
     format!("{text}checksum {checksum:08x}\n")
 }
 

@@ -108,7 +108,7 @@ impl RemoteLog {
         let at = self.end();
         let len = (record.len() as u32).to_le_bytes();
         let seed = crc_seed(at.0, 0, self.options.log);
-        let crc = crc32c::crc32c_append(crc32c::crc32c_append(seed, &len), record);
+        let crc = dyno_checksum::append(dyno_checksum::append(seed, &len), record);
         self.window.extend_from_slice(&crc.to_le_bytes());
         self.window.extend_from_slice(&len);
         self.window.extend_from_slice(record);
@@ -213,7 +213,7 @@ impl RemoteLog {
                 break;
             };
             let seed = crc_seed(place.0, 0, log);
-            if crc32c::crc32c_append(seed, &frame[4..]) != u32_at(frame, 0) {
+            if dyno_checksum::append(seed, &frame[4..]) != u32_at(frame, 0) {
                 return Err(place);
             }
             offset += past;
