@@ -8,6 +8,8 @@ mod tpcc;
 mod tpch;
 mod tpch_bench;
 mod txn;
+mod txn_bench;
+mod txn_check;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,6 +41,10 @@ pub use tpch::{
 pub use tpch_bench::TpchBenchArgs;
 pub use txn::{
     RoleArg, TxnArgs, TxnCommand, TxnRestoreArgs, TxnServeArgs, TxnShellArgs, TxnStatusArgs,
+};
+pub use txn_bench::{CarrierArg, KeysArg, TxnBenchArgs};
+pub use txn_check::{
+    TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimArgs,
 };
 
 /// Data engines close to the limit of the machine, and the lab that proves it.

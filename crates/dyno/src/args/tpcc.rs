@@ -1,5 +1,6 @@
 //! `dyno tpcc ...` as it is written.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
@@ -45,6 +46,12 @@ pub struct OnArgs {
     /// Pin the threads of our engine in this process: 1, or 2-9, or 0,2,4
     #[arg(long, value_name = "LIST", value_parser = cores)]
     pub cores: Option<Cores>,
+    /// A file with the token of a server of ours [default: what DYNO_TOKEN holds]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Speak TLS with a server of ours whose certificate these roots have signed
+    #[arg(long, value_name = "PEM")]
+    pub tls_ca: Option<PathBuf>,
     /// Do not move to shared memory when the server is on this host
     #[arg(long)]
     pub no_ring: bool,

@@ -7,6 +7,8 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use dyno_rigs::txn::Durability;
 
 use super::tpcc::{Cores, OnArgs, cores};
+use super::txn_bench::TxnBenchArgs;
+use super::txn_check::{TxnBackupArgs, TxnCheckArgs};
 use crate::units::bytes;
 
 #[derive(Debug, ClapArgs)]
@@ -27,8 +29,14 @@ pub enum TxnCommand {
     Shell(TxnShellArgs),
     /// Show what a database is, its tables and its counters
     Status(TxnStatusArgs),
+    /// Copy a database while it runs
+    Backup(TxnBackupArgs),
     /// Make a directory out of a backup
     Restore(TxnRestoreArgs),
+    /// Simulate clusters and kill servers, and check that every rule holds
+    Check(TxnCheckArgs),
+    /// Measure, with the parameters of K2's benchmark
+    Bench(TxnBenchArgs),
 }
 
 /// Where servers listen unless told otherwise.
@@ -76,6 +84,12 @@ pub struct TxnServeArgs {
     /// Memory for rows; beyond it writes are refused
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
     pub memory: u64,
+    /// Log of a partition after which its rows are written down whole, and a restart reads less
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "512MiB")]
+    pub checkpoint: u64,
+    /// Let clients have backups made, below this directory
+    #[arg(long, value_name = "DIR")]
+    pub backups: Option<PathBuf>,
     /// Metrics for Prometheus at http://HOST:PORT/metrics
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<SocketAddr>,

@@ -27,6 +27,7 @@ use asked::{Asked, Measured, read_load};
 
 pub(crate) use capacity::capacity;
 pub(crate) use commits::commits;
+pub(crate) use server::{Server as PgServer, connect as pg_connect, process_cpu_s};
 
 /// Why a flow failed.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +118,12 @@ pub(crate) fn peer_version(peer: &str) -> Result<&'static str, RigError> {
         "pgbench" => Ok("as-installed"),
         other => Err(RigError::Peer(other.to_string())),
     }
+}
+
+/// Why no server of PostgreSQL can be started here.
+pub(crate) fn server_missing() -> Option<String> {
+    let found = dyno_pubsub::server::Installation::find(None);
+    found.err().map(|error| error.to_string())
 }
 
 /// Why a peer that needs no installation cannot take part here.

@@ -15,7 +15,7 @@ use super::way::Way;
 use crate::used;
 
 /// The server of one invocation.
-pub(super) struct Server {
+pub(crate) struct Server {
     dsn: Dsn,
     place: Place,
 }
@@ -194,7 +194,7 @@ impl Server {
     }
 
     /// What was used until now.
-    pub fn used(&self, way: &dyn Way) -> Result<Used, FlowError> {
+    pub(super) fn used(&self, way: &dyn Way) -> Result<Used, FlowError> {
         let mut client = connect(&self.dsn)?;
         let wal = "SELECT (pg_current_wal_lsn() - '0/0')::float8";
         Ok(Used {
@@ -226,7 +226,7 @@ impl Server {
     }
 
     /// Of all processes of a server of ours and of its standbys, those that ended included.
-    fn cpu_s(&self) -> Option<f64> {
+    pub(crate) fn cpu_s(&self) -> Option<f64> {
         let Place::Private {
             standbys, cluster, ..
         } = &self.place
@@ -243,7 +243,7 @@ impl Server {
 }
 
 /// A connection of the load's.
-pub(super) fn connect(dsn: &Dsn) -> Result<Client, FlowError> {
+pub(crate) fn connect(dsn: &Dsn) -> Result<Client, FlowError> {
     Ok(server::connect(dsn, &Session::named("dyno bench"))?)
 }
 
@@ -255,7 +255,7 @@ fn runs_as_root() -> bool {
 }
 
 /// Processor seconds of a process, and of its children that ended.
-pub(super) fn process_cpu_s(pid: u32) -> f64 {
+pub(crate) fn process_cpu_s(pid: u32) -> f64 {
     ticks(pid, &[11, 12, 13, 14]).unwrap_or(0.0) / TICKS_PER_S
 }
 

@@ -1,10 +1,12 @@
 //! Opens a database by its address, whichever engine is behind it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_tpcc::transactions;
 use dyno_txn_api::{Code, Database, Error, Procedures, Result, Target};
 use dyno_txn_etcd::{Etcd, EtcdOptions};
+use dyno_txn_node::net::rustls::ClientConfig;
 use dyno_txn_node::{Durability, OpenOptions};
 
 /// What an address does not say.
@@ -18,6 +20,8 @@ pub struct OpenHow {
     pub memory_bytes: u64,
     /// Shown to a server of ours.
     pub token: Option<String>,
+    /// TLS with a server of ours.
+    pub tls: Option<Arc<ClientConfig>>,
     /// Whether a server of ours on this host is talked to through shared memory.
     pub ring: bool,
 }
@@ -29,6 +33,7 @@ impl Default for OpenHow {
             cores: Vec::new(),
             memory_bytes: 4 << 30,
             token: None,
+            tls: None,
             ring: true,
         }
     }
@@ -40,18 +45,7 @@ impl Default for OpenHow {
 /// What the engine says; [`Code::NotSupported`] where no engine of ours speaks to such a database.
 pub fn open(target: &Target, how: &OpenHow) -> Result<Box<dyn Database>> {
     match target {
-        Target::Local(_) | Target::Dyno(_) => dyno_txn_node::open(
-            target,
-            OpenOptions {
-                procedures: procedures()?,
-                cores: how.cores.clone(),
-                durability: how.durability,
-                memory_bytes: how.memory_bytes,
-                token: how.token.clone(),
-                ring: how.ring,
-                ..OpenOptions::default()
-            },
-        ),
+        Target::Local(_) | Target::Dyno(_) => dyno_txn_node::open(target, options(how)?),
         Target::Etcd(addresses) => Ok(Box::new(Etcd::open(
             addresses,
             EtcdOptions {
@@ -67,12 +61,35 @@ pub fn open(target: &Target, how: &OpenHow) -> Result<Box<dyn Database>> {
     }
 }
 
+/// Copies a database of our engine while it runs: into a directory, or, of a server, below its folder of
+/// backups.
+///
+/// # Errors
+/// What the engine says.
+pub fn backup(target: &Target, how: &OpenHow, to: &str) -> Result<()> {
+    dyno_txn_node::backup(target, options(how)?, to)
+}
+
+fn options(how: &OpenHow) -> Result<OpenOptions> {
+    Ok(OpenOptions {
+        procedures: procedures()?,
+        cores: how.cores.clone(),
+        durability: how.durability,
+        memory_bytes: how.memory_bytes,
+        token: how.token.clone(),
+        tls: how.tls.clone(),
+        ring: how.ring,
+        ..OpenOptions::default()
+    })
+}
+
 /// What a server of ours can be asked to run.
 ///
 /// # Errors
 /// When two have one name.
 pub fn procedures() -> Result<Procedures> {
-    let mut procedures = Procedures::new();
+    // That of checks, which does nothing but what a client may do anyway.
+    let mut procedures = dyno_txn_check::work::procedures()?;
     transactions::register(&mut procedures)?;
     Ok(procedures)
 }

@@ -55,13 +55,23 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
             partitions: args.partitions,
             durability: args.durability,
             memory_bytes: args.memory,
+            checkpoint_bytes: args.checkpoint,
+            segment_bytes: segment(args.checkpoint),
             ..OpenOptions::default()
         },
         tls: server_tls(args)?,
         token,
         metrics: args.metrics,
         role: Role::All,
+        backups: args.backups.clone(),
     })
+}
+
+/// Segments of the log: several to a checkpoint, so that one can free some, within what the disk likes.
+fn segment(checkpoint: u64) -> u64 {
+    (checkpoint / 8)
+        .clamp(1 << 20, 64 << 20)
+        .next_multiple_of(1 << 20)
 }
 
 fn server_tls(args: &TxnServeArgs) -> anyhow::Result<Option<Arc<ServerConfig>>> {

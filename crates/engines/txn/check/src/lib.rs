@@ -3,8 +3,9 @@
 //! What it is: [`history`] keeps what clients asked and were answered; three judges read it without a line of
 //! the engine's code: [`replay`] (in the order of the stamps, against a model), [`cycles`] (dependencies
 //! between transactions, after Adya and Elle) and [`bank`] (money is neither made nor lost). Histories come
-//! from [`drive`], clients of any database that has our interface, which do what [`work`] says, and from
-//! [`simulate`], the whole cluster in one thread from one seed.
+//! from [`drive`], clients of any database that has our interface, which do what [`work`] says; from [`kill`],
+//! which drives real servers and kills them; and from [`simulate`], the whole cluster in one thread from one
+//! seed.
 //! What it is not: a proof about power loss on real disks. In a simulation a crash keeps what was synced and
 //! perhaps some more; that the log keeps this promise on disks that tear and lose is proved in `dyno-txn-log`.
 //!
@@ -31,6 +32,7 @@ pub mod bank;
 pub mod cycles;
 pub mod drive;
 pub mod history;
+pub mod kill;
 pub mod replay;
 pub mod simulate;
 mod verdict;

@@ -1,6 +1,8 @@
 //! The whole cluster from seeds. `DYNO_SIM_FROM` and `DYNO_SIM_SEEDS` choose others.
 
-use dyno_txn_check::simulate::{Options, Run, simulate};
+use std::sync::atomic::AtomicBool;
+
+use dyno_txn_check::simulate::{Options, Run, many, simulate};
 
 fn number(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).map_or(usual, |n| n.parse().expect("a number"))
@@ -8,47 +10,31 @@ fn number(variable: &str, usual: u64) -> u64 {
 
 /// What helps to find a cause: the rules, some sentences, and the history as a file.
 fn describe(run: &Run) -> String {
-    let path = std::env::temp_dir().join(format!("dyno-txn-seed-{}.ndjson", run.seed));
-    let saved = run
-        .history
-        .save(&path, &format!("simulation, seed {}", run.seed));
+    let kept = run.keep(&std::env::temp_dir());
     let verdict = &run.judgement.verdict;
     let mut text = format!("seed {}: {:?}\n{}\n", run.seed, verdict.broken, run.about);
     for violation in verdict.violations.iter().take(4) {
         text.push_str(&format!("{:?}: {violation}\n", violation.rule));
     }
-    text + &format!("history: {} {saved:?}", path.display())
+    text + &format!("history: {kept:?}")
 }
 
 fn expect_all_to_hold(from: u64, seeds: u64) {
-    let mut failed: Vec<Run> = Vec::new();
-    let (mut committed, mut without, mut unknown, mut crashes) = (0, 0, 0, 0);
-    for seed in from..from + seeds {
-        let options = Options {
-            patient: number("DYNO_SIM_PATIENT", 0) == 1,
-            ..Options::default()
-        };
-        let run = simulate(seed, &options);
-        committed += run.judgement.committed;
-        without += run.judgement.failed;
-        unknown += run.judgement.unknown;
-        crashes += run.crashes;
-        if !run.holds() {
-            failed.push(run);
-        }
-    }
+    let options = Options {
+        patient: number("DYNO_SIM_PATIENT", 0) == 1,
+        ..Options::default()
+    };
+    let ran = many(from, seeds, 1, &options, &AtomicBool::new(false));
     println!(
-        "{seeds} seeds from {from}: {committed} transactions committed, {without} failed, \
-         {unknown} unknown, {crashes} crashes"
+        "{seeds} seeds from {from}: {} transactions committed, {} failed, {} unknown, {} crashes",
+        ran.committed, ran.failed, ran.unknown, ran.crashes
     );
-    let which: Vec<_> = failed
-        .iter()
-        .map(|run| (run.seed, &run.judgement.verdict.broken))
-        .collect();
+    assert_eq!(ran.seeds, seeds);
+    let first = ran.broken.first().map(describe).unwrap_or_default();
     assert!(
-        failed.is_empty(),
-        "{}\nall that failed: {which:?}",
-        describe(&failed[0])
+        ran.broken_seeds.is_empty(),
+        "{first}\nall that failed: {:?}",
+        ran.broken_seeds
     );
 }
 

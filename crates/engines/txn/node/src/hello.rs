@@ -9,6 +9,8 @@
 //! | 4 message | a message of `dyno-txn-core` | the partition it goes to or comes from, or all ones: the oracle |
 //! | 5 stats | nothing | any |
 //! | 6 figures | lines `name value` | that of the stats |
+//! | 7 backup | ticket u64, name | any |
+//! | 8 backup state | 0 under way, 1 done, or 2 and a refusal's body | that of the backup |
 //!
 //! Numbers are little-endian.
 
@@ -22,6 +24,8 @@ pub(crate) const REFUSED: u8 = 3;
 pub(crate) const MESSAGE: u8 = 4;
 pub(crate) const STATS: u8 = 5;
 pub(crate) const FIGURES: u8 = 6;
+pub(crate) const BACKUP: u8 = 7;
+pub(crate) const BACKUP_STATE: u8 = 8;
 
 /// The version of the greeting that this program speaks.
 pub(crate) const HELLO_VERSION: u8 = 1;

@@ -3,7 +3,7 @@
 //!
 //! What it is: [`open`], which gives a [`Database`] on a directory in this process (`local:DIR`) or on a
 //! server (`dyno://HOST:PORT`); [`serve`], which runs a server; [`restore`] of backups, which
-//! [`Server::backup`] and [`Local::backup`] make. What it is not: the protocol (`dyno-txn-core`), the log's
+//! [`backup`], [`Server::backup`] and [`Local::backup`] make. What it is not: the protocol (`dyno-txn-core`), the log's
 //! files (`dyno-txn-log`), connections (`dyno-net`).
 //!
 //! ```
@@ -30,6 +30,7 @@
 //! processes: [`Role`] and [`Durability`] refuse them by name. Replication, moving partitions.
 
 mod backup;
+mod backups;
 mod client;
 mod directory;
 mod engine;
@@ -40,6 +41,8 @@ mod options;
 mod serve;
 
 pub use backup::restore;
+pub use client::backup;
+pub use dyno_net as net;
 pub use open::{Local, open};
 pub use options::{Durability, OpenOptions};
 pub use serve::{Role, ServeOptions, Server, serve};

@@ -5,11 +5,13 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use dyno_net::{Address, Listener, rustls};
 use dyno_serve::{Endpoint, Registry, Settings, Token, guard};
 use dyno_txn_api::{Code, Error, Result};
 
+use crate::backups::Desk;
 use crate::engine::{Engine, FIGURE_NAMES};
 use crate::error::{bad, of_net, unavailable};
 use crate::options::OpenOptions;
@@ -67,6 +69,8 @@ pub struct ServeOptions {
     pub metrics: Option<SocketAddr>,
     /// What the process does.
     pub role: Role,
+    /// Below it clients may have backups made ([`crate::backup`]).
+    pub backups: Option<PathBuf>,
 }
 
 impl ServeOptions {
@@ -80,6 +84,7 @@ impl ServeOptions {
             tls: None,
             metrics: None,
             role: Role::All,
+            backups: None,
         }
     }
 }
@@ -88,6 +93,7 @@ impl ServeOptions {
 pub struct Server {
     engine: Arc<Engine>,
     metrics: Option<Endpoint>,
+    backups: Option<Backups>,
     address: String,
 }
 
@@ -120,9 +126,13 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         Some(at) => Some(endpoint(at, &engine, token, options.tls)?),
         None => None,
     };
+    let backups = options
+        .backups
+        .map(|folder| Backups::start(folder, &engine));
     Ok(Server {
         engine,
         metrics,
+        backups,
         address,
     })
 }
@@ -195,6 +205,37 @@ fn register(
     Ok(())
 }
 
+/// The thread that makes backups; dropping it ends it after the one under way.
+struct Backups {
+    desk: Arc<Desk>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Backups {
+    fn start(folder: PathBuf, engine: &Arc<Engine>) -> Self {
+        let desk = Arc::new(Desk::new(folder));
+        engine.open_desk(desk.clone());
+        let (at, weak) = (desk.clone(), Arc::downgrade(engine));
+        let gone = || unavailable("the engine has stopped");
+        let make = move |path: &Path| match weak.upgrade() {
+            Some(engine) => engine.backup(path),
+            None => Err(gone()),
+        };
+        let thread = Some(std::thread::spawn(move || at.work(make)));
+        Self { desk, thread }
+    }
+}
+
+impl Drop for Backups {
+    fn drop(&mut self) {
+        self.desk.end();
+        if let Some(thread) = self.thread.take() {
+            // A panic of it left no whole backup, and whoever asked hears nothing more.
+            drop(thread.join());
+        }
+    }
+}
+
 impl Server {
     /// Where it listens, `HOST:PORT` with the port that it got.
     pub fn address(&self) -> &str {
@@ -235,9 +276,14 @@ impl Server {
     /// Why a log could not be ended in peace.
     pub fn stop(self) -> Result<()> {
         let Self {
-            engine, metrics, ..
+            engine,
+            metrics,
+            backups,
+            ..
         } = self;
         drop(metrics);
+        // One that is under way is waited for: half of one would be of no use.
+        drop(backups);
         match Arc::try_unwrap(engine) {
             Ok(engine) => engine.stop(),
             Err(_) => Err(unavailable("somebody still looks at the engine's figures")),

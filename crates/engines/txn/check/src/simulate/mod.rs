@@ -11,6 +11,7 @@
 //! | `oracles` | who gives stamps, and who takes over |
 //! | `client`, `session` | clients and what each is doing |
 //! | `known` | a transaction's code, run again with what is known so far |
+//! | `many` | many seeds, side by side |
 //!
 //! A run has three parts: tables and accounts are made in peace; clients work in a storm of faults; then all
 //! faults end, and everything must come to rest: every row can be read, and no partition holds anything
@@ -22,6 +23,7 @@ mod cluster;
 mod core;
 mod journal;
 mod known;
+mod many;
 mod oracles;
 mod phases;
 mod session;
@@ -31,6 +33,8 @@ use dyno_txn_core::planted::Planted;
 use crate::drive::{self, Judgement};
 use crate::history::History;
 use crate::verdict::Rule;
+
+pub use many::{Many, many};
 
 use chosen::Chosen;
 use cluster::Cluster;

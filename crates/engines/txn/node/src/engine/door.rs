@@ -8,8 +8,10 @@ use dyno_txn_core::message::Message;
 
 use super::figures::sums;
 use super::work::Work;
+use crate::backups::answer;
 use crate::hello::{
-    FIGURES, HELLO, Hello, MESSAGE, ORACLE, REFUSED, STATS, WELCOME, Welcome, encode_refusal,
+    BACKUP, BACKUP_STATE, FIGURES, HELLO, Hello, MESSAGE, ORACLE, REFUSED, STATS, WELCOME, Welcome,
+    encode_refusal,
 };
 
 /// A thread's work as its connections see it.
@@ -71,6 +73,16 @@ impl Door<'_> {
                 };
                 // A full outbox: this client does not read, and will not miss figures.
                 let _ = out.send(head, &[text.as_bytes()]);
+                Ok(())
+            }
+            BACKUP => {
+                let said = answer(self.work.shared.desk.get().map(|desk| &**desk), frame.body);
+                let head = Head {
+                    verb: BACKUP_STATE,
+                    ..frame.head
+                };
+                // A full outbox: this client does not read, and will ask again.
+                let _ = out.send(head, &[&said]);
                 Ok(())
             }
             verb => Err(Error::new(

@@ -27,7 +27,7 @@ mod work;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use dyno_net::{Address, Port, PortOptions};
@@ -38,6 +38,7 @@ use dyno_txn_log::{Checkpointer, Lsn};
 use self::figures::{Figures, sums};
 use self::mail::{Hold, Mail, Mate};
 use self::oracle::{Oracle, Time};
+use crate::backups::Desk;
 use crate::directory::Directory;
 use crate::error::{of_net, unavailable};
 use crate::hello::{MOST_BODY_BYTES, Welcome};
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     last_note: Mutex<Option<String>>,
     /// Backups under way: checkpoints wait for them.
     backups: AtomicUsize,
+    /// Where clients ask for backups, if they may.
+    pub desk: OnceLock<Arc<Desk>>,
 }
 
 impl Shared {
@@ -149,6 +152,12 @@ impl Engine {
             .and_then(|ends| crate::backup::copy(self, &ends, target));
         self.shared.backups.fetch_sub(1, Ordering::AcqRel);
         done
+    }
+
+    /// From now on clients may ask for backups there.
+    pub fn open_desk(&self, desk: Arc<Desk>) {
+        // A second one does not replace the first; there is none.
+        let _ = self.shared.desk.set(desk);
     }
 
     /// Where all logs end at one moment. What was voted for and decided by then is in all of them or in

@@ -80,6 +80,7 @@ impl Engine {
             failure: Mutex::new(None),
             last_note: Mutex::new(None),
             backups: AtomicUsize::new(0),
+            desk: std::sync::OnceLock::new(),
         });
         let mut engine = Self {
             shared,

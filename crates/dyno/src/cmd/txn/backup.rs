@@ -1,0 +1,26 @@
+//! `dyno txn backup`: a copy of a database that runs.
+
+use anyhow::Context;
+use dyno_txn_api::Target;
+
+use crate::args::TxnBackupArgs;
+use crate::cmd::tpcc;
+use crate::exit::Exit;
+use crate::terminal;
+
+pub fn run(args: &TxnBackupArgs) -> anyhow::Result<Exit> {
+    let on = &args.on.on;
+    if let Target::Local(directory) = on {
+        // Opening makes a directory that is not there, which is no copy of anything.
+        std::fs::metadata(directory)
+            .with_context(|| format!("there is no database in {}", directory.display()))?;
+    }
+    dyno_rigs::txn::backup(on, &tpcc::how(&args.on)?, &args.to)
+        .with_context(|| format!("cannot back up {on}"))?;
+    let place = match on {
+        Target::Dyno(_) => "in the server's folder of backups",
+        _ => "in this folder",
+    };
+    terminal::print(&format!("{on} is copied to {} {place}", args.to))?;
+    Ok(Exit::Done)
+}

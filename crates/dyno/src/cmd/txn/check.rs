@@ -1,0 +1,232 @@
+//! `dyno txn check`: simulated clusters, and real servers that are killed.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use dyno_rigs::txn::{OpenHow, open};
+use dyno_suite::Stop;
+use dyno_txn_api::Target;
+use dyno_txn_check::simulate::{Many, many};
+use dyno_txn_check::{kill, simulate};
+use serde_json::json;
+
+use crate::args::{TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimArgs};
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Between two looks whether to stop.
+const TICK: Duration = Duration::from_millis(100);
+/// Small, so that checkpoints are under way at many kills.
+const CHECKPOINT: &str = "512KiB";
+/// More partitions than threads, and more than one thread, so that transactions span both.
+const PARTITIONS: &str = "3";
+
+pub fn run(args: &TxnCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    match &args.command {
+        TxnCheckCommand::Sim(args) => sim(args, stop),
+        TxnCheckCommand::Kill(args) => kills(args, stop),
+    }
+}
+
+fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let threads = thread::available_parallelism().map_or(1, |n| n.get());
+    let began = Instant::now();
+    let ran = until_asked(stop, |stop| {
+        many(
+            args.from,
+            args.seeds,
+            threads,
+            &simulate::Options::default(),
+            stop,
+        )
+    });
+    let seconds = began.elapsed().as_secs_f64();
+    let mut files = Vec::new();
+    for run in &ran.broken {
+        files.push(run.keep(&args.out)?);
+    }
+    if args.json {
+        let broken = ran.broken.iter().map(|run| {
+            json!({
+                "seed": run.seed,
+                "about": run.about,
+                "broken": run.judgement.verdict.broken,
+                "violations": run.judgement.verdict.violations,
+            })
+        });
+        terminal::print(&serde_json::to_string_pretty(&json!({
+            "from": args.from,
+            "seeds": ran.seeds,
+            "seconds": seconds,
+            "committed": ran.committed,
+            "failed": ran.failed,
+            "unknown": ran.unknown,
+            "crashes": ran.crashes,
+            "messages_lost": ran.lost,
+            "broken_seeds": ran.broken_seeds,
+            "broken": broken.collect::<Vec<_>>(),
+            "histories": files,
+        }))?)?;
+    } else {
+        terminal::print(&told(&ran, args.from, seconds, &files))?;
+    }
+    Ok(if ran.broken_seeds.is_empty() {
+        Exit::Done
+    } else {
+        Exit::No
+    })
+}
+
+fn told(ran: &Many, from: u64, seconds: f64, files: &[PathBuf]) -> String {
+    let mut lines = vec![format!(
+        "{} seeds from {from} in {seconds:.1} s: {} transactions committed, {} failed, {} unknown; {} crashes, {} messages lost",
+        ran.seeds, ran.committed, ran.failed, ran.unknown, ran.crashes, ran.lost
+    )];
+    for run in &ran.broken {
+        lines.push(format!("seed {}: {}", run.seed, run.about));
+        let violations = run.judgement.verdict.violations.iter();
+        lines.extend(violations.map(|v| format!("broken: {:?}: {v}", v.rule)));
+    }
+    lines.extend(
+        files
+            .iter()
+            .map(|file| format!("history: {}", file.display())),
+    );
+    lines.push(match ran.broken_seeds.is_empty() {
+        true => "every rule holds".to_string(),
+        false => format!("seeds in which a rule is broken: {:?}", ran.broken_seeds),
+    });
+    lines.join("\n")
+}
+
+fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let own = env::current_exe().context("cannot find this program's own file")?;
+    let folder = env::temp_dir().join(format!("dyno-txn-check-{}", std::process::id()));
+    fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let seed = args.seed.unwrap_or_else(drawn);
+    let began = Instant::now();
+    let ran = until_asked(stop, |stop| {
+        kill::run(&kill::Options {
+            start: &|data: &Path| server(&own, data),
+            connect: &|address: &str, ring: bool| {
+                let how = OpenHow {
+                    ring,
+                    ..OpenHow::default()
+                };
+                open(&Target::Dyno(vec![address.to_owned()]), &how)
+            },
+            folder: &folder,
+            rounds: args.rounds,
+            seed,
+            clients: args.clients,
+            stop,
+            after_round: &|round, committed| {
+                if !args.json {
+                    eprintln!("round {round}: {committed} transactions committed so far");
+                }
+            },
+        })
+    });
+    let outcome = ran.with_context(|| {
+        let folder = folder.display();
+        format!("seed {seed}: the check came to no judgement; what it left is in {folder}")
+    })?;
+    let holds = outcome.holds();
+    if holds {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    if args.json {
+        let judgement = &outcome.judgement;
+        terminal::print(&serde_json::to_string_pretty(&json!({
+            "seed": seed,
+            "seconds": seconds,
+            "rounds": outcome.rounds,
+            "kills": outcome.kills,
+            "kills_recovering": outcome.kills_recovering,
+            "recovery_longest_ms": outcome.recovery_longest.as_secs_f64() * 1e3,
+            "committed": judgement.committed,
+            "failed": judgement.failed,
+            "unknown": judgement.unknown,
+            "audits": judgement.audits,
+            "stamps_judged": judgement.replayed,
+            "holds": holds,
+            "broken": judgement.verdict.broken,
+            "violations": judgement.verdict.violations,
+            "history": outcome.history,
+        }))?)?;
+    } else {
+        terminal::print(&told_of_kills(&outcome, seed, seconds, &folder))?;
+    }
+    Ok(if holds { Exit::Done } else { Exit::No })
+}
+
+/// The server of a round: this program, with small checkpoints.
+fn server(own: &Path, data: &Path) -> Command {
+    let mut command = Command::new(own);
+    command.args(["txn", "serve", "--listen", "127.0.0.1:0", "--data"]);
+    command.arg(data).args(["--partitions", PARTITIONS]);
+    let cores = thread::available_parallelism().map_or(1, |n| n.get());
+    let list = if cores > 1 { "0,1" } else { "0" };
+    command.args(["--cores", list, "--checkpoint", CHECKPOINT]);
+    // A token of the caller's is none of this server's.
+    command.env_remove("DYNO_TOKEN");
+    command
+}
+
+fn told_of_kills(outcome: &kill::Outcome, seed: u64, seconds: f64, folder: &Path) -> String {
+    let judgement = &outcome.judgement;
+    let mut lines = vec![
+        format!(
+            "seed {seed}, {seconds:.0} s: {} kills under load, {} more while the server recovered; longest recovery {:.0} ms",
+            outcome.kills,
+            outcome.kills_recovering,
+            outcome.recovery_longest.as_secs_f64() * 1e3
+        ),
+        format!(
+            "{} transactions committed, {} failed, {} unknown; {} snapshots of all accounts",
+            judgement.committed, judgement.failed, judgement.unknown, judgement.audits
+        ),
+    ];
+    let violations = judgement.verdict.violations.iter();
+    lines.extend(violations.map(|v| format!("broken: {:?}: {v}", v.rule)));
+    lines.push(match outcome.holds() {
+        true => "every rule holds".to_string(),
+        false => format!(
+            "a rule is broken; the history and the server's files are in {}",
+            folder.display()
+        ),
+    });
+    lines.join("\n")
+}
+
+/// Runs it with a flag that is set when somebody asks to stop; what has run until then is judged.
+fn until_asked<T>(stop: &Stop, run: impl FnOnce(&AtomicBool) -> T) -> T {
+    let (asked, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                if stop.asked() {
+                    asked.store(true, Ordering::Relaxed);
+                }
+                thread::park_timeout(TICK);
+            }
+        });
+        let ran = run(&asked);
+        done.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        ran
+    })
+}
+
+fn drawn() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(1, |since| since.as_millis() as u64 % 1_000_000)
+}

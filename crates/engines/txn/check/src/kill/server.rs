@@ -1,0 +1,122 @@
+//! A server as a process.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::{KillError, Options, PATIENCE};
+
+/// A server that listens. Dropping it kills it.
+pub(super) struct Server {
+    process: Process,
+    address: String,
+    log: PathBuf,
+}
+
+/// A child that does not outlive its owner.
+struct Process(Child);
+
+impl Process {
+    fn kill(&mut self) -> std::io::Result<()> {
+        self.0.kill()?;
+        self.0.wait().map(drop)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A child that has ended cannot be killed, and needs not be.
+        let _ = self.kill();
+    }
+}
+
+impl Server {
+    /// Starts one and waits until it listens.
+    pub fn start(options: &Options<'_>) -> Result<Server, KillError> {
+        let (mut process, log) = spawn(options)?;
+        let wrong = |what: String| KillError::Server {
+            what,
+            log: log.clone(),
+        };
+        let Some(output) = process.0.stdout.take() else {
+            return Err(wrong("has no standard output".to_owned()));
+        };
+        let (said, hear) = mpsc::channel();
+        // The thread ends with the server's output, which ends with the server.
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                // Nobody hears what comes after the address.
+                let _ = said.send(line);
+            }
+        });
+        loop {
+            let line = hear
+                .recv_timeout(PATIENCE)
+                .map_err(|_| wrong(format!("did not listen within {PATIENCE:?}, or ended")))?;
+            if let Some((_, address)) = line.split_once("listening at ") {
+                let address = address.trim().to_owned();
+                return Ok(Server {
+                    process,
+                    address,
+                    log,
+                });
+            }
+        }
+    }
+
+    /// Starts one and kills it so soon that it may not have recovered.
+    pub fn kill_starting(options: &Options<'_>, after: Duration) -> Result<(), KillError> {
+        let (mut process, log) = spawn(options)?;
+        thread::sleep(after);
+        process.kill().map_err(|error| KillError::Server {
+            what: format!("cannot be killed: {error}"),
+            log,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Kills it as kill -9 does. One that has ended by itself is an error.
+    pub fn kill(&mut self) -> Result<(), KillError> {
+        let wrong = |what: String| KillError::Server {
+            what,
+            log: self.log.clone(),
+        };
+        match self.process.0.try_wait() {
+            Ok(None) => {}
+            Ok(Some(status)) => return Err(wrong(format!("ended by itself with {status}"))),
+            Err(error) => return Err(wrong(format!("cannot be looked at: {error}"))),
+        }
+        self.process
+            .kill()
+            .map_err(|error| wrong(format!("cannot be killed: {error}")))
+    }
+}
+
+fn spawn(options: &Options<'_>) -> Result<(Process, PathBuf), KillError> {
+    let log = options.folder.join("server.log");
+    let wrong = |what: String| KillError::Server {
+        what,
+        log: log.clone(),
+    };
+    let errors: File = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&log)
+        .map_err(|error| wrong(format!("cannot write what it says: {error}")))?;
+    let mut command = (options.start)(&options.folder.join("data"));
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .spawn()
+        .map_err(|error| wrong(format!("cannot be started: {error}")))?;
+    Ok((Process(child), log))
+}

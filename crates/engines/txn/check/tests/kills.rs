@@ -1,0 +1,102 @@
+//! Real servers, killed under load. `DYNO_KILL_ROUNDS` and `DYNO_KILL_SEED` choose others.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use dyno_txn_api::Target;
+use dyno_txn_check::{kill, work};
+use dyno_txn_node::{OpenOptions, ServeOptions, open, serve};
+
+const DATA: &str = "DYNO_TXN_CHECK_KILL_DATA";
+
+fn engine() -> OpenOptions {
+    OpenOptions {
+        cores: vec![0, 1],
+        partitions: Some(3),
+        segment_bytes: 1 << 20,
+        checkpoint_bytes: 400 << 10,
+        spin: Duration::from_micros(20),
+        ..OpenOptions::default()
+    }
+}
+
+/// The server, when this program is run as one by the tests below.
+#[test]
+fn child() {
+    let Ok(data) = std::env::var(DATA) else {
+        return;
+    };
+    let server = serve(ServeOptions {
+        engine: OpenOptions {
+            procedures: work::procedures().expect("procedures"),
+            ..engine()
+        },
+        ..ServeOptions::new(data, "127.0.0.1:0")
+    });
+    let server = server.expect("it serves");
+    println!("listening at {}", server.address());
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+fn rounds_hold(rounds: u64) {
+    let number = |variable: &str, usual: u64| {
+        std::env::var(variable).map_or(usual, |n| n.parse().expect("a number"))
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let seed = number("DYNO_KILL_SEED", 1);
+    let outcome = kill::run(&kill::Options {
+        start: &|data: &Path| {
+            let mut command = Command::new(std::env::current_exe().expect("this program"));
+            command
+                .args(["--exact", "child", "--nocapture"])
+                .env(DATA, data);
+            command
+        },
+        connect: &|address, ring| {
+            let target = Target::Dyno(vec![address.to_owned()]);
+            open(&target, OpenOptions { ring, ..engine() })
+        },
+        folder: folder.path(),
+        rounds: number("DYNO_KILL_ROUNDS", rounds),
+        seed,
+        clients: 4,
+        stop: &AtomicBool::new(false),
+        after_round: &|_, _| {},
+    });
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        // The folder stays for whoever looks for the cause.
+        Err(error) => panic!("seed {seed}: {error}, {:?}", folder.keep()),
+    };
+    let judgement = &outcome.judgement;
+    println!(
+        "seed {seed}: {} kills, {} of them while it recovered; {} committed, {} failed, {} unknown, \
+         {} audits; longest recovery {:?}",
+        outcome.kills + outcome.kills_recovering,
+        outcome.kills_recovering,
+        judgement.committed,
+        judgement.failed,
+        judgement.unknown,
+        judgement.audits,
+        outcome.recovery_longest
+    );
+    if !outcome.holds() {
+        panic!("seed {seed}: {}, {:?}", judgement.verdict, folder.keep());
+    }
+    assert!(judgement.replayed, "stamps were judged too");
+    // Each round ends with a snapshot of everything.
+    assert!(judgement.audits as u64 >= outcome.rounds, "{judgement:?}");
+}
+
+#[test]
+fn a_killed_server_comes_back_with_all_that_it_answered() {
+    rounds_hold(4);
+}
+
+#[test]
+#[ignore = "takes a minute or two: before a release, and after a change to the log or to recovery"]
+fn fifty_kills_hold() {
+    rounds_hold(50);
+}

@@ -1,0 +1,231 @@
+//! Backups that clients ask a server for: one at a time, by a name below one folder.
+//!
+//! A client asks again and again under one ticket and hears how far it is, so nothing is kept for it and a
+//! connection that ends costs nothing. Whoever may talk to the server may ask; what they can choose is a name,
+//! never a path.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use dyno_txn_api::{Code, Error, Result};
+
+use crate::error::bad;
+use crate::hello::{decode_refusal, encode_refusal};
+
+/// The longest name.
+const NAME_MOST: usize = 128;
+
+const UNDER_WAY: u8 = 0;
+const DONE: u8 = 1;
+const FAILED: u8 = 2;
+
+/// Where clients ask and one thread of the server works.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    folder: PathBuf,
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ticket: u64,
+    step: Step,
+    over: bool,
+}
+
+#[derive(Debug, Default)]
+enum Step {
+    #[default]
+    Idle,
+    Wanted(PathBuf),
+    UnderWay,
+    Ended(Result<()>),
+}
+
+impl Desk {
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            state: Mutex::new(State::default()),
+            news: Condvar::new(),
+        }
+    }
+
+    /// What a client asked, answered: how far it is.
+    fn ask(&self, body: &[u8]) -> Result<Option<Result<()>>> {
+        let (ticket, path) = self.parse(body)?;
+        let mut state = self.lock();
+        let same = state.ticket == ticket;
+        match &state.step {
+            Step::Ended(result) if same => return Ok(Some(result.clone())),
+            Step::Wanted(_) | Step::UnderWay if same => return Ok(None),
+            Step::Wanted(_) | Step::UnderWay => {
+                let text = "another backup of this server is under way";
+                return Err(Error::new(Code::Unavailable, text));
+            }
+            Step::Idle | Step::Ended(_) => {}
+        }
+        state.ticket = ticket;
+        state.step = Step::Wanted(path);
+        self.news.notify_all();
+        Ok(None)
+    }
+
+    fn parse(&self, body: &[u8]) -> Result<(u64, PathBuf)> {
+        let (Some(ticket), Some(name)) = (body.first_chunk::<8>(), body.get(8..)) else {
+            return Err(Error::new(Code::Damaged, "a backup that does not parse"));
+        };
+        let name = plain(name)?;
+        Ok((u64::from_le_bytes(*ticket), self.folder.join(name)))
+    }
+
+    /// Makes what is asked for, until it is over.
+    pub fn work(&self, make: impl Fn(&Path) -> Result<()>) {
+        while let Some(path) = self.next() {
+            let result = make(&path);
+            self.lock().step = Step::Ended(result);
+        }
+    }
+
+    fn next(&self) -> Option<PathBuf> {
+        let mut state = self.lock();
+        loop {
+            if state.over {
+                return None;
+            }
+            match std::mem::take(&mut state.step) {
+                Step::Wanted(path) => {
+                    state.step = Step::UnderWay;
+                    return Some(path);
+                }
+                other => state.step = other,
+            }
+            state = self
+                .news
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// No further one is begun.
+    pub fn end(&self) {
+        self.lock().over = true;
+        self.news.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A name that is no path: so that nothing outside the folder can be written.
+fn plain(name: &[u8]) -> Result<&str> {
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let fine = (1..=NAME_MOST).contains(&name.len()) && name[0] != b'.' && name.iter().all(allowed);
+    match std::str::from_utf8(name) {
+        Ok(name) if fine => Ok(name),
+        _ => Err(bad(format!(
+            "backup `{}`: of a server it is a name of letters, digits, `-`, `_` and `.`, {NAME_MOST} bytes at \
+             most, which does not begin with `.`; the server puts it into its folder of backups",
+            String::from_utf8_lossy(&name[..name.len().min(NAME_MOST)]).escape_debug()
+        ))),
+    }
+}
+
+/// The body of a request.
+pub(crate) fn encode_ask(ticket: u64, name: &str) -> Vec<u8> {
+    let mut out = ticket.to_le_bytes().to_vec();
+    out.extend_from_slice(name.as_bytes());
+    out
+}
+
+/// The body of the answer to a request.
+pub(crate) fn answer(desk: Option<&Desk>, body: &[u8]) -> Vec<u8> {
+    let none = || {
+        let text = "this server makes no backups: it was started without a folder for them";
+        Err(Error::new(Code::NotSupported, text))
+    };
+    let said = match desk.map_or_else(none, |desk| desk.ask(body)) {
+        Ok(None) => return vec![UNDER_WAY],
+        Ok(Some(Ok(()))) => return vec![DONE],
+        Ok(Some(Err(error))) | Err(error) => error,
+    };
+    let mut out = vec![FAILED];
+    out.extend_from_slice(&encode_refusal(&said));
+    out
+}
+
+/// What an answer says; none while it is under way.
+pub(crate) fn decode_answer(body: &[u8]) -> Option<Result<()>> {
+    match body {
+        [UNDER_WAY] => None,
+        [DONE] => Some(Ok(())),
+        [FAILED, refusal @ ..] => Some(Err(decode_refusal(refusal))),
+        _ => Some(Err(Error::new(
+            Code::Damaged,
+            "an answer about a backup that does not parse",
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_leave_the_folder_are_refused() {
+        for name in ["monday", "2026-11-20_a.1"] {
+            assert_eq!(plain(name.as_bytes()), Ok(name));
+        }
+        let long = "a".repeat(NAME_MOST + 1);
+        for name in [
+            "", ".", "..", ".a", "a/b", "/etc", "../a", "a\\b", "a b", "a\0", "\u{e9}", &long,
+        ] {
+            let error = plain(name.as_bytes()).expect_err(name);
+            assert_eq!(error.kind(), Code::BadArgument, "{name:?}");
+        }
+        assert!(plain(b"\xff").is_err());
+    }
+
+    #[test]
+    fn one_is_made_at_a_time_and_its_end_is_told_as_often_as_asked() {
+        let desk = Desk::new(PathBuf::from("there"));
+        let ask = |ticket, name| decode_answer(&answer(Some(&desk), &encode_ask(ticket, name)));
+        assert_eq!(ask(1, "a"), None);
+        assert_eq!(ask(1, "a"), None);
+        let second = ask(2, "b").expect("refused").expect_err("another one");
+        assert_eq!(second.kind(), Code::Unavailable);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                desk.work(|path| match path.ends_with("a") {
+                    true => Ok(()),
+                    false => Err(bad("no")),
+                });
+            });
+            let ended = |ticket, name| {
+                loop {
+                    if let Some(result) = ask(ticket, name) {
+                        return result;
+                    }
+                    std::thread::yield_now();
+                }
+            };
+            assert_eq!(ended(1, "a"), Ok(()));
+            assert_eq!(ask(1, "a"), Some(Ok(())));
+            assert_eq!(ended(2, "b"), Err(bad("no")));
+            desk.end();
+        });
+    }
+
+    #[test]
+    fn what_does_not_parse_and_a_server_without_a_folder_say_so() {
+        let desk = Desk::new(PathBuf::new());
+        let cut = decode_answer(&answer(Some(&desk), b"short")).expect("refused");
+        assert_eq!(cut.expect_err("short").kind(), Code::Damaged);
+        let none = decode_answer(&answer(None, &encode_ask(1, "a"))).expect("refused");
+        assert_eq!(none.expect_err("no folder").kind(), Code::NotSupported);
+        assert!(decode_answer(&[]).expect("an end").is_err());
+        assert!(decode_answer(&[7]).expect("an end").is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! Calls between a client and a server of frames, without a database: what transactions stand on.
+//!
+//! `txn-rpc` is request and response. `txn-transport` is a stream of messages one way, acknowledged together: K2's
+//! "transport". Both ends are threads of this process, each on its own side of a real connection.
+
+mod rpc;
+mod server;
+mod stream;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dyno_measure::Latencies;
+use dyno_record::Answer;
+use dyno_suite::protocol::{Reply, Request};
+
+use super::k2::{Carrier, K2Error, size};
+use crate::{Params, RigError};
+
+/// The shortest message: its number and a mark.
+const LEAST_BYTES: usize = 10;
+/// Both ends spin: they have nothing else to do, and waking a thread costs more than all that is measured here.
+const SPIN: Duration = Duration::from_secs(3_600);
+/// Of the time asked for, so much is run before it and not counted.
+const WARM_UP: u32 = 5;
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    carrier: Carrier,
+    request_bytes: usize,
+    answer_bytes: usize,
+    connections: usize,
+    /// Messages of a connection under way.
+    window: usize,
+    /// Messages to an answer.
+    every: usize,
+    duration: Duration,
+}
+
+/// What was seen.
+struct Seen {
+    messages: u64,
+    seconds: f64,
+    latencies: Latencies,
+    /// What connections travelled on.
+    carrier: String,
+}
+
+/// `txn-rpc`: requests and answers, `window` of them under way on each of so many connections.
+pub(crate) fn rpc(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
+    let asked = Asked::read(params, 1)?;
+    reply(&asked, request, rpc::run)
+}
+
+/// `txn-transport`: messages one way, with an answer to every so many.
+pub(crate) fn transport(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
+    let every = size(params.count("ack-every")?);
+    let asked = Asked::read(params, every)?;
+    if asked.every > asked.window {
+        let reason = "a window shorter than that never gets an answer".to_owned();
+        return Err(params.wrong("ack-every", reason));
+    }
+    if asked.connections != 1 {
+        let reason = "a stream has one connection".to_owned();
+        return Err(params.wrong("connections", reason));
+    }
+    reply(&asked, request, stream::run)
+}
+
+impl Asked {
+    fn read(params: &mut Params<'_>, every: usize) -> Result<Asked, RigError> {
+        let asked = Asked {
+            carrier: Carrier::read(params)?,
+            request_bytes: size(params.count("request")?),
+            answer_bytes: size(params.count("answer")?),
+            connections: size(params.count("connections")?),
+            window: size(params.count("window")?),
+            every,
+            duration: Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0)),
+        };
+        let bounds = [
+            ("request", asked.request_bytes, LEAST_BYTES, 1 << 20),
+            ("answer", asked.answer_bytes, LEAST_BYTES, 1 << 20),
+            ("connections", asked.connections, 1, 64),
+            ("window", asked.window, 1, 4_096),
+            ("ack-every", asked.every, 1, 4_096),
+        ];
+        for (name, value, least, most) in bounds {
+            if !(least..=most).contains(&value) {
+                let reason = format!("{value} is not within {least} and {most}");
+                return Err(params.wrong(name, reason));
+            }
+        }
+        Ok(asked)
+    }
+}
+
+fn reply(
+    asked: &Asked,
+    request: &Request,
+    run: fn(&Asked, &std::path::Path) -> Result<Seen, K2Error>,
+) -> Result<Reply, RigError> {
+    let seen = run(asked, &request.scratch)?;
+    let rate = seen.messages as f64 / seen.seconds.max(1e-9);
+    let mut metrics = BTreeMap::from([
+        ("throughput".to_owned(), rate),
+        ("io-rate".to_owned(), rate * asked.request_bytes as f64),
+        ("latency-count".to_owned(), seen.latencies.count() as f64),
+    ]);
+    for (name, p) in QUANTILES {
+        if let Some(ns) = seen.latencies.quantile_ns(p) {
+            metrics.insert(format!("latency-{name}"), ns as f64 / 1e9);
+        }
+    }
+    let mut facts = BTreeMap::from([("carrier".to_owned(), seen.carrier)]);
+    if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
+        let first = load.split(' ').next().unwrap_or_default();
+        facts.insert("load".to_owned(), first.to_owned());
+    }
+    Ok(Reply {
+        // Every message is verified while it runs; how many there are is the speed.
+        answer: Some(Answer {
+            count: 0,
+            checksum: "all right".to_owned(),
+        }),
+        metrics,
+        facts,
+        ..Reply::default()
+    })
+}
+
+/// The body of a message: its number, a filler, and a mark that depends on the number.
+struct Body {
+    filler: Vec<u8>,
+}
+
+impl Body {
+    fn new(bytes: usize) -> Body {
+        let filler = (0..bytes - LEAST_BYTES).map(|at| (at % 251) as u8);
+        Body {
+            filler: filler.collect(),
+        }
+    }
+
+    fn ends(number: u64) -> ([u8; 8], [u8; 2]) {
+        let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (
+            number.to_le_bytes(),
+            [(mixed >> 56) as u8, (mixed >> 48) as u8],
+        )
+    }
+
+    /// The number of a message, if both its ends are right.
+    fn number(body: &[u8]) -> Option<u64> {
+        let (number, mark) = (body.first_chunk::<8>()?, body.last_chunk::<2>()?);
+        let number = u64::from_le_bytes(*number);
+        (Body::ends(number).1 == *mark).then_some(number)
+    }
+}
+
+fn wrong(what: &str, found: &[u8]) -> K2Error {
+    let start = &found[..found.len().min(16)];
+    K2Error::Wrong(format!("{what} is wrong: it begins {start:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn asked(every: usize) -> Asked {
+        Asked {
+            carrier: Carrier::Unix,
+            request_bytes: 1024,
+            answer_bytes: 10,
+            connections: if every == 1 { 2 } else { 1 },
+            window: 8,
+            every,
+            duration: Duration::from_millis(50),
+        }
+    }
+
+    #[test]
+    fn every_carrier_carries_both_and_every_answer_is_right() {
+        for carrier in [Carrier::Ring, Carrier::Unix, Carrier::Tcp] {
+            for (every, run) in [(1, rpc::run as fn(_, _) -> _), (4, stream::run)] {
+                let folder = tempfile::tempdir().expect("a folder");
+                let asked = Asked {
+                    carrier,
+                    ..asked(every)
+                };
+                let seen: Seen = run(&asked, folder.path()).expect("it runs");
+                assert!(
+                    seen.messages > 0 && seen.latencies.count() > 0,
+                    "{carrier:?}"
+                );
+                assert!(seen.carrier.contains(carrier.name()), "{}", seen.carrier);
+            }
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        for (name, value) in [("window", 0), ("answer", 4), ("connections", 1000)] {
+            let mut all = serde_json::from_value::<BTreeMap<String, _>>(json!({
+                "carrier": "tcp", "request": 1024, "answer": 10, "connections": 1, "window": 1,
+                "seconds": 0.1,
+            }))
+            .expect("a map");
+            all.insert(name.to_owned(), json!(value));
+            let error = Asked::read(&mut Params::new(&all), 1).expect_err(name);
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+}

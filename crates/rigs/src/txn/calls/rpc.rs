@@ -1,0 +1,132 @@
+//! Requests and answers: one thread keeps a window on each of its connections full.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dyno_measure::Latencies;
+use dyno_txn_node::net::{Client, ClientOptions};
+
+use super::server::{Server, VERB, port_options};
+use super::{Asked, Body, K2Error, SPIN, Seen, WARM_UP, wrong};
+
+/// How long an answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+pub(super) fn run(asked: &Asked, scratch: &Path) -> Result<Seen, K2Error> {
+    let server = Server::start(asked, scratch)?;
+    let options = ClientOptions {
+        port: port_options(asked.carrier),
+        spin: SPIN,
+        ..ClientOptions::default()
+    };
+    let mut lanes = Vec::new();
+    for _ in 0..asked.connections {
+        lanes.push(Lane {
+            client: Client::connect(&server.address, &options)?,
+            next: 0,
+            answered: 0,
+            sent_ns: vec![0; asked.window.next_power_of_two()],
+        });
+    }
+    once(asked, &mut lanes, asked.duration / WARM_UP)?;
+    once(asked, &mut lanes, asked.duration)
+}
+
+/// A connection with what is under way on it.
+struct Lane {
+    client: Client,
+    next: u64,
+    answered: u64,
+    /// When requests were sent, by their number modulo the length. Answers come in the order of requests.
+    sent_ns: Vec<u64>,
+}
+
+fn once(asked: &Asked, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K2Error> {
+    let body = Body::new(asked.request_bytes);
+    let began = Instant::now();
+    let end_ns = duration.as_nanos() as u64;
+    let mut seen = Seen {
+        messages: 0,
+        seconds: 0.0,
+        latencies: Latencies::new()?,
+        carrier: lanes
+            .first()
+            .map(|lane| lane.client.carrier().kind.to_string())
+            .unwrap_or_default(),
+    };
+    let (mut now_ns, mut last_ns) = (0, 0);
+    loop {
+        let mut under_way = 0;
+        for lane in &mut *lanes {
+            lane.fill(asked, &body, now_ns, end_ns)?;
+            // With one connection the wait is its own; with several each is looked at in turn.
+            let answered = match asked.connections {
+                1 => lane.take(asked, true)?,
+                _ => lane.take(asked, false)?,
+            };
+            // Once for all that came together.
+            now_ns = began.elapsed().as_nanos() as u64;
+            for number in answered {
+                let slot = number as usize & (lane.sent_ns.len() - 1);
+                seen.latencies.record(now_ns - lane.sent_ns[slot])?;
+                seen.messages += 1;
+                last_ns = now_ns;
+            }
+            under_way += lane.next - lane.answered;
+        }
+        if now_ns >= end_ns && under_way == 0 {
+            break;
+        }
+        if now_ns - last_ns > ANSWER_MAX.as_nanos() as u64 {
+            return Err(K2Error::Wrong(format!("no answer within {ANSWER_MAX:?}")));
+        }
+    }
+    seen.seconds = began.elapsed().as_secs_f64();
+    Ok(seen)
+}
+
+impl Lane {
+    fn fill(
+        &mut self,
+        asked: &Asked,
+        body: &Body,
+        now_ns: u64,
+        end_ns: u64,
+    ) -> Result<(), K2Error> {
+        let mask = self.sent_ns.len() - 1;
+        while now_ns < end_ns && self.next - self.answered < asked.window as u64 {
+            let (number, mark) = Body::ends(self.next);
+            let parts: [&[u8]; 3] = [&number, &body.filler, &mark];
+            self.client.send(VERB, 0, &parts, self.next)?;
+            self.sent_ns[self.next as usize & mask] = now_ns;
+            self.next += 1;
+        }
+        Ok(self.client.flush()?)
+    }
+
+    /// The numbers of requests that were answered: one after the other, as they were sent.
+    fn take(&mut self, asked: &Asked, wait: bool) -> Result<std::ops::Range<u64>, K2Error> {
+        let first = self.answered;
+        let (answered, mut bad) = (&mut self.answered, None);
+        let on_answer = |answer: dyno_txn_node::net::Answered<'_>| {
+            let right = answer.result.as_ref().is_ok_and(|frame| {
+                frame.body.len() == asked.answer_bytes
+                    && Body::number(frame.body) == Some(*answered)
+            });
+            match (right, answer.result) {
+                (true, _) => *answered += 1,
+                (false, Ok(frame)) => bad = Some(frame.body.to_vec()),
+                // The connection's own error comes from the call itself.
+                (false, Err(_)) => bad = Some(Vec::new()),
+            }
+        };
+        match wait && self.next > first {
+            true => self.client.wait(ANSWER_MAX, on_answer)?,
+            false => self.client.poll(on_answer)?,
+        };
+        match bad {
+            None => Ok(first..self.answered),
+            Some(body) => Err(wrong("an answer", &body)),
+        }
+    }
+}

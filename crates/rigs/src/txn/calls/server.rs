@@ -1,0 +1,115 @@
+//! The other end: a thread with a reactor.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dyno_txn_node::net::{
+    Address, FrameRef, Handler, Head, Listener, NetError, Outbound, PortId, PortOptions, Reactor,
+    ReactorOptions,
+};
+
+use super::super::k2::{Carrier, K2Error};
+use super::{Asked, Body, LEAST_BYTES, SPIN};
+
+/// The verb of messages and answers.
+pub(super) const VERB: u8 = 1;
+const SLEEP: Duration = Duration::from_millis(100);
+
+/// A server; dropping it ends it.
+pub(super) struct Server {
+    pub address: Address,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<(), NetError>>>,
+}
+
+impl Server {
+    pub fn start(asked: &Asked, scratch: &Path) -> Result<Server, K2Error> {
+        let place = match asked.carrier {
+            Carrier::Unix => {
+                // Paths of sockets must be short, and those of scratch directories need not be.
+                let id = std::process::id();
+                let place = scratch.join("s");
+                match place.as_os_str().len() < 100 {
+                    true => format!("unix:{}", place.display()),
+                    false => format!(
+                        "unix:{}/dyno-calls-{id}.sock",
+                        std::env::temp_dir().display()
+                    ),
+                }
+            }
+            Carrier::Ring | Carrier::Tcp => "127.0.0.1:0".to_owned(),
+        };
+        let mut reactor = Reactor::new(ReactorOptions {
+            spin: SPIN,
+            ..ReactorOptions::default()
+        })?;
+        let address = reactor.listen(Listener::bind(&place.parse()?)?)?;
+        let over = Arc::new(AtomicBool::new(false));
+        let until = over.clone();
+        let mut sink = Sink {
+            every: asked.every as u64,
+            filler: vec![0; asked.answer_bytes - LEAST_BYTES],
+        };
+        let thread = std::thread::spawn(move || {
+            while !until.load(Ordering::Relaxed) {
+                let count = reactor.poll(&mut sink)?;
+                reactor.idle(count > 0, SLEEP)?;
+            }
+            Ok(())
+        });
+        Ok(Server {
+            address,
+            over,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // What went wrong there its clients have seen.
+            drop(thread.join());
+        }
+    }
+}
+
+/// How clients connect over a carrier.
+pub(super) fn port_options(carrier: Carrier) -> PortOptions {
+    PortOptions {
+        ring: carrier == Carrier::Ring,
+        ..PortOptions::default()
+    }
+}
+
+/// Looks at every message and answers every so many.
+struct Sink {
+    every: u64,
+    filler: Vec<u8>,
+}
+
+impl Handler for Sink {
+    fn frame(&mut self, _: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {
+        // A connection with a message that is wrong ends, and its client fails.
+        let Some(number) = Body::number(frame.body) else {
+            return ControlFlow::Break(());
+        };
+        if !(number + 1).is_multiple_of(self.every) {
+            return ControlFlow::Continue(());
+        }
+        let (number, mark) = Body::ends(number);
+        let head = Head {
+            flags: 1,
+            ..frame.head
+        };
+        match out.send(head, &[&number, &self.filler, &mark]) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}

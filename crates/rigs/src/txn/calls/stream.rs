@@ -1,0 +1,126 @@
+//! Messages one way, with an answer to every so many: the answer to a message answers all before it.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dyno_measure::Latencies;
+use dyno_txn_node::net::{FrameRef, Head, Outbound, Port, SendError};
+
+use super::server::{Server, VERB, port_options};
+use super::{Asked, Body, K2Error, Seen, WARM_UP, wrong};
+
+/// How long an answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+pub(super) fn run(asked: &Asked, scratch: &Path) -> Result<Seen, K2Error> {
+    let server = Server::start(asked, scratch)?;
+    let port = Port::connect(&server.address, &port_options(asked.carrier))?;
+    let mut stream = Stream {
+        port,
+        next: 0,
+        answered: 0,
+        sent_ns: vec![0; asked.window.next_power_of_two()],
+    };
+    stream.once(asked, asked.duration / WARM_UP)?;
+    stream.once(asked, asked.duration)
+}
+
+struct Stream {
+    port: Port,
+    next: u64,
+    answered: u64,
+    sent_ns: Vec<u64>,
+}
+
+impl Stream {
+    fn once(&mut self, asked: &Asked, duration: Duration) -> Result<Seen, K2Error> {
+        let body = Body::new(asked.request_bytes);
+        let began = Instant::now();
+        let (first, end_ns) = (self.answered, duration.as_nanos() as u64);
+        let mut latencies = Latencies::new()?;
+        let (mut now_ns, mut last_ns) = (0, 0);
+        // Whole groups, so that the last message is answered too.
+        while now_ns < end_ns || !self.next.is_multiple_of(asked.every as u64) {
+            self.fill(asked, &body, now_ns)?;
+            now_ns = began.elapsed().as_nanos() as u64;
+            if self.take(asked, now_ns, &mut latencies)? {
+                last_ns = now_ns;
+            }
+            expect_life(now_ns, last_ns)?;
+        }
+        while self.answered < self.next {
+            now_ns = began.elapsed().as_nanos() as u64;
+            if self.take(asked, now_ns, &mut latencies)? {
+                last_ns = now_ns;
+            }
+            expect_life(now_ns, last_ns)?;
+        }
+        Ok(Seen {
+            messages: self.answered - first,
+            seconds: began.elapsed().as_secs_f64(),
+            latencies,
+            carrier: self.port.carrier().kind.to_string(),
+        })
+    }
+
+    fn fill(&mut self, asked: &Asked, body: &Body, now_ns: u64) -> Result<(), K2Error> {
+        let mask = self.sent_ns.len() - 1;
+        while self.next - self.answered < asked.window as u64 {
+            let (number, mark) = Body::ends(self.next);
+            let head = Head {
+                verb: VERB,
+                flags: 0,
+                request: self.next as u32,
+            };
+            match self.port.send(head, &[&number, &body.filler, &mark]) {
+                Ok(()) => {}
+                // What is there goes out first.
+                Err(SendError::Full { .. }) => break,
+                Err(error) => return Err(K2Error::Wrong(error.to_string())),
+            }
+            self.sent_ns[self.next as usize & mask] = now_ns;
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes what has come, and sends what waits. Whether something has come.
+    fn take(
+        &mut self,
+        asked: &Asked,
+        now_ns: u64,
+        latencies: &mut Latencies,
+    ) -> Result<bool, K2Error> {
+        let (mut upto, mut bad) = (self.answered, None);
+        let take = |frame: FrameRef<'_>, _: &mut Outbound| {
+            let right = frame.body.len() == asked.answer_bytes;
+            match Body::number(frame.body) {
+                Some(number) if right && number + 1 == upto + asked.every as u64 => {
+                    upto = number + 1;
+                }
+                _ => bad = Some(frame.body.to_vec()),
+            }
+            ControlFlow::Continue(())
+        };
+        let polled = self.port.poll(take);
+        polled.map_err(|closed| closed.into_error("the other end"))?;
+        if let Some(body) = bad {
+            return Err(wrong("an answer", &body));
+        }
+        let mask = self.sent_ns.len() - 1;
+        for number in self.answered..upto {
+            latencies.record(now_ns - self.sent_ns[number as usize & mask])?;
+        }
+        let came = upto > self.answered;
+        self.answered = upto;
+        Ok(came)
+    }
+}
+
+fn expect_life(now_ns: u64, last_ns: u64) -> Result<(), K2Error> {
+    match now_ns - last_ns > ANSWER_MAX.as_nanos() as u64 {
+        false => Ok(()),
+        true => Err(K2Error::Wrong(format!("no answer within {ANSWER_MAX:?}"))),
+    }
+}

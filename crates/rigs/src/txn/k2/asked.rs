@@ -1,0 +1,244 @@
+//! What a request asks for.
+
+use std::time::Duration;
+
+use dyno_txn_node::Durability;
+
+use crate::{Params, RigError};
+
+/// Everything about a run.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub system: Name,
+    pub carrier: Carrier,
+    pub durability: Durability,
+    /// The server's threads, pinned, as `--cores` wants them; nothing: one that is not pinned.
+    pub cores: Option<String>,
+    pub partitions: u64,
+    pub form: Form,
+    /// Threads of clients, and how many transactions each has under way.
+    pub clients: usize,
+    pub depth: usize,
+    pub writes: usize,
+    pub reads: usize,
+    /// A transaction does its writes or its reads, half of them each.
+    pub either: bool,
+    pub value_bytes: usize,
+    pub keys: Keys,
+    pub duration: Duration,
+    /// Transactions a second of an open loop.
+    pub rate: Option<f64>,
+    /// Transactions before anything is timed, whose answers are compared between systems.
+    pub verified: u64,
+    pub seed: u64,
+}
+
+/// Whose server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    Dyno,
+    Postgres,
+    Etcd,
+}
+
+/// How clients reach a server of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Ring,
+    Unix,
+    Tcp,
+}
+
+/// How a transaction goes to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Everything in one request.
+    OneShot,
+    /// Begin, all writes together, all reads together, commit.
+    Batched,
+    /// The same, each operation in a message of its own.
+    Interactive,
+}
+
+/// Which rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Keys {
+    /// K2's: uniform over 2^31, nothing there at first, and read is what was written.
+    Fresh,
+    /// Rows that are there, some more often than others: `theta` of Zipf's law, 0 for uniform.
+    Rows { rows: u64, theta: f64 },
+}
+
+impl Carrier {
+    pub fn read(params: &mut Params<'_>) -> Result<Carrier, RigError> {
+        match params.text("carrier")? {
+            "ring" => Ok(Carrier::Ring),
+            "unix" => Ok(Carrier::Unix),
+            "tcp" => Ok(Carrier::Tcp),
+            other => {
+                let reason = format!("`{other}` is none of ring, unix, tcp");
+                Err(params.wrong("carrier", reason))
+            }
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Carrier::Ring => "ring",
+            Carrier::Unix => "unix",
+            Carrier::Tcp => "tcp",
+        }
+    }
+}
+
+impl Asked {
+    pub fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked, RigError> {
+        let system = match peer {
+            None => Name::Dyno,
+            Some("postgres-serializable") => Name::Postgres,
+            Some("etcd") => Name::Etcd,
+            Some(other) => return Err(RigError::Peer(other.to_owned())),
+        };
+        let durability = params.text("durability")?;
+        let durability = durability
+            .parse()
+            .map_err(|error: dyno_txn_api::Error| params.wrong("durability", error.to_string()))?;
+        let form = match params.text("form")? {
+            "one-shot" => Form::OneShot,
+            "batched" => Form::Batched,
+            "interactive" => Form::Interactive,
+            other => {
+                let reason = format!("`{other}` is none of one-shot, batched, interactive");
+                return Err(params.wrong("form", reason));
+            }
+        };
+        let rate = params.number("rate")?;
+        let asked = Asked {
+            system,
+            carrier: Carrier::read(params)?,
+            durability,
+            cores: params.text_or_none("cores")?.map(str::to_owned),
+            partitions: params.count_or("partitions", 1)?,
+            form,
+            clients: size(params.count("clients")?),
+            depth: size(params.count("depth")?),
+            writes: size(params.count("writes")?),
+            reads: size(params.count("reads")?),
+            either: params.count_or("either", 0)? == 1,
+            value_bytes: size(params.count("value")?),
+            keys: read_keys(params)?,
+            duration: Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0)),
+            rate: (rate > 0.0).then_some(rate),
+            verified: params.count_or("verified", 200)?,
+            seed: params.count_or("seed", 1)?,
+        };
+        asked.check(params)?;
+        Ok(asked)
+    }
+
+    fn check(&self, params: &Params<'_>) -> Result<(), RigError> {
+        let bounds = [
+            ("clients", self.clients, 1, 1_024),
+            ("depth", self.depth, 1, 65_536),
+            ("writes", self.writes, 0, 100),
+            ("reads", self.reads, 0, 100),
+            ("value", self.value_bytes, super::draw::VALUE_LEAST, 1 << 20),
+            ("partitions", size(self.partitions), 1, 1_024),
+        ];
+        for (name, value, least, most) in bounds {
+            if !(least..=most).contains(&value) {
+                let reason = format!("{value} is not within {least} and {most}");
+                return Err(params.wrong(name, reason));
+            }
+        }
+        if self.keys == Keys::Fresh && (self.reads > self.writes || self.either) {
+            let reason = "of fresh keys only those are read that the transaction has written";
+            return Err(params.wrong("reads", reason.to_owned()));
+        }
+        if self.system != Name::Dyno && self.durability != Durability::Fsync {
+            let reason = "other systems are measured as they acknowledge: on stable storage";
+            return Err(params.wrong("durability", reason.to_owned()));
+        }
+        if !self.is_pipelined() && self.outstanding() > 1_024 {
+            let reason = format!("{} threads are too many", self.outstanding());
+            return Err(params.wrong("depth", reason));
+        }
+        Ok(())
+    }
+
+    /// Transactions under way at once.
+    pub fn outstanding(&self) -> usize {
+        self.clients * self.depth
+    }
+
+    /// One thread with many requests under way, or a thread for each.
+    pub fn is_pipelined(&self) -> bool {
+        self.system == Name::Dyno && self.form == Form::OneShot
+    }
+}
+
+fn read_keys(params: &mut Params<'_>) -> Result<Keys, RigError> {
+    let percent = params.count("theta-percent")?;
+    let theta = percent as f64 / 100.0;
+    match params.count_or_all("keys")? {
+        None if theta == 0.0 => Ok(Keys::Fresh),
+        None => Err(params.wrong("theta-percent", "fresh keys are uniform".to_owned())),
+        Some(0) => Err(params.wrong("keys", "no rows".to_owned())),
+        Some(rows) if (0.0..1.0).contains(&theta) => Ok(Keys::Rows { rows, theta }),
+        Some(_) => Err(params.wrong("theta-percent", format!("{percent} is not within 0 and 99"))),
+    }
+}
+
+pub(crate) fn size(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+
+    fn params(keys: &str, percent: u64) -> BTreeMap<String, Value> {
+        let keys = keys.parse::<u64>().map_or(json!(keys), |rows| json!(rows));
+        let all = json!({
+            "carrier": "tcp", "durability": "fsync", "form": "one-shot", "clients": 2, "depth": 8,
+            "writes": 1, "reads": 1, "value": 512, "keys": keys, "theta-percent": percent, "seconds": 0.1,
+            "rate": 0,
+        });
+        serde_json::from_value(all).expect("a map")
+    }
+
+    pub fn asked(keys: &str, percent: u64) -> Asked {
+        let values = params(keys, percent);
+        Asked::read(&mut Params::new(&values), None).expect("it makes sense")
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        for (name, value) in [
+            ("carrier", json!("pigeon")),
+            ("durability", json!("hope")),
+            ("form", json!("none")),
+            ("clients", json!(0)),
+            ("depth", json!(1 << 20)),
+            ("reads", json!(2)),
+            ("value", json!(8)),
+            ("theta-percent", json!(50)),
+        ] {
+            let mut values = params("all", 0);
+            values.insert(name.to_owned(), value);
+            let error = Asked::read(&mut Params::new(&values), None).expect_err(name);
+            assert!(error.to_string().contains(name), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn others_are_measured_on_stable_storage_alone() {
+        let mut values = params("all", 0);
+        assert!(Asked::read(&mut Params::new(&values), Some("etcd")).is_ok());
+        values.insert("durability".to_owned(), json!("memory"));
+        assert!(Asked::read(&mut Params::new(&values), Some("etcd")).is_err());
+        assert!(Asked::read(&mut Params::new(&values), Some("oracle")).is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! Clients that have one transaction under way each, in a thread of their own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dyno_measure::{Call, DriveOptions, Schedule, SystemClock, Until, drive};
+
+use super::K2Error;
+use super::asked::Asked;
+use super::draw::Draw;
+use super::seen::{Seen, TRIES_MAX};
+use super::system::{System, Worker};
+
+/// Of the time asked for, so much is run before it and not counted.
+pub(super) const WARM_UP: u32 = 5;
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// A while that is not counted, and the one that is.
+pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
+    once(asked, system, asked.duration / WARM_UP, 1)?;
+    once(asked, system, asked.duration, 2)?.whole()
+}
+
+fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Result<Seen, K2Error> {
+    let threads = asked.outstanding();
+    let again = AtomicU64::new(0);
+    let options = DriveOptions {
+        schedule: match asked.rate {
+            None => Schedule::ClosedLoop,
+            Some(rate_per_s) => Schedule::Poisson {
+                rate_per_s,
+                seed: asked.seed,
+            },
+        },
+        threads,
+        until: Until::DurationNs(duration.as_nanos() as u64),
+        interval_ns: INTERVAL_NS,
+        lag_max_ns: None,
+        stop: None,
+    };
+    let outcome = drive(&SystemClock::start(), &options, |thread| {
+        let made = system.worker(asked);
+        let client = phase << 32 | thread as u64;
+        let mut draw = Draw::new(asked, client);
+        let mut worker = made.map_err(|error| error.to_string());
+        let again = &again;
+        move |_: Call| match &mut worker {
+            Ok(worker) => transact(asked, &mut **worker, &mut draw, again),
+            Err(text) => Err(text.clone()),
+        }
+    })?;
+    Ok(Seen {
+        committed: outcome.done,
+        again: again.into_inner(),
+        failed: outcome.failed,
+        first_error: outcome.first_error.clone(),
+        seconds: (outcome.ended_ns - outcome.started_ns) as f64 / 1e9,
+        generator: outcome.generator(),
+        latencies: outcome.recorder.corrected,
+    })
+}
+
+/// One transaction, until it is done.
+fn transact(
+    asked: &Asked,
+    worker: &mut dyn Worker,
+    draw: &mut Draw<'_>,
+    again: &AtomicU64,
+) -> Result<(), String> {
+    let transaction = draw.next();
+    for _ in 0..TRIES_MAX {
+        match worker.run(&transaction) {
+            Ok(read) => {
+                let verified = transaction.verify(asked, &read);
+                return verified.map(drop).map_err(|error| error.to_string());
+            }
+            Err(failed) if failed.again => {
+                again.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(failed) => return Err(failed.text),
+        }
+    }
+    Err(format!("it met others {TRIES_MAX} times"))
+}

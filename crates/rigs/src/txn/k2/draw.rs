@@ -1,0 +1,254 @@
+//! Keys and values from a seed, and whether what was read is right.
+
+use super::K2Error;
+use super::asked::{Asked, Keys};
+
+/// The shortest value: the key, who wrote it, and a mark over both.
+pub(super) const VALUE_LEAST: usize = 24;
+/// K2's keys: uniform below this.
+const FRESH: u64 = 1 << 31;
+/// Who wrote the rows that are there at first.
+pub(super) const LOADER: u64 = 0;
+
+/// A transaction of one try or several.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Transaction {
+    /// Its number, which the values that it writes carry.
+    pub id: u64,
+    pub writes: Vec<u64>,
+    pub reads: Vec<u64>,
+}
+
+/// Transactions, one after the other.
+pub(super) struct Draw<'a> {
+    asked: &'a Asked,
+    state: u64,
+    next: u64,
+    zipf: Option<Zipf>,
+}
+
+impl<'a> Draw<'a> {
+    /// Those of one client; equal seeds give equal transactions.
+    pub fn new(asked: &'a Asked, client: u64) -> Draw<'a> {
+        let zipf = match asked.keys {
+            Keys::Rows { rows, theta } if theta > 0.0 => Some(Zipf::new(rows, theta)),
+            _ => None,
+        };
+        Draw {
+            asked,
+            state: mixed(asked.seed ^ mixed(client)),
+            next: mixed(client) << 32,
+            zipf,
+        }
+    }
+
+    pub fn next(&mut self) -> Transaction {
+        self.next += 1;
+        let asked = self.asked;
+        let (mut writes, mut reads) = (asked.writes, asked.reads);
+        if asked.either {
+            match self.bits() >> 63 {
+                0 => writes = 0,
+                _ => reads = 0,
+            }
+        }
+        let keys = self.keys(writes);
+        let reads = match asked.keys {
+            Keys::Fresh => keys[..reads].to_vec(),
+            Keys::Rows { .. } => self.keys(reads),
+        };
+        Transaction {
+            id: self.next,
+            writes: keys,
+            reads,
+        }
+    }
+
+    /// Different ones.
+    fn keys(&mut self, count: usize) -> Vec<u64> {
+        let mut keys = Vec::with_capacity(count);
+        // Few rows may not have so many that differ.
+        for _ in 0..count * 64 {
+            if keys.len() == count {
+                break;
+            }
+            let key = self.key();
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+
+    fn key(&mut self) -> u64 {
+        let bits = self.bits();
+        match (self.asked.keys, &self.zipf) {
+            (Keys::Fresh, _) => bits % FRESH,
+            (Keys::Rows { rows, .. }, None) => bits % rows,
+            // Those that are asked for most lie apart.
+            (Keys::Rows { rows, .. }, Some(zipf)) => {
+                mixed(zipf.rank((bits >> 11) as f64 / (1u64 << 53) as f64)) % rows
+            }
+        }
+    }
+
+    /// SplitMix64 (Steele, Lea and Flood 2014).
+    fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed(self.state)
+    }
+}
+
+impl Transaction {
+    /// Whether it read what it must: a digest of what it read.
+    pub fn verify(&self, asked: &Asked, read: &[Option<Vec<u8>>]) -> Result<u64, K2Error> {
+        let (id, expected) = (self.id, self.reads.len());
+        if read.len() != expected {
+            let text = format!("transaction {id} read {} of {expected} rows", read.len());
+            return Err(K2Error::Wrong(text));
+        }
+        let mut digest = 0u64;
+        for (&key, value) in self.reads.iter().zip(read) {
+            let writer = value
+                .as_deref()
+                .and_then(|value| written_by(asked, key, value));
+            let own = asked.keys == Keys::Fresh || self.writes.contains(&key);
+            match writer {
+                Some(writer) if !own || writer == id => {
+                    digest = digest.wrapping_add(mixed(key ^ mixed(writer)));
+                }
+                other => {
+                    let text = format!(
+                        "transaction {id} read of row {key} what {other:?} wrote, {} bytes",
+                        value.as_ref().map_or(0, Vec::len)
+                    );
+                    return Err(K2Error::Wrong(text));
+                }
+            }
+        }
+        Ok(digest)
+    }
+}
+
+/// What a transaction writes into a row: both their numbers, then a pattern of the two to the end.
+pub(super) fn value(asked: &Asked, key: u64, id: u64) -> Vec<u8> {
+    let mut value = Vec::with_capacity(asked.value_bytes);
+    value.extend_from_slice(&key.to_le_bytes());
+    value.extend_from_slice(&id.to_le_bytes());
+    let mark = mixed(key ^ mixed(id));
+    value.resize(asked.value_bytes - 8, mark as u8);
+    value.extend_from_slice(&mark.to_le_bytes());
+    value
+}
+
+/// Who wrote it; none when every byte is not as that one would have written it.
+fn written_by(asked: &Asked, key: u64, value: &[u8]) -> Option<u64> {
+    let (of, rest) = value.split_first_chunk::<8>()?;
+    let (id, rest) = rest.split_first_chunk::<8>()?;
+    let (filler, mark) = rest.split_last_chunk::<8>()?;
+    let id = u64::from_le_bytes(*id);
+    let expected = mixed(key ^ mixed(id));
+    let fine = value.len() == asked.value_bytes
+        && u64::from_le_bytes(*of) == key
+        && u64::from_le_bytes(*mark) == expected
+        && filler.iter().all(|&byte| byte == expected as u8);
+    fine.then_some(id)
+}
+
+fn mixed(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Ranks after Zipf's law, by the formula of Gray et al. (SIGMOD 1994), as YCSB draws them.
+struct Zipf {
+    rows: f64,
+    theta: f64,
+    alpha: f64,
+    zeta: f64,
+    eta: f64,
+}
+
+impl Zipf {
+    fn new(rows: u64, theta: f64) -> Zipf {
+        let sum = |n: u64| (1..=n).map(|i| (i as f64).powf(-theta)).sum::<f64>();
+        let (zeta, rows) = (sum(rows), rows as f64);
+        let eta = (1.0 - (2.0 / rows).powf(1.0 - theta)) / (1.0 - sum(2) / zeta);
+        Zipf {
+            rows,
+            theta,
+            alpha: 1.0 / (1.0 - theta),
+            zeta,
+            eta,
+        }
+    }
+
+    /// The rank, from 0, of a number in [0, 1).
+    fn rank(&self, u: f64) -> u64 {
+        let scaled = u * self.zeta;
+        if scaled < 1.0 {
+            return 0;
+        }
+        if scaled < 1.0 + 0.5f64.powf(self.theta) {
+            return 1;
+        }
+        let rank = self.rows * (self.eta * u - self.eta + 1.0).powf(self.alpha);
+        (rank as u64).min(self.rows as u64 - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::txn::k2::asked::tests::asked;
+
+    #[test]
+    fn a_value_names_row_and_writer_and_no_other_passes() {
+        let asked = asked("all", 0);
+        let mut value = value(&asked, 7, 9);
+        assert_eq!(value.len(), asked.value_bytes);
+        assert_eq!(written_by(&asked, 7, &value), Some(9));
+        assert_eq!(written_by(&asked, 8, &value), None);
+        assert_eq!(written_by(&asked, 7, &value[..500]), None);
+        value[100] ^= 1;
+        assert_eq!(written_by(&asked, 7, &value), None);
+    }
+
+    #[test]
+    fn of_fresh_keys_only_own_writes_are_right() {
+        let asked = asked("all", 0);
+        let transaction = Draw::new(&asked, 3).next();
+        let (key, id) = (transaction.reads[0], transaction.id);
+        let read = |writer| vec![Some(value(&asked, key, writer))];
+        assert!(transaction.verify(&asked, &read(id)).is_ok());
+        assert!(transaction.verify(&asked, &read(id + 1)).is_err());
+        assert!(transaction.verify(&asked, &[None]).is_err());
+        assert!(transaction.verify(&asked, &[]).is_err());
+    }
+
+    #[test]
+    fn zipf_prefers_few_rows_and_uniform_none() {
+        for (theta, least, most) in [(99, 0.05, 0.2), (0, 0.0, 0.01)] {
+            let asked = asked("1000", theta);
+            let mut draw = Draw::new(&asked, 1);
+            let mut counts = std::collections::HashMap::new();
+            for _ in 0..20_000 {
+                let key = draw.key();
+                assert!(key < 1000);
+                *counts.entry(key).or_insert(0u32) += 1;
+            }
+            let top = f64::from(counts.values().copied().max().expect("some")) / 20_000.0;
+            assert!((least..most).contains(&top), "theta {theta}: {top}");
+        }
+    }
+
+    #[test]
+    fn one_seed_is_one_sequence() {
+        let asked = asked("all", 0);
+        let first = |client| Draw::new(&asked, client).next();
+        assert_eq!(first(1).writes, first(1).writes);
+        assert_ne!(first(1).writes, first(2).writes);
+        assert_ne!(first(1).id, first(2).id);
+    }
+}

@@ -1,0 +1,149 @@
+//! K2's transactions: a few rows written, a few read, each answer verified, on our engine and on others.
+//!
+//! | file | what |
+//! |---|---|
+//! | `asked` | what a request asks for |
+//! | `draw` | keys, values, and whether an answer is right |
+//! | `system` | the server of one invocation |
+//! | `etcd`, `postgres` | the others |
+//! | `blocking`, `pipelined` | clients |
+//! | `seen` | what they counted |
+
+mod asked;
+mod blocking;
+mod draw;
+mod etcd;
+mod pipelined;
+mod postgres;
+mod seen;
+mod system;
+
+use std::collections::BTreeMap;
+
+use dyno_record::Answer;
+use dyno_suite::protocol::{Phase, Reply, Request};
+
+use crate::{Params, RigError};
+use asked::Asked;
+pub(crate) use asked::{Carrier, size};
+use draw::Draw;
+pub(crate) use etcd::missing as etcd_missing;
+use seen::Seen;
+use system::System;
+
+/// Why a run failed. Also that of [`super::calls`].
+#[derive(Debug, thiserror::Error)]
+pub enum K2Error {
+    /// A database said no.
+    #[error(transparent)]
+    Database(#[from] dyno_txn_api::Error),
+    /// A server of PostgreSQL could not be made or run.
+    #[error(transparent)]
+    Server(#[from] crate::pubsub::FlowError),
+    /// PostgreSQL said no.
+    #[error(transparent)]
+    Postgres(#[from] ::postgres::Error),
+    /// A latency could not be counted.
+    #[error(transparent)]
+    Measure(#[from] dyno_measure::MeasureError),
+    /// Calls could not be made.
+    #[error(transparent)]
+    Net(#[from] dyno_txn_node::net::NetError),
+    /// A process could not be started or ended too early.
+    #[error("{what}: {reason}")]
+    Process {
+        /// Which.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// An answer is not what it must be.
+    #[error("{0}")]
+    Wrong(String),
+    /// A thread panicked.
+    #[error("a thread of the load panicked")]
+    Panicked,
+}
+
+/// `txn-k2`: transactions of some writes and some reads for a while; `peer` is the other system that does the same.
+pub(crate) fn k2(
+    params: &mut Params<'_>,
+    request: &Request,
+    peer: Option<&str>,
+) -> Result<Reply, RigError> {
+    let asked = Asked::read(params, peer)?;
+    Ok(measure(&asked, request)?)
+}
+
+fn measure(asked: &Asked, request: &Request) -> Result<Reply, K2Error> {
+    let system = System::start(asked, &request.scratch)?;
+    system.load(asked)?;
+    let answer = first_ones(asked, &system)?;
+    if request.phase == Phase::Verify {
+        return Ok(Reply {
+            answer: Some(answer),
+            ..Reply::default()
+        });
+    }
+    let before = (crate::used::cpu_s(), system.cpu_s());
+    let seen = match asked.is_pipelined() {
+        true => pipelined::run(asked, &system)?,
+        false => blocking::run(asked, &system)?,
+    };
+    let client_cpu_s = crate::used::cpu_s() - before.0;
+    let server_cpu_s = system.cpu_s().zip(before.1).map(|(now, then)| now - then);
+    let mut metrics = seen.metrics(asked);
+    let mut cpu = |name: &str, seconds: f64| {
+        metrics.insert(
+            name.to_owned(),
+            seconds * 1e6 / seen.committed.max(1) as f64,
+        );
+    };
+    cpu("client-cpu-us", client_cpu_s);
+    if let Some(seconds) = server_cpu_s {
+        cpu("server-cpu-us", seconds);
+    }
+    Ok(Reply {
+        answer: Some(answer),
+        metrics,
+        facts: facts(asked, &system, &seen),
+        ..Reply::default()
+    })
+}
+
+/// The first transactions, one after the other and untimed: what they read is the same on every system.
+fn first_ones(asked: &Asked, system: &System) -> Result<Answer, K2Error> {
+    let mut worker = system.worker(asked)?;
+    let mut draw = Draw::new(asked, u64::MAX);
+    let mut digest = 0u64;
+    for _ in 0..asked.verified {
+        let transaction = draw.next();
+        let read = loop {
+            match worker.run(&transaction) {
+                Ok(read) => break read,
+                Err(error) if error.again => {}
+                Err(error) => return Err(K2Error::Wrong(error.text)),
+            }
+        };
+        digest = digest.wrapping_add(transaction.verify(asked, &read)?);
+    }
+    Ok(Answer {
+        count: asked.verified,
+        checksum: format!("{digest:016x}"),
+    })
+}
+
+fn facts(asked: &Asked, system: &System, seen: &Seen) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::from([
+        ("server".to_owned(), system.describe()),
+        ("outstanding".to_owned(), asked.outstanding().to_string()),
+    ]);
+    if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
+        let first = load.split(' ').next().unwrap_or_default();
+        facts.insert("load".to_owned(), first.to_owned());
+    }
+    if let Some(rate) = asked.rate {
+        facts.insert("rate".to_owned(), seen.rate_kept(rate));
+    }
+    facts
+}

@@ -1,0 +1,221 @@
+//! Clients of ours that have many one-shot transactions under way, each on one thread.
+
+use std::thread;
+use std::time::Duration;
+
+use dyno_measure::{Arrivals, Clock, GeneratorVerdict, Schedule, SystemClock};
+use dyno_txn_api::{Committed, Options, Pipeline, Retry};
+
+use super::K2Error;
+use super::asked::Asked;
+use super::blocking::WARM_UP;
+use super::draw::{Draw, Transaction};
+use super::seen::{Seen, TRIES_MAX};
+use super::system::{System, request, values};
+
+/// How long an answer is waited for in one piece.
+const WAIT: Duration = Duration::from_millis(100);
+/// A client that is ready and starts later than this at the 99th percentile did not offer the rate.
+const LAG_MAX_NS: u64 = 1_000_000;
+
+/// A while that is not counted, and the one that is.
+pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
+    once(asked, system, asked.duration / WARM_UP, 1)?;
+    once(asked, system, asked.duration, 2)?.whole()
+}
+
+fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Result<Seen, K2Error> {
+    let clock = SystemClock::start();
+    let mut all = Seen::new()?;
+    let parts: Vec<Result<Seen, K2Error>> = thread::scope(|scope| {
+        let client = |number: usize| {
+            let clock = &clock;
+            scope.spawn(move || Client::new(asked, system, number, phase, clock)?.run(duration))
+        };
+        let clients: Vec<_> = (0..asked.clients).map(client).collect();
+        let joined = clients.into_iter().map(|client| client.join());
+        joined
+            .map(|part| part.unwrap_or(Err(K2Error::Panicked)))
+            .collect()
+    });
+    for part in parts {
+        let part = part?;
+        all.add(&part)?;
+        if let (GeneratorVerdict::NoRate, verdict) = (&all.generator, part.generator) {
+            all.generator = verdict;
+        }
+    }
+    Ok(all)
+}
+
+/// A transaction under way.
+struct Flight {
+    transaction: Transaction,
+    intended_ns: u64,
+    tries: u32,
+}
+
+struct Client<'a> {
+    asked: &'a Asked,
+    system: &'a System,
+    clock: &'a SystemClock,
+    draw: Draw<'a>,
+    arrivals: Arrivals,
+    started_ns: u64,
+    /// By ticket; what is none is free.
+    flights: Vec<Option<Flight>>,
+    free: Vec<usize>,
+    lag: dyno_measure::Latencies,
+    seen: Seen,
+}
+
+impl<'a> Client<'a> {
+    fn new(
+        asked: &'a Asked,
+        system: &'a System,
+        number: usize,
+        phase: u64,
+        clock: &'a SystemClock,
+    ) -> Result<Client<'a>, K2Error> {
+        let schedule = match asked.rate {
+            None => Schedule::ClosedLoop,
+            Some(rate_per_s) => Schedule::Poisson {
+                rate_per_s,
+                seed: asked.seed,
+            },
+        };
+        let started_ns = clock.now_ns();
+        Ok(Client {
+            asked,
+            system,
+            clock,
+            draw: Draw::new(asked, phase << 32 | number as u64),
+            arrivals: schedule.arrivals(number, asked.clients, started_ns)?,
+            started_ns,
+            flights: (0..asked.depth).map(|_| None).collect(),
+            free: (0..asked.depth).rev().collect(),
+            lag: dyno_measure::Latencies::new()?,
+            seen: Seen::new()?,
+        })
+    }
+
+    fn run(mut self, duration: Duration) -> Result<Seen, K2Error> {
+        let System::Database { db, .. } = self.system else {
+            let text = "only a server of ours takes many requests of one thread".to_owned();
+            return Err(K2Error::Wrong(text));
+        };
+        let mut pipeline = db.pipeline(self.asked.depth, &Options::default())?;
+        let end_ns = self.started_ns + duration.as_nanos() as u64;
+        let mut due_ns = self.arrivals.next_ns();
+        let mut now_ns = self.clock.now_ns();
+        while now_ns < end_ns || self.free.len() < self.flights.len() {
+            while let Some(place) = self.free.last().copied()
+                && now_ns < end_ns
+                && due_ns.is_none_or(|due| due <= now_ns)
+            {
+                let intended_ns = due_ns.unwrap_or(now_ns);
+                self.free.pop();
+                self.begin(&mut *pipeline, place, intended_ns)?;
+                if due_ns.is_some() {
+                    self.lag.record(now_ns - intended_ns)?;
+                    due_ns = self.arrivals.next_ns();
+                }
+                now_ns = self.clock.now_ns();
+            }
+            let wait = match due_ns {
+                Some(due) if !self.free.is_empty() => {
+                    WAIT.min(Duration::from_nanos(due.saturating_sub(now_ns)))
+                }
+                _ => WAIT,
+            };
+            // With nothing under way there is nothing to wait for but the clock.
+            if pipeline.outstanding() == 0 {
+                std::hint::spin_loop();
+            } else if let Some((ticket, result)) = pipeline.next(wait) {
+                now_ns = self.clock.now_ns();
+                self.end(&mut *pipeline, ticket as usize, result, now_ns)?;
+            }
+            now_ns = self.clock.now_ns();
+        }
+        self.seen.seconds = (now_ns - self.started_ns) as f64 / 1e9;
+        self.seen.generator = self.verdict();
+        Ok(self.seen)
+    }
+
+    fn begin(
+        &mut self,
+        pipeline: &mut dyn Pipeline,
+        place: usize,
+        intended_ns: u64,
+    ) -> Result<(), K2Error> {
+        let transaction = self.draw.next();
+        self.send(pipeline, place, &transaction)?;
+        self.flights[place] = Some(Flight {
+            transaction,
+            intended_ns,
+            tries: 1,
+        });
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        pipeline: &mut dyn Pipeline,
+        place: usize,
+        transaction: &Transaction,
+    ) -> Result<(), K2Error> {
+        let System::Database { table, .. } = self.system else {
+            return Ok(());
+        };
+        let request = request(self.asked, *table, transaction);
+        Ok(pipeline.submit(place as u64, request)?)
+    }
+
+    fn end(
+        &mut self,
+        pipeline: &mut dyn Pipeline,
+        place: usize,
+        result: dyno_txn_api::Result<Committed>,
+        now_ns: u64,
+    ) -> Result<(), K2Error> {
+        let Some(mut flight) = self.flights.get_mut(place).and_then(Option::take) else {
+            return Err(K2Error::Wrong(format!(
+                "an answer for {place}, which asked nothing"
+            )));
+        };
+        match result {
+            Ok(committed) => {
+                flight
+                    .transaction
+                    .verify(self.asked, &values(committed.answers))?;
+                self.seen.committed += 1;
+                self.seen.latencies.record(now_ns - flight.intended_ns)?;
+            }
+            Err(error) if error.retry() == Retry::Safe && flight.tries < TRIES_MAX => {
+                self.seen.again += 1;
+                flight.tries += 1;
+                self.send(pipeline, place, &flight.transaction)?;
+                self.flights[place] = Some(flight);
+                return Ok(());
+            }
+            Err(error) => self.seen.fail(error.to_string()),
+        }
+        self.free.push(place);
+        Ok(())
+    }
+
+    /// A start was late because every place was taken, which the latencies hold, or because this thread was; both
+    /// are in the lag, so a small one clears it and a large one names the window too.
+    fn verdict(&self) -> GeneratorVerdict {
+        let late_ns = self.lag.quantile_ns(0.99).unwrap_or(0);
+        match (self.asked.rate, late_ns > LAG_MAX_NS) {
+            (None, _) => GeneratorVerdict::NoRate,
+            (Some(_), false) => GeneratorVerdict::KeptUp,
+            (Some(_), true) => GeneratorVerdict::FellBehind(vec![format!(
+                "starts were {:.1} ms late at the 99th percentile, in a window of {}",
+                late_ns as f64 / 1e6,
+                self.asked.depth
+            )]),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The same transactions by PostgreSQL: one call of a function in the server, serializable, and acknowledged when
+//! it is on stable storage.
+
+use std::path::Path;
+
+use dyno_pubsub::Dsn;
+use postgres::{Client, Statement};
+
+use super::K2Error;
+use super::asked::{Asked, Form};
+use super::draw::{Transaction, value};
+use super::system::{Failed, Worker};
+use crate::pubsub::{PgServer, pg_connect};
+
+/// Writes first, as ours.
+const SETUP: &str = "
+CREATE TABLE k2 (k bigint PRIMARY KEY, v bytea NOT NULL);
+CREATE FUNCTION k2(write_keys bigint[], write_values bytea[], read_keys bigint[]) RETURNS bytea[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    found bytea[] := '{}';
+    one bytea;
+BEGIN
+    FOR i IN 1..cardinality(write_keys) LOOP
+        INSERT INTO k2 VALUES (write_keys[i], write_values[i])
+            ON CONFLICT (k) DO UPDATE SET v = excluded.v;
+    END LOOP;
+    FOR i IN 1..cardinality(read_keys) LOOP
+        SELECT v INTO one FROM k2 WHERE k = read_keys[i];
+        found := array_append(found, one);
+    END LOOP;
+    RETURN found;
+END $$";
+const SESSION: &str = "SET default_transaction_isolation = 'serializable'";
+const CALL: &str = "SELECT k2($1, $2, $3)";
+
+/// A private server.
+pub(super) struct Postgres(PgServer);
+
+impl Postgres {
+    pub fn start(asked: &Asked, scratch: &Path) -> Result<Postgres, K2Error> {
+        if asked.form != Form::OneShot {
+            let text = "PostgreSQL is measured by a function in the server, so one-shot".to_owned();
+            return Err(K2Error::Wrong(text));
+        }
+        let server = PgServer::start(scratch, asked.outstanding(), 1)?;
+        pg_connect(&server.dsn())?.batch_execute(SETUP)?;
+        Ok(Postgres(server))
+    }
+
+    pub fn worker<'a>(&self, asked: &'a Asked) -> Result<Session<'a>, K2Error> {
+        let dsn: Dsn = self.0.dsn();
+        let mut client = pg_connect(&dsn)?;
+        client.batch_execute(SESSION)?;
+        let call = client.prepare(CALL)?;
+        Ok(Session {
+            client,
+            call,
+            asked,
+        })
+    }
+
+    pub fn cpu_s(&self) -> Option<f64> {
+        self.0.cpu_s()
+    }
+
+    pub fn describe(&self) -> String {
+        let what = self.0.describe();
+        let what = what.unwrap_or_else(|error| error.to_string());
+        format!(
+            "PostgreSQL {what}, serializable, a function, over a Unix socket, acknowledged: fsync"
+        )
+    }
+}
+
+/// A connection with its statement.
+pub(super) struct Session<'a> {
+    client: Client,
+    call: Statement,
+    asked: &'a Asked,
+}
+
+impl Worker for Session<'_> {
+    fn run(&mut self, transaction: &Transaction) -> Result<Vec<Option<Vec<u8>>>, Failed> {
+        let numbers = |keys: &[u64]| keys.iter().map(|&key| key as i64).collect::<Vec<i64>>();
+        let (writes, reads) = (numbers(&transaction.writes), numbers(&transaction.reads));
+        let of = |&key: &u64| value(self.asked, key, transaction.id);
+        let values: Vec<Vec<u8>> = transaction.writes.iter().map(of).collect();
+        let row = self
+            .client
+            .query_one(&self.call, &[&writes, &values, &reads]);
+        let read = row.and_then(|row| row.try_get(0));
+        read.map_err(|error| Failed {
+            // Serialization failures and deadlocks: rolled back as a whole.
+            again: error
+                .code()
+                .is_some_and(|code| ["40001", "40P01"].contains(&code.code())),
+            text: error.to_string(),
+        })
+    }
+}

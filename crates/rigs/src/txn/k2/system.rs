@@ -1,0 +1,291 @@
+//! The server of one invocation: a process of its own, which goes when this does.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use dyno_txn_api::{
+    Answer, Database, Key, Operation, Options, Request, Retry, TableDef, TableId, Target,
+};
+use dyno_txn_node::{OpenOptions, open};
+
+use super::asked::{Asked, Carrier, Form, Keys, Name};
+use super::draw::{LOADER, Transaction, value};
+use super::postgres::Postgres;
+use super::{K2Error, etcd};
+use crate::pubsub::process_cpu_s;
+
+/// Memory for rows of a server of ours.
+const MEMORY: &str = "8GiB";
+/// How long a server may take to listen.
+const START_MAX: Duration = Duration::from_secs(60);
+/// Rows loaded in one transaction.
+const LOADED_TOGETHER: usize = 100;
+/// A lone client spins for its answer; of many, each sleeps, or they would take each other's core.
+const SPIN: Duration = Duration::from_millis(1);
+
+/// A database that is ready.
+pub(super) enum System {
+    /// One that has our interface.
+    Database {
+        /// Before its server, so that it goes first.
+        db: Box<dyn Database>,
+        table: TableId,
+        process: Process,
+        what: String,
+    },
+    Postgres(Postgres),
+}
+
+/// A child that does not outlive this.
+pub(super) struct Process(pub Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended already is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What runs one transaction after the other.
+pub(super) trait Worker {
+    /// What its reads gave, in their order.
+    fn run(&mut self, transaction: &Transaction) -> Result<Vec<Option<Vec<u8>>>, Failed>;
+}
+
+/// Why a try failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// Nothing was done: it can be tried again.
+    pub again: bool,
+    pub text: String,
+}
+
+impl System {
+    pub fn start(asked: &Asked, scratch: &Path) -> Result<System, K2Error> {
+        let (process, db, what) = match asked.system {
+            Name::Postgres => return Ok(System::Postgres(Postgres::start(asked, scratch)?)),
+            Name::Etcd => etcd::start(scratch)?,
+            Name::Dyno => ours(asked, scratch)?,
+        };
+        let table = db.create_table(&TableDef::hash("k2", 0))?;
+        Ok(System::Database {
+            db,
+            table,
+            process,
+            what,
+        })
+    }
+
+    /// Puts the rows there that transactions expect.
+    pub fn load(&self, asked: &Asked) -> Result<(), K2Error> {
+        let Keys::Rows { rows, .. } = asked.keys else {
+            return Ok(());
+        };
+        let together = Asked {
+            form: Form::OneShot,
+            ..asked.clone()
+        };
+        let mut worker = self.worker(&together)?;
+        for from in (0..rows).step_by(LOADED_TOGETHER) {
+            let load = Transaction {
+                id: LOADER,
+                writes: (from..rows.min(from + LOADED_TOGETHER as u64)).collect(),
+                reads: Vec::new(),
+            };
+            while let Err(error) = worker.run(&load) {
+                if !error.again {
+                    return Err(K2Error::Wrong(error.text));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What runs transactions, in the form that was asked for, for one thread.
+    pub fn worker<'a>(&'a self, asked: &'a Asked) -> Result<Box<dyn Worker + 'a>, K2Error> {
+        match self {
+            System::Database { db, table, .. } => Ok(Box::new(Client {
+                db: &**db,
+                table: *table,
+                asked,
+                options: Options {
+                    separate: asked.form == Form::Interactive,
+                    attempts: 1,
+                    ..Options::default()
+                },
+            })),
+            System::Postgres(server) => Ok(Box::new(server.worker(asked)?)),
+        }
+    }
+
+    /// Processor seconds of the server so far.
+    pub fn cpu_s(&self) -> Option<f64> {
+        match self {
+            System::Database { process, .. } => Some(process_cpu_s(process.0.id())),
+            System::Postgres(server) => server.cpu_s(),
+        }
+    }
+
+    pub fn describe(&self) -> String {
+        match self {
+            System::Database { what, .. } => what.clone(),
+            System::Postgres(server) => server.describe(),
+        }
+    }
+}
+
+type Started = (Process, Box<dyn Database>, String);
+
+/// `dyno txn serve`, this program, and a client of it.
+fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
+    let wrong = |reason: String| K2Error::Process {
+        what: "dyno txn serve".to_owned(),
+        reason,
+    };
+    let program = std::env::current_exe().map_err(|error| wrong(error.to_string()))?;
+    let listen = match asked.carrier {
+        // Paths of sockets must be short, and those of scratch directories need not be.
+        Carrier::Unix => {
+            let folder = std::env::temp_dir();
+            let name = format!("dyno-k2-{}.sock", std::process::id());
+            format!("unix:{}", folder.join(name).display())
+        }
+        Carrier::Ring | Carrier::Tcp => "127.0.0.1:0".to_owned(),
+    };
+    let mut command = Command::new(program);
+    command
+        .args(["txn", "serve", "--listen", &listen, "--memory", MEMORY])
+        .args(["--durability", asked.durability.name()])
+        .args(["--partitions", &asked.partitions.to_string()])
+        .arg("--data")
+        .arg(scratch.join("db"))
+        .env_remove("DYNO_TOKEN");
+    if let Some(cores) = &asked.cores {
+        command.args(["--cores", cores]);
+    }
+    let mut process = spawn(command.stdout(Stdio::piped())).map_err(&wrong)?;
+    let address = first_line(&mut process).map_err(&wrong)?;
+    let lone = asked.outstanding() == 1 || (asked.is_pipelined() && asked.clients == 1);
+    let client = OpenOptions {
+        ring: asked.carrier == Carrier::Ring,
+        spin: if lone { SPIN } else { Duration::ZERO },
+        ..OpenOptions::default()
+    };
+    let db = open(&Target::Dyno(vec![address]), client)?;
+    let what = format!(
+        "{}, {} partitions, over {}, acknowledged: {}",
+        db.describe()?.engine,
+        asked.partitions,
+        asked.carrier.name(),
+        asked.durability
+    );
+    Ok((process, db, what))
+}
+
+pub(super) fn spawn(command: &mut Command) -> Result<Process, String> {
+    let child = command.stdin(Stdio::null()).spawn();
+    child
+        .map(Process)
+        .map_err(|error| format!("cannot be started: {error}"))
+}
+
+/// Where it says that it listens.
+fn first_line(process: &mut Process) -> Result<String, String> {
+    let output = process.0.stdout.take().ok_or("it has no output")?;
+    let (said, hear) = mpsc::channel();
+    // It ends with the server.
+    thread::spawn(move || {
+        let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+        // Whoever waited may have given up.
+        let _ = said.send(lines.next());
+        lines.for_each(drop);
+    });
+    let line = hear.recv_timeout(START_MAX).ok().flatten();
+    let line = line.ok_or(format!("it did not listen within {START_MAX:?}"))?;
+    let (_, address) = line
+        .split_once("listening at ")
+        .ok_or(format!("it said `{line}`"))?;
+    Ok(address.trim().to_owned())
+}
+
+/// A thread's view of a database that has our interface.
+struct Client<'a> {
+    db: &'a dyn Database,
+    table: TableId,
+    asked: &'a Asked,
+    options: Options,
+}
+
+impl Worker for Client<'_> {
+    fn run(&mut self, transaction: &Transaction) -> Result<Vec<Option<Vec<u8>>>, Failed> {
+        let done = match self.asked.form {
+            Form::OneShot => {
+                let request = request(self.asked, self.table, transaction);
+                let done = self.db.execute(request, &self.options);
+                done.map(|committed| values(committed.answers))
+            }
+            Form::Batched | Form::Interactive => self.step_by_step(transaction),
+        };
+        done.map_err(|error| Failed {
+            again: error.retry() == Retry::Safe,
+            text: error.to_string(),
+        })
+    }
+}
+
+impl Client<'_> {
+    fn step_by_step(
+        &self,
+        transaction: &Transaction,
+    ) -> dyno_txn_api::Result<Vec<Option<Vec<u8>>>> {
+        let mut running = self.db.begin(&self.options)?;
+        let (writes, reads) = operations(self.asked, self.table, transaction);
+        if !writes.is_empty() {
+            running.run(&writes)?;
+        }
+        let read = match reads.is_empty() {
+            true => Vec::new(),
+            false => running.run(&reads)?,
+        };
+        running.commit()?;
+        Ok(values(read))
+    }
+}
+
+fn operations(
+    asked: &Asked,
+    table: TableId,
+    transaction: &Transaction,
+) -> (Vec<Operation>, Vec<Operation>) {
+    let key = |number: u64| Key::new(table, number.to_be_bytes());
+    let id = transaction.id;
+    let writes = transaction.writes.iter();
+    let reads = transaction.reads.iter();
+    (
+        writes
+            .map(|&number| Operation::put(key(number), value(asked, number, id)))
+            .collect(),
+        reads.map(|&number| Operation::Get(key(number))).collect(),
+    )
+}
+
+/// All of a transaction in one request.
+pub(super) fn request(asked: &Asked, table: TableId, transaction: &Transaction) -> Request {
+    let (mut all, reads) = operations(asked, table, transaction);
+    all.extend(reads);
+    Request::Operations(all)
+}
+
+/// What reads gave.
+pub(super) fn values(answers: Vec<Answer>) -> Vec<Option<Vec<u8>>> {
+    let read = answers.into_iter().filter_map(|answer| match answer {
+        Answer::Value(value) => Some(value),
+        _ => None,
+    });
+    read.collect()
+}
