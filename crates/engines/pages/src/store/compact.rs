@@ -71,6 +71,9 @@ impl Store {
         let word = lock(entry);
         let moved = closed(word).and_then(|(found, at, len)| {
             let stored = self.copy_to_other_slot(found.stored, at, len)?;
+            if self.stays(found.stored, stored) {
+                return None;
+            }
             Some((Entry { stored, ..found }, at))
         });
         unlock(entry, moved.map_or(word, |(new, _)| new.pack()));
@@ -78,6 +81,18 @@ impl Store {
             self.slots.free(at);
         }
         moved.is_some()
+    }
+
+    /// Whether an entry must go on pointing at `old`, as others do: `new`, its copy, is free again then.
+    pub(super) fn stays(&self, old: Stored, new: Stored) -> bool {
+        let stays = self
+            .shared
+            .as_ref()
+            .is_some_and(|shared| !shared.moved(old, new));
+        if let (true, Some((at, _))) = (stays, extent(new)) {
+            self.slots.free(at);
+        }
+        stays
     }
 
     fn copy_to_other_slot(&self, stored: Stored, at: usize, len: usize) -> Option<Stored> {
