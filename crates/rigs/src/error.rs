@@ -9,7 +9,7 @@ pub enum RigError {
     #[error(
         "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
          query-prepare, query-top-ten, tpch-write, pubsub-flow, pubsub-queue, pubsub-capacity, \
-         pubsub-commits"
+         pubsub-commits, pages-corpus, pages-codec, pages-store, pages-space"
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
@@ -29,8 +29,13 @@ pub enum RigError {
     /// Messages did not flow as they should.
     #[error(transparent)]
     Flow(#[from] crate::pubsub::FlowError),
+    /// Pages could not be made, kept or read.
+    #[error(transparent)]
+    Pages(#[from] crate::pages::PagesError),
     /// No protocol of that name is spoken here.
-    #[error("no peer is called `{0}` here; there are: pg-msg-bench, pgbench")]
+    #[error(
+        "no peer is called `{0}` here; there are: pg-msg-bench, pgbench, zram-lz4, zram-lzo-rle, tmpfs"
+    )]
     Peer(String),
     /// An archive is not in the table as it should be.
     #[error("{}: {reason}", path.display())]

@@ -42,13 +42,12 @@ impl Store {
         for span in closed {
             done.freed_spans += u64::from(self.slots.reopen(span));
         }
-        let spans = self.slots.trim(|span| {
-            self.memory
-                .give_back(span as usize * SPAN_BYTES, SPAN_BYTES)
-        })?;
+        let spans = self
+            .slots
+            .trim(|span| self.give_back(span as usize * SPAN_BYTES, SPAN_BYTES))?;
         let mut bytes = spans * SPAN_BYTES;
         for class in 0..self.slots.classes().count() as Class {
-            let give_back = |at, len| self.memory.give_back(at, len);
+            let give_back = |at, len| self.give_back(at, len);
             bytes += self.slots.trim_open(class, most_spans, give_back)?;
         }
         done.given_back_bytes = bytes as u64;

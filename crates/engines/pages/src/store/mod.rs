@@ -3,6 +3,7 @@
 mod background;
 mod compact;
 mod file;
+mod huge;
 mod lane;
 mod place;
 mod recompress;
@@ -29,6 +30,7 @@ pub use recover::{Bad, Recovered};
 pub use stats::{KindCount, Stats};
 
 use file::Backing;
+use huge::Huge;
 use shared::Shared;
 
 /// How a store is made.
@@ -74,6 +76,7 @@ pub struct Store {
     memory: Memory,
     slots: Slots,
     backing: Option<Backing>,
+    huge: Huge,
     /// There when pages of equal content share slots.
     shared: Option<Shared>,
     settings: Settings,
@@ -95,10 +98,11 @@ impl Store {
         let slots = Slots::new(layout.spans);
         let backing = Backing::of(&settings, file::Start::Empty)?;
         Ok(Self {
+            huge: Huge::new(memory.huge_pages()),
+            shared: layout.shared.then(Shared::new),
             memory,
             slots,
             backing,
-            shared: layout.shared.then(Shared::new),
             settings,
             refused: AtomicU64::new(0),
         })

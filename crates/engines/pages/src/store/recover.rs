@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::file::{Backing, Start};
+use super::huge::Huge;
 use super::place::{SUM_BYTES, extent};
 use super::shared::{Shared, content_of};
 use super::{Settings, Store};
@@ -83,6 +84,7 @@ impl Store {
         };
         let store = Self {
             shared: memory.layout().shared.then(Shared::new),
+            huge: Huge::new(memory.huge_pages()),
             memory,
             slots,
             backing,

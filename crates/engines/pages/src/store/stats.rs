@@ -111,7 +111,10 @@ impl Store {
             .as_ref()
             .map_or(0, super::file::Backing::overhead_bytes);
         let shared = self.shared.as_ref();
-        self.slots.overhead_bytes() + file + shared.map_or(0, super::shared::Shared::overhead_bytes)
+        self.slots.overhead_bytes()
+            + self.huge.overhead_bytes()
+            + file
+            + shared.map_or(0, super::shared::Shared::overhead_bytes)
     }
 }
 
