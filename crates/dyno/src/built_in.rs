@@ -9,14 +9,15 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 4] = [
+const SUITES: [(&str, &str); 5] = [
     ("wspr", include_str!("../../../suites/wspr.toml")),
     ("tpch", include_str!("../../../suites/tpch.toml")),
     ("pubsub", include_str!("../../../suites/pubsub.toml")),
     ("k2", include_str!("../../../suites/k2.toml")),
+    ("pages", include_str!("../../../suites/pages.toml")),
 ];
 
-const PEERS: [(&str, &str); 17] = [
+const PEERS: [(&str, &str); 20] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -55,6 +56,15 @@ const PEERS: [(&str, &str); 17] = [
         include_str!("../../../peers/postgres-serializable.toml"),
     ),
     ("etcd.toml", include_str!("../../../peers/etcd.toml")),
+    (
+        "zram-lz4.toml",
+        include_str!("../../../peers/zram-lz4.toml"),
+    ),
+    (
+        "zram-lzo-rle.toml",
+        include_str!("../../../peers/zram-lzo-rle.toml"),
+    ),
+    ("tmpfs.toml", include_str!("../../../peers/tmpfs.toml")),
     ("tpch.py", include_str!("../../../peers/tpch.py")),
     ("door.py", include_str!("../../../peers/door.py")),
     ("spots.py", include_str!("../../../peers/spots.py")),
