@@ -59,13 +59,15 @@ pub enum RoleArg {
 #[command(after_help = "Examples:\n  \
     dyno txn serve --data bank\n  \
     dyno txn serve --data bank --listen 10.0.0.5:7421 --token-file token --tls-cert c.pem --tls-key k.pem\n  \
-    dyno txn serve --data bank --cores 2-3 --memory 16GiB --metrics 127.0.0.1:9421\n\n\
+    dyno txn serve --data bank --cores 2-3 --memory 16GiB --metrics 127.0.0.1:9421\n  \
+    dyno txn serve --role persist --listen 127.0.0.1:7431 --memory 8GiB\n  \
+    dyno txn serve --data bank --durability remote-memory --persist 127.0.0.1:7431,127.0.0.1:7432\n\n\
     Prints where it listens when it is ready. Addresses beyond this machine are refused without a token. Ctrl-C stops it;\n\
     what was acknowledged is on the disk by then, as it is after a kill -9.")]
 pub struct TxnServeArgs {
-    /// Where rows and logs are, made at the first start
+    /// Where rows and logs are, made at the first start; not for --role persist
     #[arg(long, value_name = "DIR")]
-    pub data: PathBuf,
+    pub data: Option<PathBuf>,
     /// Where to listen
     #[arg(long, value_name = "HOST:PORT", default_value = TXN_DEFAULT)]
     pub listen: String,
@@ -78,10 +80,13 @@ pub struct TxnServeArgs {
     /// Partitions of a new directory [default: one for each thread]
     #[arg(long, value_name = "N")]
     pub partitions: Option<u32>,
-    /// When it acknowledges: fsync or memory
+    /// When it acknowledges: fsync, remote-memory or memory
     #[arg(long, value_name = "MODE", default_value = "fsync")]
     pub durability: Durability,
-    /// Memory for rows; beyond it writes are refused
+    /// For remote-memory: processes of --role persist, each of which holds all of the log
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub persist: Vec<String>,
+    /// Memory for rows, or for others' logs; beyond it writes are refused
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
     pub memory: u64,
     /// Log of a partition after which its rows are written down whole, and a restart reads less

@@ -161,7 +161,7 @@ fn append_bare(
     let times: Vec<i64> = heads.iter().map(|head| head.first_time_us).collect();
     let crcs: Vec<i32> = batch
         .bodies()
-        .map(|body| crc32c::crc32c(body).cast_signed())
+        .map(|body| dyno_checksum::crc32c(body).cast_signed())
         .collect();
     let bodies: Vec<&[u8]> = batch.bodies().collect();
     let parameters: [&(dyn ToSql + Sync); 8] = [

@@ -41,7 +41,7 @@ impl StoredRow {
     pub fn records(&self) -> Result<Records> {
         let at = self.base_offset;
         if let Some(crc) = self.crc {
-            let found = crc32c::crc32c(&self.body);
+            let found = dyno_checksum::crc32c(&self.body);
             if found != crc {
                 let text =
                     format_args!("the row at offset {at} has checksum {found:08x}, not {crc:08x}");

@@ -11,12 +11,12 @@ pub fn of_page(page: &Page) -> u32 {
         // SAFETY: the processor has the instructions.
         return unsafe { folding::of_page(page) };
     }
-    crc32c::crc32c(page)
+    dyno_checksum::crc32c(page)
 }
 
 /// CRC32C of `bytes`.
 pub fn of_bytes(bytes: &[u8]) -> u32 {
-    crc32c::crc32c(bytes)
+    dyno_checksum::crc32c(bytes)
 }
 
 /// Folding (Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", Intel

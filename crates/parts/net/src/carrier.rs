@@ -66,6 +66,15 @@ impl Stream {
         }
     }
 
+    /// TLS from here on, as the end that listens, on a connection of TCP that began in the clear. Hands
+    /// are shaken with the first read or write; clones made before go on in the clear.
+    pub fn accept_tls(self, config: Arc<ServerConfig>) -> io::Result<Stream> {
+        match self {
+            Stream::Tcp(socket) => Ok(Stream::Tls(TlsStream::server(socket, config)?)),
+            Stream::Unix(_) | Stream::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Another handle on the same connection.
     pub fn try_clone(&self) -> io::Result<Stream> {
         Ok(match self {

@@ -60,8 +60,8 @@ pub fn header(head: Head, parts: &[&[u8]]) -> Result<[u8; HEADER_BYTES], FrameEr
     header[8..12].copy_from_slice(&length.to_le_bytes());
     let crc = parts
         .iter()
-        .fold(crc32c::crc32c(&header[..12]), |crc, part| {
-            crc32c::crc32c_append(crc, part)
+        .fold(dyno_checksum::crc32c(&header[..12]), |crc, part| {
+            dyno_checksum::append(crc, part)
         });
     header[12..].copy_from_slice(&crc.to_le_bytes());
     Ok(header)
@@ -156,7 +156,7 @@ impl Decoder {
         let header = self.buffer.split_to(HEADER_BYTES);
         let body = self.buffer.split_to(body_bytes).freeze();
         self.filled -= HEADER_BYTES + body_bytes;
-        let found = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &body);
+        let found = dyno_checksum::append(dyno_checksum::crc32c(&header[..12]), &body);
         if found != expected {
             return Err(FrameError::Checksum {
                 request: head.request,

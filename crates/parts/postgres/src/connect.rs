@@ -14,10 +14,10 @@ use crate::tls;
 
 /// The driver's own default, which lets a dead peer go unnoticed for two hours.
 const DRIVER_KEEPALIVE_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+pub(crate) const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How a session begins.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ impl Session {
     }
 
     /// Startup options as PostgreSQL splits them: a space and a backslash get a backslash.
-    fn options(&self) -> String {
+    pub(crate) fn options(&self) -> String {
         let escape = |text: &str| text.replace('\\', "\\\\").replace(' ', "\\ ");
         let settings = self.settings.iter();
         let words = settings.map(|(name, value)| format!("-c {name}={}", escape(value)));

@@ -26,6 +26,7 @@ mod error;
 mod installation;
 mod machine_size;
 mod os;
+mod pipelined;
 pub mod standby;
 mod tls;
 
@@ -37,6 +38,8 @@ pub use dsn::{Dsn, SslMode};
 pub use error::PgError;
 pub use installation::{Installation, Places, Version};
 pub use machine_size::MachineSize;
+pub use pipelined::{Driver, connect_pipelined};
 pub use standby::Synchronous;
 
 pub use postgres;
+pub use tokio_postgres;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::error::ServeError;
@@ -14,16 +15,54 @@ use crate::error::ServeError;
 /// # Errors
 /// [`ServeError::Tls`] with the file.
 pub fn server(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, ServeError> {
+    listener(certificate, key, None)
+}
+
+/// The same, and clients need a certificate that is signed by one of the roots in a third file.
+///
+/// # Errors
+/// [`ServeError::Tls`] with the file.
+pub fn server_for(
+    roots: &Path,
+    certificate: &Path,
+    key: &Path,
+) -> Result<Arc<ServerConfig>, ServeError> {
+    listener(certificate, key, Some(roots))
+}
+
+fn listener(
+    certificate: &Path,
+    key: &Path,
+    clients: Option<&Path>,
+) -> Result<Arc<ServerConfig>, ServeError> {
     let chain = certificates(certificate)?;
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| bad(key, error))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .map_err(|error| bad(certificate, error))?
-        .with_no_client_auth()
+        .map_err(|error| bad(certificate, error))?;
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let roots = Arc::new(roots_in(path)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
+                .build()
+                .map_err(|error| bad(path, error))?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let config = builder
         .with_single_cert(chain, secret)
         .map_err(|error| bad(key, error))?;
     Ok(Arc::new(config))
+}
+
+fn roots_in(path: &Path) -> Result<RootCertStore, ServeError> {
+    let mut store = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        store.add(certificate).map_err(|error| bad(path, error))?;
+    }
+    Ok(store)
 }
 
 /// Settings of a client that trusts the roots in a PEM file, and nothing else.
@@ -31,15 +70,11 @@ pub fn server(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, Serve
 /// # Errors
 /// [`ServeError::Tls`] with the file.
 pub fn client(roots: &Path) -> Result<Arc<ClientConfig>, ServeError> {
-    let mut store = RootCertStore::empty();
-    for certificate in certificates(roots)? {
-        store.add(certificate).map_err(|error| bad(roots, error))?;
-    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| bad(roots, error))?
-        .with_root_certificates(store)
+        .with_root_certificates(roots_in(roots)?)
         .with_no_client_auth();
     Ok(Arc::new(config))
 }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use dyno_pubsub_check::run::{self, Mode, Options, Outcome, RunError};
+use dyno_pubsub_check::run::{self, Mode, Options, Outcome, RunError, Trend};
 use dyno_suite::Stop;
 
 use crate::args::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
@@ -145,6 +145,17 @@ fn told(outcome: &Outcome, dir: &Path) -> String {
             .iter()
             .map(|what| format!("trouble: {what}")),
     );
+    let trends = outcome.soak.iter().flat_map(|soak| &soak.trends);
+    lines.extend(trends.map(|trend| {
+        let Trend {
+            name,
+            begin,
+            end,
+            flat,
+        } = trend;
+        let judged = if *flat { "flat" } else { "grew" };
+        format!("{judged}: {name}: {begin:.1} in the first third, {end:.1} in the last")
+    }));
     let history = dir.display();
     lines.push(match (outcome.holds, verdict.holds()) {
         (true, _) => "every rule holds".to_string(),

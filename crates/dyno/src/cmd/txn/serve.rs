@@ -1,11 +1,12 @@
 //! `dyno txn serve`: the engine for other processes and hosts.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use dyno_pubsub_broker::serve::{rustls::ServerConfig, tls};
 use dyno_rigs::txn::{OpenOptions, Role, ServeOptions, procedures, serve};
 use dyno_suite::Stop;
@@ -41,19 +42,34 @@ pub fn run(args: &TxnServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
 }
 
 fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
-    ensure!(
-        args.role == RoleArg::All,
-        "a server of one role alone is not built yet: there is --role all, a process with everything in it"
-    );
+    let role = match args.role {
+        RoleArg::All => Role::All,
+        RoleArg::Persist => Role::Persist,
+        RoleArg::Partitions | RoleArg::Oracle => bail!(
+            "this role alone is not built yet: there are --role all, a process with everything in it, and --role persist"
+        ),
+    };
+    let data = match (role, &args.data) {
+        (Role::Persist, None) => PathBuf::new(),
+        (Role::Persist, Some(_)) => {
+            bail!("--role persist keeps everything in memory: leave --data out")
+        }
+        (_, Some(data)) => data.clone(),
+        (_, None) => bail!("--data DIR is missing: where rows and logs are"),
+    };
+    if role == Role::Persist && args.backups.is_some() {
+        bail!("--role persist has no rows to back up: leave --backups out");
+    }
     let token = super::token(args.token_file.as_deref())?;
     Ok(ServeOptions {
-        data: args.data.clone(),
+        data,
         listen: args.listen.clone(),
         engine: OpenOptions {
             procedures: procedures()?,
             cores: args.cores.clone().map_or(Vec::new(), |cores| cores.0),
             partitions: args.partitions,
             durability: args.durability,
+            persist: args.persist.clone(),
             memory_bytes: args.memory,
             checkpoint_bytes: args.checkpoint,
             segment_bytes: segment(args.checkpoint),
@@ -62,8 +78,8 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
         tls: server_tls(args)?,
         token,
         metrics: args.metrics,
-        role: Role::All,
         backups: args.backups.clone(),
+        role,
     })
 }
 

@@ -137,7 +137,7 @@ impl Load {
             encode(&mut body, 0, None, &[], &value).expect("a short record");
         }
         let body = Bytes::from(body);
-        let crc = crc32c::crc32c(&body);
+        let crc = dyno_checksum::crc32c(&body);
         let mut sequences = vec![0_i64; self.partitions as usize];
         let (answers, answered) = mpsc::channel();
         let mut open = 0;
@@ -190,7 +190,7 @@ fn follow(client: &Client, topic_id: i32, partition: i32, read: &AtomicU64, stop
         let fetched = client.ask(&fetch).expect("rows");
         for row in Rows::new(fetched.rows.bytes()) {
             let (head, body) = row.expect("a row");
-            assert_eq!(head.crc, Some(crc32c::crc32c(&body)));
+            assert_eq!(head.crc, Some(dyno_checksum::crc32c(&body)));
             offset = head.base_offset + i64::from(head.count);
             read.fetch_add(u64::from(head.count), Ordering::Relaxed);
         }

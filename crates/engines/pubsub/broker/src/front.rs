@@ -159,7 +159,7 @@ impl Front {
             return Err(bad("a producer has an id above 0 and sequences from 0"));
         }
         let body = ask.body.bytes();
-        if crc32c::crc32c(&body) != ask.crc {
+        if dyno_checksum::crc32c(&body) != ask.crc {
             return Err(Error::new(Code::Damaged, "the body's checksum is wrong"));
         }
         let codec = Codec::of_flags(i16::from(ask.codec))?;

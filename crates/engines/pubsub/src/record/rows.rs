@@ -184,7 +184,7 @@ impl Batch {
         }
         let crcs = self.bodies().skip(self.crcs.len());
         let crcs: Vec<i32> = crcs
-            .map(|body| crc32c::crc32c(body).cast_signed())
+            .map(|body| dyno_checksum::crc32c(body).cast_signed())
             .collect();
         self.crcs.extend(crcs);
         let ends = self.ends.iter().skip(self.body_ends.len());

@@ -1,5 +1,5 @@
 //! Where a database is, as text: `local:DIR`, `dyno://HOST:PORT`, `etcd://HOST:PORT`, `postgres:DSN`.
-//! This crate parses it alone; the crates that implement an engine open it.
+//! This crate parses it alone; the crates that implement an engine open it. Shown, it has no password.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::{Code, Error};
 /// );
 /// assert!("mysql://x".parse::<Target>().is_err());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Target {
     /// Our engine in this process, on a directory.
     Local(PathBuf),
@@ -34,7 +34,7 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let nothing = |what: &str| {
-            let text = format!("database `{text}`: no {what} in it");
+            let text = format!("database `{}`: no {what} in it", without_password(text));
             Error::new(Code::BadArgument, text)
         };
         if let Some(folder) = text.strip_prefix("local:") {
@@ -67,6 +67,7 @@ impl FromStr for Target {
             Some("") => Err(nothing("DSN")),
             Some(dsn) => Ok(Target::Postgres(dsn.to_owned())),
             None => {
+                let text = without_password(text);
                 let text = format!(
                     "database `{text}`: begins with none of local:, dyno://, etcd://, postgres:"
                 );
@@ -90,10 +91,65 @@ impl fmt::Display for Target {
             Target::Local(folder) => write!(f, "local:{}", folder.display()),
             Target::Dyno(list) => write!(f, "dyno://{}", list.join(",")),
             Target::Etcd(list) => write!(f, "etcd://{}", list.join(",")),
-            Target::Postgres(dsn) if dsn.contains("://") => f.write_str(dsn),
-            Target::Postgres(dsn) => write!(f, "postgres:{dsn}"),
+            Target::Postgres(dsn) if dsn.contains("://") => f.write_str(&without_password(dsn)),
+            Target::Postgres(dsn) => write!(f, "postgres:{}", without_password(dsn)),
         }
     }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
+    }
+}
+
+/// What stands for a password.
+const HIDDEN: &str = "***";
+
+/// A connection string as it may be shown: `//user:password@` and every `password=`, quoted or not, lose it. What looks
+/// like one loses too much rather than too little.
+fn without_password(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    // An address has its user before the last @, since a password may have one.
+    if let Some(at) = text.find("://")
+        && let Some(end) = text.rfind('@').filter(|end| *end > at)
+        && let Some(colon) = text[at + 3..end].find(':')
+    {
+        shown += &text[..at + 3 + colon + 1];
+        shown += HIDDEN;
+        rest = &text[end..];
+    }
+    while let Some(at) = rest.to_ascii_lowercase().find("password") {
+        let name_end = at + "password".len();
+        shown += &rest[..name_end];
+        rest = &rest[name_end..];
+        let value = rest.trim_start();
+        let Some(value) = value.strip_prefix('=') else {
+            continue;
+        };
+        shown += "=";
+        shown += HIDDEN;
+        let value = value.trim_start();
+        rest = &value[value_bytes(value)..];
+    }
+    shown + rest
+}
+
+/// Bytes of a value: to its closing quote, or to what ends a word or a part of an address.
+fn value_bytes(value: &str) -> usize {
+    let quoted = value.starts_with('\'');
+    let mut escaped = false;
+    for (at, sign) in value.char_indices().skip(usize::from(quoted)) {
+        match sign {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '\'' if quoted => return at + 1,
+            _ if !quoted && (sign.is_whitespace() || sign == '&') => return at,
+            _ => {}
+        }
+    }
+    value.len()
 }
 
 #[cfg(test)]
@@ -112,6 +168,26 @@ mod tests {
             let target: Target = text.parse().expect(text);
             assert_eq!(target.to_string(), text);
         }
+        for (text, shown) in [
+            ("postgres://u:secret@h:1/d", "postgres://u:***@h:1/d"),
+            ("postgres://u:se@cret@h/d?x=1", "postgres://u:***@h/d?x=1"),
+            (
+                "postgresql://u@h/d?password=secret&x=1",
+                "postgresql://u@h/d?password=***&x=1",
+            ),
+            (
+                "postgres:user=x password = 'se\\' cret' port=1",
+                "postgres:user=x password=*** port=1",
+            ),
+            ("postgres:password=secret", "postgres:password=***"),
+            ("postgres:password='open secret", "postgres:password=***"),
+        ] {
+            let target: Target = text.parse().expect(text);
+            assert_eq!(target.to_string(), shown);
+            assert!(!format!("{target:?}").contains("cret"), "{text}");
+        }
+        let wrong = "postgre://u:secret@h/d".parse::<Target>();
+        assert!(!wrong.expect_err("a slip").text().contains("secret"));
         for text in [
             "local:",
             "dyno://db",

@@ -16,7 +16,7 @@ pub fn partition_of(def: &TableDef, partitions: u32, key: &[u8]) -> PartitionId 
                 bytes => &key[..bytes.min(key.len())],
             };
             // The remainder of a multiplication takes high bits, which CRC32C mixes as well as low ones.
-            ((u64::from(crc32c::crc32c(prefix)) * u64::from(partitions)) >> 32) as u32
+            ((u64::from(dyno_checksum::crc32c(prefix)) * u64::from(partitions)) >> 32) as u32
         }
         Partitioning::Range { splits } => {
             let range = splits.partition_point(|split| &**split <= key);

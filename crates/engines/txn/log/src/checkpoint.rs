@@ -82,7 +82,7 @@ fn header(identity: u64, number: u64) -> Vec<u8> {
     block[8..12].copy_from_slice(&VERSION.to_le_bytes());
     block[16..24].copy_from_slice(&identity.to_le_bytes());
     block[24..32].copy_from_slice(&number.to_le_bytes());
-    let crc = crc32c::crc32c(&block[16..]);
+    let crc = dyno_checksum::crc32c(&block[16..]);
     block[12..16].copy_from_slice(&crc.to_le_bytes());
     block
 }
@@ -113,7 +113,7 @@ impl CheckpointWriter {
         }
         let len = (bytes.len() as u32).to_le_bytes();
         let seed = crc_seed(self.chunks, self.number, self.identity);
-        let crc = crc32c::crc32c_append(crc32c::crc32c_append(seed, &len), bytes);
+        let crc = dyno_checksum::append(dyno_checksum::append(seed, &len), bytes);
         self.sink.write(&crc.to_le_bytes())?;
         self.sink.write(&len)?;
         self.sink.write(bytes)?;
@@ -250,7 +250,7 @@ impl CheckpointReader {
             self.manifest.checkpoint,
             self.manifest.identity,
         );
-        let crc = crc32c::crc32c_append(crc32c::crc32c_append(seed, &frame[4..]), &chunk);
+        let crc = dyno_checksum::append(dyno_checksum::append(seed, &frame[4..]), &chunk);
         self.chunk = chunk;
         if crc != u32_at(&frame, 0) {
             let what = "a chunk's checksum is wrong";

@@ -50,14 +50,14 @@ impl Header {
             Kind::Records => 1,
             Kind::Skip => 2,
         };
-        let crc = crc32c::crc32c(&into[8..HEADER_BYTES]);
+        let crc = dyno_checksum::crc32c(&into[8..HEADER_BYTES]);
         into[4..8].copy_from_slice(&crc.to_le_bytes());
     }
 
     /// The header at the front of `bytes`, if there is a whole one.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..HEADER_BYTES)?;
-        if u32_at(bytes, 0) != MAGIC || u32_at(bytes, 4) != crc32c::crc32c(&bytes[8..]) {
+        if u32_at(bytes, 0) != MAGIC || u32_at(bytes, 4) != dyno_checksum::crc32c(&bytes[8..]) {
             return None;
         }
         let kind = match bytes[48] {
@@ -100,7 +100,7 @@ pub(crate) fn check_body(header: &Header, bytes: &[u8]) -> Result<(), Flaw> {
         };
         let place = header.at.0 + at as u64;
         let seed = crc_seed(place, header.epoch, header.identity);
-        let crc = crc32c::crc32c_append(seed, &bytes[at + 4..record.1]);
+        let crc = dyno_checksum::append(seed, &bytes[at + 4..record.1]);
         if crc != u32_at(bytes, at) {
             return flaw("a record's checksum is wrong");
         }
@@ -170,7 +170,7 @@ impl Open {
         self.buffer[first..end].copy_from_slice(record);
         let place = self.at.0 + at as u64;
         let seed = crc_seed(place, self.life.epoch, self.life.identity);
-        let crc = crc32c::crc32c_append(seed, &self.buffer[at + 4..end]);
+        let crc = dyno_checksum::append(seed, &self.buffer[at + 4..end]);
         self.buffer[at..at + 4].copy_from_slice(&crc.to_le_bytes());
         self.filled = end;
         self.records += 1;

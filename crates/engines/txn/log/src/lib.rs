@@ -90,6 +90,6 @@ pub use memory::MemoryLog;
 pub use position::{BLOCK_BYTES, Lsn};
 pub use recovery::{Record, Recovered, Recovery};
 pub use remote::{
-    Answer, Outgoing, PersistError, PersistStore, Read, RemoteLog, RemoteOptions, Request,
-    recovered_end,
+    Answer, Ask, Outgoing, PersistError, PersistStore, Read, RemoteLog, RemoteOptions, Reply,
+    Request, WireError, append_head, recovered_end,
 };

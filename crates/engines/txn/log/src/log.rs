@@ -71,4 +71,13 @@ impl Log {
             Self::Remote(log) => log.end(),
         }
     }
+
+    /// The longest record that it takes.
+    pub fn most_record_bytes(&self) -> usize {
+        match self {
+            Self::Files(log) => log.most_record_bytes(),
+            Self::Memory(_) => usize::MAX,
+            Self::Remote(log) => log.most_record_bytes(),
+        }
+    }
 }

@@ -53,7 +53,7 @@ impl Manifest {
         for (at, field) in self.fields().iter().enumerate() {
             bytes[16 + 8 * at..24 + 8 * at].copy_from_slice(&field.to_le_bytes());
         }
-        let crc = crc32c::crc32c(&bytes[16..]);
+        let crc = dyno_checksum::crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -129,7 +129,7 @@ pub(crate) fn check_front(path: &Path, block: &[u8], magic: &[u8; 8]) -> Result<
             known: VERSION,
         });
     }
-    if found == 0 || crc32c::crc32c(&block[16..]) != u32_at(block, 12) {
+    if found == 0 || dyno_checksum::crc32c(&block[16..]) != u32_at(block, 12) {
         return Err(LogError::damaged(path, 0, "its checksum is wrong"));
     }
     Ok(())

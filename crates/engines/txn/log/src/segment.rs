@@ -40,7 +40,7 @@ impl Header {
         for (at, field) in fields.iter().enumerate() {
             block[16 + 8 * at..24 + 8 * at].copy_from_slice(&field.to_le_bytes());
         }
-        let crc = crc32c::crc32c(&block[16..]);
+        let crc = dyno_checksum::crc32c(&block[16..]);
         block[12..16].copy_from_slice(&crc.to_le_bytes());
         block
     }

@@ -194,7 +194,7 @@ fn a_later_writer_fences_the_earlier_and_reads_all_that_is_durable() {
 
 #[test]
 fn a_store_has_bounds_and_checkpoints_make_room() {
-    let mut store = PersistStore::new(100, 1);
+    let mut store = PersistStore::new(140, 1);
     let (log, epoch) = (LOG, 1);
     store.handle(Request::Open { log, epoch }).expect("room");
     let second = store.handle(Request::Open { log: 6, epoch });
@@ -214,7 +214,7 @@ fn a_store_has_bounds_and_checkpoints_make_room() {
         Err(PersistError::Gap { .. })
     ));
     assert!(matches!(
-        append(&mut store, 60, 60),
+        append(&mut store, 60, 90),
         Err(PersistError::Full { .. })
     ));
     let chunk = Request::Chunk {
@@ -233,7 +233,7 @@ fn a_store_has_bounds_and_checkpoints_make_room() {
     };
     store.handle(install(2)).expect_err("a chunk is missing");
     store.handle(install(1)).expect("whole");
-    assert_eq!(store.used_bytes(), 10);
+    assert_eq!(store.used_bytes(), 10 + 64, "bytes, and what a chunk costs");
     append(&mut store, 60, 60).expect("room again");
     let gone = store.read(
         log,
@@ -250,7 +250,7 @@ fn a_store_has_bounds_and_checkpoints_make_room() {
             end: Lsn(90),
         })
         .expect("there");
-    assert_eq!(store.used_bytes(), 40);
+    assert_eq!(store.used_bytes(), 40 + 64);
     store
         .handle(Request::Reset {
             log,
@@ -283,4 +283,78 @@ fn a_store_that_lags_does_not_hold_up_the_others() {
         }
     };
     assert!(matches!(busy, LogError::Busy { .. }), "{busy}");
+}
+
+#[test]
+fn a_store_that_was_reset_counts_only_with_its_checkpoint() {
+    let (log, epoch) = (LOG, 1);
+    let mut store = PersistStore::new(1 << 20, 1);
+    let mut sender = RemoteLog::new(
+        RemoteOptions {
+            stores: 1,
+            ..options(1, 1)
+        },
+        Lsn(0),
+    )
+    .expect("sound");
+    sender.append(b"before").expect("room");
+    store.handle(Request::Open { log, epoch }).expect("room");
+    let at = sender.join(0);
+    store
+        .handle(Request::Reset { log, epoch, at })
+        .expect("ours");
+    let end = sender.append(b"behind").expect("room");
+    let bytes = sender
+        .outgoing(0)
+        .expect("what follows the checkpoint")
+        .bytes
+        .to_vec();
+    let append = Request::Append {
+        log,
+        epoch,
+        at,
+        bytes,
+    };
+    assert_eq!(store.handle(append), Ok(Answer::Kept { end }));
+    sender.acknowledged(0, end);
+    assert!(sender.durable() < at, "there is no checkpoint yet");
+
+    let mut other = 1;
+    let mut written = |store: &mut PersistStore| {
+        other += 1;
+        match store.handle(Request::Open { log, epoch: other }) {
+            Ok(Answer::Opened { written_epoch, .. }) => (written_epoch, other),
+            unexpected => panic!("{unexpected:?}"),
+        }
+    };
+    let (found, epoch) = written(&mut store);
+    assert_eq!(found, 0);
+    let number = 1;
+    let chunk = Request::Chunk {
+        log,
+        epoch,
+        number,
+        bytes: b"rows".to_vec(),
+    };
+    store.handle(chunk).expect("room");
+    let install = Request::Install {
+        log,
+        epoch,
+        number,
+        chunks: 1,
+        first_needed: at,
+    };
+    store.handle(install).expect("whole");
+    sender.joined(0, end);
+    assert_eq!(sender.durable(), end);
+    assert_eq!(written(&mut store).0, epoch);
+    let far = Request::Reset {
+        log,
+        epoch: 3,
+        at: Lsn(u64::MAX),
+    };
+    assert!(matches!(
+        store.handle(far),
+        Err(PersistError::NotKept { .. })
+    ));
 }

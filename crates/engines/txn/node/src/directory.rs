@@ -109,10 +109,8 @@ fn check_same(
 /// Partitions and durability of a directory that was made before.
 pub(crate) fn read_format(path: &Path) -> Result<Option<(u32, Durability)>> {
     let file = path.join(FORMAT);
-    let text = match fs::read_to_string(&file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unavailable(format!("{}: {error}", file.display()))),
+    let Some(text) = read_text(&file)? else {
+        return Ok(None);
     };
     parse(&text).map(Some).map_err(|error| {
         Error::new(
@@ -143,7 +141,7 @@ fn parse(text: &str) -> Result<(u32, Durability)> {
     let durability = field("durability")?;
     let checksum = field("checksum")?;
     let covered = text.len().saturating_sub("checksum 00000000\n".len());
-    if checksum != format!("{:08x}", crc32c::crc32c(&text.as_bytes()[..covered])) {
+    if checksum != format!("{:08x}", dyno_checksum::crc32c(&text.as_bytes()[..covered])) {
         return Err(damaged("its checksum is wrong"));
     }
     let partitions = partitions
@@ -157,21 +155,34 @@ fn parse(text: &str) -> Result<(u32, Durability)> {
 fn format_text(partitions: u32, durability: Durability) -> String {
     let text =
         format!("dyno-txn {FORMAT_VERSION}\npartitions {partitions}\ndurability {durability}\n");
-    let checksum = crc32c::crc32c(text.as_bytes());
+    let checksum = dyno_checksum::crc32c(text.as_bytes());
     format!("{text}checksum {checksum:08x}\n")
 }
 
-/// Writes the format aside and moves it to its place, so that it is there whole or not at all.
 pub(crate) fn write_format(path: &Path, partitions: u32, durability: Durability) -> Result<()> {
-    let (file, aside) = (path.join(FORMAT), path.join("format.new"));
+    write_text(path, FORMAT, &format_text(partitions, durability))
+}
+
+/// A file of text, if it is there.
+pub(crate) fn read_text(file: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unavailable(format!("{}: {error}", file.display()))),
+    }
+}
+
+/// Writes a file aside and moves it to its place, so that it is there whole or not at all.
+pub(crate) fn write_text(directory: &Path, name: &str, text: &str) -> Result<()> {
+    let (file, aside) = (directory.join(name), directory.join(format!("{name}.new")));
     let write = || -> std::io::Result<()> {
         let mut out = fs::File::create(&aside)?;
-        out.write_all(format_text(partitions, durability).as_bytes())?;
+        out.write_all(text.as_bytes())?;
         out.sync_all()?;
         fs::rename(&aside, &file)
     };
     write().map_err(|error| unavailable(format!("{}: {error}", file.display())))?;
-    HostFiles.sync_directory(path).map_err(unavailable)
+    HostFiles.sync_directory(directory).map_err(unavailable)
 }
 
 #[cfg(test)]

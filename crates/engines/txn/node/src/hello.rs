@@ -11,6 +11,10 @@
 //! | 6 figures | lines `name value` | that of the stats |
 //! | 7 backup | ticket u64, name | any |
 //! | 8 backup state | 0 under way, 1 done, or 2 and a refusal's body | that of the backup |
+//! | 16 hello of a log's writer, to a process of role `persist` | version u8, length u16, token | 0 |
+//! | 17 its welcome | version u8, bytes held u64, bytes held at most u64 | 0 |
+//! | 18 ask | what a store is asked (`dyno-txn-log`) | the writer's own number |
+//! | 19 reply | what it says | that of the ask |
 //!
 //! Numbers are little-endian.
 
@@ -26,6 +30,10 @@ pub(crate) const STATS: u8 = 5;
 pub(crate) const FIGURES: u8 = 6;
 pub(crate) const BACKUP: u8 = 7;
 pub(crate) const BACKUP_STATE: u8 = 8;
+pub(crate) const KEEP_HELLO: u8 = 16;
+pub(crate) const KEEP_WELCOME: u8 = 17;
+pub(crate) const KEEP_ASK: u8 = 18;
+pub(crate) const KEEP_REPLY: u8 = 19;
 
 /// The version of the greeting that this program speaks.
 pub(crate) const HELLO_VERSION: u8 = 1;
@@ -54,22 +62,19 @@ impl Hello {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![HELLO_VERSION];
         out.extend_from_slice(&self.core.to_le_bytes());
-        let length = self.token.len().min(usize::from(u16::MAX)) as u16;
-        out.extend_from_slice(&length.to_le_bytes());
-        out.extend_from_slice(&self.token[..usize::from(length)]);
+        put_token(&self.token, &mut out);
         out
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let rest = version(bytes)?;
-        let (Some(core), Some(length)) = (number(rest, 0), rest.get(4..6)) else {
-            return Err(damaged("a hello"));
-        };
-        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-        let token = rest[6..].to_vec();
-        match token.len() == length {
-            true => Ok(Self { core, token }),
-            false => Err(damaged("a hello")),
+        let token = rest.get(4..).and_then(read_token);
+        match (number(rest, 0), token) {
+            (Some(core), Some(token)) => Ok(Self {
+                core,
+                token: token.to_vec(),
+            }),
+            _ => Err(damaged("a hello")),
         }
     }
 }
@@ -82,6 +87,7 @@ impl Welcome {
         out.push(match self.durability {
             Durability::Fsync => 0,
             Durability::Memory => 1,
+            Durability::RemoteMemory => 2,
         });
         out
     }
@@ -96,6 +102,7 @@ impl Welcome {
         let durability = match how {
             0 => Durability::Fsync,
             1 => Durability::Memory,
+            2 => Durability::RemoteMemory,
             _ => return Err(damaged("a welcome")),
         };
         // A client keeps something for each core, so a server that lies is not believed.
@@ -108,6 +115,46 @@ impl Welcome {
             false => Err(damaged("a welcome")),
         }
     }
+}
+
+/// The first frame of a log's writer to a process of role `persist`.
+pub(crate) fn keep_hello(token: &[u8]) -> Vec<u8> {
+    let mut out = vec![HELLO_VERSION];
+    put_token(token, &mut out);
+    out
+}
+
+/// The token in it.
+pub(crate) fn read_keep_hello(bytes: &[u8]) -> Result<&[u8]> {
+    read_token(version(bytes)?).ok_or_else(|| damaged("a hello"))
+}
+
+/// The answer: what the process holds, and at most may.
+pub(crate) fn keep_welcome(used_bytes: u64, most_bytes: u64) -> Vec<u8> {
+    let mut out = vec![HELLO_VERSION];
+    out.extend_from_slice(&used_bytes.to_le_bytes());
+    out.extend_from_slice(&most_bytes.to_le_bytes());
+    out
+}
+
+/// Whether an answer is one.
+pub(crate) fn check_keep_welcome(bytes: &[u8]) -> Result<()> {
+    match version(bytes)?.len() {
+        16 => Ok(()),
+        _ => Err(damaged("a welcome")),
+    }
+}
+
+fn put_token(token: &[u8], out: &mut Vec<u8>) {
+    let length = token.len().min(usize::from(u16::MAX)) as u16;
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&token[..usize::from(length)]);
+}
+
+/// A token that goes to the end.
+fn read_token(bytes: &[u8]) -> Option<&[u8]> {
+    let (length, token) = bytes.split_first_chunk::<2>()?;
+    (token.len() == usize::from(u16::from_le_bytes(*length))).then_some(token)
 }
 
 /// The body of a refusal.
@@ -178,6 +225,18 @@ mod tests {
         }
         let newer = Hello::decode(&[2, 0]).expect_err("version 2");
         assert_eq!(newer.kind(), Code::NewerVersion);
+    }
+
+    #[test]
+    fn a_writer_is_known_by_its_token() {
+        let hello = keep_hello(b"ab");
+        assert_eq!(hello, [1, 2, 0, b'a', b'b']);
+        assert_eq!(read_keep_hello(&hello), Ok(&b"ab"[..]));
+        for length in 0..hello.len() {
+            assert!(read_keep_hello(&hello[..length]).is_err(), "{length}");
+        }
+        assert_eq!(check_keep_welcome(&keep_welcome(1, 2)), Ok(()));
+        assert!(check_keep_welcome(&keep_welcome(1, 2)[..9]).is_err());
     }
 
     #[test]

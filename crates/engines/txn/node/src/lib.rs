@@ -26,8 +26,8 @@
 //!
 //! # What is not here
 //!
-//! Logs in other processes' memory, partitions or an oracle in processes of their own, joining such
-//! processes: [`Role`] and [`Durability`] refuse them by name. Replication, moving partitions.
+//! Partitions or an oracle in processes of their own, joining such processes: [`Role`] refuses them by name.
+//! Replication, moving partitions.
 
 mod backup;
 mod backups;
@@ -35,9 +35,11 @@ mod client;
 mod directory;
 mod engine;
 mod error;
+mod greet;
 mod hello;
 mod open;
 mod options;
+mod persist;
 mod serve;
 
 pub use backup::restore;

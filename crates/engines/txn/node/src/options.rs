@@ -14,6 +14,8 @@ pub enum Durability {
     /// When it is on stable storage.
     #[default]
     Fsync,
+    /// When all processes of role `persist` that are named hold the bytes.
+    RemoteMemory,
     /// At once: nothing survives the process.
     Memory,
 }
@@ -23,6 +25,7 @@ impl Durability {
     pub fn name(self) -> &'static str {
         match self {
             Durability::Fsync => "fsync",
+            Durability::RemoteMemory => "remote-memory",
             Durability::Memory => "memory",
         }
     }
@@ -41,13 +44,10 @@ impl FromStr for Durability {
         match name {
             "fsync" => Ok(Durability::Fsync),
             "memory" => Ok(Durability::Memory),
-            "remote-memory" => {
-                let text = "durability `remote-memory`: this engine cannot yet keep its log in \
-                            other processes; it has `fsync` and `memory`";
-                Err(Error::new(Code::NotSupported, text))
-            }
+            "remote-memory" => Ok(Durability::RemoteMemory),
             other => {
-                let text = format!("durability `{other}`: it is `fsync` or `memory`");
+                let text =
+                    format!("durability `{other}`: it is `fsync`, `remote-memory` or `memory`");
                 Err(Error::new(Code::BadArgument, text))
             }
         }
@@ -73,9 +73,12 @@ pub struct OpenOptions {
     pub checkpoint_bytes: u64,
     /// Length of the log's segments; at most 64 of them, which a checkpoint frees.
     pub segment_bytes: u64,
-    /// The server's secret, for `dyno://`.
+    /// For `remote-memory`: the processes of role `persist` that hold the log, `HOST:PORT` each. All of
+    /// them hold all of it.
+    pub persist: Vec<String>,
+    /// The server's secret, for `dyno://`, and that of other processes of the database.
     pub token: Option<String>,
-    /// TLS, for `dyno://`.
+    /// TLS, for `dyno://` and to other processes of the database.
     pub tls: Option<Arc<rustls::ClientConfig>>,
     /// Whether a connection to this host may move to shared memory.
     pub ring: bool,
@@ -94,6 +97,7 @@ impl Default for OpenOptions {
             retention: Duration::from_secs(5),
             checkpoint_bytes: 512 << 20,
             segment_bytes: 64 << 20,
+            persist: Vec::new(),
             token: None,
             tls: None,
             ring: true,
@@ -109,6 +113,7 @@ impl fmt::Debug for OpenOptions {
             .field("partitions", &self.partitions)
             .field("durability", &self.durability)
             .field("memory_bytes", &self.memory_bytes)
+            .field("persist", &self.persist)
             .field("token", &self.token.is_some())
             .field("tls", &self.tls.is_some())
             .finish_non_exhaustive()

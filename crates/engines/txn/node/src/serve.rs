@@ -15,6 +15,7 @@ use crate::backups::Desk;
 use crate::engine::{Engine, FIGURE_NAMES};
 use crate::error::{bad, of_net, unavailable};
 use crate::options::OpenOptions;
+use crate::persist::Keeper;
 
 /// What a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,11 +23,23 @@ pub enum Role {
     /// Partitions, their logs and the oracle.
     #[default]
     All,
+    /// The bytes of others' logs, in memory.
+    Persist,
+}
+
+impl Role {
+    /// The name that people write.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::All => "all",
+            Role::Persist => "persist",
+        }
+    }
 }
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("all")
+        f.write_str(self.name())
     }
 }
 
@@ -36,15 +49,16 @@ impl FromStr for Role {
     fn from_str(name: &str) -> Result<Self> {
         match name {
             "all" => Ok(Role::All),
-            "partitions" | "oracle" | "persist" => {
+            "persist" => Ok(Role::Persist),
+            "partitions" | "oracle" => {
                 let text = format!(
-                    "role `{name}`: this engine runs partitions, logs and oracle in one process, \
-                     as role `all`"
+                    "role `{name}`: this engine runs partitions and oracle in one process, as role \
+                     `all`"
                 );
                 Err(Error::new(Code::NotSupported, text))
             }
             other => {
-                let text = format!("role `{other}`: it is `all`");
+                let text = format!("role `{other}`: it is `all` or `persist`");
                 Err(Error::new(Code::BadArgument, text))
             }
         }
@@ -54,7 +68,7 @@ impl FromStr for Role {
 /// How a server is run.
 #[derive(Clone)]
 pub struct ServeOptions {
-    /// The engine's directory.
+    /// The engine's directory; role `persist` has none, and this is not looked at.
     pub data: PathBuf,
     /// `HOST:PORT`; port 0 takes a free one.
     pub listen: String,
@@ -91,10 +105,15 @@ impl ServeOptions {
 
 /// A running server. Dropping it stops it.
 pub struct Server {
-    engine: Arc<Engine>,
+    running: Running,
     metrics: Option<Endpoint>,
     backups: Option<Backups>,
     address: String,
+}
+
+enum Running {
+    Engine(Arc<Engine>),
+    Keeper(Arc<Keeper>),
 }
 
 /// Starts a server; it has recovered and listens when this returns.
@@ -114,12 +133,26 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
     }
-    let engine = Engine::start(
-        &options.data,
-        &options.engine,
-        token.clone(),
-        Some(listener),
-    )?;
+    if options.role == Role::Persist {
+        let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
+        let address = keeper.address().to_string();
+        let metrics = match options.metrics {
+            Some(at) => Some(keeper_endpoint(at, &keeper, token, options.tls)?),
+            None => None,
+        };
+        let running = Running::Keeper(keeper);
+        return Ok(Server {
+            running,
+            metrics,
+            address,
+        });
+    }
+    let settings = OpenOptions {
+        // Processes of one database have one secret.
+        token: options.token.clone(),
+        ..options.engine.clone()
+    };
+    let engine = Engine::start(&options.data, &settings, token.clone(), Some(listener))?;
     let engine = Arc::new(engine);
     let address = engine.address().map(Address::to_string).unwrap_or_default();
     let metrics = match options.metrics {
@@ -129,12 +162,43 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
     let backups = options
         .backups
         .map(|folder| Backups::start(folder, &engine));
+    let running = Running::Engine(engine);
     Ok(Server {
-        engine,
+        running,
         metrics,
         backups,
         address,
     })
+}
+
+fn keeper_endpoint(
+    at: SocketAddr,
+    keeper: &Arc<Keeper>,
+    token: Option<Token>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+) -> Result<Endpoint> {
+    let registry = Registry::new();
+    for (place, (name, _)) in keeper.stats().into_iter().enumerate() {
+        let help = format!("Of the process: {}.", name.replace('_', " "));
+        let gauge = registry
+            .gauge(&format!("dyno_txn_{name}"), &help, &[])
+            .map_err(bad)?;
+        let weak = Arc::downgrade(keeper);
+        let now = move || Some(weak.upgrade()?.stats().get(place)?.1);
+        registry.refresh_by(move || gauge.set(now().unwrap_or(0) as i64));
+    }
+    let weak = Arc::downgrade(keeper);
+    let health: dyno_serve::Health = Arc::new(move || match weak.upgrade() {
+        Some(keeper) => keeper.failure().map_or(Ok(()), Err),
+        None => Err("the process stops".to_owned()),
+    });
+    let settings = Settings {
+        token,
+        tls,
+        health: Some(health),
+        ..Settings::default()
+    };
+    Endpoint::start(at, registry, settings).map_err(unavailable)
 }
 
 /// Nobody listens beyond this machine without a token.
@@ -249,17 +313,26 @@ impl Server {
 
     /// Why the engine stopped by itself, if it did.
     pub fn failure(&self) -> Option<String> {
-        self.engine.failure()
+        match &self.running {
+            Running::Engine(engine) => engine.failure(),
+            Running::Keeper(keeper) => keeper.failure(),
+        }
     }
 
     /// The last thing that went wrong without ending anything, such as a checkpoint that failed.
     pub fn last_note(&self) -> Option<String> {
-        self.engine.last_note()
+        match &self.running {
+            Running::Engine(engine) => engine.last_note(),
+            Running::Keeper(_) => None,
+        }
     }
 
-    /// Sums over all partitions, by name.
+    /// Sums over all partitions, or what is kept of others' logs, by name.
     pub fn stats(&self) -> Vec<(String, u64)> {
-        self.engine.stats()
+        match &self.running {
+            Running::Engine(engine) => engine.stats(),
+            Running::Keeper(keeper) => keeper.stats(),
+        }
     }
 
     /// As [`crate::Local::backup`].
@@ -267,7 +340,13 @@ impl Server {
     /// # Errors
     /// As there.
     pub fn backup(&self, target: &Path) -> Result<()> {
-        self.engine.backup(target)
+        match &self.running {
+            Running::Engine(engine) => engine.backup(target),
+            Running::Keeper(_) => Err(Error::new(
+                Code::NotSupported,
+                "this process has no rows: ask the one that has",
+            )),
+        }
     }
 
     /// Makes durable what was begun, and stops.
@@ -276,7 +355,7 @@ impl Server {
     /// Why a log could not be ended in peace.
     pub fn stop(self) -> Result<()> {
         let Self {
-            engine,
+            running,
             metrics,
             backups,
             ..
@@ -284,9 +363,16 @@ impl Server {
         drop(metrics);
         // One that is under way is waited for: half of one would be of no use.
         drop(backups);
-        match Arc::try_unwrap(engine) {
-            Ok(engine) => engine.stop(),
-            Err(_) => Err(unavailable("somebody still looks at the engine's figures")),
+        let looked_at = "somebody still looks at the engine's figures";
+        match running {
+            Running::Engine(engine) => match Arc::try_unwrap(engine) {
+                Ok(engine) => engine.stop(),
+                Err(_) => Err(unavailable(looked_at)),
+            },
+            Running::Keeper(keeper) => match Arc::try_unwrap(keeper) {
+                Ok(keeper) => keeper.stop(),
+                Err(_) => Err(unavailable(looked_at)),
+            },
         }
     }
 }

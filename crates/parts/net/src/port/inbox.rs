@@ -85,7 +85,7 @@ impl Inbox {
             return Ok(None);
         };
         let (header, body) = frame.split_at(HEADER_BYTES);
-        let found = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), body);
+        let found = dyno_checksum::append(dyno_checksum::crc32c(&header[..12]), body);
         if found != expected {
             return Err(FrameError::Checksum {
                 request: head.request,

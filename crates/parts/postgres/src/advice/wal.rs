@@ -43,7 +43,7 @@ fn commits(lz4: bool) -> Vec<Advice> {
         at_restart(
             "wal_buffers",
             "8MB",
-            "batches of several appenders fit between two flushes, and all of it stays in the processor's cache: with 64MB an append took a fifth more processor time",
+            "batches of several appenders fit between two flushes, and all of it stays in the processor's cache, which 64MB would not",
         ),
         advice(
             "wal_compression",

@@ -127,7 +127,7 @@ pub fn produce_of(
         producer_id,
         first_sequence,
         count: values.len() as u32,
-        crc: crc32c::crc32c(&body),
+        crc: dyno_checksum::crc32c(&body),
         codec: 0,
         body: Rest::one(body),
     }
@@ -155,7 +155,10 @@ pub fn values(fetched: &Fetched, offset: i64) -> Vec<(i64, Vec<u8>)> {
     let mut found = Vec::new();
     for row in Rows::new(fetched.rows.bytes()) {
         let (head, body) = row.expect("a row");
-        assert!(head.crc.is_none_or(|crc| crc == crc32c::crc32c(&body)));
+        assert!(
+            head.crc
+                .is_none_or(|crc| crc == dyno_checksum::crc32c(&body))
+        );
         for (at, record) in Records::new(body).enumerate() {
             let record = record.expect("a record");
             found.push((head.base_offset + at as i64, record.value.to_vec()));

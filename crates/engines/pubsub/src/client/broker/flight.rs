@@ -48,7 +48,7 @@ impl Flight {
     pub fn add(&mut self, mut sealed: Sealed) {
         let body = Bytes::from(std::mem::take(&mut sealed.body));
         self.batches.push_back(Flying {
-            crc: crc32c::crc32c(&body),
+            crc: dyno_checksum::crc32c(&body),
             sealed,
             body,
             sequence: None,

@@ -1,9 +1,11 @@
 //! Stamps: each above all that were given before, across restarts and failovers.
 
 mod batcher;
+mod candidate;
 mod clock;
 mod remote;
 
 pub use batcher::Batcher;
+pub use candidate::Candidate;
 pub use clock::Clock;
 pub use remote::Oracle;

@@ -8,9 +8,11 @@
 
 mod sender;
 mod store;
+mod wire;
 
 pub use sender::{Outgoing, RemoteLog, RemoteOptions};
 pub use store::PersistStore;
+pub use wire::{Ask, Reply, WireError, append_head};
 
 use crate::position::Lsn;
 
@@ -44,7 +46,8 @@ pub enum Request {
         /// The new end.
         end: Lsn,
     },
-    /// Forget everything, and begin again at `at`.
+    /// Forget everything, and begin again at `at`. The log counts as not written at all until a
+    /// checkpoint is installed, so that nobody takes it for whole before it is.
     Reset {
         /// The log's number.
         log: u64,
@@ -101,8 +104,8 @@ pub enum Read {
 pub enum Answer {
     /// The writer's epoch is taken.
     Opened {
-        /// The epoch whose writer last cut, reset or appended: of two stores the one with the
-        /// higher one is right.
+        /// The epoch whose writer last cut, installed or appended: of two stores the one with the
+        /// higher one is right. 0: nothing is kept that counts.
         written_epoch: u64,
         /// Where recovery goes on after the checkpoint.
         first_needed: Lsn,

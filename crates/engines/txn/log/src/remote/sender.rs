@@ -29,6 +29,8 @@ struct Replica {
     acked: Lsn,
     /// It lacks bytes that are not in the window any more.
     behind: bool,
+    /// It gets a checkpoint and all that follows, and counts only when it has that checkpoint.
+    joining: bool,
 }
 
 /// Bytes for one store: carry them in [`super::Request::Append`].
@@ -72,6 +74,7 @@ impl RemoteLog {
             sent: end,
             acked: end,
             behind: false,
+            joining: false,
         };
         Ok(Self {
             window: Vec::new(),
@@ -90,7 +93,7 @@ impl RemoteLog {
     /// [`LogError::Poisoned`] once another writer has the log.
     pub fn append(&mut self, record: &[u8]) -> Result<Lsn, LogError> {
         self.check()?;
-        let most = self.options.message_bytes - FRAME_BYTES;
+        let most = self.most_record_bytes();
         if record.len() > most {
             return Err(LogError::RecordTooLarge {
                 len_bytes: record.len(),
@@ -108,11 +111,16 @@ impl RemoteLog {
         let at = self.end();
         let len = (record.len() as u32).to_le_bytes();
         let seed = crc_seed(at.0, 0, self.options.log);
-        let crc = crc32c::crc32c_append(crc32c::crc32c_append(seed, &len), record);
+        let crc = dyno_checksum::append(dyno_checksum::append(seed, &len), record);
         self.window.extend_from_slice(&crc.to_le_bytes());
         self.window.extend_from_slice(&len);
         self.window.extend_from_slice(record);
         Ok(self.end())
+    }
+
+    /// The longest record that it takes.
+    pub fn most_record_bytes(&self) -> usize {
+        self.options.message_bytes - FRAME_BYTES
     }
 
     /// The end of the last record appended.
@@ -149,7 +157,7 @@ impl RemoteLog {
         let Some(replica) = self.replicas.get_mut(store) else {
             return false;
         };
-        replica.connected = true;
+        (replica.connected, replica.joining) = (true, false);
         replica.behind = !reach.contains(&end);
         if !replica.behind {
             (replica.sent, replica.acked) = (end, end);
@@ -159,10 +167,32 @@ impl RemoteLog {
         fit
     }
 
+    /// A store that has nothing is sent all from the end on; what is before comes to it in a
+    /// checkpoint. Its confirmations do not count before [`RemoteLog::joined`].
+    pub fn join(&mut self, store: usize) -> Lsn {
+        let end = self.end();
+        if let Some(replica) = self.replicas.get_mut(store) {
+            (replica.connected, replica.joining, replica.behind) = (true, true, false);
+            replica.sent = end;
+        }
+        end
+    }
+
+    /// A store that joins has its checkpoint, and all behind that up to `end`.
+    pub fn joined(&mut self, store: usize, end: Lsn) {
+        if let Some(replica) = self.replicas.get_mut(store)
+            && replica.joining
+        {
+            replica.joining = false;
+            replica.acked = replica.acked.max(end);
+        }
+        self.settle();
+    }
+
     /// A store is gone; what it did not confirm is sent again when it comes back.
     pub fn disconnected(&mut self, store: usize) {
         if let Some(replica) = self.replicas.get_mut(store) {
-            replica.connected = false;
+            (replica.connected, replica.joining) = (false, false);
             replica.sent = replica.acked;
         }
     }
@@ -171,7 +201,7 @@ impl RemoteLog {
     pub fn acknowledged(&mut self, store: usize, end: Lsn) {
         if let Some(replica) = self.replicas.get_mut(store)
             && end <= replica.sent
-            && !replica.behind
+            && !(replica.behind || replica.joining)
         {
             replica.acked = replica.acked.max(end);
         }
@@ -213,7 +243,7 @@ impl RemoteLog {
                 break;
             };
             let seed = crc_seed(place.0, 0, log);
-            if crc32c::crc32c_append(seed, &frame[4..]) != u32_at(frame, 0) {
+            if dyno_checksum::append(seed, &frame[4..]) != u32_at(frame, 0) {
                 return Err(place);
             }
             offset += past;

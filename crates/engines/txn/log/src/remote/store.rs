@@ -5,6 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{Answer, PersistError, Read, Request};
 use crate::position::Lsn;
 
+/// Bytes that come one after the other are put together up to this, so that short ones cost no more
+/// memory than they count.
+const PIECE_BYTES: usize = 256 << 10;
+/// What a chunk counts beside its bytes.
+const CHUNK_COST: u64 = 64;
+/// Positions end here: nobody comes so far, and what is behind could not be counted.
+const LAST: Lsn = Lsn(u64::MAX / 2);
+
 /// Keeps the logs of several cores. One thread owns it.
 #[derive(Debug)]
 pub struct PersistStore {
@@ -18,6 +26,8 @@ pub struct PersistStore {
 struct Stored {
     epoch: u64,
     written_epoch: u64,
+    /// It was reset, and no checkpoint was installed since.
+    rebuilding: bool,
     /// Pieces as they came, with their positions.
     pieces: VecDeque<(Lsn, Vec<u8>)>,
     end: Lsn,
@@ -47,7 +57,8 @@ impl Stored {
 }
 
 fn size(chunks: &[Vec<u8>]) -> u64 {
-    chunks.iter().map(|chunk| chunk.len() as u64).sum()
+    let cost = |chunk: &Vec<u8>| chunk.len() as u64 + CHUNK_COST;
+    chunks.iter().map(cost).sum()
 }
 
 impl PersistStore {
@@ -59,6 +70,16 @@ impl PersistStore {
             most_bytes,
             most_logs,
         }
+    }
+
+    /// Logs that it holds.
+    pub fn logs(&self) -> usize {
+        self.logs.len()
+    }
+
+    /// Its bound.
+    pub fn most_bytes(&self) -> u64 {
+        self.most_bytes
     }
 
     /// Bytes of records and checkpoints that it holds.
@@ -78,13 +99,17 @@ impl PersistStore {
                 epoch,
                 at,
                 bytes,
-            } => self.append(log, epoch, at, bytes),
+            } => self.append(log, epoch, at, &bytes),
             Request::Cut { log, epoch, end } => self.cut(log, epoch, end),
             Request::Reset { log, epoch, at } => {
                 let stored = writer(&mut self.logs, log, epoch)?;
+                if at > LAST {
+                    let what = format!("{at}, which is none of a log");
+                    return Err(PersistError::NotKept { log, what });
+                }
                 let pieces = std::mem::take(&mut stored.pieces);
                 let chunks = size(&std::mem::take(&mut stored.chunks));
-                stored.written_epoch = epoch;
+                (stored.written_epoch, stored.rebuilding) = (0, true);
                 (stored.end, stored.first_needed) = (at, at);
                 let bytes: u64 = pieces.iter().map(|piece| piece.1.len() as u64).sum();
                 self.used_bytes -= bytes + chunks;
@@ -164,7 +189,7 @@ impl PersistStore {
         log: u64,
         epoch: u64,
         at: Lsn,
-        mut bytes: Vec<u8>,
+        bytes: &[u8],
     ) -> Result<Answer, PersistError> {
         let stored = writer(&mut self.logs, log, epoch)?;
         let end = stored.end;
@@ -172,13 +197,20 @@ impl PersistStore {
             return Err(PersistError::Gap { log, end });
         }
         let known = (end.0 - at.0).min(bytes.len() as u64) as usize;
-        bytes.drain(..known);
-        room(self.used_bytes, self.most_bytes, bytes.len())?;
-        stored.written_epoch = epoch;
+        let bytes = &bytes[known..];
+        room(self.used_bytes, self.most_bytes, bytes.len() as u64)?;
+        if !stored.rebuilding {
+            stored.written_epoch = epoch;
+        }
         if !bytes.is_empty() {
             self.used_bytes += bytes.len() as u64;
             stored.end.0 += bytes.len() as u64;
-            stored.pieces.push_back((end, bytes));
+            match stored.pieces.back_mut() {
+                Some((_, last)) if last.len() + bytes.len() <= PIECE_BYTES => {
+                    last.extend_from_slice(bytes);
+                }
+                _ => stored.pieces.push_back((end, bytes.to_vec())),
+            }
         }
         Ok(Answer::Kept { end: stored.end })
     }
@@ -203,7 +235,9 @@ impl PersistStore {
             stored.pieces.pop_back();
         }
         stored.end = end;
-        stored.written_epoch = epoch;
+        if !stored.rebuilding {
+            stored.written_epoch = epoch;
+        }
         Ok(Answer::Kept { end })
     }
 
@@ -219,8 +253,9 @@ impl PersistStore {
             self.used_bytes -= size(&std::mem::take(&mut stored.aside));
             stored.aside_number = number;
         }
-        room(self.used_bytes, self.most_bytes, bytes.len())?;
-        self.used_bytes += bytes.len() as u64;
+        let cost = bytes.len() as u64 + CHUNK_COST;
+        room(self.used_bytes, self.most_bytes, cost)?;
+        self.used_bytes += cost;
         stored.aside.push(bytes);
         Ok(Answer::Done)
     }
@@ -241,6 +276,7 @@ impl PersistStore {
         let new = std::mem::take(&mut stored.aside);
         self.used_bytes -= size(&std::mem::replace(&mut stored.chunks, new));
         stored.first_needed = first_needed;
+        (stored.written_epoch, stored.rebuilding) = (epoch, false);
         self.used_bytes -= stored.forget();
         Ok(Answer::Done)
     }
@@ -259,8 +295,8 @@ fn writer(
     Err(PersistError::Fenced { log, epoch })
 }
 
-fn room(used_bytes: u64, most_bytes: u64, more: usize) -> Result<(), PersistError> {
-    if used_bytes.saturating_add(more as u64) <= most_bytes {
+fn room(used_bytes: u64, most_bytes: u64, more: u64) -> Result<(), PersistError> {
+    if used_bytes.saturating_add(more) <= most_bytes {
         return Ok(());
     }
     Err(PersistError::Full {

@@ -1,18 +1,15 @@
 //! How a connection to a thread of an engine is made.
 
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dyno_net::{Address, FrameRef, Head, Outbound, Port, PortOptions};
-use dyno_txn_api::{Code, Error, Result};
+use dyno_net::{Address, Port, PortOptions};
+use dyno_txn_api::{Code, Result};
 
 use crate::engine::{Engine, port_options};
 use crate::error::{of_net, unavailable};
-use crate::hello::{HELLO, Hello, REFUSED, WELCOME, Welcome, decode_refusal};
+use crate::greet::{Greeting, greet};
+use crate::hello::{HELLO, Hello, WELCOME, Welcome};
 use crate::options::OpenOptions;
-
-/// How long a server may take to say who it is.
-const WELCOME_WAIT: Duration = Duration::from_secs(5);
 
 /// Where the engine is.
 pub(crate) enum Reach {
@@ -74,36 +71,15 @@ fn dial(
     spin: Duration,
     core: usize,
 ) -> Result<(Port, Welcome)> {
-    let mut port = Port::connect(address, options).map_err(of_net)?;
     let hello = Hello {
         core: core as u32,
         token: token.to_vec(),
     };
-    let head = Head {
+    let greeting = Greeting {
         verb: HELLO,
-        flags: 0,
-        request: 0,
+        body: &hello.encode(),
+        answer: WELCOME,
     };
-    let ended = |what: &dyn std::fmt::Display| unavailable(format!("{address}: {what}"));
-    port.send(head, &[&hello.encode()])
-        .map_err(|error| ended(&error))?;
-    let mut answer: Option<Result<Welcome>> = None;
-    let take = |frame: FrameRef<'_>, _: &mut Outbound| {
-        answer = Some(match frame.head.verb {
-            WELCOME => Welcome::decode(frame.body),
-            REFUSED => Err(decode_refusal(frame.body)),
-            verb => Err(Error::new(
-                Code::Damaged,
-                format!("verb {verb} instead of a welcome"),
-            )),
-        });
-        ControlFlow::Continue(())
-    };
-    let began = Instant::now();
-    let waited = port.wait(spin, WELCOME_WAIT, take);
-    match (answer, waited) {
-        (Some(answer), _) => answer.map(|welcome| (port, welcome)),
-        (None, Err(closed)) => Err(of_net(closed.into_error(&address.to_string()))),
-        (None, Ok(_)) => Err(ended(&format!("no welcome within {:?}", began.elapsed()))),
-    }
+    let (port, welcome) = greet(address, options, spin, &greeting)?;
+    Ok((port, Welcome::decode(&welcome)?))
 }

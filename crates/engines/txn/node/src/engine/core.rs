@@ -135,6 +135,7 @@ impl Core {
                     let id = self.reactor.attach(*port).map_err(of_net)?;
                     self.work.welcomed.insert(id);
                 }
+                Ok(Mail::Store(store, port)) => self.work.attach_store(store, *port),
                 Ok(Mail::Hold(hold)) => hold.stand(),
                 Err(_) => return Ok(count > 0),
             }
@@ -162,6 +163,7 @@ impl Core {
     /// What was promised is made durable and said; then the logs are closed.
     fn end(&mut self) -> Result<()> {
         while self.work.waits_for_the_log() {
+            self.work.check_stores()?;
             self.work.look_at_the_clock();
             if !self.work.step_logs()? {
                 std::thread::sleep(LAST_LOOK);

@@ -2,18 +2,22 @@
 //! the other.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use dyno_txn_api::Result;
 use dyno_txn_core::{Position, Records};
-use dyno_txn_log::{FileLog, LogError, Lsn};
+use dyno_txn_log::{Log, LogError, Lsn};
 
 use super::pieces::cut;
 use crate::error::of_log;
+use crate::persist::Remote;
 
-/// A partition's log; without files nothing is kept, and nothing waits.
+/// A partition's log; without one nothing is kept, and nothing waits.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    log: Option<FileLog>,
+    log: Option<Log>,
+    /// For a log in other processes' memory: nothing is durable before this says so.
+    remote: Option<Arc<Remote>>,
     /// What the log could not take yet: whole records or pieces, and whether a record ends there.
     waiting: VecDeque<(Vec<u8>, bool)>,
     /// Records handed to the log.
@@ -29,10 +33,11 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Goes on with a log; its next record has the number 1.
-    pub fn new(log: Option<FileLog>) -> Self {
-        let began = log.as_ref().map_or(Lsn(0), FileLog::end);
+    pub fn new(log: Option<Log>, remote: Option<Arc<Remote>>) -> Self {
+        let began = log.as_ref().map_or(Lsn(0), Log::end);
         Self {
             log,
+            remote,
             waiting: VecDeque::new(),
             appended: 0,
             marks: VecDeque::new(),
@@ -123,6 +128,13 @@ impl Journal {
         }
         self.writes += u64::from(log.submit().map_err(of_log)?);
         self.retry()?;
+        if self
+            .remote
+            .as_ref()
+            .is_some_and(|remote| !remote.is_active())
+        {
+            return Ok(None);
+        }
         let mut reached = None;
         while let Some(&(end, position)) = self.marks.front() {
             if end > durable {
@@ -157,22 +169,27 @@ impl Journal {
     }
 
     /// Where recovery would have to go on from a checkpoint that begins now.
-    pub fn begin_checkpoint(&mut self) -> Option<(&FileLog, Lsn)> {
-        let log = self.log.as_ref()?;
+    pub fn begin_checkpoint(&mut self) -> Option<(&mut Log, Lsn)> {
+        let log = self.log.as_mut()?;
         self.began = log.end();
         Some((log, self.began))
     }
 
-    /// The log's files.
-    pub fn log(&self) -> Option<&FileLog> {
+    /// The log.
+    pub fn log(&self) -> Option<&Log> {
         self.log.as_ref()
+    }
+
+    /// The log, for who sends what it has.
+    pub fn log_mut(&mut self) -> Option<&mut Log> {
+        self.log.as_mut()
     }
 
     /// Ends the log in peace.
     pub fn close(self) -> Result<()> {
         match self.log {
-            Some(log) => log.close().map(drop).map_err(of_log),
-            None => Ok(()),
+            Some(Log::Files(log)) => log.close().map(drop).map_err(of_log),
+            Some(Log::Memory(_) | Log::Remote(_)) | None => Ok(()),
         }
     }
 }

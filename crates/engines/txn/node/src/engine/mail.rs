@@ -26,6 +26,8 @@ pub(crate) enum Mail {
     },
     /// A connection that has said who it is.
     Port(Box<Port>),
+    /// A store that was away is there again.
+    Store(usize, Box<Port>),
     /// Stand still for a moment.
     Hold(Arc<Hold>),
 }

@@ -32,22 +32,26 @@ use std::thread::JoinHandle;
 
 use dyno_net::{Address, Port, PortOptions};
 use dyno_serve::Token;
-use dyno_txn_api::Result;
+use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Checkpointer, Lsn};
 
 use self::figures::{Figures, sums};
-use self::mail::{Hold, Mail, Mate};
+use self::mail::Hold;
 use self::oracle::{Oracle, Time};
 use crate::backups::Desk;
 use crate::directory::Directory;
 use crate::error::{of_net, unavailable};
 use crate::hello::{MOST_BODY_BYTES, Welcome};
 use crate::options::Durability;
+use crate::persist::Remote;
 
 pub(crate) use self::figures::NAMES as FIGURE_NAMES;
+pub(crate) use self::mail::{Mail, Mate};
+pub(crate) use self::pieces::Joiner;
+pub(crate) use self::pin::pin;
 
 /// The size of each direction of a ring within the process.
-const RING_BYTES: u32 = 1 << 20;
+pub(crate) const RING_BYTES: u32 = 1 << 20;
 
 /// What all threads see.
 pub(crate) struct Shared {
@@ -57,6 +61,8 @@ pub(crate) struct Shared {
     pub token: Option<Token>,
     pub durability: Durability,
     pub figures: Vec<Figures>,
+    /// Processes that keep the logs.
+    pub remote: Option<Arc<Remote>>,
     failure: Mutex<Option<String>>,
     last_note: Mutex<Option<String>>,
     /// Backups under way: checkpoints wait for them.
@@ -75,6 +81,11 @@ impl Shared {
     /// Something that people should know and that ends nothing.
     pub fn note(&self, what: String) {
         *lock(&self.last_note) = Some(what);
+    }
+
+    /// The last of them.
+    pub fn last_note(&self) -> Option<String> {
+        lock(&self.last_note).clone()
     }
 
     pub fn may_checkpoint(&self) -> bool {
@@ -126,7 +137,7 @@ impl Engine {
 
     /// The last thing that went wrong without ending it, such as a checkpoint that could not be written.
     pub fn last_note(&self) -> Option<String> {
-        lock(&self.shared.last_note).clone()
+        self.shared.last_note()
     }
 
     /// Sums over all partitions, by name.
@@ -142,9 +153,11 @@ impl Engine {
     /// Copies everything that is durable at one moment into a new directory, while it runs.
     pub fn backup(&self, target: &Path) -> Result<()> {
         if self.directory.durability != Durability::Fsync {
-            return Err(unavailable(
-                "an engine that keeps nothing has nothing to copy",
-            ));
+            let text = format!(
+                "a backup copies files, and durability `{}` has none",
+                self.directory.durability
+            );
+            return Err(Error::new(Code::NotSupported, text));
         }
         self.shared.backups.fetch_add(1, Ordering::AcqRel);
         let done = self

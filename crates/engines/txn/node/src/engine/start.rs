@@ -8,12 +8,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use dyno_net::{Listener, Reactor, ReactorOptions};
 use dyno_serve::Token;
 use dyno_txn_api::{Result, Stamp};
 use dyno_txn_core::{Config, Effects, Partition};
-use dyno_txn_log::Checkpointer;
+use dyno_txn_log::{Checkpointer, Log};
 
 use super::core::{Core, Hosted};
 use super::figures::Figures;
@@ -25,8 +26,13 @@ use super::recovery::{log_options, recover};
 use super::work::Work;
 use super::{Engine, Shared, port_options};
 use crate::directory::Directory;
-use crate::error::{of_net, unavailable};
+use crate::error::{bad, of_net, unavailable};
 use crate::options::{Durability, OpenOptions};
+use crate::persist::{self, Remote, State, Stores};
+
+/// How long stores may take to get what they lack, and how often it is looked.
+const STORES_WAIT: Duration = Duration::from_secs(600);
+const LOOK: Duration = Duration::from_millis(1);
 
 /// What a thread has found when it has recovered.
 struct Ready {
@@ -74,6 +80,7 @@ impl Engine {
             stopping: AtomicBool::new(false),
             token,
             durability: directory.durability,
+            remote: remote(&directory, options)?.map(Arc::new),
             figures: (0..directory.partitions)
                 .map(|_| Figures::default())
                 .collect(),
@@ -91,6 +98,7 @@ impl Engine {
             address,
         };
         engine.start_threads(threads, options, listener)?;
+        engine.wait_for_stores()?;
         Ok(engine)
     }
 
@@ -154,6 +162,48 @@ impl Engine {
         }
         Ok(())
     }
+
+    /// Returns when all processes that keep logs have them, and the disk knows that they do.
+    fn wait_for_stores(&self) -> Result<()> {
+        let Some(remote) = &self.shared.remote else {
+            return Ok(());
+        };
+        let began = Instant::now();
+        while !remote.is_whole() {
+            if let Some(why) = self.failure() {
+                return Err(unavailable(why));
+            }
+            if began.elapsed() > STORES_WAIT {
+                let note = self.last_note().unwrap_or_default();
+                return Err(unavailable(format!(
+                    "the processes that keep the log did not get it in {STORES_WAIT:?}: {note}"
+                )));
+            }
+            thread::sleep(LOOK);
+        }
+        remote.state.activate(&self.directory.path)?;
+        remote.activate();
+        Ok(())
+    }
+}
+
+/// The logs in other processes' memory, if they are to be there.
+fn remote(directory: &Directory, options: &OpenOptions) -> Result<Option<Remote>> {
+    let addresses = options.persist.clone();
+    match (options.durability, addresses.is_empty()) {
+        (Durability::RemoteMemory, false) => {
+            let state = State::begin(&directory.path)?;
+            let logs = directory.partitions as usize;
+            Ok(Some(Remote::new(addresses, state, logs)))
+        }
+        (Durability::RemoteMemory, true) => Err(bad(
+            "durability `remote-memory` needs the addresses of processes of role `persist`",
+        )),
+        (_, true) => Ok(None),
+        (other, false) => Err(bad(format!(
+            "processes of role `persist` are for durability `remote-memory`, not `{other}`"
+        ))),
+    }
 }
 
 /// Tells the others when a thread panics, as a procedure may: they stop, and clients hear of it.
@@ -171,6 +221,7 @@ impl Drop for Watch {
 struct Begun {
     reactor: Reactor,
     hosted: Vec<Hosted>,
+    stores: Option<Stores>,
     wall_ns: Arc<AtomicU64>,
     mail: Receiver<Mail>,
 }
@@ -191,6 +242,7 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
     let Begun {
         mut reactor,
         hosted,
+        stores,
         wall_ns,
         mail,
     } = begun;
@@ -217,7 +269,8 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         own: VecDeque::new(),
         held: VecDeque::new(),
         effects: Effects::default(),
-        checkpoint_bytes: plan.options.checkpoint_bytes,
+        options: plan.options,
+        stores,
         failed: None,
     };
     work.look_at_the_clock();
@@ -245,7 +298,7 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
     };
     let reactor = Reactor::new(options).map_err(of_net)?;
     let wall_ns = Arc::new(AtomicU64::new(0));
-    let hosted = host(plan, &wall_ns)?;
+    let (hosted, stores) = host(plan, &wall_ns)?;
     let (sender, mail) = sync_channel::<Mail>(MAIL_MAX);
     let newest = hosted
         .iter()
@@ -254,7 +307,10 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
         .unwrap_or(0);
     let numbered = |(place, hosted): (usize, &Hosted)| {
         let number = (place * plan.threads + plan.index) as u32;
-        Some((number, hosted.journal.log()?.checkpointer()))
+        match hosted.journal.log()? {
+            Log::Files(log) => Some((number, log.checkpointer())),
+            Log::Memory(_) | Log::Remote(_) => None,
+        }
     };
     let checkpointers = hosted.iter().enumerate().filter_map(numbered).collect();
     let mate = Mate {
@@ -271,6 +327,7 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
         Begun {
             reactor,
             hosted,
+            stores,
             wall_ns,
             mail,
         },
@@ -279,31 +336,47 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
 }
 
 /// The partitions of a thread, as their logs have them.
-fn host(plan: &Plan, wall_ns: &Arc<AtomicU64>) -> Result<Vec<Hosted>> {
+fn host(plan: &Plan, wall_ns: &Arc<AtomicU64>) -> Result<(Vec<Hosted>, Option<Stores>)> {
+    let number = |place: usize| (place * plan.threads + plan.index) as u32;
+    let remote = &plan.shared.remote;
+    let mut stores = match remote {
+        Some(remote) => {
+            let ids: Vec<u32> = (0..plan.logs.len()).map(number).collect();
+            Some(Stores::connect(remote, &plan.options, &ids)?)
+        }
+        None => None,
+    };
     let mut hosted = Vec::new();
     for (place, path) in plan.logs.iter().enumerate() {
-        let id = (place * plan.threads + plan.index) as u32;
+        let id = number(place);
         let mut config = Config::new(id, plan.partitions);
         config.seed = dyno_txn_log::fresh_identity();
-        config.log = plan.shared.durability == Durability::Fsync;
+        config.log = plan.shared.durability != Durability::Memory;
         config.memory_bytes = plan.options.memory_bytes / u64::from(plan.partitions);
         config.retention_ns = plan.options.retention.as_nanos() as u64;
-        let logged = config.log;
         let taker = Taker {
             oracle: plan.shared.oracle.clone(),
             wall_ns: wall_ns.clone(),
         };
         let procedures = plan.options.procedures.clone();
         let mut partition = Partition::new(config, procedures, Box::new(taker));
-        let log = match logged {
-            true => Some(recover(path, log_options(&plan.options), &mut partition)?.0),
-            false => None,
+        let log = match (plan.shared.durability, remote, &mut stores) {
+            (Durability::Fsync, ..) => {
+                let (log, _) = recover(path, log_options(&plan.options), &mut partition)?;
+                Some(Log::Files(Box::new(log)))
+            }
+            (Durability::RemoteMemory, Some(remote), Some(stores)) => {
+                let at = (place, id);
+                let log = persist::recover(stores, &remote.state, at, &mut partition)?;
+                Some(Log::Remote(Box::new(log)))
+            }
+            _ => None,
         };
         hosted.push(Hosted {
             partition,
-            journal: Journal::new(log),
+            journal: Journal::new(log, remote.clone()),
             checkpoint: None,
         });
     }
-    Ok(hosted)
+    Ok((hosted, stores))
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dyno_net::{Outbound, PortId};
-use dyno_txn_api::{Code, Error, Result, Stamp};
+use dyno_net::{Outbound, Port, PortId};
+use dyno_txn_api::{Code, Error, Operation, Request, Result, Stamp};
 use dyno_txn_core::Effects;
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
@@ -15,7 +15,10 @@ use super::answers::Answers;
 use super::checkpoint::Writing;
 use super::core::{Hosted, keep_bound};
 use super::mail::{Mail, Mate};
+use crate::error::unavailable;
 use crate::hello::ORACLE;
+use crate::options::OpenOptions;
+use crate::persist::{Stores, call_again};
 
 /// Partitions and routes of one thread.
 pub(crate) struct Work {
@@ -38,7 +41,9 @@ pub(crate) struct Work {
     /// What needs a stamp while none may be given.
     pub held: VecDeque<(Address, PartitionId, Message)>,
     pub effects: Effects,
-    pub checkpoint_bytes: u64,
+    pub options: OpenOptions,
+    /// The processes that keep the logs.
+    pub stores: Option<Stores>,
     /// When something became durable, or nothing waited for it.
     pub log_moved_at: u64,
     pub failed: Option<Error>,
@@ -116,6 +121,9 @@ impl Work {
         out: &mut Outbound,
     ) {
         let from = Address::Client(port.number());
+        if let Some(refusal) = self.refuse(&message) {
+            return self.answers.now(port, to, &refusal, out);
+        }
         if to == ORACLE {
             return self.give_stamps(port, message, out);
         }
@@ -124,6 +132,20 @@ impl Work {
         }
         self.hand_in(from, to, message);
         self.dispatch(to, Some((port, out)));
+    }
+
+    /// While a process that keeps the log is away nothing becomes durable: what would wait for that is refused,
+    /// and so are reads when there are no stamps any more.
+    fn refuse(&self, message: &Message) -> Option<Message> {
+        let remote = self.shared.remote.as_ref()?;
+        if remote.is_whole() {
+            return None;
+        }
+        let note = self.shared.last_note().unwrap_or_default();
+        let text = format!("a process that keeps the log is away or gets it anew: {note}");
+        let error = unavailable(text);
+        let stamps = self.shared.oracle.is_ready(self.wall());
+        refusal_of(message, stamps, error)
     }
 
     fn give_stamps(&mut self, port: PortId, message: Message, out: &mut Outbound) {
@@ -268,6 +290,14 @@ impl Work {
     /// Starts writes, and says to partitions what has become durable.
     pub fn step_logs(&mut self) -> Result<bool> {
         let mut busy = false;
+        if let Some(stores) = &mut self.stores {
+            let logs = self.hosted.iter_mut();
+            let logs = logs.filter_map(|hosted| hosted.journal.log_mut());
+            for (store, why) in stores.step(self.now, logs)? {
+                self.shared.note(format!("writes are refused: {why}"));
+                call_again(store, &self.options, &self.shared, &self.mates[self.index])?;
+            }
+        }
         for place in 0..self.hosted.len() {
             let Hosted {
                 partition, journal, ..
@@ -295,14 +325,18 @@ impl Work {
                 checkpoint,
             } = &mut self.hosted[place];
             let Some(writing) = checkpoint else {
-                let grown = journal.since_checkpoint_bytes() >= self.checkpoint_bytes;
-                if (grown || journal.is_full()) && self.shared.may_checkpoint() {
-                    *checkpoint = Writing::begin(partition, journal)?;
+                let grown = journal.since_checkpoint_bytes() >= self.options.checkpoint_bytes;
+                let wanted = |stores: &Stores| stores.wants_checkpoint(place);
+                let due = grown || journal.is_full() || self.stores.as_ref().is_some_and(wanted);
+                if due && self.shared.may_checkpoint() {
+                    let stores = self.stores.as_mut().map(|stores| (stores, place));
+                    *checkpoint = Writing::begin(partition, journal, stores)?;
                 }
                 continue;
             };
             busy = true;
-            if writing.step(partition, journal)
+            let stores = self.stores.as_mut().map(|stores| (stores, place));
+            if writing.step(partition, journal, stores)
                 && let Some(writing) = checkpoint.take()
             {
                 let result = writing.finish();
@@ -325,6 +359,23 @@ impl Work {
         }
     }
 
+    /// A store that was away is connected again.
+    pub fn attach_store(&mut self, store: usize, port: Port) {
+        if let Some(stores) = &mut self.stores {
+            stores.attach(store, port);
+        }
+    }
+
+    /// An error when what waits for stores would wait for long.
+    pub fn check_stores(&self) -> Result<()> {
+        match &self.shared.remote {
+            Some(remote) if !remote.is_whole() => Err(unavailable(
+                "stopped while a process that keeps the log was away: what was not answered may be lost",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Ends all logs in peace.
     pub fn close(&mut self) -> Result<()> {
         for hosted in self.hosted.drain(..) {
@@ -340,4 +391,41 @@ impl Work {
 
 fn needs_stamp(message: &Message) -> bool {
     matches!(message, Message::OneShot { stamp: None, .. })
+}
+
+/// The answer to what cannot be done while nothing becomes durable. A commit is none of it: it may have been
+/// decided before.
+fn refusal_of(message: &Message, stamps: bool, error: Error) -> Option<Message> {
+    let writes = |operations: &[Operation]| operations.iter().any(Operation::is_write);
+    match message {
+        Message::OneShot {
+            ticket, request, ..
+        } => {
+            let reads = match request {
+                Request::Operations(operations) => !writes(operations),
+                Request::Call { .. } => false,
+            };
+            let (ticket, result) = (*ticket, Err(error));
+            (!reads || !stamps).then_some(Message::Done { ticket, result })
+        }
+        Message::Execute {
+            head,
+            batch,
+            operations,
+            ..
+        } if writes(operations) => Some(Message::Executed {
+            stamp: head.stamp,
+            batch: *batch,
+            result: Err(error),
+        }),
+        Message::CreateTable { ticket, .. } => Some(Message::Created {
+            ticket: *ticket,
+            result: Err(error),
+        }),
+        Message::TakeStamps { ticket, .. } if !stamps => Some(Message::Stamps {
+            ticket: *ticket,
+            result: Err(error),
+        }),
+        _ => None,
+    }
 }

@@ -1,0 +1,215 @@
+//! A store of compressed pages as a disk: bytes at any offset, of any length.
+//!
+//! What it is: [`Disk`], which all fronts of one store share, and [`Head`], a thread's way to read,
+//! write and zero. Part of a page is read, changed and written under a lock of that page, so that
+//! writers of neighbouring sectors lose nothing. What it is not: durable. A write that has returned is
+//! in the store's memory, whole pages one by one; it is gone with the memory, that is when the last
+//! process that holds it ends, or the machine.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use dyno_pages::{Settings, Store};
+//! use dyno_pages_disk::Disk;
+//!
+//! let disk = Disk::new(Arc::new(Store::create(Settings::new(1000, 1 << 20))?));
+//! let mut head = disk.head()?;
+//! head.write(4090, b"across two pages")?;
+//! let mut bytes = [0; 16];
+//! head.read(4090, &mut bytes)?;
+//! assert_eq!(&bytes, b"across two pages");
+//! # Ok::<(), dyno_pages::StoreError>(())
+//! ```
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dyno_pages::{Lane, PAGE_BYTES, Page, Store, StoreError};
+
+/// Locks of pages: page n has lock n modulo this.
+const LOCKS: usize = 256;
+/// Pages read at once, so that their bytes are asked for ahead.
+const BATCH: usize = 32;
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// A store as a disk. Everybody who writes to one store by bytes shares one of these.
+#[derive(Debug)]
+pub struct Disk {
+    store: Arc<Store>,
+    locks: Box<[Mutex<()>]>,
+}
+
+/// What becomes of pages that are zeroed as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Zeros {
+    /// They are forgotten, and take nothing.
+    Free,
+    /// They are written, and count as pages that hold something.
+    Keep,
+}
+
+impl Disk {
+    /// The disk of `store`.
+    pub fn new(store: Arc<Store>) -> Self {
+        Self {
+            store,
+            locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+        }
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.store.pages() * PAGE
+    }
+
+    /// A reader and writer for one thread.
+    ///
+    /// # Errors
+    /// When there is no memory for its contexts.
+    pub fn head(&self) -> Result<Head<'_>, StoreError> {
+        Ok(Head {
+            disk: self,
+            lane: self.store.lane()?,
+            page: Box::new([0; PAGE_BYTES]),
+        })
+    }
+
+    /// Whether `len` bytes from `at` on lie on the disk.
+    pub fn holds(&self, at: u64, len: u64) -> bool {
+        at.checked_add(len).is_some_and(|end| end <= self.bytes())
+    }
+
+    fn within(&self, at: u64, len: u64) -> Result<(), StoreError> {
+        if self.holds(at, len) {
+            return Ok(());
+        }
+        let last = at.saturating_add(len.saturating_sub(1));
+        Err(StoreError::OutOfRange {
+            page: last / PAGE,
+            pages: self.store.pages(),
+        })
+    }
+
+    fn lock(&self, page: u64) -> MutexGuard<'_, ()> {
+        // It guards no data of its own, so a panic under it leaves nothing half done.
+        self.locks[(page % LOCKS as u64) as usize]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads and writes for one thread; allocates nothing after it was made.
+#[derive(Debug)]
+pub struct Head<'a> {
+    disk: &'a Disk,
+    lane: Lane<'a>,
+    page: Box<Page>,
+}
+
+impl Head<'_> {
+    /// Reads the bytes from `at` on; what was never written, or zeroed, is zeros.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfRange`] before anything is read; [`StoreError::Corrupt`] for the first page
+    /// that is not what was written, when `into` holds what came before it.
+    pub fn read(&mut self, at: u64, into: &mut [u8]) -> Result<(), StoreError> {
+        self.disk.within(at, into.len() as u64)?;
+        let (first, offset) = (at / PAGE, (at % PAGE) as usize);
+        let cut = match offset {
+            0 => 0,
+            _ => into.len().min(PAGE_BYTES - offset),
+        };
+        let (front, rest) = into.split_at_mut(cut);
+        if !front.is_empty() {
+            self.lane.read(first, &mut self.page)?;
+            front.copy_from_slice(&self.page[offset..offset + front.len()]);
+        }
+        let first = first + u64::from(offset != 0);
+        let (whole, back) = rest.as_chunks_mut::<PAGE_BYTES>();
+        let last = first + whole.len() as u64;
+        for (pages, from) in whole.chunks_mut(BATCH).zip((first..).step_by(BATCH)) {
+            let numbers: [u64; BATCH] = std::array::from_fn(|at| from + at as u64);
+            self.lane.read_many(&numbers[..pages.len()], pages)?;
+        }
+        if !back.is_empty() {
+            self.lane.read(last, &mut self.page)?;
+            back.copy_from_slice(&self.page[..back.len()]);
+        }
+        Ok(())
+    }
+
+    /// Writes `bytes` from `at` on.
+    ///
+    /// # Errors
+    /// [`StoreError::OutOfRange`] before anything is written; [`StoreError::NoSpace`] when pages before
+    /// the failing one are written, and those from it on are as they were.
+    pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        self.disk.within(at, bytes.len() as u64)?;
+        let (first, offset) = (at / PAGE, (at % PAGE) as usize);
+        let cut = match offset {
+            0 => 0,
+            _ => bytes.len().min(PAGE_BYTES - offset),
+        };
+        let (front, rest) = bytes.split_at(cut);
+        if !front.is_empty() {
+            self.change(first, |page| {
+                page[offset..offset + front.len()].copy_from_slice(front);
+            })?;
+        }
+        let first = first + u64::from(offset != 0);
+        let (whole, back) = rest.as_chunks::<PAGE_BYTES>();
+        for (number, page) in (first..).zip(whole) {
+            // Else a change of part of the page could put back what it had read before.
+            let _held = self.disk.lock(number);
+            self.lane.write(number, page)?;
+        }
+        if !back.is_empty() {
+            self.change(first + whole.len() as u64, |page| {
+                page[..back.len()].copy_from_slice(back);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Makes `len` bytes from `at` on zeros.
+    ///
+    /// # Errors
+    /// Those of [`Head::write`]; parts of a page at either end may need space.
+    pub fn zero(&mut self, at: u64, len: u64, zeros: Zeros) -> Result<(), StoreError> {
+        self.disk.within(at, len)?;
+        let end = at + len;
+        let (first, last) = (at.div_ceil(PAGE), end / PAGE);
+        if first > last {
+            // Within one page.
+            let (from, until) = ((at % PAGE) as usize, (end % PAGE) as usize);
+            return self.change(last, |page| page[from..until].fill(0));
+        }
+        if !at.is_multiple_of(PAGE) {
+            let from = (at % PAGE) as usize;
+            self.change(first - 1, |page| page[from..].fill(0))?;
+        }
+        for number in first..last {
+            let _held = self.disk.lock(number);
+            match zeros {
+                Zeros::Free => self.lane.discard(number)?,
+                Zeros::Keep => self.lane.write(number, &[0; PAGE_BYTES])?,
+            }
+        }
+        if !end.is_multiple_of(PAGE) {
+            let until = (end % PAGE) as usize;
+            self.change(last, |page| page[..until].fill(0))?;
+        }
+        Ok(())
+    }
+
+    /// Changes part of a page.
+    fn change(&mut self, number: u64, change: impl FnOnce(&mut Page)) -> Result<(), StoreError> {
+        let _held = self.disk.lock(number);
+        self.lane.read(number, &mut self.page)?;
+        change(&mut self.page);
+        self.lane.write(number, &self.page)
+    }
+}

@@ -1,0 +1,129 @@
+//! A block device on a file. Has `unsafe`: the loop driver's calls (linux/loop.h).
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use crate::FuseError;
+
+/// How a device is made.
+#[derive(Debug, Clone, Copy)]
+pub struct LoopOptions {
+    /// Bytes of a sector: 512, 1024, 2048 or 4096. With 4096, the default, every write is of whole
+    /// pages.
+    pub sector_bytes: u32,
+    /// Whether writing is refused.
+    pub read_only: bool,
+}
+
+impl Default for LoopOptions {
+    fn default() -> Self {
+        Self {
+            sector_bytes: 4096,
+            read_only: false,
+        }
+    }
+}
+
+/// A block device of the loop driver. Dropping this leaves it there: [`LoopDevice::detach`] ends it.
+#[derive(Debug)]
+pub struct LoopDevice {
+    path: PathBuf,
+}
+
+const GET_FREE: u32 = 0x4c82;
+const CONFIGURE: u32 = 0x4c0a;
+const CLEAR: u32 = 0x4c01;
+/// `struct loop_config`: file, sector size, `struct loop_info64` from byte 8 on.
+const CONFIG_BYTES: usize = 304;
+const FLAGS_AT: usize = 8 + 52;
+const NAME_AT: usize = 8 + 56;
+const NAME_BYTES: usize = 63;
+const READ_ONLY: u32 = 1;
+/// No second cache above the file.
+const DIRECT: u32 = 16;
+/// Another process may take the free device first.
+const TRIES: usize = 16;
+
+impl LoopDevice {
+    /// Makes a free one stand for `file` (Linux 5.8 and later).
+    ///
+    /// # Errors
+    /// Without root, or when there is no free device.
+    pub fn attach(file: &Path, options: LoopOptions) -> Result<Self, FuseError> {
+        let opened = open(file, !options.read_only).map_err(FuseError::of("open", file))?;
+        let control = Path::new("/dev/loop-control");
+        let driver = open(control, true).map_err(FuseError::of("open", control))?;
+        let mut config = configuration(&opened, file, options);
+        let mut last = FuseError::System {
+            what: "find a free loop device for",
+            path: file.to_owned(),
+            source: io::ErrorKind::ResourceBusy.into(),
+        };
+        for _ in 0..TRIES {
+            // SAFETY: the call takes no structure.
+            let number = unsafe { libc::ioctl(driver.as_raw_fd(), GET_FREE as _) };
+            if number < 0 {
+                return Err(FuseError::last("find a free loop device with", control));
+            }
+            let path = PathBuf::from(format!("/dev/loop{number}"));
+            let device = open(&path, true).map_err(FuseError::of("open", &path))?;
+            // SAFETY: the structure has its length, and lives through the call.
+            let done =
+                unsafe { libc::ioctl(device.as_raw_fd(), CONFIGURE as _, config.as_mut_ptr()) };
+            if done == 0 {
+                return Ok(Self { path });
+            }
+            last = FuseError::last("configure", &path);
+            if !matches!(&last, FuseError::System { source, .. } if source.raw_os_error() == Some(libc::EBUSY))
+            {
+                break;
+            }
+        }
+        Err(last)
+    }
+
+    /// One that was made before, by its path.
+    pub fn of_path(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends it; one that is in use ends when its last user does.
+    ///
+    /// # Errors
+    /// When it has ended already.
+    pub fn detach(self) -> Result<(), FuseError> {
+        let device = open(&self.path, false).map_err(FuseError::of("open", &self.path))?;
+        // SAFETY: the call takes no structure.
+        match unsafe { libc::ioctl(device.as_raw_fd(), CLEAR as _, 0) } {
+            0 => Ok(()),
+            _ => Err(FuseError::last("detach", &self.path)),
+        }
+    }
+}
+
+fn open(path: &Path, write: bool) -> io::Result<File> {
+    OpenOptions::new().read(true).write(write).open(path)
+}
+
+fn configuration(file: &File, path: &Path, options: LoopOptions) -> [u8; CONFIG_BYTES] {
+    let mut config = [0; CONFIG_BYTES];
+    let mut put = |at: usize, value: u32| config[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    put(0, file.as_raw_fd() as u32);
+    put(4, options.sector_bytes);
+    put(
+        FLAGS_AT,
+        DIRECT | if options.read_only { READ_ONLY } else { 0 },
+    );
+    // For who lists devices; what does not fit is left out.
+    let name = path.as_os_str().as_encoded_bytes();
+    let bytes = name.len().min(NAME_BYTES);
+    config[NAME_AT..NAME_AT + bytes].copy_from_slice(&name[..bytes]);
+    config
+}

@@ -1,0 +1,146 @@
+//! The process that holds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::HoldError;
+use crate::message::{MOST_NOTE_BYTES, Verb, message};
+use crate::rights::{Arrived, own_user, peer_user, receive, send};
+
+/// Files held at once.
+const MOST_HELD: usize = 64;
+/// How long a client may take over a message; others wait meanwhile.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// See the top of the crate. The socket's file goes with it.
+#[derive(Debug)]
+pub struct Holder {
+    listener: UnixListener,
+    path: PathBuf,
+    held: BTreeMap<String, (Vec<u8>, OwnedFd)>,
+}
+
+impl Holder {
+    /// Listens at `path`, in a directory that others cannot write to. The socket that a dead holder
+    /// left is replaced, a living one's is not.
+    ///
+    /// # Errors
+    /// When somebody listens there, or nobody can.
+    pub fn bind(path: &Path) -> Result<Self, HoldError> {
+        let failed = |source| HoldError::Io {
+            what: "become",
+            path: path.to_owned(),
+            source,
+        };
+        if path.exists() && UnixStream::connect(path).is_err() {
+            fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+            held: BTreeMap::new(),
+        })
+    }
+
+    /// Holds until somebody asks it to end.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub fn run(mut self) -> Result<(), HoldError> {
+        // Whoever is short of memory gains nothing by ending it. Needs a privilege; without, it is as others.
+        let _ = fs::write("/proc/self/oom_score_adj", "-1000");
+        loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => {
+                    // A client that fails harms itself alone.
+                    if matches!(self.serve(&socket), Ok(true)) {
+                        return Ok(());
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Out of descriptors, mostly: there will be some again.
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// One question. True: the last one.
+    fn serve(&mut self, socket: &UnixStream) -> Result<bool, HoldError> {
+        let failed = |error: io::Error| HoldError::Message(error.to_string());
+        socket.set_read_timeout(Some(WAIT)).map_err(failed)?;
+        socket.set_write_timeout(Some(WAIT)).map_err(failed)?;
+        let user = peer_user(socket).map_err(failed)?;
+        if user != 0 && user != own_user() {
+            return Err(HoldError::Message(format!(
+                "user {user} has no business here"
+            )));
+        }
+        let answer = |verb, note: &[u8]| message(verb, "", note);
+        let arrived = match receive(socket) {
+            Ok(arrived) => arrived,
+            Err(error) => {
+                let why = error.to_string();
+                send(socket, &answer(Verb::Refused, why.as_bytes())?, None).map_err(failed)?;
+                return Err(error);
+            }
+        };
+        let end = arrived.head.verb == Verb::End;
+        if arrived.head.verb == Verb::Get
+            && let Some((note, file)) = self.held.get(&arrived.name)
+        {
+            send(socket, &answer(Verb::Done, note)?, Some(file.as_fd())).map_err(failed)?;
+            return Ok(false);
+        }
+        let (verb, note) = self.answer(arrived);
+        send(socket, &answer(verb, &note)?, None).map_err(failed)?;
+        Ok(end)
+    }
+
+    fn answer(&mut self, asked: Arrived) -> (Verb, Vec<u8>) {
+        match (asked.head.verb, asked.file) {
+            (Verb::Put, Some(file)) => {
+                if self.held.len() >= MOST_HELD && !self.held.contains_key(&asked.name) {
+                    return (Verb::Full, Vec::new());
+                }
+                self.held.insert(asked.name, (asked.note, file));
+                (Verb::Done, Vec::new())
+            }
+            (Verb::Drop, _) => match self.held.remove(&asked.name) {
+                Some(_) => (Verb::Done, Vec::new()),
+                None => (Verb::Unknown, Vec::new()),
+            },
+            (Verb::Get, _) => (Verb::Unknown, Vec::new()),
+            (Verb::List, _) => {
+                let mut names: Vec<u8> = Vec::new();
+                for name in self.held.keys() {
+                    // Names beyond the longest note are left out; they can be asked for still.
+                    if names.len() + name.len() < MOST_NOTE_BYTES {
+                        names.extend(name.as_bytes());
+                        names.push(b'\n');
+                    }
+                }
+                (Verb::Done, names)
+            }
+            (Verb::End, _) => (Verb::Done, Vec::new()),
+            _ => (
+                Verb::Refused,
+                b"not a question, or without its file".to_vec(),
+            ),
+        }
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // Somebody may have removed the file; that it is gone is what is wanted.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,377 @@
+//! Clients that we did not write: qemu-img, qemu-io, nbdcopy, nbdinfo and libnbd for Python; and the
+//! server's own bounds.
+
+mod script;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dyno_net::Address;
+use dyno_pages_disk::Disk;
+use dyno_pages_nbd::{Clients, NbdError, Options, Server, Tls};
+use dyno_serve::tls;
+use script::{disk, exports};
+
+const PAGES: u64 = 8192;
+const LIMIT_BYTES: u64 = 64 << 20;
+
+fn start(at: &str, disk: &Arc<Disk>, options: Options) -> Server {
+    let address: Address = at.parse().expect("an address");
+    Server::start(&address, exports(disk), options).expect("a free address")
+}
+
+/// Whether the programs are here; says so if not.
+fn present(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        let found = Command::new(program).arg("--version").output();
+        !found.is_ok_and(|output| output.status.success())
+    });
+    if let Some(program) = missing {
+        println!(
+            "skipped: NBD clients: {program} is not installed (qemu-utils, libnbd-bin, python3-libnbd)"
+        );
+    }
+    missing.is_none()
+}
+
+fn output_of(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .expect(program);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {said}{wrong}"
+    );
+    said
+}
+
+/// A megabyte of text, a hole, noise, and an odd end.
+fn some_file(path: &Path) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0u32..200_000)
+        .flat_map(|n| n.to_string().into_bytes())
+        .collect();
+    bytes.resize(bytes.len() + (3 << 20), 0);
+    let mut state = 7u64;
+    bytes.extend((0..2 << 20).map(|_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 56) as u8
+    }));
+    bytes.resize(bytes.len().next_multiple_of(512) + 512, 1);
+    std::fs::write(path, &bytes).expect("a file");
+    bytes
+}
+
+#[test]
+fn qemu_and_nbdcopy_bring_files_in_and_out() {
+    if !present(&["qemu-img", "qemu-io", "nbdcopy", "nbdinfo"]) {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let text = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
+    let file = some_file(&dir.path().join("in"));
+    let disk = disk(PAGES, LIMIT_BYTES);
+    let server = start(&format!("unix:{}", text("nbd")), &disk, Options::default());
+    let uri = format!("nbd+unix:///pages?socket={}", text("nbd"));
+    output_of(
+        "qemu-img",
+        &["convert", "-n", "-f", "raw", "-O", "raw", &text("in"), &uri],
+    );
+    output_of("nbdcopy", &["--connections=4", &uri, &text("out")]);
+    let copied = std::fs::read(text("out")).expect("a file");
+    assert_eq!(copied.len() as u64, disk.bytes());
+    assert!(copied[..file.len()] == file && copied[file.len()..].iter().all(|&byte| byte == 0));
+
+    output_of(
+        "nbdcopy",
+        &[
+            "--connections=2",
+            "--destination-is-zero",
+            &text("in"),
+            &uri,
+        ],
+    );
+    output_of(
+        "qemu-img",
+        &["compare", "-f", "raw", "-F", "raw", &text("out"), &uri],
+    );
+    let io =
+        |command: &str| output_of("qemu-io", &["-t", "none", "-f", "raw", "-c", command, &uri]);
+    for command in [
+        "write -P 0x5a 1000 70001",
+        "write -f -P 0xa5 5000 3",
+        "write -z 8192 4097",
+        "write -z -u 20000 9000",
+        "discard 40960 8192",
+        "flush",
+    ] {
+        let said = io(command);
+        assert!(!said.contains("failed"), "{command}: {said}");
+    }
+    for (at, bytes, value) in [
+        (1000, 4000, 0x5a),
+        (5000, 3, 0xa5),
+        (8192, 4097, 0),
+        (12289, 7000, 0x5a),
+        (20000, 9000, 0),
+        (40960, 8192, 0),
+        (49152, 1000, 0x5a),
+    ] {
+        let said = io(&format!("read -P {value} {at} {bytes}"));
+        assert!(!said.contains("verification failed"), "{said}");
+    }
+    let list = output_of("nbdinfo", &["--list", &uri]);
+    assert!(
+        list.contains("export=\"pages\"") && list.contains("export=\"fixed\""),
+        "{list}"
+    );
+    assert!(
+        list.contains("can_multi_conn: true") && list.contains("can_fua: true"),
+        "{list}"
+    );
+    assert_eq!(server.broken(), 0);
+}
+
+const NBDSH: &str = r#"
+import errno, os, random, sys
+import nbd
+
+uri, fixed = sys.argv[1], sys.argv[2]
+ends = []
+for _ in range(3):
+    h = nbd.NBD()
+    h.set_strict_mode(0)
+    h.connect_uri(uri)
+    assert h.can_multi_conn() and h.can_trim() and h.can_zero() and h.can_flush() and h.can_df()
+    ends.append(h)
+size = ends[0].get_size()
+model = bytearray(size)
+draw = random.Random(5)
+for step in range(1500):
+    h = draw.choice(ends)
+    at = draw.randrange(size)
+    length = min(size - at, draw.choice([1, 511, 512, 4096, 4097, 65536, 300000]))
+    kind = draw.randrange(6)
+    if kind < 2:
+        data = draw.choice([draw.randbytes(length), bytes([step % 256]) * length])
+        h.pwrite(data, at, nbd.CMD_FLAG_FUA if kind else 0)
+        model[at:at + length] = data
+    elif kind == 2:
+        h.zero(length, at, draw.choice([0, nbd.CMD_FLAG_NO_HOLE, nbd.CMD_FLAG_FAST_ZERO]))
+        model[at:at + length] = bytes(length)
+    elif kind == 3:
+        h.trim(length, at)
+        model[at:at + length] = bytes(length)
+    else:
+        got = h.pread(length, at, nbd.CMD_FLAG_DF if kind == 4 and length <= 65536 else 0)
+        assert got == model[at:at + length], (step, at, length)
+ends[1].flush()
+assert b"".join(ends[2].pread(min(1 << 20, size - at), at) for at in range(0, size, 1 << 20)) == model
+
+# Many requests under way on one connection.
+cookies = []
+for at in range(0, 1 << 20, 4096):
+    buf = nbd.Buffer.from_bytearray(bytearray([at >> 12 & 255]) * 4096)
+    cookies.append((ends[0].aio_pwrite(buf, at), buf))
+while ends[0].aio_in_flight():
+    ends[0].poll(-1)
+for cookie, _ in cookies:
+    assert ends[0].aio_command_completed(cookie)
+for at in range(0, 1 << 20, 4096):
+    assert ends[1].pread(4096, at) == bytes([at >> 12 & 255]) * 4096
+
+def refused(number, call):
+    try:
+        call()
+    except nbd.Error as error:
+        assert error.errno == number, error
+    else:
+        raise AssertionError("no error")
+
+refused("EINVAL", lambda: ends[0].pread(1, size))
+refused("ENOSPC", lambda: ends[0].pwrite(b"x", size))
+refused("EINVAL", lambda: ends[0].cache(1, 0))
+h = nbd.NBD()
+h.set_strict_mode(0)
+h.connect_uri(fixed)
+assert h.is_read_only()
+refused("EPERM", lambda: h.pwrite(b"x", 0))
+print("agreed", len(cookies))
+"#;
+
+#[test]
+fn libnbd_finds_what_a_model_says_over_tcp() {
+    if !present(&["nbdsh"]) {
+        return;
+    }
+    let disk = disk(512, 16 << 20);
+    let server = start("127.0.0.1:0", &disk, Options::default());
+    let uri = |name| format!("nbd://{}/{name}", server.address());
+    let said = output_of(
+        "/usr/bin/python3",
+        &["-c", NBDSH, &uri("pages"), &uri("fixed")],
+    );
+    assert!(said.contains("agreed 256"), "{said}");
+    let bad = disk.store().check().expect("memory");
+    assert!(bad.is_empty(), "{bad:?}");
+}
+
+/// A root, a certificate for `localhost` and one for a client, by the names that libnbd looks for.
+fn certificates(dir: &Path) -> bool {
+    let signed = "-CA ca-cert.pem -CAkey ca-key.pem -CAcreateserial -days 2";
+    let lines = [
+        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout ca-key.pem -out ca-cert.pem"
+            .to_owned(),
+        "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server-key.pem -out server.csr".to_owned(),
+        format!("x509 -req -in server.csr {signed} -extfile names -out server-cert.pem"),
+        "req -newkey rsa:2048 -nodes -subj /CN=client -keyout client-key.pem -out client.csr".to_owned(),
+        format!("x509 -req -in client.csr {signed} -extfile names -out client-cert.pem"),
+    ];
+    std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n").is_ok()
+        && lines.iter().all(|line| {
+            let words = line.split_whitespace();
+            let output = Command::new("openssl")
+                .args(words)
+                .current_dir(dir)
+                .output();
+            output.is_ok_and(|output| output.status.success())
+        })
+}
+
+#[test]
+fn tls_comes_first_and_asks_clients_who_they_are() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (known, strange) = (dir.path().join("known"), dir.path().join("strange"));
+    for place in [&known, &strange] {
+        std::fs::create_dir(place).expect("a directory");
+        if !certificates(place) {
+            return println!("skipped: NBD over TLS: openssl makes no certificates");
+        }
+    }
+    if !present(&["nbdinfo"]) {
+        return;
+    }
+    // Trusts the server, and comes with somebody else's certificate.
+    std::fs::copy(known.join("ca-cert.pem"), strange.join("ca-cert.pem")).expect("a file");
+    let file = |name: &str| known.join(name);
+    let (roots, cert, key) = (
+        file("ca-cert.pem"),
+        file("server-cert.pem"),
+        file("server-key.pem"),
+    );
+    let config = tls::server_for(&roots, &cert, &key).expect("certificates");
+    let options = Options {
+        tls: Some(Tls {
+            config,
+            clients: Clients::Certified,
+        }),
+        ..Options::default()
+    };
+    let disk = disk(512, 16 << 20);
+    let server = start("localhost:0", &disk, options);
+    let Address::Tcp { port, .. } = server.address() else {
+        panic!("TCP");
+    };
+    let uri = |scheme: &str, place: &Path| {
+        let place = place.display();
+        format!("{scheme}://localhost:{port}/pages?tls-certificates={place}")
+    };
+    let size = output_of("nbdinfo", &["--size", &uri("nbds", &known)]);
+    assert_eq!(size.trim(), disk.bytes().to_string());
+    if present(&["nbdsh"]) {
+        let fixed = uri("nbds", &known).replace("/pages", "/fixed");
+        let said = output_of(
+            "/usr/bin/python3",
+            &["-c", NBDSH, &uri("nbds", &known), &fixed],
+        );
+        assert!(said.contains("agreed"), "{said}");
+    }
+    for uri in [uri("nbd", &known), uri("nbds", &strange)] {
+        let refused = Command::new("nbdinfo").args(["--size", &uri]).output();
+        assert!(!refused.expect("nbdinfo").status.success(), "{uri}");
+    }
+}
+
+#[test]
+fn an_open_address_needs_a_word_or_certificates() {
+    let disk = disk(16, 1 << 20);
+    let address: Address = "0.0.0.0:0".parse().expect("an address");
+    let started = Server::start(&address, exports(&disk), Options::default());
+    assert!(
+        matches!(started, Err(NbdError::Unguarded { .. })),
+        "{started:?}"
+    );
+    let options = Options {
+        open_to_all: true,
+        ..Options::default()
+    };
+    Server::start(&address, exports(&disk), options).expect("a port");
+}
+
+#[test]
+fn silent_and_surplus_clients_are_hung_up_on() {
+    let disk = disk(16, 1 << 20);
+    let options = Options {
+        most_connections: 2,
+        handshake_wait: Duration::from_millis(300),
+        ..Options::default()
+    };
+    let server = start("127.0.0.1:0", &disk, options);
+    let connect = || TcpStream::connect(server.address().to_string()).expect("the server");
+    let mut silent = connect();
+    // A greeting means a place; the second is taken by who goes on to use an export.
+    silent.read_exact(&mut [0; 18]).expect("a greeting");
+    let mut user = connect();
+    let hello = [&script::FLAGS[..], &script::go("pages")].concat();
+    user.write_all(&hello).expect("heard");
+    user.read_exact(&mut [0; 18]).expect("a greeting");
+    let mut surplus = connect();
+    assert_eq!(surplus.read(&mut [0; 18]).unwrap_or(0), 0, "no place");
+    assert!(server.refused() >= 1);
+    let end = silent.read(&mut [0; 1]);
+    assert!(matches!(end, Ok(0) | Err(_)), "{end:?}");
+    // Who uses an export may take longer than a handshake.
+    std::thread::sleep(Duration::from_millis(400));
+    user.write_all(&script::request(3, 0, 0, 0)).expect("heard");
+    let mut reply = Vec::new();
+    user.set_read_timeout(Some(Duration::from_secs(20)))
+        .expect("a limit");
+    while !reply.ends_with(b"a cookie") {
+        let mut byte = [0];
+        user.read_exact(&mut byte).expect("a reply");
+        reply.push(byte[0]);
+    }
+}
+
+#[test]
+fn a_stopped_server_has_ended_its_connections_and_its_file_is_gone() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("nbd");
+    let disk = disk(16, 1 << 20);
+    let mut server = start(
+        &format!("unix:{}", path.display()),
+        &disk,
+        Options::default(),
+    );
+    let mut client = UnixStream::connect(&path).expect("the server");
+    client
+        .write_all(&[&script::FLAGS[..], &script::go("")].concat())
+        .expect("heard");
+    client.read_exact(&mut [0; 18]).expect("a greeting");
+    server.stop();
+    let mut rest = Vec::new();
+    let began = Instant::now();
+    let _end_or_reset = client.read_to_end(&mut rest);
+    assert!(began.elapsed() < Duration::from_secs(60));
+    assert!(!path.exists());
+    assert_eq!(server.connections(), 0);
+}

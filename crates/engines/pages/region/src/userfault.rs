@@ -1,0 +1,238 @@
+//! Faults handed to the program by the system: `userfaultfd(2)` and `ioctl_userfaultfd(2)`. Has
+//! `unsafe`: the calls and their structures (linux/userfaultfd.h).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use dyno_pages::PAGE_BYTES;
+
+use crate::RegionError;
+
+/// Who may touch memory whose faults are handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The program, and system calls that it hands the memory to.
+    Everybody,
+    /// The program alone; a system call fails with EFAULT where a page is not in memory.
+    ProgramOnly,
+}
+
+/// A touch of memory that the system does not serve itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// What was touched.
+    pub address: u64,
+    /// Whether by a write.
+    pub write: bool,
+    /// Whether the page is there and protected; otherwise it is missing.
+    pub protected: bool,
+}
+
+/// The system's end of handed-over faults.
+#[derive(Debug)]
+pub struct Userfault {
+    file: OwnedFd,
+}
+
+const API: u64 = 0xaa;
+const READ: u32 = 2;
+const READ_WRITE: u32 = 3;
+const FEATURE_WRITE_PROTECT: u64 = 1;
+const USER_MODE_ONLY: libc::c_int = 1;
+const EVENT_FAULT: u8 = 0x12;
+const MESSAGE_BYTES: usize = 32;
+/// Faults taken at once.
+const MESSAGES: usize = 16;
+
+/// The number of an ioctl of this file: direction, length of the structure, letter, number.
+const fn ioctl_number(direction: u32, number: u32, bytes: usize) -> u32 {
+    (direction << 30) | ((bytes as u32) << 16) | (0xaa << 8) | number
+}
+
+#[repr(C)]
+struct Range {
+    start: u64,
+    bytes: u64,
+}
+
+#[repr(C)]
+struct Copy {
+    to: u64,
+    from: u64,
+    bytes: u64,
+    mode: u64,
+    copied: i64,
+}
+
+impl Userfault {
+    /// Opens it with the most access that there is.
+    ///
+    /// # Errors
+    /// [`RegionError::NotAllowed`], [`RegionError::NotSupported`].
+    pub fn open() -> Result<(Self, Access), RegionError> {
+        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+        let opened = call(flags)
+            .or_else(|_| device(flags))
+            .map(|file| (file, Access::Everybody))
+            .or_else(|_| call(flags | USER_MODE_ONLY).map(|file| (file, Access::ProgramOnly)));
+        let (file, access) = opened.map_err(|source| match source.raw_os_error() {
+            Some(libc::ENOSYS | libc::EINVAL) => RegionError::NotSupported { source },
+            _ => RegionError::NotAllowed { source },
+        })?;
+        let this = Self { file };
+        let mut agreed = [API, FEATURE_WRITE_PROTECT, 0u64];
+        this.ioctl(
+            ioctl_number(READ_WRITE, 0x3f, size_of_val(&agreed)),
+            &mut agreed,
+        )
+        .map_err(|source| RegionError::NotSupported { source })?;
+        Ok((this, access))
+    }
+
+    /// From now on touches of missing and of protected pages from `start` on are handed over.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn register(&self, start: *mut u8, bytes: usize) -> Result<(), RegionError> {
+        const MISSING_AND_PROTECTED: u64 = 1 | 2;
+        let mut order = [start as u64, bytes as u64, MISSING_AND_PROTECTED, 0];
+        self.ioctl(ioctl_number(READ_WRITE, 0, size_of_val(&order)), &mut order)
+            .map_err(|source| RegionError::NotSupported { source })
+    }
+
+    /// The descriptor, to wait for faults.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// The faults that are there now; none is no error.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn faults(&self, into: &mut Vec<Fault>) -> io::Result<()> {
+        let mut messages = [0u8; MESSAGES * MESSAGE_BYTES];
+        // SAFETY: the buffer is good for its length.
+        let read = unsafe {
+            libc::read(
+                self.file.as_raw_fd(),
+                messages.as_mut_ptr().cast(),
+                messages.len(),
+            )
+        };
+        if read < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+                _ => Err(error),
+            };
+        }
+        let (whole, _) = messages[..read as usize].as_chunks::<MESSAGE_BYTES>();
+        for message in whole.iter().filter(|message| message[0] == EVENT_FAULT) {
+            let word =
+                |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| message[at + byte]));
+            into.push(Fault {
+                address: word(16),
+                write: word(8) & 1 != 0,
+                protected: word(8) & 2 != 0,
+            });
+        }
+        Ok(())
+    }
+
+    /// Puts a page in place and lets go on who waits for it. False: there is one already.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn place(&self, to: *mut u8, page: &[u8; PAGE_BYTES], protect: bool) -> io::Result<bool> {
+        const PROTECT: u64 = 2;
+        loop {
+            let mut order = Copy {
+                to: to as u64,
+                from: page.as_ptr() as u64,
+                bytes: PAGE_BYTES as u64,
+                mode: if protect { PROTECT } else { 0 },
+                copied: 0,
+            };
+            match self.ioctl(ioctl_number(READ_WRITE, 3, size_of::<Copy>()), &mut order) {
+                Ok(()) => return Ok(true),
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EEXIST) => return Ok(false),
+                    // The process's mappings were being changed.
+                    Some(libc::EAGAIN) => std::thread::yield_now(),
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// Protects the page at `at` from writing: who writes waits, and is handed over. Or lets go on.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn protect(&self, at: *mut u8, on: bool) -> io::Result<()> {
+        loop {
+            let mut order = [at as u64, PAGE_BYTES as u64, u64::from(on)];
+            match self.ioctl(ioctl_number(READ_WRITE, 6, size_of_val(&order)), &mut order) {
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {
+                    std::thread::yield_now()
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Lets go on who waits for the page at `at`, to touch it again.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn wake(&self, at: *mut u8) -> io::Result<()> {
+        let mut range = Range {
+            start: at as u64,
+            bytes: PAGE_BYTES as u64,
+        };
+        self.ioctl(ioctl_number(READ, 2, size_of::<Range>()), &mut range)
+    }
+
+    /// Makes every touch of the page at `at` raise SIGBUS (Linux 6.6 and later).
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn poison(&self, at: *mut u8) -> io::Result<()> {
+        let mut order = [at as u64, PAGE_BYTES as u64, 0, 0];
+        self.ioctl(ioctl_number(READ_WRITE, 8, size_of_val(&order)), &mut order)
+    }
+
+    fn ioctl<T>(&self, number: u32, order: &mut T) -> io::Result<()> {
+        // SAFETY: the structure is the one of this call, and lives through it.
+        match unsafe {
+            libc::ioctl(
+                self.file.as_raw_fd(),
+                number as _,
+                std::ptr::from_mut(order),
+            )
+        } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn call(flags: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    owned(unsafe { libc::syscall(libc::SYS_userfaultfd, flags) } as RawFd)
+}
+
+fn device(flags: libc::c_int) -> io::Result<OwnedFd> {
+    const NEW: u32 = 0xaa << 8;
+    let device = std::fs::File::open("/dev/userfaultfd")?;
+    // SAFETY: the argument is a number.
+    owned(unsafe { libc::ioctl(device.as_raw_fd(), NEW as _, flags) })
+}
+
+fn owned(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just opened, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

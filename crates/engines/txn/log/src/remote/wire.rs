@@ -1,0 +1,361 @@
+//! The bytes of what writers and stores say to each other: a version, a kind, fields; numbers are
+//! little-endian, and what has no length of its own goes to the end (FORMAT.md, "Logs in other
+//! processes' memory").
+
+use super::{Answer, PersistError, Read, Request};
+use crate::position::Lsn;
+
+const VERSION: u8 = 1;
+/// Bytes of an append before those that it appends.
+const APPEND_HEAD: usize = 26;
+
+/// Bytes that are no message of a store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Cut short, too long, or of no known kind.
+    #[error("a store's message that does not parse: {what}")]
+    Damaged {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// From a later program.
+    #[error("a store's message of version {found}: this program has {VERSION}")]
+    Newer {
+        /// Its version.
+        found: u8,
+    },
+}
+
+/// What a store is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// By a writer.
+    Write(Request),
+    /// By a reader of a log.
+    Read(u64, Read),
+}
+
+/// What a store says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// To a writer.
+    Answer(Answer),
+    /// To a reader.
+    Bytes(Vec<u8>),
+    /// That it does not do it.
+    Refused(PersistError),
+}
+
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The kind, and the fields behind it.
+    fn of(bytes: &'a [u8]) -> Result<(u8, Self), WireError> {
+        match bytes {
+            [VERSION, kind, rest @ ..] => Ok((*kind, Fields(rest))),
+            [] | [VERSION] => Err(damaged("it is cut short")),
+            [found, ..] => Err(WireError::Newer { found: *found }),
+        }
+    }
+
+    fn number(&mut self) -> Result<u64, WireError> {
+        let Some((front, rest)) = self.0.split_first_chunk::<8>() else {
+            return Err(damaged("it is cut short"));
+        };
+        self.0 = rest;
+        Ok(u64::from_le_bytes(*front))
+    }
+
+    fn position(&mut self) -> Result<Lsn, WireError> {
+        self.number().map(Lsn)
+    }
+
+    fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.0).to_vec()
+    }
+
+    fn end(&self) -> Result<(), WireError> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(damaged("it goes on after its end")),
+        }
+    }
+}
+
+fn damaged(what: &'static str) -> WireError {
+    WireError::Damaged { what }
+}
+
+fn put(out: &mut Vec<u8>, kind: u8, numbers: &[u64], rest: &[u8]) {
+    out.extend_from_slice(&[VERSION, kind]);
+    for number in numbers {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    out.extend_from_slice(rest);
+}
+
+/// The front of a [`Request::Append`], whose bytes follow: so they need not be copied.
+pub fn append_head(log: u64, epoch: u64, at: Lsn) -> [u8; APPEND_HEAD] {
+    let mut head = [0; APPEND_HEAD];
+    (head[0], head[1]) = (VERSION, 2);
+    for (place, number) in [log, epoch, at.0].into_iter().enumerate() {
+        head[2 + place * 8..10 + place * 8].copy_from_slice(&number.to_le_bytes());
+    }
+    head
+}
+
+impl Ask {
+    /// Appends its bytes.
+    #[rustfmt::skip]
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Ask::Write(Request::Open { log, epoch }) => put(out, 1, &[*log, *epoch], &[]),
+            Ask::Write(Request::Append { log, epoch, at, bytes }) => put(out, 2, &[*log, *epoch, at.0], bytes),
+            Ask::Write(Request::Cut { log, epoch, end }) => put(out, 3, &[*log, *epoch, end.0], &[]),
+            Ask::Write(Request::Reset { log, epoch, at }) => put(out, 4, &[*log, *epoch, at.0], &[]),
+            Ask::Write(Request::Chunk { log, epoch, number, bytes }) => put(out, 5, &[*log, *epoch, *number], bytes),
+            Ask::Write(Request::Install { log, epoch, number, chunks, first_needed }) =>
+                put(out, 6, &[*log, *epoch, *number, *chunks, first_needed.0], &[]),
+            Ask::Read(log, Read::Bytes { from, most_bytes }) => put(out, 7, &[*log, from.0, *most_bytes as u64], &[]),
+            Ask::Read(log, Read::Chunk { index }) => put(out, 8, &[*log, *index as u64], &[]),
+        }
+    }
+
+    /// What these bytes, all of them, ask for.
+    ///
+    /// # Errors
+    /// [`WireError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let (kind, mut fields) = Fields::of(bytes)?;
+        let log = fields.number()?;
+        let ask = match kind {
+            1 => Ask::Write(Request::Open {
+                log,
+                epoch: fields.number()?,
+            }),
+            2 => Ask::Write(Request::Append {
+                log,
+                epoch: fields.number()?,
+                at: fields.position()?,
+                bytes: fields.rest(),
+            }),
+            3 => Ask::Write(Request::Cut {
+                log,
+                epoch: fields.number()?,
+                end: fields.position()?,
+            }),
+            4 => Ask::Write(Request::Reset {
+                log,
+                epoch: fields.number()?,
+                at: fields.position()?,
+            }),
+            5 => Ask::Write(Request::Chunk {
+                log,
+                epoch: fields.number()?,
+                number: fields.number()?,
+                bytes: fields.rest(),
+            }),
+            6 => Ask::Write(Request::Install {
+                log,
+                epoch: fields.number()?,
+                number: fields.number()?,
+                chunks: fields.number()?,
+                first_needed: fields.position()?,
+            }),
+            7 => {
+                let (from, most) = (fields.position()?, fields.number()?);
+                let most_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+                Ask::Read(log, Read::Bytes { from, most_bytes })
+            }
+            8 => {
+                let index = usize::try_from(fields.number()?).unwrap_or(usize::MAX);
+                Ask::Read(log, Read::Chunk { index })
+            }
+            _ => return Err(damaged("nothing of this kind is asked")),
+        };
+        fields.end().map(|()| ask)
+    }
+}
+
+impl Reply {
+    /// Appends its bytes.
+    #[rustfmt::skip]
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Reply::Answer(Answer::Opened { written_epoch, first_needed, chunks, end }) =>
+                put(out, 1, &[*written_epoch, first_needed.0, *chunks, end.0], &[]),
+            Reply::Answer(Answer::Kept { end }) => put(out, 2, &[end.0], &[]),
+            Reply::Answer(Answer::Done) => put(out, 3, &[], &[]),
+            Reply::Bytes(bytes) => put(out, 4, &[], bytes),
+            Reply::Refused(PersistError::Fenced { log, epoch }) => put(out, 16, &[*log, *epoch], &[]),
+            Reply::Refused(PersistError::Gap { log, end }) => put(out, 17, &[*log, end.0], &[]),
+            Reply::Refused(PersistError::Full { used_bytes, most_bytes }) => put(out, 18, &[*used_bytes, *most_bytes], &[]),
+            Reply::Refused(PersistError::Unknown { log }) => put(out, 19, &[*log], &[]),
+            Reply::Refused(PersistError::NotKept { log, what }) => put(out, 20, &[*log], what.as_bytes()),
+        }
+    }
+
+    /// What these bytes, all of them, say.
+    ///
+    /// # Errors
+    /// [`WireError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let (kind, mut fields) = Fields::of(bytes)?;
+        let reply = match kind {
+            1 => Reply::Answer(Answer::Opened {
+                written_epoch: fields.number()?,
+                first_needed: fields.position()?,
+                chunks: fields.number()?,
+                end: fields.position()?,
+            }),
+            2 => Reply::Answer(Answer::Kept {
+                end: fields.position()?,
+            }),
+            3 => Reply::Answer(Answer::Done),
+            4 => Reply::Bytes(fields.rest()),
+            16 => Reply::Refused(PersistError::Fenced {
+                log: fields.number()?,
+                epoch: fields.number()?,
+            }),
+            17 => Reply::Refused(PersistError::Gap {
+                log: fields.number()?,
+                end: fields.position()?,
+            }),
+            18 => Reply::Refused(PersistError::Full {
+                used_bytes: fields.number()?,
+                most_bytes: fields.number()?,
+            }),
+            19 => Reply::Refused(PersistError::Unknown {
+                log: fields.number()?,
+            }),
+            20 => Reply::Refused(PersistError::NotKept {
+                log: fields.number()?,
+                what: String::from_utf8_lossy(&fields.rest()).into_owned(),
+            }),
+            _ => return Err(damaged("nothing of this kind is said")),
+        };
+        fields.end().map(|()| reply)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks() -> Vec<Ask> {
+        let (log, epoch, at) = (7, 3, Lsn(258));
+        let bytes = b"ab".to_vec();
+        vec![
+            Ask::Write(Request::Open { log, epoch }),
+            Ask::Write(Request::Append {
+                log,
+                epoch,
+                at,
+                bytes: bytes.clone(),
+            }),
+            Ask::Write(Request::Cut {
+                log,
+                epoch,
+                end: at,
+            }),
+            Ask::Write(Request::Reset { log, epoch, at }),
+            Ask::Write(Request::Chunk {
+                log,
+                epoch,
+                number: 1,
+                bytes,
+            }),
+            Ask::Write(Request::Install {
+                log,
+                epoch,
+                number: 1,
+                chunks: 2,
+                first_needed: at,
+            }),
+            Ask::Read(
+                log,
+                Read::Bytes {
+                    from: at,
+                    most_bytes: 9,
+                },
+            ),
+            Ask::Read(log, Read::Chunk { index: 4 }),
+        ]
+    }
+
+    fn replies() -> Vec<Reply> {
+        let (log, end) = (7, Lsn(258));
+        let answers = [
+            Answer::Opened {
+                written_epoch: 1,
+                first_needed: Lsn(2),
+                chunks: 3,
+                end,
+            },
+            Answer::Kept { end },
+            Answer::Done,
+        ];
+        let errors = [
+            PersistError::Fenced { log, epoch: 4 },
+            PersistError::Gap { log, end },
+            PersistError::Full {
+                used_bytes: 5,
+                most_bytes: 6,
+            },
+            PersistError::Unknown { log },
+            PersistError::NotKept {
+                log,
+                what: "bytes".to_owned(),
+            },
+        ];
+        let mut all: Vec<_> = answers.into_iter().map(Reply::Answer).collect();
+        all.push(Reply::Bytes(b"ab".to_vec()));
+        all.extend(errors.map(Reply::Refused));
+        all
+    }
+
+    /// Version 1 as it was first written: every later version must read it.
+    const APPEND: &[u8] = &[
+        1, 2, 7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, b'a', b'b',
+    ];
+    const KEPT: &[u8] = &[1, 2, 2, 1, 0, 0, 0, 0, 0, 0];
+
+    #[test]
+    fn what_is_written_comes_back_and_has_the_bytes_of_the_table() {
+        for ask in asks() {
+            let mut bytes = Vec::new();
+            ask.encode(&mut bytes);
+            assert_eq!(Ask::decode(&bytes), Ok(ask));
+        }
+        for reply in replies() {
+            let mut bytes = Vec::new();
+            reply.encode(&mut bytes);
+            assert_eq!(Reply::decode(&bytes), Ok(reply));
+        }
+        assert_eq!(Ask::decode(APPEND), Ok(asks()[1].clone()));
+        assert_eq!([&append_head(7, 3, Lsn(258))[..], b"ab"].concat(), APPEND);
+        assert_eq!(Reply::decode(KEPT), Ok(replies()[1].clone()));
+    }
+
+    #[test]
+    fn what_is_cut_is_refused_or_shorter_and_a_newer_version_is_named() {
+        for ask in asks() {
+            let mut bytes = Vec::new();
+            ask.encode(&mut bytes);
+            for length in 0..bytes.len() {
+                assert_ne!(Ask::decode(&bytes[..length]), Ok(ask.clone()));
+            }
+            bytes[0] = 2;
+            assert_eq!(Ask::decode(&bytes), Err(WireError::Newer { found: 2 }));
+            assert_eq!(Reply::decode(&bytes), Err(WireError::Newer { found: 2 }));
+        }
+        for reply in replies() {
+            let mut bytes = Vec::new();
+            reply.encode(&mut bytes);
+            for length in 0..bytes.len() {
+                assert_ne!(Reply::decode(&bytes[..length]), Ok(reply.clone()));
+            }
+        }
+        assert!(Ask::decode(&[1, 99, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
+    }
+}

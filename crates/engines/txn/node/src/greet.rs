@@ -1,0 +1,61 @@
+//! A new connection: who calls says who it is, and is told or refused.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use dyno_net::{Address, FrameRef, Head, Outbound, Port, PortOptions};
+use dyno_txn_api::{Code, Error, Result};
+
+use crate::error::{of_net, unavailable};
+use crate::hello::{REFUSED, decode_refusal};
+
+/// How long the other side may take to say who it is.
+const WELCOME_WAIT: Duration = Duration::from_secs(5);
+
+/// A first frame, and the verb of its answer.
+pub(crate) struct Greeting<'a> {
+    pub verb: u8,
+    pub body: &'a [u8],
+    pub answer: u8,
+}
+
+/// Connects and greets; the connection and the answer's body.
+pub(crate) fn greet(
+    address: &Address,
+    options: &PortOptions,
+    spin: Duration,
+    greeting: &Greeting<'_>,
+) -> Result<(Port, Vec<u8>)> {
+    let mut port = Port::connect(address, options).map_err(of_net)?;
+    let head = Head {
+        verb: greeting.verb,
+        flags: 0,
+        request: 0,
+    };
+    let ended = |what: &dyn std::fmt::Display| unavailable(format!("{address}: {what}"));
+    port.send(head, &[greeting.body])
+        .map_err(|error| ended(&error))?;
+    let mut answer: Option<Result<Vec<u8>>> = None;
+    let take = |frame: FrameRef<'_>, _: &mut Outbound| {
+        answer = Some(match frame.head.verb {
+            verb if verb == greeting.answer => Ok(frame.body.to_vec()),
+            REFUSED => {
+                let error = decode_refusal(frame.body);
+                let text = format!("{address}: {}", error.text());
+                Err(Error::with_retry(error.kind(), error.retry(), text))
+            }
+            verb => {
+                let text = format!("{address}: verb {verb} instead of a welcome");
+                Err(Error::new(Code::Damaged, text))
+            }
+        });
+        ControlFlow::Continue(())
+    };
+    let began = Instant::now();
+    let waited = port.wait(spin, WELCOME_WAIT, take);
+    match (answer, waited) {
+        (Some(answer), _) => answer.map(|welcome| (port, welcome)),
+        (None, Err(closed)) => Err(of_net(closed.into_error(&address.to_string()))),
+        (None, Ok(_)) => Err(ended(&format!("no welcome within {:?}", began.elapsed()))),
+    }
+}

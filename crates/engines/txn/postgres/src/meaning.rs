@@ -1,0 +1,77 @@
+//! What an error of the server or of the connection means for a transaction.
+
+use dyno_postgres::class::describe;
+use dyno_postgres::{PgError, Retry as PgRetry, postgres};
+use dyno_txn_api::{Code, Error, Retry};
+
+/// What was under way when it happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum During {
+    /// Something of a transaction that is not committed yet: when the connection is lost, it never will be.
+    Transaction,
+    /// A commit, or a statement that commits by itself: when the connection is lost, nobody knows.
+    Commit,
+}
+
+/// SQLSTATEs by which functions in the server hand on errors of ours begin so; the number of the code follows.
+const OURS: &str = "DT";
+
+/// The error as this interface says it. `server` is who said it, without a password.
+pub fn meaning(error: &postgres::Error, server: &str, during: During) -> Error {
+    let text = format!("{server}: {}", describe(error));
+    let Some(refusal) = error.as_db_error() else {
+        return lost(error, text, during);
+    };
+    let state = refusal.code().code();
+    if let Some(number) = state.strip_prefix(OURS) {
+        let code = number.parse().ok().and_then(Code::numbered);
+        let code = code.unwrap_or(Code::Damaged);
+        return Error::new(code, refusal.message());
+    }
+    let code = match state {
+        "23505" => Code::AlreadyExists,
+        "23502" => Code::BadRow,
+        "42P01" | "3F000" => Code::NoSuchTable,
+        "42883" => Code::NoSuchProcedure,
+        "57014" => Code::Deadline,
+        "42501" => Code::Denied,
+        "53100" => Code::MemoryFull,
+        // Classes: what rolled back, data that does not fit, too little of something, who one is.
+        _ => match state.get(..2).unwrap_or_default() {
+            "40" | "55" => Code::Conflict,
+            "22" => Code::BadRow,
+            "53" => Code::Overloaded,
+            "28" => Code::Denied,
+            "08" | "57" | "58" | "25" => return lost(error, text, during),
+            _ => Code::BadArgument,
+        },
+    };
+    Error::new(code, text)
+}
+
+/// A connection that ended.
+fn lost(error: &postgres::Error, text: String, during: During) -> Error {
+    use dyno_postgres::Class;
+    match (Class::of(error).retry, during) {
+        (PgRetry::Never, _) => Error::new(Code::BadArgument, text),
+        (PgRetry::Unknown, During::Commit) => {
+            let text = format!("a commit's answer was lost: {text}");
+            Error::with_retry(Code::OutcomeUnknown, Retry::Unknown, text)
+        }
+        _ => Error::new(Code::Unavailable, text),
+    }
+}
+
+/// Why no connection came about.
+pub fn not_connected(error: &PgError) -> Error {
+    let code = match error {
+        PgError::Dsn { .. } | PgError::Tls { .. } => Code::BadArgument,
+        _ => match error.class().map(|class| class.code) {
+            Some("denied") => Code::Denied,
+            Some("unknown-database") => Code::BadArgument,
+            Some("overloaded") => Code::Overloaded,
+            _ => Code::Unavailable,
+        },
+    };
+    Error::new(code, error)
+}

@@ -1,0 +1,108 @@
+//! Connections that wait for their next transaction: so many at most.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use dyno_postgres::Dsn;
+use dyno_txn_api::{Code, Error, Result};
+
+use crate::session::Session;
+
+/// The connections of a database.
+pub struct Pool {
+    pub dsn: Dsn,
+    pub how: dyno_postgres::Session,
+    most: usize,
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<Session>,
+    open: usize,
+}
+
+/// A connection that is somebody's until it is dropped.
+pub struct Lease<'a> {
+    pool: &'a Pool,
+    session: Option<Session>,
+}
+
+impl Pool {
+    pub fn new(dsn: Dsn, how: dyno_postgres::Session, most: usize) -> Pool {
+        Pool {
+            dsn,
+            how,
+            most: most.max(1),
+            state: Mutex::default(),
+            freed: Condvar::new(),
+        }
+    }
+
+    /// One that waits, or a new one; waits for one while all are in use.
+    pub fn take(&self, until: Instant) -> Result<Lease<'_>> {
+        let mut state = self.lock();
+        loop {
+            while let Some(session) = state.idle.pop() {
+                if session.is_good() {
+                    return Ok(Lease {
+                        pool: self,
+                        session: Some(session),
+                    });
+                }
+                state.open -= 1;
+            }
+            if state.open < self.most {
+                state.open += 1;
+                break;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let text = format!("{}: all {} connections are in use", self.dsn, self.most);
+                return Err(Error::new(Code::Overloaded, text));
+            }
+            let waited = self.freed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        // Dropped when connecting fails, which gives the place back.
+        let mut lease = Lease {
+            pool: self,
+            session: None,
+        };
+        lease.session = Some(Session::open(&self.dsn, &self.how)?);
+        Ok(lease)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lease<'_> {
+    /// The connection, unless it was let go.
+    pub fn session(&mut self) -> Result<&mut Session> {
+        self.session.as_mut().ok_or_else(|| {
+            let text = "the transaction's connection is gone";
+            Error::new(Code::Finished, text)
+        })
+    }
+
+    /// Closes the connection instead of keeping it.
+    pub fn let_go(&mut self) {
+        self.session = None;
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        match self.session.take().filter(Session::is_good) {
+            Some(session) => state.idle.push(session),
+            None => state.open -= 1,
+        }
+        drop(state);
+        self.pool.freed.notify_one();
+    }
+}

@@ -1,0 +1,373 @@
+//! Operations as statements, and what the rows that these return mean as answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dyno_postgres::postgres::Row as SqlRow;
+use dyno_txn_api::limits::{PAGE_BYTES_MAX, check_key};
+use dyno_txn_api::{
+    Answer, Assign, Assignment, Change, Code, Continuation, Direction, Error, Found, Key,
+    Operation, Page, Result, Scan, TableId,
+};
+
+use crate::layout::{Layout, column, quoted};
+use crate::parameter::Parameter;
+use crate::session::Call;
+
+/// Rows of a page: as many as a few megabytes hold of usual rows.
+const PAGE_ROWS: usize = 4_096;
+
+/// A statement and what it answers.
+pub struct Step<'o> {
+    layout: Arc<Layout>,
+    pub call: Call,
+    then: Then<'o>,
+}
+
+/// What the rows of a statement are.
+enum Then<'o> {
+    /// Values of these keys, for these operations.
+    Values(Vec<(usize, &'o [u8])>),
+    /// Nothing.
+    Done,
+    /// One for each of so many rows that were not there before.
+    Inserted(usize),
+    /// One, which says whether a number was added to nothing; none when there was no row.
+    Updated(&'o Key),
+    /// A page of so many rows at most, for this operation.
+    Page(usize, &'o Scan, usize),
+}
+
+/// How operations become statements.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// One statement for each operation.
+    pub separate: bool,
+    /// Rows that are read stay as they are until the transaction ends.
+    pub lock: bool,
+}
+
+impl<'o> Step<'o> {
+    /// A row by its key.
+    pub fn get(layout: &Arc<Layout>, style: Style, at: usize, key: &'o [u8]) -> Step<'o> {
+        let sql = match style.lock {
+            true => format!("{} FOR UPDATE", layout.get).into(),
+            false => Arc::clone(&layout.get),
+        };
+        let parameters = vec![Parameter::Bytes(Some(key.to_vec()))];
+        let then = Then::Values(vec![(at, key)]);
+        step(layout, sql, parameters, then)
+    }
+
+    fn get_many(layout: &Arc<Layout>, style: Style, of: Vec<(usize, &'o [u8])>) -> Step<'o> {
+        let sql = match style.lock {
+            // In an order, so that two that lock the same rows do not wait for each other.
+            true => format!("{} ORDER BY _key FOR UPDATE", layout.get_many).into(),
+            false => Arc::clone(&layout.get_many),
+        };
+        let keys = of.iter().map(|(_, key)| Some(key.to_vec())).collect();
+        step(
+            layout,
+            sql,
+            vec![Parameter::ManyBytes(keys)],
+            Then::Values(of),
+        )
+    }
+
+    /// A row under its key, whether or not there was one.
+    pub fn put(layout: &Arc<Layout>, key: &[u8], value: &[u8]) -> Result<Step<'o>> {
+        let parameters = layout.written(key, value)?;
+        Ok(step(
+            layout,
+            Arc::clone(&layout.put),
+            parameters,
+            Then::Done,
+        ))
+    }
+
+    /// What the rows mean, into the answers of the batch.
+    pub fn answer(&self, rows: &[SqlRow], answers: &mut [Answer]) -> Result<()> {
+        let layout = &self.layout;
+        match &self.then {
+            Then::Done => Ok(()),
+            Then::Values(of) => {
+                let mut found = BTreeMap::new();
+                for row in rows {
+                    let (key, value) = layout.read(row, 0)?;
+                    found.insert(key, value);
+                }
+                for (at, key) in of {
+                    answers[*at] = Answer::Value(found.get(*key).cloned());
+                }
+                Ok(())
+            }
+            Then::Inserted(count) if rows.len() == *count => Ok(()),
+            Then::Inserted(count) => {
+                let text = format!(
+                    "table `{}`: of {count} rows that were inserted {} were there already",
+                    layout.table.def.name,
+                    count - rows.len()
+                );
+                Err(Error::new(Code::AlreadyExists, text))
+            }
+            Then::Updated(key) => match rows.first() {
+                None => Err(not_found(layout, key)),
+                Some(row) if column::<bool>(row, 0)? => {
+                    let name = &layout.table.def.name;
+                    let text = format!("{key:?} of table `{name}`: a number was added to nothing");
+                    Err(Error::new(Code::BadRow, text))
+                }
+                Some(_) => Ok(()),
+            },
+            Then::Page(at, scan, limit) => {
+                answers[*at] = Answer::Page(page(layout, scan, *limit, rows)?);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What an update of a row that is not there says.
+pub fn not_found(layout: &Layout, key: &Key) -> Error {
+    let text = format!(
+        "{key:?} of table `{}`: it is not there",
+        layout.table.def.name
+    );
+    Error::new(Code::NotFound, text)
+}
+
+fn step<'o>(
+    layout: &Arc<Layout>,
+    sql: Arc<str>,
+    parameters: Vec<Parameter>,
+    then: Then<'o>,
+) -> Step<'o> {
+    Step {
+        layout: Arc::clone(layout),
+        call: Call { sql, parameters },
+        then,
+    }
+}
+
+/// The layouts of a batch's tables.
+pub type Layouts = BTreeMap<TableId, Arc<Layout>>;
+
+/// Reads that stand one after the other: one statement for each table, or for each row.
+pub fn gets<'o>(
+    layouts: &Layouts,
+    style: Style,
+    from: usize,
+    operations: &'o [Operation],
+) -> Result<Vec<Step<'o>>> {
+    let mut of: BTreeMap<TableId, Vec<(usize, &'o [u8])>> = BTreeMap::new();
+    let mut steps = Vec::new();
+    for (at, operation) in operations.iter().enumerate() {
+        let Operation::Get(key) = operation else {
+            continue;
+        };
+        check_key(&key.bytes)?;
+        match style.separate {
+            true => {
+                let layout = &layouts[&key.table];
+                steps.push(Step::get(layout, style, from + at, &key.bytes));
+            }
+            false => of
+                .entry(key.table)
+                .or_default()
+                .push((from + at, &key.bytes)),
+        }
+    }
+    for (table, of) in of {
+        let layout = &layouts[&table];
+        steps.push(match of[..] {
+            [(at, key)] => Step::get(layout, style, at, key),
+            _ => Step::get_many(layout, style, of),
+        });
+    }
+    Ok(steps)
+}
+
+/// Whole rows into one table.
+pub fn puts<'o>(layout: &Arc<Layout>, rows: &[(&Key, &Change)]) -> Result<Step<'o>> {
+    let mut all = Vec::with_capacity(rows.len());
+    let mut insert = false;
+    for (key, change) in rows {
+        let (Change::Put(value) | Change::Insert(value)) = change else {
+            continue;
+        };
+        insert = matches!(change, Change::Insert(_));
+        all.push(layout.written(&key.bytes, value)?);
+    }
+    let then = match insert {
+        true => Then::Inserted(all.len()),
+        false => Then::Done,
+    };
+    let (parameters, sql) = match (all.len(), insert) {
+        (1, true) => (all.remove(0), &layout.insert),
+        (1, false) => (all.remove(0), &layout.put),
+        (_, true) => (columns(all), &layout.insert_many),
+        (_, false) => (columns(all), &layout.put_many),
+    };
+    Ok(step(layout, Arc::clone(sql), parameters, then))
+}
+
+/// Rows of parameters as one parameter for each column.
+fn columns(rows: Vec<Vec<Parameter>>) -> Vec<Parameter> {
+    let width = rows.first().map_or(0, Vec::len);
+    let mut columns: Vec<Vec<Parameter>> =
+        (0..width).map(|_| Vec::with_capacity(rows.len())).collect();
+    for row in rows {
+        for (column, value) in columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+    }
+    columns.into_iter().map(Parameter::many).collect()
+}
+
+/// How many of these writes go in one statement: puts, or inserts, into one table under different keys.
+pub fn puts_together<'o>(operations: &'o [Operation]) -> Vec<(&'o Key, &'o Change)> {
+    let mut together: Vec<(&Key, &Change)> = Vec::new();
+    let mut keys = std::collections::BTreeSet::new();
+    for operation in operations {
+        let Operation::Write(key, change @ (Change::Put(_) | Change::Insert(_))) = operation else {
+            break;
+        };
+        let same = together.first().is_none_or(|(first, as_first)| {
+            first.table == key.table
+                && matches!(as_first, Change::Put(_)) == matches!(change, Change::Put(_))
+        });
+        if !same || !keys.insert(&key.bytes) {
+            break;
+        }
+        together.push((key, change));
+    }
+    together
+}
+
+/// No row any more.
+pub fn delete<'o>(layout: &Arc<Layout>, key: &Key) -> Result<Step<'o>> {
+    check_key(&key.bytes)?;
+    let parameters = vec![Parameter::Bytes(Some(key.bytes.clone()))];
+    Ok(step(
+        layout,
+        Arc::clone(&layout.delete),
+        parameters,
+        Then::Done,
+    ))
+}
+
+/// An update as a statement; nothing when the row has to be read for it: an index is kept by the client, and SQL assigns a
+/// column once.
+pub fn update<'o>(
+    layout: &Arc<Layout>,
+    key: &'o Key,
+    assignments: &[Assignment],
+) -> Result<Option<Step<'o>>> {
+    check_key(&key.bytes)?;
+    let def = &layout.table.def;
+    let indexed = |column: u16| {
+        def.indexes
+            .iter()
+            .any(|index| index.columns.contains(&column))
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    let once = assignments.iter().all(|a| seen.insert(a.column));
+    let plain = |a: &Assignment| !indexed(a.column);
+    if def.columns.is_empty() || assignments.is_empty() || !once || !assignments.iter().all(plain) {
+        return Ok(None);
+    }
+    let mut parameters = vec![Parameter::Bytes(Some(key.bytes.clone()))];
+    let (mut set, mut nothing) = (Vec::new(), Vec::new());
+    for Assignment { column, assign } in assignments {
+        let wrong = |what: &str| {
+            let text = format!("an update of table `{}`: column {column} {what}", def.name);
+            Error::new(Code::BadRow, text)
+        };
+        let there = def.columns.get(usize::from(*column));
+        let there = there.ok_or_else(|| wrong("is not there"))?;
+        let name = quoted(&there.name);
+        let (Assign::Set(value) | Assign::Add(value)) = assign;
+        match value.borrowed().kind() {
+            None if !there.nullable => return Err(wrong("must hold a value")),
+            Some(kind) if kind != there.kind => return Err(wrong("holds another kind of value")),
+            _ => {}
+        }
+        parameters.push(Parameter::of(value.borrowed(), there.kind)?);
+        let at = parameters.len();
+        set.push(match assign {
+            Assign::Set(_) => format!("{name} = ${at}"),
+            Assign::Add(_) => format!("{name} = {name} + ${at}"),
+        });
+        if matches!(assign, Assign::Add(_)) {
+            nothing.push(format!("{name} IS NULL"));
+        }
+    }
+    let nothing = match nothing.is_empty() {
+        true => "false".to_owned(),
+        false => nothing.join(" OR "),
+    };
+    let sql = format!(
+        "UPDATE {} SET {} WHERE _key = $1 RETURNING {nothing}",
+        layout.name,
+        set.join(", ")
+    );
+    Ok(Some(step(
+        layout,
+        sql.into(),
+        parameters,
+        Then::Updated(key),
+    )))
+}
+
+/// A page of a range.
+pub fn scan<'o>(layout: &Arc<Layout>, style: Style, at: usize, scan: &'o Scan) -> Result<Step<'o>> {
+    let def = &layout.table.def;
+    scan.check(def.columns.len(), def.indexes.len())?;
+    let (mut start, mut end) = (scan.start.clone(), scan.end.clone());
+    match (&scan.after, scan.direction) {
+        (Some(last), Direction::Forward) => start = [&last.0[..], &[0]].concat(),
+        (Some(last), Direction::Backward) => end = Some(last.0.clone()),
+        (None, _) => {}
+    }
+    let limit = scan.page_rows().min(PAGE_ROWS);
+    let mut sql = layout.scan(scan, end.is_some());
+    if style.lock {
+        sql += " FOR UPDATE";
+    }
+    let mut parameters = vec![Parameter::Bytes(Some(start))];
+    parameters.extend(end.map(|end| Parameter::Bytes(Some(end))));
+    parameters.push(Parameter::I64(Some(limit as i64)));
+    Ok(step(
+        layout,
+        sql.into(),
+        parameters,
+        Then::Page(at, scan, limit),
+    ))
+}
+
+fn page(layout: &Layout, scan: &Scan, limit: usize, rows: &[SqlRow]) -> Result<Page> {
+    let mut page = Page::default();
+    let (mut bytes, mut last) = (0, None);
+    for row in rows {
+        if bytes >= PAGE_BYTES_MAX {
+            page.next = last.map(Continuation);
+            return Ok(page);
+        }
+        let kept = match layout.projected(scan) {
+            Some(columns) => Some((column(row, 1)?, layout.values(row, 2, columns)?)),
+            None => {
+                let (key, value) = layout.read(row, 1)?;
+                scan.keep(&value)?.map(|value| (key, value))
+            }
+        };
+        if let Some((key, value)) = kept {
+            bytes += key.len() + value.len();
+            page.rows.push(Found { key, value });
+        }
+        last = Some(column(row, 0)?);
+    }
+    if rows.len() == limit {
+        page.next = last.map(Continuation);
+    }
+    Ok(page)
+}
