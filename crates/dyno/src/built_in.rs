@@ -9,13 +9,14 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 3] = [
+const SUITES: [(&str, &str); 4] = [
     ("wspr", include_str!("../../../suites/wspr.toml")),
     ("tpch", include_str!("../../../suites/tpch.toml")),
     ("pubsub", include_str!("../../../suites/pubsub.toml")),
+    ("tpcc", include_str!("../../../suites/tpcc.toml")),
 ];
 
-const PEERS: [(&str, &str); 15] = [
+const PEERS: [(&str, &str); 18] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -49,6 +50,15 @@ const PEERS: [(&str, &str); 15] = [
         include_str!("../../../peers/pg-msg-bench.toml"),
     ),
     ("pgbench.toml", include_str!("../../../peers/pgbench.toml")),
+    (
+        "postgres.toml",
+        include_str!("../../../peers/postgres.toml"),
+    ),
+    (
+        "postgres-serializable.toml",
+        include_str!("../../../peers/postgres-serializable.toml"),
+    ),
+    ("etcd.toml", include_str!("../../../peers/etcd.toml")),
     ("tpch.py", include_str!("../../../peers/tpch.py")),
     ("door.py", include_str!("../../../peers/door.py")),
     ("spots.py", include_str!("../../../peers/spots.py")),

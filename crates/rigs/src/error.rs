@@ -9,7 +9,7 @@ pub enum RigError {
     #[error(
         "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
          query-prepare, query-top-ten, tpch-write, pubsub-flow, pubsub-queue, pubsub-capacity, \
-         pubsub-commits"
+         pubsub-commits, tpcc-run"
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
@@ -29,8 +29,14 @@ pub enum RigError {
     /// Messages did not flow as they should.
     #[error(transparent)]
     Flow(#[from] crate::pubsub::FlowError),
+    /// Transactions did not do what they should.
+    #[error(transparent)]
+    Tpcc(#[from] crate::tpcc::TpccError),
     /// No protocol of that name is spoken here.
-    #[error("no peer is called `{0}` here; there are: pg-msg-bench, pgbench")]
+    #[error(
+        "no peer is called `{0}` here; there are: pg-msg-bench, pgbench, postgres, \
+         postgres-serializable, etcd"
+    )]
     Peer(String),
     /// An archive is not in the table as it should be.
     #[error("{}: {reason}", path.display())]

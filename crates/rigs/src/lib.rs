@@ -25,7 +25,7 @@ pub const DATA_VERSION: &str = "1";
 
 /// Why a peer that needs no installation cannot take part on this machine; nothing where it can.
 pub fn peer_missing(peer: &str) -> Option<String> {
-    pubsub::peer_missing(peer)
+    pubsub::peer_missing(peer).or_else(|| tpcc::peer_missing(peer))
 }
 
 /// Runs the workload of a request and answers with the line to print. `speak_as` is the peer whose protocol to speak, for
@@ -40,7 +40,10 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         "version" => {
             return Ok(serde_json::to_string(&VersionReply {
                 version: match speak_as {
-                    Some(peer) => pubsub::peer_version(peer)?.to_string(),
+                    Some(peer) => match tpcc::peer_version(peer) {
+                        Some(version) => version.to_string(),
+                        None => pubsub::peer_version(peer)?.to_string(),
+                    },
                     None => env!("CARGO_PKG_VERSION").to_string(),
                 },
                 data_version: DATA_VERSION.to_string(),
@@ -56,6 +59,7 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         "pubsub-queue" => pubsub::queue(&mut params, request, speak_as)?,
         "pubsub-capacity" => pubsub::capacity(&mut params, request, speak_as)?,
         "pubsub-commits" => pubsub::commits(&mut params, request, speak_as)?,
+        "tpcc-run" => tpcc::run(&mut params, request, speak_as)?,
         other => return Err(RigError::Unknown(other.to_string())),
     };
     params.finish()?;

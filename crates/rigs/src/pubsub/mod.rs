@@ -27,6 +27,7 @@ use asked::{Asked, Measured, read_load};
 
 pub(crate) use capacity::capacity;
 pub(crate) use commits::commits;
+pub(crate) use server::Server;
 
 /// Why a flow failed.
 #[derive(Debug, thiserror::Error)]

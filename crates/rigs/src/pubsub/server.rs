@@ -15,7 +15,7 @@ use super::way::Way;
 use crate::used;
 
 /// The server of one invocation.
-pub(super) struct Server {
+pub(crate) struct Server {
     dsn: Dsn,
     place: Place,
 }
@@ -194,7 +194,7 @@ impl Server {
     }
 
     /// What was used until now.
-    pub fn used(&self, way: &dyn Way) -> Result<Used, FlowError> {
+    pub(super) fn used(&self, way: &dyn Way) -> Result<Used, FlowError> {
         let mut client = connect(&self.dsn)?;
         let wal = "SELECT (pg_current_wal_lsn() - '0/0')::float8";
         Ok(Used {

@@ -29,6 +29,7 @@ pub fn on(args: &OnArgs) -> anyhow::Result<Box<dyn Database>> {
         memory_bytes: args.memory,
         token: super::txn::token(None)?,
         ring: !args.no_ring,
+        isolation: args.isolation.into(),
     };
     open(&args.on, &how).with_context(|| format!("cannot open {}", args.on))
 }
