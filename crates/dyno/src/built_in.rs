@@ -9,15 +9,16 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 5] = [
+const SUITES: [(&str, &str); 6] = [
     ("wspr", include_str!("../../../suites/wspr.toml")),
     ("tpch", include_str!("../../../suites/tpch.toml")),
     ("pubsub", include_str!("../../../suites/pubsub.toml")),
     ("k2", include_str!("../../../suites/k2.toml")),
+    ("tpcc", include_str!("../../../suites/tpcc.toml")),
     ("pages", include_str!("../../../suites/pages.toml")),
 ];
 
-const PEERS: [(&str, &str); 20] = [
+const PEERS: [(&str, &str); 21] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -51,6 +52,10 @@ const PEERS: [(&str, &str); 20] = [
         include_str!("../../../peers/pg-msg-bench.toml"),
     ),
     ("pgbench.toml", include_str!("../../../peers/pgbench.toml")),
+    (
+        "postgres.toml",
+        include_str!("../../../peers/postgres.toml"),
+    ),
     (
         "postgres-serializable.toml",
         include_str!("../../../peers/postgres-serializable.toml"),

@@ -62,6 +62,7 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         "txn-rpc" => txn::rpc(&mut params, request)?,
         "txn-transport" => txn::transport(&mut params, request)?,
         "txn-k2" => txn::k2(&mut params, request, speak_as)?,
+        "tpcc-run" => tpcc::run(&mut params, request, speak_as)?,
         "pages-corpus" => pages::corpus(&mut params, request)?,
         "pages-codec" => pages::codec(&mut params, request)?,
         "pages-store" => pages::store(&mut params, request, speak_as)?,

@@ -16,14 +16,6 @@ use super::system::{Process, spawn};
 const START_MAX: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why it cannot be run here; nothing where it can.
-pub(crate) fn missing() -> Option<String> {
-    match Command::new("etcd").arg("--version").output() {
-        Ok(_) => None,
-        Err(error) => Some(format!("etcd does not run: {error}")),
-    }
-}
-
 pub(super) fn start(scratch: &Path) -> Result<(Process, Box<dyn Database>, String), K2Error> {
     let wrong = |reason: String| K2Error::Process {
         what: "etcd".to_owned(),

@@ -27,7 +27,6 @@ use crate::{Params, RigError};
 use asked::Asked;
 pub(crate) use asked::{Carrier, size};
 use draw::Draw;
-pub(crate) use etcd::missing as etcd_missing;
 use seen::Seen;
 use system::System;
 
