@@ -6,11 +6,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_txn_api::Database;
 use dyno_txn_etcd::{Etcd, EtcdOptions};
 
 use super::K2Error;
-use super::system::{Process, spawn};
+use super::system::{Started, spawn};
 
 /// How long it may take to have a leader.
 const START_MAX: Duration = Duration::from_secs(60);
@@ -24,7 +23,7 @@ pub(crate) fn missing() -> Option<String> {
     }
 }
 
-pub(super) fn start(scratch: &Path) -> Result<(Process, Box<dyn Database>, String), K2Error> {
+pub(super) fn start(scratch: &Path) -> Result<Started, K2Error> {
     let wrong = |reason: String| K2Error::Process {
         what: "etcd".to_owned(),
         reason,
@@ -66,7 +65,7 @@ pub(super) fn start(scratch: &Path) -> Result<(Process, Box<dyn Database>, Strin
     };
     let db = Etcd::open(&[format!("127.0.0.1:{client}")], options)?;
     let what = "etcd, one node, over TCP, acknowledged: fsync".to_owned();
-    Ok((process, Box::new(db), what))
+    Ok((vec![process], Box::new(db), what))
 }
 
 fn free_port() -> std::io::Result<u16> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use dyno_txn_api::{
     Answer, Database, Key, Operation, Options, Request, Retry, TableDef, TableId, Target,
 };
-use dyno_txn_node::{OpenOptions, open};
+use dyno_txn_node::{Durability, OpenOptions, open};
 
 use super::asked::{Asked, Carrier, Form, Keys, Name};
 use super::draw::{LOADER, Transaction, value};
@@ -34,7 +34,8 @@ pub(super) enum System {
         /// Before its server, so that it goes first.
         db: Box<dyn Database>,
         table: TableId,
-        process: Process,
+        /// The server, then what it needs itself.
+        processes: Vec<Process>,
         what: String,
     },
     Postgres(Postgres),
@@ -67,7 +68,7 @@ pub(super) struct Failed {
 
 impl System {
     pub fn start(asked: &Asked, scratch: &Path) -> Result<System, K2Error> {
-        let (process, db, what) = match asked.system {
+        let (processes, db, what) = match asked.system {
             Name::Postgres => return Ok(System::Postgres(Postgres::start(asked, scratch)?)),
             Name::Etcd => etcd::start(scratch)?,
             Name::Dyno => ours(asked, scratch)?,
@@ -76,7 +77,7 @@ impl System {
         Ok(System::Database {
             db,
             table,
-            process,
+            processes,
             what,
         })
     }
@@ -126,7 +127,12 @@ impl System {
     /// Processor seconds of the server so far.
     pub fn cpu_s(&self) -> Option<f64> {
         match self {
-            System::Database { process, .. } => Some(process_cpu_s(process.0.id())),
+            System::Database { processes, .. } => {
+                let each = processes
+                    .iter()
+                    .map(|process| process_cpu_s(process.0.id()));
+                Some(each.sum())
+            }
             System::Postgres(server) => server.cpu_s(),
         }
     }
@@ -139,7 +145,7 @@ impl System {
     }
 }
 
-type Started = (Process, Box<dyn Database>, String);
+pub(super) type Started = (Vec<Process>, Box<dyn Database>, String);
 
 /// `dyno txn serve`, this program, and a client of it.
 fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
@@ -147,7 +153,6 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         what: "dyno txn serve".to_owned(),
         reason,
     };
-    let program = std::env::current_exe().map_err(|error| wrong(error.to_string()))?;
     let listen = match asked.carrier {
         // Paths of sockets must be short, and those of scratch directories need not be.
         Carrier::Unix => {
@@ -157,18 +162,27 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         }
         Carrier::Ring | Carrier::Tcp => "127.0.0.1:0".to_owned(),
     };
-    let mut command = Command::new(program);
+    let mut persist = None;
+    if asked.durability == Durability::RemoteMemory {
+        let mut command = serve("127.0.0.1:0").map_err(&wrong)?;
+        command.args(["--role", "persist"]);
+        let mut process = spawn(&mut command).map_err(&wrong)?;
+        let address = first_line(&mut process).map_err(&wrong)?;
+        persist = Some((process, address));
+    }
+    let mut command = serve(&listen).map_err(&wrong)?;
+    if let Some((_, address)) = &persist {
+        command.args(["--persist", address]);
+    }
     command
-        .args(["txn", "serve", "--listen", &listen, "--memory", MEMORY])
         .args(["--durability", asked.durability.name()])
         .args(["--partitions", &asked.partitions.to_string()])
         .arg("--data")
-        .arg(scratch.join("db"))
-        .env_remove("DYNO_TOKEN");
+        .arg(scratch.join("db"));
     if let Some(cores) = &asked.cores {
         command.args(["--cores", cores]);
     }
-    let mut process = spawn(command.stdout(Stdio::piped())).map_err(&wrong)?;
+    let mut process = spawn(&mut command).map_err(&wrong)?;
     let address = first_line(&mut process).map_err(&wrong)?;
     let lone = asked.outstanding() == 1 || (asked.is_pipelined() && asked.clients == 1);
     let client = OpenOptions {
@@ -184,7 +198,19 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         asked.carrier.name(),
         asked.durability
     );
-    Ok((process, db, what))
+    let persist = persist.map(|(process, _)| process);
+    Ok(([process].into_iter().chain(persist).collect(), db, what))
+}
+
+/// `dyno txn serve` there.
+fn serve(listen: &str) -> Result<Command, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command
+        .args(["txn", "serve", "--listen", listen, "--memory", MEMORY])
+        .env_remove("DYNO_TOKEN")
+        .stdout(Stdio::piped());
+    Ok(command)
 }
 
 pub(super) fn spawn(command: &mut Command) -> Result<Process, String> {
