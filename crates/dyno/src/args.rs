@@ -1,6 +1,7 @@
 //! The command line as it is written; commands turn it into checked values once.
 
 mod ingest;
+mod pages;
 mod pubsub;
 mod pubsub_bench;
 mod pubsub_check;
@@ -23,6 +24,7 @@ pub use ingest::{
     BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource, QueryArgs,
     StatusArgs,
 };
+pub use pages::{PagesArgs, PagesBenchArgs, PagesCheckArgs, PagesCommand, PatternArg};
 pub use pubsub::{
     BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
     PubsubInstallArgs, PubsubPlaceArgs, PubsubProduceArgs, PubsubRetentionArgs, PubsubServeArgs,
@@ -59,7 +61,8 @@ pub use txn_check::{
         dyno ingest --help              spot archives into a table\n  \
         dyno tpch gen --sf 1 --out tpch TPC-H as Parquet, ORC, CSV or TBL\n  \
         dyno pubsub serve --data log    a log with topics, partitions and groups\n  \
-        dyno txn serve --data bank      strictly serializable transactions\n\n\
+        dyno txn serve --data bank      strictly serializable transactions\n  \
+        dyno pages bench --peers        compressed pages in memory, beside zram\n\n\
         Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence."
 )]
 pub struct Args {
@@ -99,6 +102,8 @@ pub enum Command {
     Txn(TxnArgs),
     /// Run the transactions of TPC-C on any engine
     Tpcc(TpccArgs),
+    /// Keep pages compressed in memory
+    Pages(PagesArgs),
     /// Run one workload as a child of the lab
     #[command(hide = true)]
     Rig(RigArgs),

@@ -9,14 +9,16 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 4] = [
+const SUITES: [(&str, &str); 6] = [
     ("wspr", include_str!("../../../suites/wspr.toml")),
     ("tpch", include_str!("../../../suites/tpch.toml")),
     ("pubsub", include_str!("../../../suites/pubsub.toml")),
     ("k2", include_str!("../../../suites/k2.toml")),
+    ("tpcc", include_str!("../../../suites/tpcc.toml")),
+    ("pages", include_str!("../../../suites/pages.toml")),
 ];
 
-const PEERS: [(&str, &str); 17] = [
+const PEERS: [(&str, &str); 21] = [
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -51,10 +53,23 @@ const PEERS: [(&str, &str); 17] = [
     ),
     ("pgbench.toml", include_str!("../../../peers/pgbench.toml")),
     (
+        "postgres.toml",
+        include_str!("../../../peers/postgres.toml"),
+    ),
+    (
         "postgres-serializable.toml",
         include_str!("../../../peers/postgres-serializable.toml"),
     ),
     ("etcd.toml", include_str!("../../../peers/etcd.toml")),
+    (
+        "zram-lz4.toml",
+        include_str!("../../../peers/zram-lz4.toml"),
+    ),
+    (
+        "zram-lzo-rle.toml",
+        include_str!("../../../peers/zram-lzo-rle.toml"),
+    ),
+    ("tmpfs.toml", include_str!("../../../peers/tmpfs.toml")),
     ("tpch.py", include_str!("../../../peers/tpch.py")),
     ("door.py", include_str!("../../../peers/door.py")),
     ("spots.py", include_str!("../../../peers/spots.py")),

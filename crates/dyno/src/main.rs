@@ -57,6 +57,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Pubsub(args) => cmd::pubsub::run(&args, &stop),
         Command::Txn(args) => cmd::txn::run(&args, &stop),
         Command::Tpcc(args) => cmd::tpcc::run(&args, &stop),
+        Command::Pages(args) => cmd::pages::run(&args, &stop),
         Command::Rig(args) => cmd::rig::run(&args),
     }
 }

@@ -9,7 +9,8 @@ pub enum RigError {
     #[error(
         "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
          query-prepare, query-top-ten, tpch-write, pubsub-flow, pubsub-queue, pubsub-capacity, \
-         pubsub-commits, txn-rpc, txn-transport, txn-k2"
+         pubsub-commits, txn-rpc, txn-transport, txn-k2, tpcc-run, pages-corpus, \
+         pages-codec, pages-store, pages-space"
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
@@ -32,9 +33,16 @@ pub enum RigError {
     /// Transactions did not run as they should.
     #[error(transparent)]
     Transactions(#[from] crate::txn::K2Error),
+    /// Transactions of TPC-C did not do what they should.
+    #[error(transparent)]
+    Tpcc(#[from] crate::tpcc::TpccError),
+    /// Pages could not be made, kept or read.
+    #[error(transparent)]
+    Pages(#[from] crate::pages::PagesError),
     /// No protocol of that name is spoken here.
     #[error(
-        "no peer is called `{0}` here; there are: pg-msg-bench, pgbench, postgres-serializable, etcd"
+        "no peer is called `{0}` here; there are: pg-msg-bench, pgbench, postgres, \
+         postgres-serializable, etcd, zram-lz4, zram-lzo-rle, tmpfs"
     )]
     Peer(String),
     /// An archive is not in the table as it should be.

@@ -5,6 +5,7 @@
 
 mod error;
 mod ingest;
+mod pages;
 mod params;
 mod pubsub;
 mod query;
@@ -25,7 +26,9 @@ pub const DATA_VERSION: &str = "1";
 
 /// Why a peer that needs no installation cannot take part on this machine; nothing where it can.
 pub fn peer_missing(peer: &str) -> Option<String> {
-    pubsub::peer_missing(peer).or_else(|| txn::peer_missing(peer))
+    pubsub::peer_missing(peer)
+        .or_else(|| txn::peer_missing(peer))
+        .or_else(|| pages::peer_missing(peer))
 }
 
 /// Runs the workload of a request and answers with the line to print. `speak_as` is the peer whose protocol to speak, for
@@ -59,6 +62,11 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         "txn-rpc" => txn::rpc(&mut params, request)?,
         "txn-transport" => txn::transport(&mut params, request)?,
         "txn-k2" => txn::k2(&mut params, request, speak_as)?,
+        "tpcc-run" => tpcc::run(&mut params, request, speak_as)?,
+        "pages-corpus" => pages::corpus(&mut params, request)?,
+        "pages-codec" => pages::codec(&mut params, request)?,
+        "pages-store" => pages::store(&mut params, request, speak_as)?,
+        "pages-space" => pages::space(&mut params, request, speak_as)?,
         other => return Err(RigError::Unknown(other.to_string())),
     };
     params.finish()?;
@@ -67,5 +75,8 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
 
 /// The version of a peer that is a protocol, or a server that a rig starts.
 fn peer_version(peer: &str) -> Result<&'static str, RigError> {
+    if pages::PEERS.contains(&peer) {
+        return Ok(pages::PEER_VERSION);
+    }
     pubsub::peer_version(peer).or_else(|_| txn::peer_version(peer))
 }

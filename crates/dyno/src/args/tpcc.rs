@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use dyno_rigs::txn::Durability;
+use dyno_rigs::txn::{Durability, Isolation};
 use dyno_txn_api::Target;
 
 use crate::units::{bytes, duration};
@@ -34,7 +34,7 @@ pub enum TpccCommand {
 /// Which database.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct OnArgs {
-    /// The database: local:DIR, dyno://HOST:PORT, or etcd://HOST:PORT,...
+    /// The database: local:DIR, dyno://HOST:PORT, etcd://HOST:PORT,..., or postgres:DSN
     #[arg(long, value_name = "ENGINE")]
     pub on: Target,
     /// When our engine in this process acknowledges: fsync or memory
@@ -55,12 +55,34 @@ pub struct OnArgs {
     /// Do not move to shared memory when the server is on this host
     #[arg(long)]
     pub no_ring: bool,
+    /// What transactions are kept apart by on a database of PostgreSQL's wire
+    #[arg(long, value_enum, default_value = "serializable")]
+    pub isolation: IsolationArg,
+}
+
+/// What transactions are kept apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IsolationArg {
+    /// As if one after the other
+    Serializable,
+    /// Statements see what is committed; rows that are read stay locked until the end
+    ReadCommitted,
+}
+
+impl From<IsolationArg> for Isolation {
+    fn from(arg: IsolationArg) -> Isolation {
+        match arg {
+            IsolationArg::Serializable => Isolation::Serializable,
+            IsolationArg::ReadCommitted => Isolation::ReadCommitted,
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno tpcc load --warehouses 10 --on local:tpcc\n  \
-    dyno tpcc load --warehouses 1 --on etcd://127.0.0.1:2379\n\n\
+    dyno tpcc load --warehouses 1 --on etcd://127.0.0.1:2379\n  \
+    dyno tpcc load --warehouses 1 --on 'postgres:host=/run/postgresql user=me dbname=tpcc'\n\n\
     A database that was loaded with the same numbers is left as it is; one with others is refused. A load that was\n\
     broken off goes on when it is started again.")]
 pub struct TpccLoadArgs {

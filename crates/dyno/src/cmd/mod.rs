@@ -9,6 +9,7 @@ pub mod ingest;
 pub mod limits;
 pub mod lint;
 pub mod man;
+pub mod pages;
 pub mod peers;
 pub mod plan;
 pub mod pubsub;

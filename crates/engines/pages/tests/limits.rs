@@ -1,13 +1,11 @@
 //! What a store refuses, and what it says. Has `unsafe`: a system call to damage memory on purpose.
 
-mod pages;
-
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use dyno_pages::check::page_of;
 use dyno_pages::{Background, Damage, PAGE_BYTES, Page, Schedule, Settings, Store, StoreError};
-use pages::page_of;
 
 const NOISE: u64 = 5;
 const TEXT: u64 = 3;
@@ -360,4 +358,70 @@ fn a_page_in_another_place_is_not_taken_for_this_one() {
         lane.read(1, &mut page).is_err(),
         "the entry of page 0 in the place of page 1"
     );
+}
+
+#[test]
+fn equal_pages_share_a_slot_when_asked_to_and_part_when_one_changes() {
+    let settings = Settings {
+        share: true,
+        ..Settings::new(100, 8 << 20)
+    };
+    let store = Store::create(settings.clone()).expect("memory");
+    let mut lane = store.lane().expect("memory");
+    for seed in [TEXT, NOISE] {
+        let page = page_of(seed);
+        for number in 0..40 {
+            lane.write(number, &page).expect("room");
+        }
+        let stats = store.stats().expect("figures");
+        assert_eq!(stats.shared, 39);
+        let used: u64 = stats.classes.iter().map(|class| class.used).sum();
+        assert_eq!(used, 1, "one slot for all");
+    }
+    lane.write(7, &page_of(TEXT)).expect("room");
+    store.age();
+    store.compact(usize::MAX).expect("memory given back");
+    let mut recompressor = store.recompressor().expect("memory");
+    let budget = Duration::from_secs(1000);
+    recompressor
+        .pass(0, 1, budget, || Duration::ZERO)
+        .expect("whole pages");
+    let file = store
+        .memory_file()
+        .try_clone_to_owned()
+        .expect("a descriptor");
+    drop((lane, recompressor));
+    drop(store);
+    let (store, found) = Store::reopen(file, Settings::new(1, 1)).expect("a store");
+    assert_eq!((found.pages, found.damaged), (40, 0));
+    assert_eq!(store.stats().expect("figures").shared, 38, "counted anew");
+    assert!(store.check().expect("memory").is_empty());
+    let mut lane = store.lane().expect("memory");
+    let mut bytes = [0; PAGE_BYTES];
+    for number in 0..40 {
+        lane.read(number, &mut bytes).expect("whole");
+        assert!(bytes == page_of(if number == 7 { TEXT } else { NOISE }));
+        lane.discard(number).expect("in range");
+    }
+    assert_eq!(store.stats().expect("figures").slot_bytes, 0);
+}
+
+#[test]
+fn memory_gathered_in_huge_pages_holds_the_same_pages() {
+    let store = store(20_000, 64 << 20);
+    let mut lane = store.lane().expect("memory");
+    for page in 0..12_000 {
+        lane.write(page, &page_of(NOISE + 6 * page)).expect("room");
+    }
+    match store.gather() {
+        0 => println!("skipped: huge pages: this kernel gives none to files in memory"),
+        some => assert!(some >= 20, "{some} of about 23"),
+    }
+    assert_eq!(store.gather(), 0, "each is asked for once");
+    assert!(store.check().expect("memory").is_empty());
+    for page in 0..12_000 {
+        lane.discard(page).expect("in range");
+    }
+    store.compact(usize::MAX).expect("memory given back");
+    assert!(store.stats().expect("figures").resident_bytes < 1 << 20);
 }

@@ -1,12 +1,10 @@
 //! Several threads at the same pages, with compaction, ageing and the second tier going on.
 
-mod pages;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dyno_pages::check::page_of;
 use dyno_pages::{PAGE_BYTES, Settings, Store, StoreError, thread_time};
-use pages::page_of;
 
 const PAGES: u64 = 300;
 const ROUNDS: u64 = 12_000;

@@ -27,7 +27,7 @@ use asked::{Asked, Measured, read_load};
 
 pub(crate) use capacity::capacity;
 pub(crate) use commits::commits;
-pub(crate) use server::{Server as PgServer, connect as pg_connect, process_cpu_s};
+pub(crate) use server::{Server, connect, process_cpu_s};
 
 /// Why a flow failed.
 #[derive(Debug, thiserror::Error)]

@@ -26,6 +26,8 @@ enum Place {
         /// Before their primary, and all before the folder: stopped in this order, then removed.
         standbys: Vec<Cluster>,
         cluster: Box<Cluster>,
+        /// Of the primary.
+        files: PathBuf,
         _folder: Option<Folder>,
     },
     /// Somebody's: a database of this invocation alone, which is dropped at the end.
@@ -126,8 +128,11 @@ impl Server {
         // PostgreSQL never runs as root, and its user may seldom enter root's folders.
         let own = runs_as_root().then(|| format!("/var/tmp/dynolab-{}", std::process::id()));
         let folder = own.as_ref().map(|own| Folder(PathBuf::from(own)));
-        let place = folder.as_ref().map_or(scratch, |folder| &folder.0);
-        fs::create_dir_all(place).map_err(|e| FlowError::Way(e.to_string()))?;
+        let place = folder
+            .as_ref()
+            .map_or(scratch, |folder| &folder.0)
+            .to_path_buf();
+        fs::create_dir_all(&place).map_err(|e| FlowError::Way(e.to_string()))?;
         let cluster = Cluster::open(&place.join("server"), options.clone())?;
         let dsn = cluster.dsn();
         let mut standbys = Vec::new();
@@ -141,6 +146,7 @@ impl Server {
             place: Place::Private {
                 standbys,
                 cluster: Box::new(cluster),
+                files: place.join("server"),
                 _folder: folder,
             },
         };
@@ -181,6 +187,14 @@ impl Server {
                 _database: Box::new(OwnDatabase { admin, name }),
             },
         })
+    }
+
+    /// Where the files of a private one are.
+    pub fn files(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Private { files, .. } => Some(files),
+            Place::Given { .. } => None,
+        }
     }
 
     /// How to reach it.

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_tpcc::transactions;
-use dyno_txn_api::{Code, Database, Error, Procedures, Result, Target};
+use dyno_txn_api::{Database, Procedures, Result, Target};
 use dyno_txn_etcd::{Etcd, EtcdOptions};
 use dyno_txn_node::net::rustls::ClientConfig;
 use dyno_txn_node::{Durability, OpenOptions};
+use dyno_txn_postgres::{Isolation, Postgres, PostgresOptions};
+
+use crate::tpcc::functions;
 
 /// What an address does not say.
 #[derive(Debug, Clone)]
@@ -24,6 +27,8 @@ pub struct OpenHow {
     pub tls: Option<Arc<ClientConfig>>,
     /// Whether a server of ours on this host is talked to through shared memory.
     pub ring: bool,
+    /// Of a database of PostgreSQL's wire: what transactions are kept apart by.
+    pub isolation: Isolation,
 }
 
 impl Default for OpenHow {
@@ -35,6 +40,7 @@ impl Default for OpenHow {
             token: None,
             tls: None,
             ring: true,
+            isolation: Isolation::default(),
         }
     }
 }
@@ -42,7 +48,7 @@ impl Default for OpenHow {
 /// Opens it, with the procedures of our workloads.
 ///
 /// # Errors
-/// What the engine says; [`Code::NotSupported`] where no engine of ours speaks to such a database.
+/// What the engine says.
 pub fn open(target: &Target, how: &OpenHow) -> Result<Box<dyn Database>> {
     match target {
         Target::Local(_) | Target::Dyno(_) => dyno_txn_node::open(target, options(how)?),
@@ -54,10 +60,15 @@ pub fn open(target: &Target, how: &OpenHow) -> Result<Box<dyn Database>> {
                 ..EtcdOptions::default()
             },
         )?)),
-        Target::Postgres(_) => {
-            let text = "databases of PostgreSQL's wire cannot be opened yet; there are local:, dyno:// and etcd://";
-            Err(Error::new(Code::NotSupported, text))
-        }
+        Target::Postgres(dsn) => Ok(Box::new(Postgres::open(
+            dsn,
+            PostgresOptions {
+                isolation: how.isolation,
+                procedures: procedures()?,
+                functions: functions(),
+                ..PostgresOptions::default()
+            },
+        )?)),
     }
 }
 

@@ -36,5 +36,6 @@ pub fn how(args: &OnArgs) -> anyhow::Result<OpenHow> {
         token: super::txn::token(args.token_file.as_deref())?,
         tls: args.tls_ca.as_deref().map(tls::client).transpose()?,
         ring: !args.no_ring,
+        isolation: args.isolation.into(),
     })
 }

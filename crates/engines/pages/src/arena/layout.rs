@@ -1,4 +1,4 @@
-//! Where things lie in the memory. FORMAT.md has the table; version 1.
+//! Where things lie in the memory. FORMAT.md has the table; versions 1 and 2.
 
 use dyno_codec::checksum;
 
@@ -9,8 +9,11 @@ use crate::index::entry::PAGE_PLACE_BITS;
 
 /// First bytes of the memory.
 pub const MAGIC: [u8; 8] = *b"DYNOPAGE";
-/// The form of the rest.
+/// The form of the rest: each entry has a slot of its own.
 pub const VERSION: u32 = 1;
+/// The same, but entries with equal content may point at one slot, so that sums in slots do not
+/// depend on the page.
+pub const VERSION_SHARED: u32 = 2;
 /// Bytes of the header that mean something, the checksum behind them included.
 pub const HEADER_BYTES: usize = 36;
 
@@ -21,6 +24,8 @@ pub struct Layout {
     pub pages: u64,
     /// Spans of the arena.
     pub spans: u32,
+    /// Whether entries may share a slot.
+    pub shared: bool,
 }
 
 impl Layout {
@@ -44,7 +49,12 @@ impl Layout {
         Ok(Self {
             pages,
             spans: (limit_bytes / SPAN_BYTES as u64) as u32,
+            shared: false,
         })
+    }
+
+    fn version(&self) -> u32 {
+        if self.shared { VERSION_SHARED } else { VERSION }
     }
 
     /// Where the index begins.
@@ -72,7 +82,7 @@ impl Layout {
     pub fn header(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version().to_le_bytes());
         bytes[12..16].copy_from_slice(&(PAGE_BYTES as u32).to_le_bytes());
         bytes[16..24].copy_from_slice(&self.pages.to_le_bytes());
         bytes[24..28].copy_from_slice(&(SPAN_BYTES as u32).to_le_bytes());
@@ -92,8 +102,12 @@ impl Layout {
         if bytes[..8] != MAGIC {
             return refuse(format!("it starts with {:02x?}", &bytes[..8]));
         }
-        if word(8) != VERSION {
-            return refuse(format!("version {}, this program reads {VERSION}", word(8)));
+        if ![VERSION, VERSION_SHARED].contains(&word(8)) {
+            let text = format!(
+                "version {}, this program reads {VERSION} and {VERSION_SHARED}",
+                word(8)
+            );
+            return refuse(text);
         }
         if word(HEADER_BYTES - 4) != checksum::of_bytes(&bytes[..HEADER_BYTES - 4]) {
             return refuse("the header's checksum is wrong".into());
@@ -106,7 +120,9 @@ impl Layout {
             ));
         }
         let pages = u64::from(word(16)) | u64::from(word(20)) << 32;
-        Self::new(pages, u64::from(word(28)) * SPAN_BYTES as u64)
+        let layout = Self::new(pages, u64::from(word(28)) * SPAN_BYTES as u64)?;
+        let shared = word(8) == VERSION_SHARED;
+        Ok(Self { shared, ..layout })
     }
 }
 
@@ -130,6 +146,17 @@ mod tests {
             let error = Layout::of_header(&bad).expect_err("damaged").to_string();
             assert!(error.contains(word), "{error}");
         }
+    }
+
+    #[test]
+    fn a_layout_with_shared_slots_is_version_2() {
+        let layout = Layout::new(1000, 10 << 20).expect("fits");
+        let shared = Layout {
+            shared: true,
+            ..layout
+        };
+        assert_eq!(shared.header()[8..12], [2, 0, 0, 0]);
+        assert_eq!(Layout::of_header(&shared.header()).expect("own"), shared);
     }
 
     #[test]

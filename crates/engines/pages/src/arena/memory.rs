@@ -1,13 +1,21 @@
 //! A file in memory (memfd) and the one mapping of it. Has `unsafe`: the mapping itself, and slots
 //! as slices, whose owners the index and the slots' bitmaps keep apart.
 
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
 use super::classes::SPAN_BYTES;
 use super::layout::{HEADER_BYTES, Layout};
+use crate::PAGE_BYTES;
 use crate::error::StoreError;
+
+/// A huge page of this architecture.
+const HUGE_BYTES: usize = 2 << 20;
+const SPANS_OF_HUGE: usize = HUGE_BYTES / SPAN_BYTES;
+/// Since Linux 6.1 (include/uapi/asm-generic/mman-common.h); the C library's bindings lack it.
+const MADV_COLLAPSE: i32 = 25;
 
 /// The memory of a store.
 #[derive(Debug)]
@@ -94,13 +102,34 @@ impl Memory {
     }
 
     fn map(file: OwnedFd, claim: OwnedFd, layout: Layout) -> Result<Self, StoreError> {
-        // SAFETY: a new shared mapping wherever the system likes.
+        let len = layout.total_bytes();
+        // Address and offset must agree modulo a huge page for the system to use one.
+        // SAFETY: a reservation wherever the system likes, of which the mapping takes the place, and
+        // whose ends go back.
         let base = unsafe {
-            libc::mmap(
+            let room = libc::mmap(
                 std::ptr::null_mut(),
-                layout.total_bytes(),
+                len + HUGE_BYTES,
+                libc::PROT_NONE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            );
+            if room == libc::MAP_FAILED {
+                return Err(StoreError::system("cannot reserve addresses"));
+            }
+            let skip = room.align_offset(HUGE_BYTES);
+            let at = room.add(skip);
+            if skip > 0 {
+                libc::munmap(room, skip);
+            }
+            let end = len.next_multiple_of(PAGE_BYTES);
+            libc::munmap(at.add(end), HUGE_BYTES - skip - (end - len));
+            libc::mmap(
+                at,
+                len,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
+                libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED,
                 file.as_raw_fd(),
                 0,
             )
@@ -196,6 +225,39 @@ impl Memory {
             let from = self.base.add(at).as_ptr().cast();
             libc::madvise(from, SPAN_BYTES, libc::MADV_POPULATE_WRITE);
         }
+    }
+
+    /// How many whole huge pages lie within the arena.
+    pub fn huge_pages(&self) -> usize {
+        let from = self.layout.arena_at().next_multiple_of(HUGE_BYTES);
+        self.layout.total_bytes().saturating_sub(from) / HUGE_BYTES
+    }
+
+    /// The spans that huge page `huge` holds.
+    pub fn spans_of_huge(&self, huge: usize) -> Range<u32> {
+        let first = (self.spans_before_huge() + huge * SPANS_OF_HUGE) as u32;
+        first..first + SPANS_OF_HUGE as u32
+    }
+
+    /// The huge page that `span` lies in.
+    pub fn huge_of(&self, span: u32) -> Option<usize> {
+        let at = (span as usize).checked_sub(self.spans_before_huge())?;
+        let huge = at / SPANS_OF_HUGE;
+        (huge < self.huge_pages()).then_some(huge)
+    }
+
+    fn spans_before_huge(&self) -> usize {
+        let arena = self.layout.arena_at();
+        (arena.next_multiple_of(HUGE_BYTES) - arena) / SPAN_BYTES
+    }
+
+    /// Has the system put the memory of huge page `huge` into one, whether parts of it were touched or
+    /// not. False where it cannot: before Linux 6.1, or without such a page.
+    pub fn gather(&self, huge: usize) -> bool {
+        let at = self.layout.arena_at().next_multiple_of(HUGE_BYTES) + huge * HUGE_BYTES;
+        debug_assert!(at + HUGE_BYTES <= self.layout.total_bytes());
+        // SAFETY: part of the mapping; no content changes.
+        unsafe { libc::madvise(self.base.add(at).as_ptr().cast(), HUGE_BYTES, MADV_COLLAPSE) == 0 }
     }
 
     /// Gives whole pages of the arena that hold nothing back to the system; they read as zeros then.

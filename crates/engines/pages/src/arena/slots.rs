@@ -244,6 +244,20 @@ impl Slots {
         }
     }
 
+    /// Bytes of the slots of `span` that are free; all of it when it has no class.
+    pub fn free_bytes(&self, span: u32) -> usize {
+        let Some(span) = self.spans.get(span as usize) else {
+            return SPAN_BYTES;
+        };
+        let used = usize::from(span.used.load(Relaxed));
+        if used == 0 {
+            return SPAN_BYTES;
+        }
+        let class = span.class.load(Relaxed);
+        (self.classes.slots(class) - used.min(self.classes.slots(class)))
+            * self.classes.bytes(class)
+    }
+
     /// Whether `span` is being emptied.
     pub fn is_draining(&self, span: u32) -> bool {
         self.spans[span as usize].draining.load(Relaxed)

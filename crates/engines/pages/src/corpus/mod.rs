@@ -8,7 +8,7 @@
 mod elf;
 mod files;
 mod heap;
-mod made;
+pub(crate) mod made;
 
 use std::collections::HashSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! A thread that ages pages, packs idle ones again and compacts, within a share of one processor.
+//! A thread that ages pages, packs idle ones again, compacts and gathers memory in huge pages, within a share of one processor.
 //! Has `unsafe`: the thread's processor time, a system call.
 
 use std::sync::Arc;
@@ -119,6 +119,7 @@ impl Turn<'_> {
         if self.count.is_multiple_of(TURNS) {
             self.store.age();
             self.store.compact(self.schedule.compact_spans)?;
+            self.store.gather();
         }
         let budget = period.mul_f64(self.schedule.cpu_share.clamp(0.0, 1.0));
         let (page, idle) = (self.page, self.schedule.idle);

@@ -42,13 +42,12 @@ impl Store {
         for span in closed {
             done.freed_spans += u64::from(self.slots.reopen(span));
         }
-        let spans = self.slots.trim(|span| {
-            self.memory
-                .give_back(span as usize * SPAN_BYTES, SPAN_BYTES)
-        })?;
+        let spans = self
+            .slots
+            .trim(|span| self.give_back(span as usize * SPAN_BYTES, SPAN_BYTES))?;
         let mut bytes = spans * SPAN_BYTES;
         for class in 0..self.slots.classes().count() as Class {
-            let give_back = |at, len| self.memory.give_back(at, len);
+            let give_back = |at, len| self.give_back(at, len);
             bytes += self.slots.trim_open(class, most_spans, give_back)?;
         }
         done.given_back_bytes = bytes as u64;
@@ -71,6 +70,9 @@ impl Store {
         let word = lock(entry);
         let moved = closed(word).and_then(|(found, at, len)| {
             let stored = self.copy_to_other_slot(found.stored, at, len)?;
+            if self.stays(found.stored, stored) {
+                return None;
+            }
             Some((Entry { stored, ..found }, at))
         });
         unlock(entry, moved.map_or(word, |(new, _)| new.pack()));
@@ -78,6 +80,18 @@ impl Store {
             self.slots.free(at);
         }
         moved.is_some()
+    }
+
+    /// Whether an entry must go on pointing at `old`, as others do: `new`, its copy, is free again then.
+    pub(super) fn stays(&self, old: Stored, new: Stored) -> bool {
+        let stays = self
+            .shared
+            .as_ref()
+            .is_some_and(|shared| !shared.moved(old, new));
+        if let (true, Some((at, _))) = (stays, extent(new)) {
+            self.slots.free(at);
+        }
+        stays
     }
 
     fn copy_to_other_slot(&self, stored: Stored, at: usize, len: usize) -> Option<Stored> {

@@ -5,6 +5,7 @@ use dyno_codec::{checksum, repeat, zstd};
 
 use super::Store;
 use super::place::{SUM_BYTES, bound_sum, extent};
+use super::shared::{Shared, content_of};
 use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, Packing, Stored};
@@ -22,6 +23,8 @@ pub struct Lane<'a> {
     encoder: lz4::Encoder,
     decoder: zstd::Decoder,
     block: Box<Block>,
+    /// A page that may equal the one being written; there when pages share slots.
+    twin: Option<Box<Page>>,
     /// A packed form longer than this is no better than the page.
     limit_bytes: usize,
 }
@@ -33,6 +36,7 @@ impl<'a> Lane<'a> {
             encoder: lz4::Encoder::new(store.settings.writer),
             decoder: zstd::Decoder::new()?,
             block: Box::new([0; BLOCK_BOUND]),
+            twin: store.shared.as_ref().map(|_| Box::new([0; PAGE_BYTES])),
             limit_bytes: store.slots.classes().longest_that_pays() - SUM_BYTES,
         })
     }
@@ -154,28 +158,94 @@ impl<'a> Lane<'a> {
         if let Some(word) = repeat::word_of(bytes) {
             return self.form_repeated(page, bytes, word);
         }
+        let store = self.store;
+        match &store.shared {
+            None => self.form_alone(page, bytes),
+            Some(shared) => self.form_shared(shared, page, bytes),
+        }
+    }
+
+    /// The slot of a page that is there already, or one of its own.
+    #[cold]
+    fn form_shared(
+        &mut self,
+        shared: &Shared,
+        page: u64,
+        bytes: &Page,
+    ) -> Result<Stored, StoreError> {
+        let content = content_of(bytes);
+        let mut twin = self
+            .twin
+            .take()
+            .unwrap_or_else(|| Box::new([0; PAGE_BYTES]));
+        let joined = shared.join(content, |stored| {
+            self.unpack_slot(stored, page, &mut twin).is_ok() && *twin == *bytes
+        });
+        self.twin = Some(twin);
+        match joined {
+            // A page kept as it is has its sum in the entry, where it is bound to the page.
+            Some(Stored::Raw { place, .. }) => {
+                let sum = bound_sum(checksum::of_page(bytes), page);
+                Ok(Stored::Raw { place, sum })
+            }
+            Some(stored) => Ok(stored),
+            None => {
+                let stored = self.form_alone(page, bytes)?;
+                shared.add(content, stored);
+                Ok(stored)
+            }
+        }
+    }
+
+    /// What a slot holds, without a look at its sum. The caller sees to it that nobody frees the slot.
+    fn unpack_slot(
+        &mut self,
+        stored: Stored,
+        page: u64,
+        bytes: &mut Page,
+    ) -> Result<(), StoreError> {
+        let (at, len) = self.store.extent_of(stored, page)?;
+        // SAFETY: the caller's word.
+        let form = unsafe { self.store.stored_bytes(at, len) };
+        match stored {
+            Stored::Packed { packing, .. } => self
+                .unpack(packing, &form[SUM_BYTES..], bytes)
+                .map_err(|what| StoreError::Corrupt { page, what }),
+            _ => {
+                bytes.copy_from_slice(form);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn form_alone(&mut self, page: u64, bytes: &Page) -> Result<Stored, StoreError> {
         // First, as it brings the page into the nearest cache for what follows.
-        let sum = bound_sum(checksum::of_page(bytes), page);
+        let sum = checksum::of_page(bytes);
         match self
             .encoder
             .encode(bytes, &mut self.block, self.limit_bytes)
         {
-            Some(len) => self
-                .store
-                .place_packed(Packing::Lz4, &self.block[..len], sum),
-            None => self.store.place_raw(bytes, sum),
+            Some(len) => self.store.place_packed(
+                Packing::Lz4,
+                &self.block[..len],
+                self.store.slot_sum(sum, page),
+            ),
+            None => self.store.place_raw(bytes, bound_sum(sum, page)),
         }
     }
 
     fn form_repeated(&self, page: u64, bytes: &Page, word: u64) -> Result<Stored, StoreError> {
         let pattern = word as u16;
         let sum = match word {
-            0 => bound_sum(ZERO_PAGE_SUM, page),
-            _ => bound_sum(checksum::of_page(bytes), page),
+            0 => ZERO_PAGE_SUM,
+            _ => checksum::of_page(bytes),
         };
         if word == u64::from(pattern) * 0x0001_0001_0001_0001 {
+            let sum = bound_sum(sum, page);
             return Ok(Stored::Fill { pattern, sum });
         }
+        let sum = self.store.slot_sum(sum, page);
         self.store
             .place_packed(Packing::Word, &word.to_le_bytes(), sum)
     }
@@ -234,7 +304,10 @@ impl<'a> Lane<'a> {
                 let sum = u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]]);
                 self.unpack(packing, form, bytes)
                     .map_err(|what| StoreError::Corrupt { page, what })?;
-                sum
+                match self.store.shared {
+                    None => sum,
+                    Some(_) => bound_sum(sum, page),
+                }
             }
         };
         self.compare(sum, page, bytes)

@@ -3,10 +3,12 @@
 mod background;
 mod compact;
 mod file;
+mod huge;
 mod lane;
 mod place;
 mod recompress;
 mod recover;
+mod shared;
 mod stats;
 
 use std::os::fd::BorrowedFd;
@@ -28,6 +30,8 @@ pub use recover::{Bad, Recovered};
 pub use stats::{KindCount, Stats};
 
 use file::Backing;
+use huge::Huge;
+use shared::Shared;
 
 /// How a store is made.
 #[derive(Debug, Clone)]
@@ -45,6 +49,9 @@ pub struct Settings {
     /// A file that idle and incompressible pages can leave memory for, with its size in pages. Its
     /// content means something together with the memory alone.
     pub backing: Option<(PathBuf, u32)>,
+    /// Whether pages of equal content share one slot. Costs each write a look-up by content and some
+    /// 120 bytes of memory for each different page; a store opened again is as it was made.
+    pub share: bool,
 }
 
 impl Settings {
@@ -57,6 +64,7 @@ impl Settings {
             reader: lz4::Codec::C,
             verify: true,
             backing: None,
+            share: false,
         }
     }
 }
@@ -68,6 +76,9 @@ pub struct Store {
     memory: Memory,
     slots: Slots,
     backing: Option<Backing>,
+    huge: Huge,
+    /// There when pages of equal content share slots.
+    shared: Option<Shared>,
     settings: Settings,
     /// Pages refused for want of space.
     refused: AtomicU64,
@@ -79,11 +90,16 @@ impl Store {
     /// # Errors
     /// When a size cannot be, or the system has no memory, or the file cannot be made.
     pub fn create(settings: Settings) -> Result<Self, StoreError> {
-        let layout = Layout::new(settings.pages, settings.limit_bytes)?;
+        let layout = Layout {
+            shared: settings.share,
+            ..Layout::new(settings.pages, settings.limit_bytes)?
+        };
         let memory = Memory::create(layout)?;
         let slots = Slots::new(layout.spans);
         let backing = Backing::of(&settings, file::Start::Empty)?;
         Ok(Self {
+            huge: Huge::new(memory.huge_pages()),
+            shared: layout.shared.then(Shared::new),
             memory,
             slots,
             backing,

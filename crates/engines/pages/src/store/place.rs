@@ -81,6 +81,15 @@ impl Store {
         unsafe { self.memory.bytes(at, len) }
     }
 
+    /// The checksum that a slot of page `page` has: of the bytes alone where pages share slots.
+    #[inline(always)]
+    pub(super) fn slot_sum(&self, sum: u32, page: u64) -> u32 {
+        match self.shared {
+            None => bound_sum(sum, page),
+            Some(_) => sum,
+        }
+    }
+
     /// Copies a form from one slot to another.
     ///
     /// The caller holds the lock of the entry that points at `from`, and has just taken the slot at
@@ -94,7 +103,9 @@ impl Store {
     #[inline(always)]
     pub(super) fn release(&self, stored: Stored) {
         if let Some((at, _)) = extent(stored) {
-            self.slots.free(at);
+            if self.shared.as_ref().is_none_or(|shared| shared.leave(at)) {
+                self.slots.free(at);
+            }
         } else if let (Stored::File { place, .. }, Some(backing)) = (stored, &self.backing) {
             backing.free(place);
         }

@@ -5,14 +5,16 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::file::{Backing, Start};
+use super::huge::Huge;
 use super::place::{SUM_BYTES, extent};
+use super::shared::{Shared, content_of};
 use super::{Settings, Store};
 use crate::PAGE_BYTES;
 use crate::arena::classes::SPAN_BYTES;
 use crate::arena::memory::Memory;
 use crate::arena::slots::Slots;
 use crate::error::{Damage, StoreError};
-use crate::index::entry::{Entry, Stored};
+use crate::index::entry::{Entry, Packing, Stored};
 use crate::index::lock::LOCKED;
 
 /// What was found.
@@ -51,6 +53,7 @@ impl Store {
         let mut slots = Slots::new(memory.layout().spans);
         let backing = Backing::of(&settings, Start::Kept)?;
         let mut found = Recovered::default();
+        let mut places = memory.layout().shared.then(HashMap::new);
         for page in 0..memory.layout().pages {
             let entry = memory.entry(page);
             let word = entry.load(Relaxed);
@@ -58,7 +61,13 @@ impl Store {
                 found.unlocked += 1;
                 entry.store(word & !LOCKED, Relaxed);
             }
-            match claim(&memory, &mut slots, backing.as_ref(), word & !LOCKED) {
+            match claim(
+                &memory,
+                &mut slots,
+                backing.as_ref(),
+                &mut places,
+                word & !LOCKED,
+            ) {
                 Some(true) => found.pages += 1,
                 Some(false) => {}
                 None => {
@@ -74,13 +83,49 @@ impl Store {
             ..settings
         };
         let store = Self {
+            shared: memory.layout().shared.then(Shared::new),
+            huge: Huge::new(memory.huge_pages()),
             memory,
             slots,
             backing,
             settings,
             refused: AtomicU64::new(0),
         };
+        store.count_shared()?;
         Ok((store, found))
+    }
+
+    /// Counts who points at which slot, and learns what the slots hold.
+    fn count_shared(&self) -> Result<(), StoreError> {
+        let Some(shared) = &self.shared else {
+            return Ok(());
+        };
+        let mut lane = self.lane()?;
+        let mut bytes = [0; PAGE_BYTES];
+        for page in 0..self.pages() {
+            let Some(found) = Entry::unpack(self.peek(page)) else {
+                continue;
+            };
+            // A word that repeats has a slot that is never shared.
+            let stored = found.stored;
+            if matches!(
+                stored,
+                Stored::Packed {
+                    packing: Packing::Word,
+                    ..
+                }
+            ) {
+                continue;
+            }
+            // A damaged page equals no page; the entries at its slot are counted all the same.
+            let content = || {
+                lane.look(page, &mut bytes)
+                    .ok()
+                    .map(|()| content_of(&bytes))
+            };
+            shared.count(stored, content);
+        }
+        Ok(())
     }
 
     /// Reads every page and compares its checksum, and looks for two pages in one slot. Needs that
@@ -99,6 +144,9 @@ impl Store {
                 bad.push(Bad { page, error });
             }
             let place = Entry::unpack(word).and_then(|found| extent(found.stored));
+            if self.shared.is_some() {
+                continue;
+            }
             if let Some((at, _)) = place
                 && owners.insert(at, page).is_some()
             {
@@ -120,7 +168,14 @@ const DAMAGED: u64 = 7 << 1;
 
 /// Takes what an entry points at: whether there is a page, or nothing when it points at nothing of
 /// its own.
-fn claim(memory: &Memory, slots: &mut Slots, backing: Option<&Backing>, word: u64) -> Option<bool> {
+/// `places` has what was found at each place where pages may share slots.
+fn claim(
+    memory: &Memory,
+    slots: &mut Slots,
+    backing: Option<&Backing>,
+    places: &mut Option<HashMap<usize, Form>>,
+    word: u64,
+) -> Option<bool> {
     let stored = Entry::unpack(word)?.stored;
     if let Stored::File { place, .. } = stored {
         return backing?.claim(place).then_some(true);
@@ -135,5 +190,30 @@ fn claim(memory: &Memory, slots: &mut Slots, backing: Option<&Backing>, word: u6
     let fits = usize::from(class) < slots.classes().count()
         && len <= slots.classes().bytes(class)
         && len > SUM_BYTES;
-    (fits && slots.claim(at, class)).then_some(true)
+    if !fits {
+        return None;
+    }
+    let form = form_of(stored, len);
+    if let (Some(places), true) = (places, form.0 != Some(Packing::Word)) {
+        match places.insert(at, form) {
+            None => {}
+            // Several entries at one slot are the same form of the same page.
+            Some(before) if before == form => return Some(true),
+            Some(before) => {
+                places.insert(at, before);
+                return None;
+            }
+        }
+    }
+    slots.claim(at, class).then_some(true)
+}
+
+/// How a slot is packed, and in how many bytes.
+type Form = (Option<Packing>, usize);
+
+fn form_of(stored: Stored, len: usize) -> Form {
+    match stored {
+        Stored::Packed { packing, .. } => (Some(packing), len),
+        _ => (None, len),
+    }
 }

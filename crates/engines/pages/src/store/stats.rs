@@ -37,6 +37,8 @@ pub struct Stats {
     pub by_age: [u64; 4],
     /// Pages for which the second tier did not pay.
     pub stubborn: u64,
+    /// Pages that share the slot of another page with the same content.
+    pub shared: u64,
     /// Pages refused for want of space since the store was opened.
     pub refused: u64,
     /// Bytes of slots taken, the rounding included.
@@ -75,6 +77,7 @@ impl Store {
     pub fn stats(&self) -> Result<Stats, StoreError> {
         let mut stats = Stats {
             refused: self.refused.load(Relaxed),
+            shared: self.shared.as_ref().map_or(0, super::shared::Shared::saved),
             resident_bytes: self.memory.resident_bytes()?,
             beside_bytes: self.beside_bytes(),
             classes: self.slots.usage(),
@@ -107,7 +110,11 @@ impl Store {
             .backing
             .as_ref()
             .map_or(0, super::file::Backing::overhead_bytes);
-        self.slots.overhead_bytes() + file
+        let shared = self.shared.as_ref();
+        self.slots.overhead_bytes()
+            + self.huge.overhead_bytes()
+            + file
+            + shared.map_or(0, super::shared::Shared::overhead_bytes)
     }
 }
 

@@ -144,6 +144,7 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         return Ok(Server {
             running,
             metrics,
+            backups: None,
             address,
         });
     }

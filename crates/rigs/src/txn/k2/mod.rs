@@ -5,14 +5,13 @@
 //! | `asked` | what a request asks for |
 //! | `draw` | keys, values, and whether an answer is right |
 //! | `system` | the server of one invocation |
-//! | `etcd`, `postgres` | the others |
+//! | `postgres` | the same by a function in PostgreSQL |
 //! | `blocking`, `pipelined` | clients |
 //! | `seen` | what they counted |
 
 mod asked;
 mod blocking;
 mod draw;
-mod etcd;
 mod pipelined;
 mod postgres;
 mod seen;
@@ -28,7 +27,6 @@ use crate::{Params, RigError};
 use asked::Asked;
 pub(crate) use asked::{Carrier, size};
 use draw::Draw;
-pub(crate) use etcd::missing as etcd_missing;
 use seen::Seen;
 use system::System;
 

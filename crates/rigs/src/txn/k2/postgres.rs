@@ -10,7 +10,7 @@ use super::K2Error;
 use super::asked::{Asked, Form};
 use super::draw::{Transaction, value};
 use super::system::{Failed, Worker};
-use crate::pubsub::{PgServer, pg_connect};
+use crate::pubsub::{Server, connect};
 
 /// Writes first, as ours.
 const SETUP: &str = "
@@ -35,7 +35,7 @@ const SESSION: &str = "SET default_transaction_isolation = 'serializable'";
 const CALL: &str = "SELECT k2($1, $2, $3)";
 
 /// A private server.
-pub(super) struct Postgres(PgServer);
+pub(super) struct Postgres(Server);
 
 impl Postgres {
     pub fn start(asked: &Asked, scratch: &Path) -> Result<Postgres, K2Error> {
@@ -43,14 +43,14 @@ impl Postgres {
             let text = "PostgreSQL is measured by a function in the server, so one-shot".to_owned();
             return Err(K2Error::Wrong(text));
         }
-        let server = PgServer::start(scratch, asked.outstanding(), 1)?;
-        pg_connect(&server.dsn())?.batch_execute(SETUP)?;
+        let server = Server::start(scratch, asked.outstanding(), 1)?;
+        connect(&server.dsn())?.batch_execute(SETUP)?;
         Ok(Postgres(server))
     }
 
     pub fn worker<'a>(&self, asked: &'a Asked) -> Result<Session<'a>, K2Error> {
         let dsn: Dsn = self.0.dsn();
-        let mut client = pg_connect(&dsn)?;
+        let mut client = connect(&dsn)?;
         client.batch_execute(SESSION)?;
         let call = client.prepare(CALL)?;
         Ok(Session {

@@ -12,11 +12,12 @@ use dyno_txn_api::{
 };
 use dyno_txn_node::{Durability, OpenOptions, open};
 
+use super::K2Error;
 use super::asked::{Asked, Carrier, Form, Keys, Name};
 use super::draw::{LOADER, Transaction, value};
 use super::postgres::Postgres;
-use super::{K2Error, etcd};
 use crate::pubsub::process_cpu_s;
+use crate::txn::{EtcdNodes, OpenHow};
 
 /// Memory for rows of a server of ours.
 const MEMORY: &str = "8GiB";
@@ -34,15 +35,21 @@ pub(super) enum System {
         /// Before its server, so that it goes first.
         db: Box<dyn Database>,
         table: TableId,
-        /// The server, then what it needs itself.
-        processes: Vec<Process>,
+        servers: Servers,
         what: String,
     },
     Postgres(Postgres),
 }
 
+/// Whose they are. They are killed when dropped.
+pub(super) enum Servers {
+    /// Ours: the server, then what it needs itself.
+    Ours(Vec<Process>),
+    Etcd(EtcdNodes),
+}
+
 /// A child that does not outlive this.
-pub(super) struct Process(pub Child);
+pub(super) struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -68,16 +75,16 @@ pub(super) struct Failed {
 
 impl System {
     pub fn start(asked: &Asked, scratch: &Path) -> Result<System, K2Error> {
-        let (processes, db, what) = match asked.system {
+        let (servers, db, what) = match asked.system {
             Name::Postgres => return Ok(System::Postgres(Postgres::start(asked, scratch)?)),
-            Name::Etcd => etcd::start(scratch)?,
+            Name::Etcd => etcd(scratch)?,
             Name::Dyno => ours(asked, scratch)?,
         };
         let table = db.create_table(&TableDef::hash("k2", 0))?;
         Ok(System::Database {
             db,
             table,
-            processes,
+            servers,
             what,
         })
     }
@@ -127,11 +134,12 @@ impl System {
     /// Processor seconds of the server so far.
     pub fn cpu_s(&self) -> Option<f64> {
         match self {
-            System::Database { processes, .. } => {
-                let each = processes
-                    .iter()
-                    .map(|process| process_cpu_s(process.0.id()));
-                Some(each.sum())
+            System::Database { servers, .. } => {
+                let pids = match servers {
+                    Servers::Ours(processes) => processes.iter().map(|it| it.0.id()).collect(),
+                    Servers::Etcd(nodes) => nodes.pids(),
+                };
+                Some(pids.into_iter().map(process_cpu_s).sum())
             }
             System::Postgres(server) => server.cpu_s(),
         }
@@ -145,7 +153,7 @@ impl System {
     }
 }
 
-pub(super) type Started = (Vec<Process>, Box<dyn Database>, String);
+type Started = (Servers, Box<dyn Database>, String);
 
 /// `dyno txn serve`, this program, and a client of it.
 fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
@@ -199,7 +207,16 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         asked.durability
     );
     let persist = persist.map(|(process, _)| process);
-    Ok(([process].into_iter().chain(persist).collect(), db, what))
+    let processes = [process].into_iter().chain(persist).collect();
+    Ok((Servers::Ours(processes), db, what))
+}
+
+/// One node, with its log on the disk of the scratch directory.
+fn etcd(scratch: &Path) -> Result<Started, K2Error> {
+    let nodes = EtcdNodes::start(scratch, 1)?;
+    let db = crate::txn::open(&nodes.target(), &OpenHow::default())?;
+    let what = "etcd, one node, over TCP, acknowledged: fsync".to_owned();
+    Ok((Servers::Etcd(nodes), db, what))
 }
 
 /// `dyno txn serve` there.
@@ -213,7 +230,7 @@ fn serve(listen: &str) -> Result<Command, String> {
     Ok(command)
 }
 
-pub(super) fn spawn(command: &mut Command) -> Result<Process, String> {
+fn spawn(command: &mut Command) -> Result<Process, String> {
     let child = command.stdin(Stdio::null()).spawn();
     child
         .map(Process)

@@ -152,6 +152,18 @@ pub fn dead_rows(client: &mut Client) -> Result<i64, PgError> {
     Ok(row.get(0))
 }
 
+/// Bytes of write-ahead log that the server may keep: it aims at `max_wal_size`, and goes beyond while a
+/// checkpoint is under way.
+pub fn log_most_bytes(client: &mut Client) -> Result<u64, PgError> {
+    let row = client
+        .query_one(
+            "SELECT (pg_size_bytes(current_setting('max_wal_size')) * 5 / 4)::bigint",
+            &[],
+        )
+        .map_err(failed("read the bound on the write-ahead log"))?;
+    Ok(row.get::<_, i64>(0).unsigned_abs())
+}
+
 /// Does what retention asks for.
 pub fn maintain(client: &mut Client) -> Result<(), PgError> {
     client

@@ -16,6 +16,7 @@ pub struct Sampling {
     began: Instant,
     began_us: i64,
     samples: Vec<Sample>,
+    log_most_bytes: u64,
 }
 
 impl Sampling {
@@ -25,6 +26,7 @@ impl Sampling {
             began: Instant::now(),
             began_us: now_us(),
             samples: Vec::new(),
+            log_most_bytes: 0,
         }
     }
 
@@ -45,10 +47,13 @@ impl Sampling {
         if !clients.brokers.is_empty() {
             memory_bytes.insert("brokers".to_owned(), of(&clients.brokers));
         }
+        let (log_bytes, disk_bytes) = disk_bytes(servers.nodes.dir()?);
+        self.log_most_bytes = readings::log_most_bytes(&mut client)?;
         self.samples.push(Sample {
             at_s: self.began.elapsed().as_secs_f64(),
             memory_bytes,
-            disk_bytes: disk_bytes(servers.nodes.dir()?),
+            disk_bytes,
+            log_bytes,
             dead_rows: readings::dead_rows(&mut client)?,
         });
         Ok(())
@@ -57,6 +62,7 @@ impl Sampling {
     /// Judges what was seen.
     pub fn judge(self, recorder: &Recorder) -> Soaked {
         let p99_ms = recorder.with(|history| p99_by_minute(history.events(), self.began_us));
-        Soaked::judge(self.began.elapsed().as_secs_f64(), self.samples, p99_ms)
+        let seconds = self.began.elapsed().as_secs_f64();
+        Soaked::judge(seconds, self.samples, p99_ms, self.log_most_bytes)
     }
 }

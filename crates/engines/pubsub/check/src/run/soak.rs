@@ -21,8 +21,10 @@ pub struct Sample {
     pub at_s: f64,
     /// Private memory by kind of process, bytes.
     pub memory_bytes: BTreeMap<String, u64>,
-    /// Of the server's folder, bytes.
+    /// Of the server's folder without its write-ahead log, bytes.
     pub disk_bytes: u64,
+    /// Of the server's write-ahead log, bytes.
+    pub log_bytes: u64,
     /// In the tables of the schema.
     pub dead_rows: i64,
 }
@@ -36,7 +38,8 @@ pub struct Trend {
     pub begin: f64,
     /// Median of the last third.
     pub end: f64,
-    /// Whether it did not grow by more than a quarter, or by less than the quantity's grain.
+    /// Whether it did not grow by more than a quarter, or by less than the quantity's grain; of the write-ahead
+    /// log, whether it stayed within its bound.
     pub flat: bool,
 }
 
@@ -54,8 +57,14 @@ pub struct Soaked {
 }
 
 impl Soaked {
-    /// Judges what was sampled.
-    pub fn judge(seconds: f64, samples: Vec<Sample>, p99_ms: Vec<f64>) -> Self {
+    /// Judges what was sampled. The server's write-ahead log grows until a checkpoint is due, minutes or hours
+    /// after the start, so it is held to its bound, `log_most_bytes`, and not to its beginning.
+    pub fn judge(
+        seconds: f64,
+        samples: Vec<Sample>,
+        p99_ms: Vec<f64>,
+        log_most_bytes: u64,
+    ) -> Self {
         let mut trends = Vec::new();
         let kinds: Vec<String> = samples
             .last()
@@ -68,6 +77,12 @@ impl Soaked {
         }
         let disk: Vec<f64> = samples.iter().map(|s| s.disk_bytes as f64).collect();
         trends.push(trend("disk, bytes".to_owned(), &disk, 64e6));
+        let log: Vec<f64> = samples.iter().map(|s| s.log_bytes as f64).collect();
+        let log = trend("write-ahead log, bytes".to_owned(), &log, 64e6);
+        trends.push(Trend {
+            flat: log.end <= log_most_bytes as f64,
+            ..log
+        });
         let dead: Vec<f64> = samples.iter().map(|s| s.dead_rows as f64).collect();
         trends.push(trend("dead rows".to_owned(), &dead, 2000.0));
         trends.push(trend("p99 of a minute, ms".to_owned(), &p99_ms, 5.0));
@@ -118,17 +133,27 @@ pub fn private_bytes(pid: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Space that the files below a folder take, bytes. What is removed meanwhile does not count.
-pub fn disk_bytes(dir: &Path) -> u64 {
+/// Where a server keeps its write-ahead log, below its folder.
+const LOG_FOLDER: &str = "pg_wal";
+
+/// Space that the files below a server's folder take, bytes: the write-ahead log, and all else. What is removed
+/// meanwhile does not count.
+pub fn disk_bytes(dir: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(dir) else {
-        return 0;
+        return (0, 0);
     };
     let sizes = entries.flatten().map(|entry| match entry.metadata() {
-        Ok(data) if data.is_dir() => disk_bytes(&entry.path()),
-        Ok(data) => data.len(),
-        Err(_) => 0,
+        Ok(data) if data.is_dir() => {
+            let (log, rest) = disk_bytes(&entry.path());
+            match entry.file_name() == LOG_FOLDER {
+                true => (log + rest, 0),
+                false => (log, rest),
+            }
+        }
+        Ok(data) => (0, data.len()),
+        Err(_) => (0, 0),
     });
-    sizes.sum()
+    sizes.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
 }
 
 /// The p99 from due to acknowledged of each whole minute from `from_us` on, milliseconds.
@@ -166,28 +191,44 @@ pub fn p99_by_minute(events: &[Event], from_us: i64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn soaked(disk: impl Fn(u64) -> u64) -> Soaked {
+    fn soaked(disk: impl Fn(u64) -> u64, log_most_bytes: u64) -> Soaked {
         let sample = |at: u64| Sample {
             at_s: at as f64,
             memory_bytes: BTreeMap::from([("broker".to_owned(), 50_000_000)]),
             disk_bytes: disk(at),
+            log_bytes: at * 1_000_000,
             dead_rows: 100,
         };
-        Soaked::judge(30.0, (0..30).map(sample).collect(), vec![3.0; 5])
+        let samples = (0..30).map(sample).collect();
+        Soaked::judge(30.0, samples, vec![3.0; 5], log_most_bytes)
     }
 
     #[test]
     fn what_stays_is_flat_and_what_grows_is_not() {
-        assert!(soaked(|at| 1_000_000_000 + at % 7).flat());
-        let grown = soaked(|at| 1_000_000_000 + at * 30_000_000);
+        let grew = |soaked: Soaked| -> Vec<String> {
+            let grown = soaked.trends.into_iter().filter(|trend| !trend.flat);
+            grown.map(|trend| trend.name).collect()
+        };
+        assert!(soaked(|at| 1_000_000_000 + at % 7, 1 << 30).flat());
+        let grown = soaked(|at| 1_000_000_000 + at * 30_000_000, 1 << 30);
         assert!(!grown.flat());
-        let names: Vec<&str> = grown
-            .trends
-            .iter()
-            .filter(|trend| !trend.flat)
-            .map(|trend| trend.name.as_str())
-            .collect();
-        assert_eq!(names, ["disk, bytes"]);
+        assert_eq!(grew(grown), ["disk, bytes"]);
+        assert_eq!(grew(soaked(|_| 7, 1 << 20)), ["write-ahead log, bytes"]);
+    }
+
+    #[test]
+    fn the_write_ahead_log_is_told_from_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("data/pg_wal/archive_status")).unwrap();
+        fs::create_dir_all(dir.path().join("data/base")).unwrap();
+        for (name, bytes) in [
+            ("pg_wal/1", 10),
+            ("pg_wal/archive_status/2", 5),
+            ("base/3", 7),
+        ] {
+            fs::write(dir.path().join("data").join(name), vec![0; bytes]).unwrap();
+        }
+        assert_eq!(disk_bytes(dir.path()), (15, 7));
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl State {
         } = self;
         let text =
             format!("dyno-txn-remote {VERSION}\nlogs {logs}\nepoch {epoch}\nactive {active}\n");
-        let checksum = crc32c::crc32c(text.as_bytes());
+        let checksum = dyno_checksum::crc32c(text.as_bytes());
         format!("{text}checksum {checksum:08x}\n")
     }
 }

@@ -1,6 +1,8 @@
 //! Pages whose content follows from a seed, so that a reader can tell what it should be.
 
-use dyno_pages::{PAGE_BYTES, Page};
+use dyno_codec::lz4::Page;
+
+use crate::PAGE_BYTES;
 
 /// A page of one of six natures: zeros, a short pattern, a long one, text, half noise, noise.
 pub fn page_of(seed: u64) -> Page {

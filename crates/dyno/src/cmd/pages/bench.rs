@@ -1,0 +1,96 @@
+//! `dyno pages bench`: one pattern on one class of pages, through the same suite, record and report as everything else.
+
+use clap::ValueEnum;
+use dyno_suite::Stop;
+
+use crate::args::{PagesBenchArgs, PatternArg};
+use crate::cmd::bench::{self, Bench};
+use crate::exit::Exit;
+
+pub fn run(args: &PagesBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let bench = Bench {
+        engine: "pages",
+        suite: suite(args),
+        peers: args.peers,
+        peers_from: &args.peers_from,
+        data_dir: args.data_dir.clone(),
+        report: &args.out,
+        report_every: bench::REPORT_EVERY,
+        json: args.json,
+    };
+    bench::run(bench, stop)
+}
+
+/// Pages of each class that are made, as in the suite's quick size, so that both use the same ones.
+const CORPUS: u64 = 4_000;
+
+/// What a pattern does, and with how many pages a call.
+fn op(pattern: PatternArg) -> (&'static str, u64) {
+    match pattern {
+        PatternArg::P1 => ("read-seq", 256),
+        PatternArg::P2 => ("write-seq", 256),
+        PatternArg::P3 => ("read-random", 1),
+        PatternArg::P4 => ("write-random", 1),
+        PatternArg::P5 => ("mixed-random", 1),
+        PatternArg::P6 => ("mixed-random", 64),
+    }
+}
+
+fn name(value: &impl ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map_or_else(String::new, |value| value.get_name().to_string())
+}
+
+/// The suite of one case.
+fn suite(args: &PagesBenchArgs) -> String {
+    let PagesBenchArgs {
+        pages,
+        threads,
+        passes,
+        repeats,
+        ..
+    } = args;
+    let (op, batch) = op(args.pattern);
+    let batch = args.batch.unwrap_or(batch);
+    let (class, pattern) = (name(&args.workload), name(&args.pattern));
+    format!(
+        r#"title = "{pages} pages, {class}, {pattern}"
+purpose = "One pattern on one class of pages, as `dyno pages bench` was asked for."
+order_seed = 1
+[sizes]
+tiny = {{ budget_s = 7200 }}
+quick = {{ budget_s = 7200 }}
+full = {{ budget_s = 7200 }}
+
+[[data]]
+name = "corpus"
+workload = "pages-corpus"
+params = {{ pages = {CORPUS}, seed = 1 }}
+time_limit_s = 900
+estimate = {{ units = {CORPUS}, units_per_s = {{ other = 1e3 }}, startup_s = 10, disk_bytes_per_unit = 80_000, memory_bytes = 4e9 }}
+
+[[case]]
+name = "{op}"
+title = "{op}, {batch} pages a call, {threads} threads"
+workload = "pages-store"
+params = {{ corpus = "${{data.corpus}}", class = "{class}", pages = {pages}, op = "{op}", batch = {batch}, threads = {threads}, passes = {passes} }}
+peers = ["zram-lz4", "zram-lzo-rle", "tmpfs"]
+metric = "throughput"
+unit = "pages/s"
+better = "higher"
+repeats = {repeats}
+control = true
+time_limit_s = 3600
+expected_count = {pages}
+estimate = {{ units_per_s = {{ dyno = 1e5, other = 5e4 }}, startup_s = 1, memory_bytes = 4e9 }}
+analysis = "Ours is called in process; the others get a system call for each call. Every page read is compared with what was written."
+
+[[table]]
+title = "Rates"
+columns = ["system", "throughput", "spread", "io-rate", "page-time", "call-time", "net-time", "latency-p50", "latency-p99", "compression", "ratio", "verdict", "corpus"]
+ranked = false
+rows = [{{ label = "{pattern}", case = "{op}" }}]
+"#
+    )
+}

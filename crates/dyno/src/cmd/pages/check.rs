@@ -1,0 +1,78 @@
+//! `dyno pages check`: the store against a model of it, and against SIGKILL.
+
+use std::env;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use dyno_pages::check::{self, Outcome, Plan};
+use dyno_suite::Stop;
+use serde_json::json;
+
+use crate::args::PagesCheckArgs;
+use crate::exit::Exit;
+use crate::terminal;
+
+pub fn run(args: &PagesCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let own = env::current_exe().context("cannot find this program's own file")?;
+    let plan = Plan {
+        seed: args.seed.unwrap_or_else(drawn),
+        steps: args.steps,
+        kills: args.kills,
+        life: args.life,
+        share: args.share,
+        job: [own.into(), "pages".into(), "check-job".into()].into(),
+    };
+    let seed = plan.seed;
+    let outcome = check::run(&plan, &|| stop.asked())
+        .with_context(|| format!("seed {seed}: the check came to no judgement"))?;
+    let text = if args.json {
+        serde_json::to_string_pretty(&json!({
+            "seed": seed,
+            "steps": outcome.steps,
+            "refused": outcome.refused,
+            "kills": outcome.kills,
+            "acknowledged": outcome.acknowledged,
+            "unlocked": outcome.unlocked,
+            "broken": outcome.broken,
+            "holds": outcome.holds(),
+        }))?
+    } else {
+        told(seed, &outcome)
+    };
+    terminal::print(&text)?;
+    Ok(if outcome.holds() {
+        Exit::Done
+    } else {
+        Exit::No
+    })
+}
+
+/// A process of the check: it writes until it is killed.
+pub fn job() -> anyhow::Result<Exit> {
+    check::job()?;
+    Ok(Exit::Done)
+}
+
+fn drawn() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(1, |since| since.as_millis() as u64 % 1_000_000)
+}
+
+fn told(seed: u64, outcome: &Outcome) -> String {
+    let mut lines = vec![
+        format!(
+            "seed {seed}: {} steps beside the model, {} writes refused for want of space",
+            outcome.steps, outcome.refused
+        ),
+        format!(
+            "{} processes killed after {} acknowledged writes; {} locks of dead threads opened",
+            outcome.kills, outcome.acknowledged, outcome.unlocked
+        ),
+    ];
+    lines.extend(outcome.broken.iter().map(|what| format!("broken: {what}")));
+    lines.push(match outcome.holds() {
+        true => "every rule holds".to_string(),
+        false => "a rule is broken".to_string(),
+    });
+    lines.join("\n")
+}

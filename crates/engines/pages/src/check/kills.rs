@@ -1,0 +1,204 @@
+//! Processes that write until SIGKILL ends them, and their pages afterwards. This process holds the
+//! memory, as a supervisor would; the dying one says which writes had returned. Has `unsafe`:
+//! descriptors that a child inherits.
+
+use std::collections::HashMap;
+use std::env;
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use super::model::kept;
+use super::{CheckError, Outcome, Plan, page_of};
+use crate::PAGE_BYTES;
+use crate::error::StoreError;
+use crate::store::{Settings, Store, thread_time};
+
+/// A program and its arguments.
+pub type Job = Vec<OsString>;
+
+const PAGES: u64 = 400;
+const LIMIT_BYTES: u64 = 4 << 20;
+/// Tells a process its descriptor and its first round.
+const VARIABLE: &str = "DYNO_PAGES_CHECK_JOB";
+/// Page and round, eight bytes each.
+const RECORD_BYTES: usize = 16;
+
+/// What page `page` holds in a round: its own number is in it.
+fn seed(page: u64, round: u64) -> u64 {
+    (round * PAGES + page) * 6 + 3 + round % 3
+}
+
+/// What a process of the check does until it is killed: two threads write every page round after
+/// round, and another one recompresses and compacts. Returns at once when it is not one.
+///
+/// # Errors
+/// What the store says.
+///
+/// # Panics
+/// When the parent does not listen any more.
+pub fn job() -> Result<(), StoreError> {
+    let Ok(text) = env::var(VARIABLE) else {
+        return Ok(());
+    };
+    let mut numbers = text
+        .split(' ')
+        .filter_map(|number| number.parse::<u64>().ok());
+    let (Some(fd), Some(first_round)) = (numbers.next(), numbers.next()) else {
+        return Err(StoreError::Settings(format!("{VARIABLE} is `{text}`")));
+    };
+    // SAFETY: the parent opened the descriptor for this process alone.
+    let file = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+    let (store, _) = Store::reopen(file, Settings::new(1, 1))?;
+    thread::scope(|scope| {
+        for half in 0..2 {
+            let store = &store;
+            scope.spawn(move || write_for_ever(store, half, first_round));
+        }
+        let mut recompressor = store.recompressor()?;
+        loop {
+            store.age();
+            recompressor.pass(0, 1, Duration::from_millis(3), thread_time)?;
+            store.compact(4)?;
+        }
+    })
+}
+
+fn write_for_ever(store: &Store, half: u64, first_round: u64) -> Result<(), StoreError> {
+    let mut lane = store.lane()?;
+    for round in first_round.. {
+        for page in (half..PAGES).step_by(2) {
+            match lane.write(page, &page_of(seed(page, round))) {
+                Ok(()) => say(page, round),
+                Err(StoreError::NoSpace { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One write to a pipe, so it is whole or not there.
+fn say(page: u64, round: u64) {
+    let mut record = [0; RECORD_BYTES];
+    record[..8].copy_from_slice(&page.to_le_bytes());
+    record[8..].copy_from_slice(&round.to_le_bytes());
+    if std::io::stderr().write_all(&record).is_err() {
+        // The parent is gone, and nobody would judge what follows.
+        std::process::abort();
+    }
+}
+
+/// Kills one process after the other, and judges the memory after each.
+pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Result<(), CheckError> {
+    let settings = Settings {
+        share: plan.share,
+        ..Settings::new(PAGES, LIMIT_BYTES)
+    };
+    let file = kept(&Store::create(settings)?)?;
+    let mut said: HashMap<u64, u64> = HashMap::new();
+    let mut next_round = 1;
+    for blow in 0..plan.kills {
+        if stop() || !outcome.holds() {
+            break;
+        }
+        // Another moment of the rounds each time.
+        let life = plan.life + Duration::from_millis(37) * blow;
+        outcome.acknowledged += run_and_kill(plan, &file, next_round, life, &mut said)?;
+        outcome.kills += 1;
+        next_round = said.values().max().map_or(next_round, |round| round + 2);
+        judge(&file, &said, outcome)?;
+    }
+    Ok(())
+}
+
+fn judge(
+    file: &OwnedFd,
+    said: &HashMap<u64, u64>,
+    outcome: &mut Outcome,
+) -> Result<(), CheckError> {
+    let ours = file
+        .try_clone()
+        .map_err(|e| CheckError::Job(e.to_string()))?;
+    let (store, found) = Store::reopen(ours, Settings::new(1, 1))?;
+    outcome.unlocked += found.unlocked;
+    let blow = outcome.kills;
+    let mut wrong = |what: String| outcome.broken.push(format!("kill {blow}: {what}"));
+    if found.damaged > 0 {
+        wrong(format!("{} entries are damaged", found.damaged));
+    }
+    for bad in store.check()? {
+        wrong(bad.error.to_string());
+    }
+    let mut lane = store.lane()?;
+    let mut bytes = [0; PAGE_BYTES];
+    for (&page, &round) in said {
+        if let Err(error) = lane.read(page, &mut bytes) {
+            wrong(error.to_string());
+            continue;
+        }
+        let tail = bytes.last_chunk().copied().map_or(0, u64::from_le_bytes);
+        if bytes != page_of(tail) || tail / 6 % PAGES != page {
+            wrong(format!("page {page} is torn, or another one"));
+        } else if tail / 6 / PAGES < round {
+            // A later round may be there: the call under way at the kill may have gone through.
+            wrong(format!(
+                "page {page}: round {} is there, {round} was acknowledged",
+                tail / 6 / PAGES
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn run_and_kill(
+    plan: &Plan,
+    file: &OwnedFd,
+    round: u64,
+    life: Duration,
+    said: &mut HashMap<u64, u64>,
+) -> Result<u64, CheckError> {
+    let failed = |e: std::io::Error| CheckError::Job(e.to_string());
+    let theirs = file.try_clone().map_err(failed)?;
+    // SAFETY: a flag of a descriptor that is open.
+    unsafe { libc::fcntl(theirs.as_raw_fd(), libc::F_SETFD, 0) };
+    let (program, arguments) = plan
+        .job
+        .split_first()
+        .ok_or_else(|| CheckError::Job("no program was named".to_string()))?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env(VARIABLE, format!("{} {round}", theirs.as_raw_fd()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    drop(theirs);
+    let pipe = child.stderr.take();
+    let listener = thread::spawn(move || {
+        let mut records = Vec::new();
+        pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut records))
+            .map(|_| records)
+    });
+    thread::sleep(life);
+    child.kill().and_then(|()| child.wait()).map_err(failed)?;
+    let records = listener
+        .join()
+        .map_err(|_| CheckError::Panicked)?
+        .map_err(failed)?;
+    let (records, rest) = records.as_chunks::<RECORD_BYTES>();
+    for record in records {
+        let word = |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| record[at + i]));
+        if word(0) >= PAGES || !rest.is_empty() {
+            return Err(CheckError::Job(format!(
+                "it said something else: {record:?}"
+            )));
+        }
+        let last = said.entry(word(0)).or_default();
+        *last = word(8).max(*last);
+    }
+    Ok(records.len() as u64)
+}

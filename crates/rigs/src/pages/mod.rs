@@ -1,0 +1,82 @@
+//! The page store's workloads: codecs on pages, and the store beside the kernel's zram and a file system in memory,
+//! on the same pages in the same order.
+
+mod codec;
+mod corpus;
+mod files;
+mod passes;
+mod place;
+mod source;
+mod space;
+mod store;
+mod zram;
+
+use std::io;
+
+use dyno_pages::codec::lz4::BlockError;
+use dyno_pages::codec::zstd::ZstdError;
+use dyno_pages::corpus::CorpusError;
+use dyno_pages::{PAGE_BYTES, StoreError};
+
+pub(crate) use codec::codec;
+pub(crate) use corpus::corpus;
+pub(crate) use space::space;
+pub(crate) use store::store;
+pub use zram::missing as zram_missing;
+
+/// Why a workload on pages failed.
+#[derive(Debug, thiserror::Error)]
+pub enum PagesError {
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A class of pages cannot be made here.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A block cannot be decoded.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// A frame cannot be decoded.
+    #[error(transparent)]
+    Frame(#[from] ZstdError),
+    /// The system said no.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// What came back is not what was written.
+    #[error("{0}")]
+    Wrong(String),
+    /// It cannot be done here.
+    #[error("{0}")]
+    Refused(String),
+    /// A thread panicked.
+    #[error("a thread of the load panicked")]
+    Panicked,
+}
+
+impl PagesError {
+    fn system(what: impl Into<String>, source: io::Error) -> PagesError {
+        let what = what.into();
+        PagesError::System { what, source }
+    }
+}
+
+/// Systems that are no programs: parts of the kernel, which the rig sets up and drives itself.
+pub(crate) const PEERS: [&str; 3] = ["zram-lz4", "zram-lzo-rle", "tmpfs"];
+
+/// What they answer when they are asked for their version: a run says which kernel that is.
+pub(crate) const PEER_VERSION: &str = "as-in-kernel";
+
+/// Why a part of the kernel cannot take part here.
+pub(crate) fn peer_missing(peer: &str) -> Option<String> {
+    let algorithm = peer.strip_prefix("zram-")?;
+    zram_missing(algorithm)
+}
+
+fn bytes_of(pages: u64) -> u64 {
+    pages * PAGE_BYTES as u64
+}

@@ -1,0 +1,107 @@
+//! What is timed: slices of pages, in turns as a whole (for the rate) and call by call (for quantiles), so that the
+//! clock costs the rate nothing.
+
+use std::time::Instant;
+
+/// Pages timed together at least.
+pub(super) const SLICE: usize = 64;
+
+/// The numbers below `len` in a random order that follows from `seed`.
+pub(super) fn shuffled(len: usize, seed: u64) -> Vec<u64> {
+    let mut order: Vec<u64> = (0..len as u64).collect();
+    let mut state = seed;
+    for at in (1..len).rev() {
+        // Knuth's constants (MMIX).
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        order.swap(at, (state >> 33) as usize % (at + 1));
+    }
+    order
+}
+
+/// Times of one thread.
+#[derive(Debug, Default)]
+pub(super) struct Times {
+    /// Pages and seconds of the slices timed as a whole.
+    pages: u64,
+    seconds: f64,
+    /// Seconds of single calls.
+    calls: Vec<f32>,
+    slices: u64,
+}
+
+impl Times {
+    /// Runs `calls` calls of `pages` pages in all, one slice.
+    pub fn slice<E>(
+        &mut self,
+        pages: usize,
+        calls: usize,
+        mut call: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.slices += 1;
+        if self.slices.is_multiple_of(4) {
+            let mut last = Instant::now();
+            for number in 0..calls {
+                call(number)?;
+                let now = Instant::now();
+                self.calls.push((now - last).as_secs_f32());
+                last = now;
+            }
+            return Ok(());
+        }
+        let start = Instant::now();
+        for number in 0..calls {
+            call(number)?;
+        }
+        self.seconds += start.elapsed().as_secs_f64();
+        self.pages += pages as u64;
+        Ok(())
+    }
+
+    /// Pages a second.
+    pub fn rate(&self) -> f64 {
+        self.pages as f64 / self.seconds
+    }
+
+    /// The quantiles 0.5 and 0.99 of all calls of all threads, in seconds, as metrics; none of too few slices.
+    pub fn quantiles(all: &[Times]) -> Vec<(String, f64)> {
+        let mut calls: Vec<f32> = all
+            .iter()
+            .flat_map(|times| times.calls.iter().copied())
+            .collect();
+        calls.sort_by(f32::total_cmp);
+        let at = |quantile: f64| calls.get((calls.len() as f64 * quantile) as usize);
+        [("latency-p50", 0.5), ("latency-p99", 0.99)]
+            .into_iter()
+            .filter_map(|(name, quantile)| Some((name.to_string(), f64::from(*at(quantile)?))))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_has_every_number_once() {
+        let mut order = shuffled(1000, 5);
+        assert_ne!(order, shuffled(1000, 6));
+        order.sort_unstable();
+        assert!(order.into_iter().eq(0..1000));
+    }
+
+    #[test]
+    fn every_fourth_slice_is_timed_call_by_call() {
+        let mut times = Times::default();
+        for _ in 0..8 {
+            times
+                .slice(10, 5, |_| Ok::<(), ()>(()))
+                .expect("nothing fails");
+        }
+        assert_eq!((times.pages, times.calls.len()), (60, 10));
+        let quantiles = Times::quantiles(&[times]);
+        assert!(quantiles.len() == 2 && quantiles[0].1 <= quantiles[1].1);
+        assert!(Times::quantiles(&[]).is_empty());
+    }
+}

@@ -1,0 +1,135 @@
+//! Where pages are kept: our store in this process, or a file whose pages are written and read by system calls.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use dyno_pages::{Lane, PAGE_BYTES, Page, Settings, Store};
+
+use super::files;
+use super::zram::Zram;
+use super::{PagesError, bytes_of};
+
+/// A system under test.
+pub(super) enum Place {
+    /// Ours.
+    Store(Box<Store>),
+    /// A device of the kernel.
+    Zram(Zram),
+    /// A file in a file system in memory, which compresses nothing.
+    Memory(File),
+}
+
+/// A thread's way to a place.
+pub(super) enum Worker<'a> {
+    Lane(Box<Lane<'a>>),
+    File(File),
+}
+
+impl Place {
+    /// The place that a peer's name stands for, or our store, for `pages` pages.
+    pub fn open(peer: Option<&str>, pages: u64) -> Result<Place, PagesError> {
+        match peer {
+            None => {
+                // Room for all pages as they are, a span of each size of slot besides.
+                let settings = Settings::new(pages, bytes_of(pages) + (32 << 20));
+                Ok(Place::Store(Box::new(Store::create(settings)?)))
+            }
+            Some("tmpfs") => files::in_memory(bytes_of(pages)).map(Place::Memory),
+            Some(peer) => match peer.strip_prefix("zram-") {
+                // Twice as long, so that there are pages that nobody wrote.
+                Some(algorithm) => Zram::new(algorithm, bytes_of(2 * pages)).map(Place::Zram),
+                None => Err(PagesError::Refused(format!(
+                    "no system is called `{peer}` here"
+                ))),
+            },
+        }
+    }
+
+    pub fn worker(&self) -> Result<Worker<'_>, PagesError> {
+        let again = |file: &File| {
+            file.try_clone()
+                .map_err(|e| PagesError::system("a descriptor", e))
+        };
+        Ok(match self {
+            Place::Store(store) => Worker::Lane(Box::new(store.lane()?)),
+            Place::Zram(zram) => Worker::File(zram.open()?),
+            Place::Memory(file) => Worker::File(again(file)?),
+        })
+    }
+
+    /// Bytes of memory that it holds, all of its own overhead included.
+    pub fn held_bytes(&self, pages: u64) -> Result<u64, PagesError> {
+        match self {
+            Place::Store(store) => {
+                let stats = store.stats()?;
+                Ok(stats.resident_bytes + stats.beside_bytes)
+            }
+            Place::Zram(zram) => zram.held_bytes(pages),
+            Place::Memory(file) => files::held_bytes(file),
+        }
+    }
+
+    /// The first number of pages that nobody writes, where a read costs the call alone.
+    pub fn never_written(&self, pages: u64) -> Option<u64> {
+        matches!(self, Place::Zram(_)).then_some(pages)
+    }
+
+    /// Packs every page again, as if none had been touched for long. Only ours does.
+    pub fn pack(&self) -> Result<(), PagesError> {
+        let Place::Store(store) = self else {
+            return Err(PagesError::Refused(
+                "only our store packs idle pages".to_string(),
+            ));
+        };
+        store.age();
+        let endless = Duration::from_secs(1 << 30);
+        store
+            .recompressor()?
+            .pass(0, 1, endless, || Duration::ZERO)?;
+        store.compact(usize::MAX)?;
+        Ok(())
+    }
+}
+
+impl Worker<'_> {
+    /// Writes `pages` from page `first` on.
+    pub fn write(&mut self, first: u64, pages: &[Page]) -> Result<(), PagesError> {
+        match self {
+            Worker::Lane(lane) => match pages {
+                [page] => Ok(lane.write(first, page)?),
+                _ => Ok(lane.write_many(first, pages)?),
+            },
+            Worker::File(file) => file
+                .write_all_at(pages.as_flattened(), bytes_of(first))
+                .map_err(|e| PagesError::system(format!("write of page {first}"), e)),
+        }
+    }
+
+    /// Reads pages. A file is asked once for pages that follow each other.
+    pub fn read(&mut self, wanted: &[u64], into: &mut [Page]) -> Result<(), PagesError> {
+        match self {
+            Worker::Lane(lane) => match (wanted, into) {
+                ([page], [into]) => Ok(lane.read(*page, into)?),
+                (wanted, into) => Ok(lane.read_many(wanted, into)?),
+            },
+            Worker::File(file) => {
+                let mut done = 0;
+                for run in wanted.chunk_by(|a, b| a + 1 == *b) {
+                    let place = &mut into[done..done + run.len()];
+                    file.read_exact_at(place.as_flattened_mut(), bytes_of(run[0]))
+                        .map_err(|e| PagesError::system(format!("read of page {}", run[0]), e))?;
+                    done += run.len();
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Pages aligned as direct I/O wants them. Kept for the life of the process, which is one invocation.
+pub(super) fn aligned(count: usize) -> &'static mut [Page] {
+    let whole = Box::leak(vec![0u8; (count + 1) * PAGE_BYTES].into_boxed_slice());
+    let skip = whole.as_ptr().align_offset(PAGE_BYTES);
+    &mut whole[skip..].as_chunks_mut().0[..count]
+}

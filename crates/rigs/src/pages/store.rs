@@ -1,0 +1,340 @@
+//! `pages-store`: pages in and out of a place, by one or more threads, in order or at random, so many a call.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
+
+use dyno_pages::{PAGE_BYTES, Page};
+use dyno_record::Answer;
+use dyno_suite::protocol::{Reply, Request};
+
+use super::passes::{SLICE, Times, shuffled};
+use super::place::{Place, Worker, aligned};
+use super::source::{Source, hash_of};
+use super::{PagesError, corpus};
+use crate::{Params, RigError};
+
+/// What is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    /// The first write of each page, in order, into memory that nobody has touched.
+    Fill,
+    /// Writes over pages that are there.
+    Write,
+    Read,
+    /// Seven calls of ten read, the others write.
+    Mixed,
+}
+
+impl Op {
+    /// Whether the call that begins at page `start` reads.
+    fn reads(self, start: u64) -> bool {
+        match self {
+            Op::Fill | Op::Write => false,
+            Op::Read => true,
+            // Spread over the pages, the same for every system.
+            Op::Mixed => start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 < (7 << 32) / 10,
+        }
+    }
+}
+
+/// What the background has done before the clock runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tier {
+    First,
+    /// Every page is packed again.
+    Packed,
+    /// Memory is in huge pages.
+    Gathered,
+}
+
+/// What was asked for.
+struct Asked {
+    op: Op,
+    random: bool,
+    batch: usize,
+    threads: usize,
+    passes: u64,
+    tier: Tier,
+    source: Source,
+}
+
+/// `pages` pages of `class`, by `op` (fill, write-seq, write-random, read-seq, read-random, mixed-random), `batch` a call, by `threads`
+/// threads, `passes` times over. Every page that is read is compared outside the clock, and at the end all are.
+pub(crate) fn store(
+    params: &mut Params<'_>,
+    _request: &Request,
+    peer: Option<&str>,
+) -> Result<Reply, RigError> {
+    let asked = asked(params)?;
+    let place = Place::open(peer, asked.source.count())?;
+    if asked.op != Op::Fill {
+        fill(&place, &asked.source, &mut Times::default())?;
+    }
+    // The kernel has no such passes of its own accord.
+    match (asked.tier, &place) {
+        (Tier::Packed, Place::Store(_)) => place.pack()?,
+        (Tier::Gathered, Place::Store(store)) => drop(store.gather()),
+        _ => {}
+    }
+    let mut all = Vec::new();
+    let mut rates = Vec::new();
+    for pass in 0..asked.passes {
+        let times = one_pass(&place, &asked, pass)?;
+        rates.push(times.iter().map(Times::rate).sum::<f64>());
+        all.extend(times);
+    }
+    let mean = rates.len() as f64 / rates.iter().map(|rate| rate.recip()).sum::<f64>();
+    let page_time = asked.threads as f64 / mean;
+    let call = match place.never_written(asked.source.count()) {
+        Some(from) if asked.op == Op::Read => Some(call_time(&place, &asked, from)?),
+        _ => None,
+    };
+    let held = place.held_bytes(asked.source.count())? as f64;
+    let mut metrics = BTreeMap::from([
+        ("throughput".to_string(), mean),
+        ("io-rate".to_string(), mean * PAGE_BYTES as f64),
+        ("page-time".to_string(), page_time),
+        ("net-time".to_string(), page_time - call.unwrap_or(0.0)),
+        (
+            "compression".to_string(),
+            asked.source.count() as f64 * PAGE_BYTES as f64 / held,
+        ),
+    ]);
+    metrics.extend(Times::quantiles(&all));
+    metrics.extend(call.map(|call| ("call-time".to_string(), call)));
+    Ok(Reply {
+        answer: Some(answer(&place, &asked.source)?),
+        metrics,
+        facts: BTreeMap::from([("corpus".to_string(), corpus::told(asked.source.corpus()))]),
+        windows: rates,
+        ..Reply::default()
+    })
+}
+
+fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
+    let (op, random) = match params.text("op")? {
+        "fill" => (Op::Fill, false),
+        "write-seq" => (Op::Write, false),
+        "write-random" => (Op::Write, true),
+        "read-seq" => (Op::Read, false),
+        "read-random" => (Op::Read, true),
+        "mixed-random" => (Op::Mixed, true),
+        other => {
+            let text = format!(
+                "`{other}` is none of fill, write-seq, write-random, read-seq, read-random, mixed-random"
+            );
+            return Err(params.wrong("op", text));
+        }
+    };
+    let batch = params.count("batch")? as usize;
+    let threads = params.count("threads")? as usize;
+    let passes = params.count("passes")?;
+    for (name, value, most) in [
+        ("batch", batch, 256),
+        ("threads", threads, 64),
+        ("passes", passes as usize, 1000),
+    ] {
+        if value == 0 || value > most {
+            return Err(params.wrong(name, format!("{value} is not within 1 and {most}")));
+        }
+    }
+    if op == Op::Fill && (threads, passes) != (1, 1) {
+        return Err(params.wrong("op", "a fill is one pass of one thread".to_string()));
+    }
+    let tier = match params.text_or_none("tier")? {
+        None | Some("first") => Tier::First,
+        Some("packed") => Tier::Packed,
+        Some("gathered") => Tier::Gathered,
+        Some(other) => {
+            let text = format!("`{other}` is none of first, packed, gathered");
+            return Err(params.wrong("tier", text));
+        }
+    };
+    let source = source(params)?;
+    Ok(Asked {
+        op,
+        random,
+        batch,
+        threads,
+        passes,
+        tier,
+        source,
+    })
+}
+
+/// The pages that `corpus`, `class` and `pages` ask for.
+pub(super) fn source(params: &mut Params<'_>) -> Result<Source, RigError> {
+    let class = params.text("class")?;
+    let corpus = corpus::read(Path::new(params.text("corpus")?), class)?;
+    let pages = params.count("pages")?;
+    if pages == 0 {
+        return Err(params.wrong("pages", "none is too few".to_string()));
+    }
+    Ok(Source::new(corpus, pages, class == "zeros"))
+}
+
+/// Writes every page, in order.
+pub(super) fn fill(place: &Place, source: &Source, times: &mut Times) -> Result<(), PagesError> {
+    let mut worker = place.worker()?;
+    let buffer = aligned(SLICE);
+    let mut first = 0;
+    while first < source.count() {
+        let count = SLICE.min((source.count() - first) as usize);
+        for (number, page) in (first..).zip(&mut buffer[..count]) {
+            source.fill(number, page);
+        }
+        times.slice(count, count, |at| {
+            worker.write(first + at as u64, &buffer[at..=at])
+        })?;
+        first += count as u64;
+    }
+    Ok(())
+}
+
+/// The calls of one thread: their pages, in order within a call where writes must be.
+fn calls_of(asked: &Asked, thread: usize, pass: u64) -> Vec<u64> {
+    let units = asked.source.count().div_ceil(asked.batch as u64);
+    let mut starts: Vec<u64> = match asked.random {
+        true => shuffled(units as usize, 7 + pass),
+        false => (0..units).collect(),
+    };
+    // Random batches of reads are of random pages; of writes, the pages of a call follow each other.
+    let each = (units as usize).div_ceil(asked.threads);
+    let end = starts.len().min((thread + 1) * each);
+    starts.truncate(end);
+    starts.drain(..end.min(thread * each));
+    starts
+        .iter()
+        .map(|unit| unit * asked.batch as u64)
+        .collect()
+}
+
+fn one_pass(place: &Place, asked: &Asked, pass: u64) -> Result<Vec<Times>, PagesError> {
+    if asked.op == Op::Fill {
+        let mut times = Times::default();
+        fill(place, &asked.source, &mut times)?;
+        return Ok(vec![times]);
+    }
+    let barrier = Barrier::new(asked.threads);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..asked.threads)
+            .map(|thread| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    let starts = calls_of(asked, thread, pass);
+                    let worker = place.worker();
+                    barrier.wait();
+                    one_thread(&mut worker?, asked, &starts)
+                })
+            })
+            .collect();
+        let joined = threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| PagesError::Panicked)?);
+        joined.collect()
+    })
+}
+
+fn one_thread(worker: &mut Worker<'_>, asked: &Asked, starts: &[u64]) -> Result<Times, PagesError> {
+    let mut times = Times::default();
+    let calls = (SLICE / asked.batch).max(1);
+    let buffer = aligned(calls * asked.batch);
+    let mut expected = [0; PAGE_BYTES];
+    for starts in starts.chunks(calls) {
+        let last = asked.source.count();
+        let batches: Vec<Vec<u64>> = starts
+            .iter()
+            .map(|&start| (start..last.min(start + asked.batch as u64)).collect())
+            .collect();
+        let pages = batches.iter().map(Vec::len).sum();
+        for (batch, pages) in batches.iter().zip(buffer.chunks_mut(asked.batch)) {
+            let reads = asked.op.reads(batch[0]);
+            for (&number, page) in batch.iter().zip(pages) {
+                match reads {
+                    true => page.fill(1),
+                    false => asked.source.fill(number, page),
+                }
+            }
+        }
+        times.slice(pages, batches.len(), |call| {
+            let batch = &batches[call];
+            let pages = &mut buffer[call * asked.batch..][..batch.len()];
+            match asked.op.reads(batch[0]) {
+                true => worker.read(batch, pages),
+                false => worker.write(batch[0], pages),
+            }
+        })?;
+        for (batch, pages) in batches.iter().zip(buffer.chunks(asked.batch)) {
+            if asked.op.reads(batch[0]) {
+                compare(&asked.source, batch, pages, &mut expected)?;
+            }
+        }
+    }
+    Ok(times)
+}
+
+fn compare(
+    source: &Source,
+    batch: &[u64],
+    pages: &[Page],
+    expected: &mut Page,
+) -> Result<(), PagesError> {
+    for (&number, page) in batch.iter().zip(pages) {
+        source.fill(number, expected);
+        if page != expected {
+            return Err(PagesError::Wrong(format!(
+                "page {number} came back different"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Seconds a page of reading pages that nobody wrote: the system call and the block layer, in the same calls.
+fn call_time(place: &Place, asked: &Asked, from: u64) -> Result<f64, PagesError> {
+    let mut worker = place.worker()?;
+    let mut times = Times::default();
+    let calls = (SLICE / asked.batch).max(1);
+    let buffer = aligned(calls * asked.batch);
+    let starts = calls_of(asked, 0, 0);
+    for starts in starts.chunks(calls) {
+        let batches: Vec<Vec<u64>> = starts
+            .iter()
+            .map(|&start| {
+                (from + start..from + asked.source.count().min(start + asked.batch as u64))
+                    .collect()
+            })
+            .collect();
+        let pages = batches.iter().map(Vec::len).sum();
+        times.slice(pages, batches.len(), |call| {
+            let batch = &batches[call];
+            worker.read(batch, &mut buffer[call * asked.batch..][..batch.len()])
+        })?;
+    }
+    Ok(times.rate().recip())
+}
+
+/// All pages as they are in the place, compared with the source's.
+pub(super) fn answer(place: &Place, source: &Source) -> Result<Answer, PagesError> {
+    let mut worker = place.worker()?;
+    let buffer = aligned(1);
+    let mut failure = Ok(());
+    let found = hash_of(source.count(), |number| {
+        if failure.is_ok() {
+            failure = worker.read(&[number], buffer);
+        }
+        buffer[0]
+    });
+    failure?;
+    let wanted = source.hash();
+    if found != wanted {
+        let text = format!("the pages hash to {found:032x}, those written to {wanted:032x}");
+        return Err(PagesError::Wrong(text));
+    }
+    Ok(Answer {
+        count: source.count(),
+        checksum: format!("{found:032x}"),
+    })
+}

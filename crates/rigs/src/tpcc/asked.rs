@@ -1,0 +1,145 @@
+//! What a case asks for.
+
+use dyno_tpcc::drive::{Form, Plan, Until};
+use dyno_tpcc::input::{Draw, Mix};
+use dyno_tpcc::random::Skew;
+use dyno_tpcc::{Population, Scale};
+
+use super::engine::{Ours, Which};
+use crate::txn::Isolation;
+use crate::{Params, RigError};
+
+const SEED: u64 = 1;
+/// Enough that nothing is given up: what repetition costs is in the latency and the rate.
+const ATTEMPTS: u32 = 10_000;
+
+/// An invocation.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub which: Which,
+    pub ours: Ours,
+    pub population: Population,
+    pub plan: Plan,
+}
+
+/// Reads the parameters; `peer` is the engine that is run instead of ours.
+pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked, RigError> {
+    let population = population(params)?;
+    let mix = choice(
+        params,
+        "mix",
+        &[
+            ("full", Mix::Full),
+            ("new-order-payment", Mix::NewOrderPayment),
+        ],
+    )?;
+    let form = choice(
+        params,
+        "form",
+        &[
+            ("one-shot", Form::OneShot),
+            ("batched", Form::Batched),
+            ("interactive", Form::Interactive),
+        ],
+    )?;
+    let ours = Ours {
+        durability: {
+            let text = params.text("durability")?;
+            text.parse()
+                .map_err(|error| params.wrong("durability", format!("{error}")))?
+        },
+        cores: usize::try_from(params.count("cores")?).unwrap_or(usize::MAX),
+        memory_bytes: params.count_or("memory", 4 << 30)?,
+    };
+    let way = choice(
+        params,
+        "engine",
+        &[
+            ("local", Which::Local),
+            ("ring", Which::Served { ring: true }),
+            ("tcp", Which::Served { ring: false }),
+        ],
+    )?;
+    let clients = within(params, "clients")?;
+    let peer_clients = within(params, "peer-clients")?;
+    let transactions = params.count("transactions")?;
+    for clients in [clients, peer_clients] {
+        if transactions == 0 || transactions % u64::from(clients) != 0 {
+            let reason = format!("{transactions} cannot be shared by {clients} clients");
+            return Err(params.wrong("transactions", reason));
+        }
+    }
+    let threads = params.count_or("threads", 1)?.clamp(1, 64) as u32;
+    let (which, clients) = match peer {
+        None => (way, clients),
+        Some("postgres") => (Which::Postgres(Isolation::ReadCommitted), peer_clients),
+        Some("postgres-serializable") => (Which::Postgres(Isolation::Serializable), peer_clients),
+        Some("etcd") => (Which::Etcd(1), peer_clients),
+        Some(other) => return Err(RigError::Peer(other.to_string())),
+    };
+    let each = transactions / u64::from(clients);
+    let plan = Plan {
+        draw: Draw {
+            scale: population.scale,
+            mix,
+            by_last_name: 60,
+            skew: Skew::of_run(SEED, Skew::of_load(population.seed)),
+        },
+        form,
+        clients,
+        threads: match which {
+            // Its client waits for each answer, so each terminal needs a thread.
+            Which::Etcd(_) => clients,
+            _ => threads,
+        },
+        until: Until::Transactions(each),
+        paced: false,
+        seed: SEED,
+        run: SEED,
+        attempts: ATTEMPTS,
+        entered_ms: None,
+    };
+    Ok(Asked {
+        which,
+        ours,
+        population,
+        plan,
+    })
+}
+
+fn population(params: &mut Params<'_>) -> Result<Population, RigError> {
+    let warehouses = within(params, "warehouses")?;
+    let scale = match params.text("population")? {
+        "full" => Scale::of(warehouses),
+        "small" => Scale::small(warehouses),
+        other => {
+            let reason = format!("`{other}` is neither full nor small");
+            return Err(params.wrong("population", reason));
+        }
+    };
+    Ok(Population { scale, seed: SEED })
+}
+
+fn within(params: &mut Params<'_>, name: &'static str) -> Result<u32, RigError> {
+    let count = params.count(name)?;
+    match u32::try_from(count) {
+        Ok(count @ 1..=10_000) => Ok(count),
+        _ => Err(params.wrong(name, format!("{count} is not within 1 and 10000"))),
+    }
+}
+
+fn choice<T: Clone>(
+    params: &mut Params<'_>,
+    name: &'static str,
+    of: &[(&str, T)],
+) -> Result<T, RigError> {
+    let text = params.text(name)?;
+    match of.iter().find(|(known, _)| *known == text) {
+        Some((_, chosen)) => Ok(chosen.clone()),
+        None => {
+            let known: Vec<&str> = of.iter().map(|(known, _)| *known).collect();
+            let reason = format!("`{text}` is none of {}", known.join(", "));
+            Err(params.wrong(name, reason))
+        }
+    }
+}

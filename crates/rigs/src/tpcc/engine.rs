@@ -1,0 +1,129 @@
+//! The engine of one invocation: started empty, opened, stopped and removed at the end.
+
+use std::path::Path;
+
+use dyno_txn_api::{Database, Target};
+
+use super::TpccError;
+use crate::pubsub::Server;
+use crate::txn::{Durability, DynoServer, EtcdNodes, Isolation, OpenHow, open};
+
+/// Which engine, and how it is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Which {
+    /// Ours in this process.
+    Local,
+    /// Ours in a process of its own.
+    Served {
+        /// Over shared memory, else over TCP.
+        ring: bool,
+    },
+    /// PostgreSQL in a private cluster, set up as ours is for the log.
+    Postgres(Isolation),
+    /// So many nodes of etcd.
+    Etcd(usize),
+}
+
+/// What is asked of ours.
+#[derive(Debug, Clone)]
+pub(super) struct Ours {
+    pub durability: Durability,
+    /// Threads, each pinned to a core when there are several.
+    pub cores: usize,
+    pub memory_bytes: u64,
+}
+
+/// A running engine.
+pub(super) struct Engine {
+    /// Closed before its server goes.
+    db: Box<dyn Database>,
+    /// What it runs on, for people.
+    pub says: String,
+    _server: Process,
+}
+
+/// What is stopped when an invocation ends.
+enum Process {
+    None,
+    Served { _server: DynoServer },
+    Postgres { _server: Box<Server> },
+    Etcd { _nodes: EtcdNodes },
+}
+
+impl Engine {
+    /// Starts it in an empty folder, with room for so many connections.
+    pub fn start(
+        which: &Which,
+        ours: &Ours,
+        connections: usize,
+        scratch: &Path,
+    ) -> Result<Engine, TpccError> {
+        let mut how = OpenHow {
+            durability: ours.durability,
+            cores: match ours.cores {
+                0 | 1 => Vec::new(),
+                cores => (0..cores).collect(),
+            },
+            memory_bytes: ours.memory_bytes,
+            ..OpenHow::default()
+        };
+        let data = scratch.join("rows");
+        let (target, server, says) = match which {
+            Which::Local => {
+                let says = format!("{} threads in this process", ours.cores.max(1));
+                (Target::Local(data), Process::None, says)
+            }
+            Which::Served { ring } => {
+                how.ring = *ring;
+                let server = served(ours, &how.cores, &data)?;
+                let way = if *ring { "shared memory" } else { "TCP" };
+                let says = format!("{} threads, over {way}", ours.cores.max(1));
+                (server.target(), Process::Served { _server: server }, says)
+            }
+            Which::Postgres(isolation) => {
+                how.isolation = *isolation;
+                let server = Server::start(scratch, connections, 1)?;
+                let says = format!("{}, {}", server.describe()?, isolation.name());
+                let target = Target::Postgres(server.dsn().text());
+                let server = Box::new(server);
+                (target, Process::Postgres { _server: server }, says)
+            }
+            Which::Etcd(count) => {
+                let nodes = EtcdNodes::start(scratch, *count)?;
+                let says = format!("{count} nodes");
+                (nodes.target(), Process::Etcd { _nodes: nodes }, says)
+            }
+        };
+        Ok(Engine {
+            db: open(&target, &how)?,
+            says,
+            _server: server,
+        })
+    }
+
+    /// It.
+    pub fn db(&self) -> &dyn Database {
+        &*self.db
+    }
+
+    /// Bytes of memory for rows, where the engine counts them.
+    pub fn memory_bytes(&self) -> Result<Option<u64>, TpccError> {
+        let mut stats = self.db.stats()?.into_iter();
+        let found = stats.find(|(name, _)| name == "memory_bytes");
+        Ok(found.map(|(_, bytes)| bytes))
+    }
+}
+
+fn served(ours: &Ours, cores: &[usize], data: &Path) -> Result<DynoServer, TpccError> {
+    let program = std::env::current_exe()
+        .map_err(|error| TpccError::Server(format!("this program's file: {error}")))?;
+    let durability = ours.durability.to_string();
+    let memory = ours.memory_bytes.to_string();
+    let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
+    let list = list.join(",");
+    let mut more = vec!["--durability", &durability, "--memory", &memory];
+    if !list.is_empty() {
+        more.extend(["--cores", &list]);
+    }
+    Ok(DynoServer::start(&program, data, &more)?)
+}

@@ -1,0 +1,227 @@
+//! Servers of transactions as processes on loopback: ours, and etcd's. They are killed when dropped.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_txn_api::{Code, Error, Result, Target};
+
+/// How long a server may take until it listens: recovery included, on a machine that does other things.
+const START: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_millis(20);
+/// Operations of one transaction of etcd: a page of ten deliveries with all their lines fits.
+const MAX_TXN_OPS: &str = "4096";
+
+/// A server of ours, `dyno txn serve`.
+pub struct DynoServer {
+    program: PathBuf,
+    data: PathBuf,
+    more: Vec<String>,
+    port: u16,
+    child: Child,
+}
+
+impl DynoServer {
+    /// Starts `program` on a directory, with more options of `dyno txn serve`; it listens when this returns.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start(program: &Path, data: &Path, more: &[&str]) -> Result<DynoServer> {
+        let port = free_port()?;
+        let more: Vec<String> = more.iter().map(ToString::to_string).collect();
+        let child = serve(program, data, &more, port)?;
+        Ok(DynoServer {
+            program: program.to_owned(),
+            data: data.to_owned(),
+            more,
+            port,
+            child,
+        })
+    }
+
+    /// Where it listens.
+    pub fn target(&self) -> Target {
+        Target::Dyno(vec![format!("127.0.0.1:{}", self.port)])
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it as a power cut of the process would: nothing of it runs any more.
+    pub fn kill(&mut self) {
+        kill(&mut self.child);
+    }
+
+    /// Starts it again on the same directory and the same port.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start_again(&mut self) -> Result<()> {
+        self.child = serve(&self.program, &self.data, &self.more, self.port)?;
+        Ok(())
+    }
+}
+
+impl Drop for DynoServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn serve(program: &Path, data: &Path, more: &[String], port: u16) -> Result<Child> {
+    let mut command = Command::new(program);
+    command
+        .args(["txn", "serve", "--data"])
+        .arg(data)
+        .args(["--listen", &format!("127.0.0.1:{port}")])
+        .args(more);
+    spawn(command, &data.with_extension("log"), &[port])
+}
+
+/// An etcd cluster.
+pub struct EtcdNodes {
+    children: Vec<Child>,
+    /// Ports for clients and for peers.
+    ports: Vec<(u16, u16)>,
+}
+
+impl EtcdNodes {
+    /// Why there is none on this machine; nothing where it can be started.
+    pub fn missing() -> Option<String> {
+        let found = Command::new("etcd").arg("--version").output();
+        let text = "etcd: the program is not installed (Debian: etcd-server)";
+        found.is_err().then(|| text.to_owned())
+    }
+
+    /// Starts so many nodes of one cluster, with their data below a folder.
+    ///
+    /// # Errors
+    /// When they do not start.
+    pub fn start(folder: &Path, count: usize) -> Result<EtcdNodes> {
+        let mut ports = Vec::with_capacity(count);
+        for _ in 0..count {
+            ports.push((free_port()?, free_port()?));
+        }
+        let mut nodes = EtcdNodes {
+            children: Vec::new(),
+            ports,
+        };
+        for number in 0..count {
+            let log = folder.join(format!("n{number}.log"));
+            let command = nodes.command(number, folder);
+            nodes.children.push(spawn(command, &log, &[])?);
+        }
+        // A node listens before there is a leader; clients wait for that one.
+        let ports: Vec<u16> = nodes.ports.iter().map(|(client, _)| *client).collect();
+        for (child, port) in nodes.children.iter_mut().zip(ports) {
+            wait(child, &folder.join("n0.log"), &[port])?;
+        }
+        Ok(nodes)
+    }
+
+    /// Where clients connect.
+    pub fn target(&self) -> Target {
+        let address = |(port, _): &(u16, u16)| format!("127.0.0.1:{port}");
+        Target::Etcd(self.ports.iter().map(address).collect())
+    }
+
+    /// The numbers of the processes.
+    pub fn pids(&self) -> Vec<u32> {
+        self.children.iter().map(Child::id).collect()
+    }
+
+    /// Kills a node.
+    pub fn kill(&mut self, number: usize) {
+        kill(&mut self.children[number]);
+    }
+
+    fn command(&self, number: usize, folder: &Path) -> Command {
+        let url = |port: u16| format!("http://127.0.0.1:{port}");
+        let members = self.ports.iter().enumerate();
+        let members: Vec<String> = members
+            .map(|(number, (_, peer))| format!("n{number}={}", url(*peer)))
+            .collect();
+        let (client, peer) = self.ports[number];
+        let mut command = Command::new("etcd");
+        command
+            .arg(format!("--name=n{number}"))
+            .arg("--data-dir")
+            .arg(folder.join(format!("n{number}")))
+            .args(["--listen-client-urls", &url(client)])
+            .args(["--advertise-client-urls", &url(client)])
+            .args(["--listen-peer-urls", &url(peer)])
+            .args(["--initial-advertise-peer-urls", &url(peer)])
+            .args(["--initial-cluster", &members.join(",")])
+            .args(["--initial-cluster-state", "new"])
+            .args(["--max-txn-ops", MAX_TXN_OPS])
+            // All revisions of a whole warehouse and of a run on it.
+            .args(["--quota-backend-bytes", "8589934592"])
+            .args(["--max-request-bytes", "16777216"]);
+        command
+    }
+}
+
+impl Drop for EtcdNodes {
+    fn drop(&mut self) {
+        self.children.iter_mut().for_each(kill);
+    }
+}
+
+fn kill(child: &mut Child) {
+    // One that was killed already is no fault.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn unavailable(what: impl std::fmt::Display) -> Error {
+    Error::new(Code::Unavailable, what)
+}
+
+fn spawn(mut command: Command, log: &Path, ports: &[u16]) -> Result<Child> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed = |error: io::Error| unavailable(format!("{program}: {error}"));
+    let said = File::create(log).map_err(failed)?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(said)
+        .spawn()
+        .map_err(failed)?;
+    match wait(&mut child, log, ports) {
+        Ok(()) => Ok(child),
+        Err(error) => {
+            kill(&mut child);
+            Err(error)
+        }
+    }
+}
+
+/// Waits until all ports are listened on.
+fn wait(child: &mut Child, log: &Path, ports: &[u16]) -> Result<()> {
+    let until = Instant::now() + START;
+    let open = |port: &u16| TcpStream::connect(("127.0.0.1", *port)).is_ok();
+    while !ports.iter().all(open) {
+        if let Ok(Some(status)) = child.try_wait() {
+            let said = fs::read_to_string(log).unwrap_or_default();
+            let last = said.lines().last().unwrap_or_default();
+            return Err(unavailable(format!("a server ended with {status}: {last}")));
+        }
+        if Instant::now() > until {
+            return Err(unavailable(format!("a server listens not on {ports:?}")));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(unavailable)?;
+    let address = listener.local_addr().map_err(unavailable)?;
+    Ok(address.port())
+}
