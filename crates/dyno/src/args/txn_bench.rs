@@ -60,7 +60,7 @@ pub struct TxnBenchArgs {
     /// How clients reach the server
     #[arg(long, value_enum, default_value = "ring")]
     pub carrier: CarrierArg,
-    /// When the server acknowledges: fsync or memory
+    /// When the server acknowledges: fsync, remote-memory or memory
     #[arg(long, value_name = "MODE", default_value = "fsync")]
     pub durability: Durability,
     /// How transactions go to the server

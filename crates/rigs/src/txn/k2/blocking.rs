@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dyno_measure::{Call, DriveOptions, Schedule, SystemClock, Until, drive};
+use dyno_measure::{Call, DriveOptions, Latencies, Schedule, SystemClock, Until, drive};
 
 use super::K2Error;
 use super::asked::Asked;
@@ -55,7 +55,11 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
         failed: outcome.failed,
         first_error: outcome.first_error.clone(),
         seconds: (outcome.ended_ns - outcome.started_ns) as f64 / 1e9,
-        generator: outcome.generator(),
+        unsent: outcome.unsent + outcome.skipped,
+        lag: match asked.rate {
+            Some(_) => outcome.recorder.wake_lag,
+            None => Latencies::new()?,
+        },
         latencies: outcome.recorder.corrected,
     })
 }

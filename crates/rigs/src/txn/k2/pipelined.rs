@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use dyno_measure::{Arrivals, Clock, GeneratorVerdict, Schedule, SystemClock};
+use dyno_measure::{Arrivals, Clock, Schedule, SystemClock};
 use dyno_txn_api::{Committed, Options, Pipeline, Retry};
 
 use super::K2Error;
@@ -15,8 +15,6 @@ use super::system::{System, request, values};
 
 /// How long an answer is waited for in one piece.
 const WAIT: Duration = Duration::from_millis(100);
-/// A client that is ready and starts later than this at the 99th percentile did not offer the rate.
-const LAG_MAX_NS: u64 = 1_000_000;
 
 /// A while that is not counted, and the one that is.
 pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
@@ -39,11 +37,7 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
             .collect()
     });
     for part in parts {
-        let part = part?;
-        all.add(&part)?;
-        if let (GeneratorVerdict::NoRate, verdict) = (&all.generator, part.generator) {
-            all.generator = verdict;
-        }
+        all.add(&part?)?;
     }
     Ok(all)
 }
@@ -65,7 +59,6 @@ struct Client<'a> {
     /// By ticket; what is none is free.
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
-    lag: dyno_measure::Latencies,
     seen: Seen,
 }
 
@@ -94,7 +87,6 @@ impl<'a> Client<'a> {
             started_ns,
             flights: (0..asked.depth).map(|_| None).collect(),
             free: (0..asked.depth).rev().collect(),
-            lag: dyno_measure::Latencies::new()?,
             seen: Seen::new()?,
         })
     }
@@ -108,6 +100,7 @@ impl<'a> Client<'a> {
         let end_ns = self.started_ns + duration.as_nanos() as u64;
         let mut due_ns = self.arrivals.next_ns();
         let mut now_ns = self.clock.now_ns();
+        let mut was_room = true;
         while now_ns < end_ns || self.free.len() < self.flights.len() {
             while let Some(place) = self.free.last().copied()
                 && now_ns < end_ns
@@ -117,11 +110,15 @@ impl<'a> Client<'a> {
                 self.free.pop();
                 self.begin(&mut *pipeline, place, intended_ns)?;
                 if due_ns.is_some() {
-                    self.lag.record(now_ns - intended_ns)?;
+                    // Where there was no room before, the wait for it is the server's and not the client's.
+                    if was_room {
+                        self.seen.lag.record(now_ns - intended_ns)?;
+                    }
                     due_ns = self.arrivals.next_ns();
                 }
                 now_ns = self.clock.now_ns();
             }
+            was_room = !self.free.is_empty();
             let wait = match due_ns {
                 Some(due) if !self.free.is_empty() => {
                     WAIT.min(Duration::from_nanos(due.saturating_sub(now_ns)))
@@ -138,7 +135,10 @@ impl<'a> Client<'a> {
             now_ns = self.clock.now_ns();
         }
         self.seen.seconds = (now_ns - self.started_ns) as f64 / 1e9;
-        self.seen.generator = self.verdict();
+        while due_ns.is_some_and(|due| due < end_ns) {
+            self.seen.unsent += 1;
+            due_ns = self.arrivals.next_ns();
+        }
         Ok(self.seen)
     }
 
@@ -202,20 +202,5 @@ impl<'a> Client<'a> {
         }
         self.free.push(place);
         Ok(())
-    }
-
-    /// A start was late because every place was taken, which the latencies hold, or because this thread was; both
-    /// are in the lag, so a small one clears it and a large one names the window too.
-    fn verdict(&self) -> GeneratorVerdict {
-        let late_ns = self.lag.quantile_ns(0.99).unwrap_or(0);
-        match (self.asked.rate, late_ns > LAG_MAX_NS) {
-            (None, _) => GeneratorVerdict::NoRate,
-            (Some(_), false) => GeneratorVerdict::KeptUp,
-            (Some(_), true) => GeneratorVerdict::FellBehind(vec![format!(
-                "starts were {:.1} ms late at the 99th percentile, in a window of {}",
-                late_ns as f64 / 1e6,
-                self.asked.depth
-            )]),
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_measure::{GeneratorVerdict, Latencies};
+use dyno_measure::Latencies;
 
 use super::K2Error;
 use super::asked::Asked;
@@ -11,8 +11,11 @@ use super::asked::Asked;
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 /// Conflicts of one transaction until it is given up.
 pub(super) const TRIES_MAX: u32 = 1_000;
-/// Of the offered transactions so many must be done for their latencies to be those of that rate.
-const KEPT_MIN: f64 = 0.99;
+/// More transactions than this, and than this share, that were due and never started are a backlog that grows; fewer are
+/// what a moment's stall leaves at the end.
+const UNSENT_MAX: (u64, f64) = (64, 0.01);
+/// A client that has room and starts later than this at the 99th percentile did not offer the rate.
+const LAG_MAX_NS: u64 = 1_000_000;
 
 /// All clients together.
 pub(super) struct Seen {
@@ -26,7 +29,10 @@ pub(super) struct Seen {
     pub seconds: f64,
     /// From the intended start to the answer, conflicts included.
     pub latencies: Latencies,
-    pub generator: GeneratorVerdict,
+    /// Under a rate: how late transactions started for which there was room.
+    pub lag: Latencies,
+    /// Under a rate: those that were due before the end and were never started.
+    pub unsent: u64,
 }
 
 impl Seen {
@@ -38,7 +44,8 @@ impl Seen {
             first_error: None,
             seconds: 0.0,
             latencies: Latencies::new()?,
-            generator: GeneratorVerdict::NoRate,
+            lag: Latencies::new()?,
+            unsent: 0,
         })
     }
 
@@ -48,6 +55,8 @@ impl Seen {
         self.failed += other.failed;
         self.first_error = self.first_error.take().or(other.first_error.clone());
         self.seconds = self.seconds.max(other.seconds);
+        self.unsent += other.unsent;
+        self.lag.add(&other.lag)?;
         Ok(self.latencies.add(&other.latencies)?)
     }
 
@@ -72,17 +81,37 @@ impl Seen {
         self.committed as f64 / self.seconds.max(1e-9)
     }
 
-    /// In words, whether the offered rate was kept.
+    fn fell_behind(&self) -> bool {
+        let due = self.committed + self.failed + self.unsent;
+        let share = self.unsent as f64 / due.max(1) as f64;
+        self.unsent > UNSENT_MAX.0 && share > UNSENT_MAX.1
+    }
+
+    /// In words, whether the system kept up with the rate.
     pub fn rate_kept(&self, rate: f64) -> String {
-        match (&self.generator, self.rate() >= rate * KEPT_MIN) {
-            (GeneratorVerdict::FellBehind(reasons), _) => reasons.join("; "),
-            (_, false) => format!("fell behind: {:.0} of {rate:.0} a second", self.rate()),
-            (_, true) => "kept up".to_owned(),
+        match self.fell_behind() {
+            true => format!(
+                "fell behind: {:.0} of {rate:.0} a second, {} never started",
+                self.rate(),
+                self.unsent
+            ),
+            false => "kept up".to_owned(),
         }
     }
 
-    /// Rates a second, latencies in seconds. Of a rate that was not kept latencies say only how long the run was,
-    /// so there are none.
+    /// In words, whether clients offered it.
+    pub fn generator_kept(&self) -> String {
+        match self.lag.quantile_ns(0.99) {
+            Some(late_ns) if late_ns > LAG_MAX_NS => format!(
+                "starts were {:.1} ms late at the 99th percentile",
+                late_ns as f64 / 1e6
+            ),
+            _ => "kept its schedule".to_owned(),
+        }
+    }
+
+    /// Rates a second, latencies in seconds. In a backlog that grows a latency says only how long the run was, so there
+    /// is none.
     pub fn metrics(&self, asked: &Asked) -> BTreeMap<String, f64> {
         let tries = self.committed + self.again;
         let mut metrics = BTreeMap::from([
@@ -93,16 +122,20 @@ impl Seen {
             ),
             ("transactions".to_owned(), self.committed as f64),
         ]);
-        let kept = asked
-            .rate
-            .is_none_or(|rate| self.rate_kept(rate) == "kept up");
-        if kept {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        if asked.rate.is_none() || !self.fell_behind() {
             for (name, p) in QUANTILES {
                 if let Some(ns) = self.latencies.quantile_ns(p) {
-                    metrics.insert(format!("latency-{name}"), ns as f64 / 1e9);
+                    metrics.insert(format!("latency-{name}"), seconds(ns));
                 }
             }
+            if let Some(ns) = self.latencies.mean_ns() {
+                metrics.insert("latency-mean".to_owned(), ns / 1e9);
+            }
             metrics.insert("latency-count".to_owned(), self.latencies.count() as f64);
+        }
+        if let Some(ns) = self.lag.quantile_ns(0.99) {
+            metrics.insert("generator-lag-p99".to_owned(), seconds(ns));
         }
         metrics
     }
@@ -114,19 +147,28 @@ mod tests {
     use crate::txn::k2::asked::tests::asked;
 
     #[test]
-    fn of_a_rate_that_was_not_kept_no_latency_is_told() {
+    fn of_a_backlog_that_grows_no_latency_is_told() {
         let mut seen = Seen::new().expect("a histogram");
         seen.latencies.record(5_000).expect("a latency");
         (seen.committed, seen.seconds) = (900, 1.0);
-        for (rate, told) in [(None, true), (Some(900.0), true), (Some(1_000.0), false)] {
+        for (rate, unsent, told) in [
+            (None, 0, true),
+            (Some(900.0), 0, true),
+            (Some(960.0), 60, true),
+            (Some(1_000.0), 100, false),
+        ] {
             let asked = Asked {
                 rate,
                 ..asked("all", 0)
             };
+            seen.unsent = unsent;
             let metrics = seen.metrics(&asked);
             assert_eq!(metrics.contains_key("latency-p50"), told, "{rate:?}");
             assert_eq!(metrics["throughput"], 900.0);
+            assert_eq!(seen.rate_kept(900.0) == "kept up", told);
         }
+        seen.lag.record(5_000_000).expect("a lag");
+        assert!(seen.generator_kept().contains("5.0 ms late"));
     }
 
     #[test]

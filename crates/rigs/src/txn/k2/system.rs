@@ -10,13 +10,14 @@ use std::time::Duration;
 use dyno_txn_api::{
     Answer, Database, Key, Operation, Options, Request, Retry, TableDef, TableId, Target,
 };
-use dyno_txn_node::{OpenOptions, open};
+use dyno_txn_node::{Durability, OpenOptions, open};
 
+use super::K2Error;
 use super::asked::{Asked, Carrier, Form, Keys, Name};
 use super::draw::{LOADER, Transaction, value};
 use super::postgres::Postgres;
-use super::{K2Error, etcd};
 use crate::pubsub::process_cpu_s;
+use crate::txn::{EtcdNodes, OpenHow};
 
 /// Memory for rows of a server of ours.
 const MEMORY: &str = "8GiB";
@@ -34,14 +35,21 @@ pub(super) enum System {
         /// Before its server, so that it goes first.
         db: Box<dyn Database>,
         table: TableId,
-        process: Process,
+        servers: Servers,
         what: String,
     },
     Postgres(Postgres),
 }
 
+/// Whose they are. They are killed when dropped.
+pub(super) enum Servers {
+    /// Ours: the server, then what it needs itself.
+    Ours(Vec<Process>),
+    Etcd(EtcdNodes),
+}
+
 /// A child that does not outlive this.
-pub(super) struct Process(pub Child);
+pub(super) struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -67,16 +75,16 @@ pub(super) struct Failed {
 
 impl System {
     pub fn start(asked: &Asked, scratch: &Path) -> Result<System, K2Error> {
-        let (process, db, what) = match asked.system {
+        let (servers, db, what) = match asked.system {
             Name::Postgres => return Ok(System::Postgres(Postgres::start(asked, scratch)?)),
-            Name::Etcd => etcd::start(scratch)?,
+            Name::Etcd => etcd(scratch)?,
             Name::Dyno => ours(asked, scratch)?,
         };
         let table = db.create_table(&TableDef::hash("k2", 0))?;
         Ok(System::Database {
             db,
             table,
-            process,
+            servers,
             what,
         })
     }
@@ -126,7 +134,13 @@ impl System {
     /// Processor seconds of the server so far.
     pub fn cpu_s(&self) -> Option<f64> {
         match self {
-            System::Database { process, .. } => Some(process_cpu_s(process.0.id())),
+            System::Database { servers, .. } => {
+                let pids = match servers {
+                    Servers::Ours(processes) => processes.iter().map(|it| it.0.id()).collect(),
+                    Servers::Etcd(nodes) => nodes.pids(),
+                };
+                Some(pids.into_iter().map(process_cpu_s).sum())
+            }
             System::Postgres(server) => server.cpu_s(),
         }
     }
@@ -139,7 +153,7 @@ impl System {
     }
 }
 
-type Started = (Process, Box<dyn Database>, String);
+type Started = (Servers, Box<dyn Database>, String);
 
 /// `dyno txn serve`, this program, and a client of it.
 fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
@@ -147,7 +161,6 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         what: "dyno txn serve".to_owned(),
         reason,
     };
-    let program = std::env::current_exe().map_err(|error| wrong(error.to_string()))?;
     let listen = match asked.carrier {
         // Paths of sockets must be short, and those of scratch directories need not be.
         Carrier::Unix => {
@@ -157,18 +170,27 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         }
         Carrier::Ring | Carrier::Tcp => "127.0.0.1:0".to_owned(),
     };
-    let mut command = Command::new(program);
+    let mut persist = None;
+    if asked.durability == Durability::RemoteMemory {
+        let mut command = serve("127.0.0.1:0").map_err(&wrong)?;
+        command.args(["--role", "persist"]);
+        let mut process = spawn(&mut command).map_err(&wrong)?;
+        let address = first_line(&mut process).map_err(&wrong)?;
+        persist = Some((process, address));
+    }
+    let mut command = serve(&listen).map_err(&wrong)?;
+    if let Some((_, address)) = &persist {
+        command.args(["--persist", address]);
+    }
     command
-        .args(["txn", "serve", "--listen", &listen, "--memory", MEMORY])
         .args(["--durability", asked.durability.name()])
         .args(["--partitions", &asked.partitions.to_string()])
         .arg("--data")
-        .arg(scratch.join("db"))
-        .env_remove("DYNO_TOKEN");
+        .arg(scratch.join("db"));
     if let Some(cores) = &asked.cores {
         command.args(["--cores", cores]);
     }
-    let mut process = spawn(command.stdout(Stdio::piped())).map_err(&wrong)?;
+    let mut process = spawn(&mut command).map_err(&wrong)?;
     let address = first_line(&mut process).map_err(&wrong)?;
     let lone = asked.outstanding() == 1 || (asked.is_pipelined() && asked.clients == 1);
     let client = OpenOptions {
@@ -184,10 +206,31 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         asked.carrier.name(),
         asked.durability
     );
-    Ok((process, db, what))
+    let persist = persist.map(|(process, _)| process);
+    let processes = [process].into_iter().chain(persist).collect();
+    Ok((Servers::Ours(processes), db, what))
 }
 
-pub(super) fn spawn(command: &mut Command) -> Result<Process, String> {
+/// One node, with its log on the disk of the scratch directory.
+fn etcd(scratch: &Path) -> Result<Started, K2Error> {
+    let nodes = EtcdNodes::start(scratch, 1)?;
+    let db = crate::txn::open(&nodes.target(), &OpenHow::default())?;
+    let what = "etcd, one node, over TCP, acknowledged: fsync".to_owned();
+    Ok((Servers::Etcd(nodes), db, what))
+}
+
+/// `dyno txn serve` there.
+fn serve(listen: &str) -> Result<Command, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command
+        .args(["txn", "serve", "--listen", listen, "--memory", MEMORY])
+        .env_remove("DYNO_TOKEN")
+        .stdout(Stdio::piped());
+    Ok(command)
+}
+
+fn spawn(command: &mut Command) -> Result<Process, String> {
     let child = command.stdin(Stdio::null()).spawn();
     child
         .map(Process)
