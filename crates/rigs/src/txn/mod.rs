@@ -2,5 +2,7 @@
 
 mod open;
 
-pub use dyno_txn_node::{Durability, OpenOptions, Role, ServeOptions, Server, restore, serve};
+pub use dyno_txn_node::{
+    Durability, OpenOptions, Role, ServeOptions, Server, Share, restore, serve,
+};
 pub use open::{OpenHow, open, procedures};
