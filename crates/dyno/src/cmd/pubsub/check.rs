@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use dyno_pubsub_check::run::{self, Mode, Options, Outcome, RunError, Trend};
+use dyno_pubsub_check::run::{self, Mode, Options, Outcome, RunError};
 use dyno_suite::Stop;
 
 use crate::args::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
@@ -145,17 +145,7 @@ fn told(outcome: &Outcome, dir: &Path) -> String {
             .iter()
             .map(|what| format!("trouble: {what}")),
     );
-    let trends = outcome.soak.iter().flat_map(|soak| &soak.trends);
-    lines.extend(trends.map(|trend| {
-        let Trend {
-            name,
-            begin,
-            end,
-            flat,
-        } = trend;
-        let judged = if *flat { "flat" } else { "grew" };
-        format!("{judged}: {name}: {begin:.1} in the first third, {end:.1} in the last")
-    }));
+    lines.extend(soaked(outcome));
     let history = dir.display();
     lines.push(match (outcome.holds, verdict.holds()) {
         (true, _) => "every rule holds".to_string(),
@@ -165,4 +155,14 @@ fn told(outcome: &Outcome, dir: &Path) -> String {
         (false, false) => format!("a rule is broken; the history is in {history}"),
     });
     lines.join("\n")
+}
+
+/// What a soak has shown, a line for each quantity.
+fn soaked(outcome: &Outcome) -> impl Iterator<Item = String> + '_ {
+    let trends = outcome.soak.iter().flat_map(|soak| &soak.trends);
+    trends.map(|trend| {
+        let judged = if trend.flat { "flat" } else { "grew" };
+        let (name, begin, end) = (&trend.name, trend.begin, trend.end);
+        format!("{judged}: {name}: {begin:.1} in the first third, {end:.1} in the last")
+    })
 }

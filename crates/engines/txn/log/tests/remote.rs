@@ -285,6 +285,26 @@ fn a_store_that_lags_does_not_hold_up_the_others() {
     assert!(matches!(busy, LogError::Busy { .. }), "{busy}");
 }
 
+/// A checkpoint of one chunk, after which `first_needed` is the first position of use.
+fn install_rows(store: &mut PersistStore, epoch: u64, first_needed: Lsn) {
+    let (log, number) = (LOG, 1);
+    let chunk = Request::Chunk {
+        log,
+        epoch,
+        number,
+        bytes: b"rows".to_vec(),
+    };
+    store.handle(chunk).expect("room");
+    let install = Request::Install {
+        log,
+        epoch,
+        number,
+        chunks: 1,
+        first_needed,
+    };
+    store.handle(install).expect("whole");
+}
+
 #[test]
 fn a_store_that_was_reset_counts_only_with_its_checkpoint() {
     let (log, epoch) = (LOG, 1);
@@ -329,22 +349,7 @@ fn a_store_that_was_reset_counts_only_with_its_checkpoint() {
     };
     let (found, epoch) = written(&mut store);
     assert_eq!(found, 0);
-    let number = 1;
-    let chunk = Request::Chunk {
-        log,
-        epoch,
-        number,
-        bytes: b"rows".to_vec(),
-    };
-    store.handle(chunk).expect("room");
-    let install = Request::Install {
-        log,
-        epoch,
-        number,
-        chunks: 1,
-        first_needed: at,
-    };
-    store.handle(install).expect("whole");
+    install_rows(&mut store, epoch, at);
     sender.joined(0, end);
     assert_eq!(sender.durable(), end);
     assert_eq!(written(&mut store).0, epoch);

@@ -145,47 +145,47 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
     }
-    if options.role == Role::Oracle {
-        let oracle = OracleProcess::start(&options.engine, token.clone(), listener)?;
-        let oracle = Arc::new(oracle);
-        let address = oracle.address().to_string();
-        let weak = Arc::downgrade(&oracle);
-        let looked = move || {
-            weak.upgrade()
-                .map(|oracle| (oracle.stats(), oracle.failure()))
-        };
-        let metrics = match options.metrics {
-            Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
-            None => None,
-        };
-        let running = Running::Oracle(oracle);
-        return Ok(Server {
-            running,
-            metrics,
-            backups: None,
-            address,
-        });
+    match options.role {
+        Role::Oracle => serve_oracle(options, token, listener),
+        Role::Persist => serve_keeper(options, token, listener),
+        Role::All | Role::Partitions => serve_engine(options, token, listener),
     }
-    if options.role == Role::Persist {
-        let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
-        let address = keeper.address().to_string();
-        let weak = Arc::downgrade(&keeper);
-        let looked = move || {
-            weak.upgrade()
-                .map(|keeper| (keeper.stats(), keeper.failure()))
-        };
-        let metrics = match options.metrics {
-            Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
-            None => None,
-        };
-        let running = Running::Keeper(keeper);
-        return Ok(Server {
-            running,
-            metrics,
-            backups: None,
-            address,
-        });
-    }
+}
+
+fn serve_oracle(options: ServeOptions, token: Option<Token>, listener: Listener) -> Result<Server> {
+    let oracle = OracleProcess::start(&options.engine, token.clone(), listener)?;
+    let oracle = Arc::new(oracle);
+    let weak = Arc::downgrade(&oracle);
+    let looked = move || {
+        weak.upgrade()
+            .map(|oracle| (oracle.stats(), oracle.failure()))
+    };
+    let endpoint = |at| small_endpoint(at, looked, token, options.tls);
+    Ok(Server {
+        address: oracle.address().to_string(),
+        metrics: options.metrics.map(endpoint).transpose()?,
+        backups: None,
+        running: Running::Oracle(oracle),
+    })
+}
+
+fn serve_keeper(options: ServeOptions, token: Option<Token>, listener: Listener) -> Result<Server> {
+    let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
+    let weak = Arc::downgrade(&keeper);
+    let looked = move || {
+        weak.upgrade()
+            .map(|keeper| (keeper.stats(), keeper.failure()))
+    };
+    let endpoint = |at| small_endpoint(at, looked, token, options.tls);
+    Ok(Server {
+        address: keeper.address().to_string(),
+        metrics: options.metrics.map(endpoint).transpose()?,
+        backups: None,
+        running: Running::Keeper(keeper),
+    })
+}
+
+fn serve_engine(options: ServeOptions, token: Option<Token>, listener: Listener) -> Result<Server> {
     let settings = OpenOptions {
         // Processes of one database have one secret.
         token: options.token.clone(),
@@ -199,20 +199,14 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         options.share.as_ref(),
     )?;
     let engine = Arc::new(engine);
-    let address = engine.address().map(Address::to_string).unwrap_or_default();
-    let metrics = match options.metrics {
-        Some(at) => Some(endpoint(at, &engine, token, options.tls)?),
-        None => None,
-    };
-    let backups = options
-        .backups
-        .map(|folder| Backups::start(folder, &engine));
-    let running = Running::Engine(engine);
+    let endpoint = |at| endpoint(at, &engine, token, options.tls);
     Ok(Server {
-        running,
-        metrics,
-        backups,
-        address,
+        address: engine.address().map(Address::to_string).unwrap_or_default(),
+        metrics: options.metrics.map(endpoint).transpose()?,
+        backups: options
+            .backups
+            .map(|folder| Backups::start(folder, &engine)),
+        running: Running::Engine(engine),
     })
 }
 
