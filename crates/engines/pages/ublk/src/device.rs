@@ -1,0 +1,209 @@
+//! A device from its beginning to its end.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dyno_pages_disk::Disk;
+
+use crate::UblkError;
+use crate::control::{Control, open};
+use crate::layout::{Info, MOST_DEPTH, Order, Params};
+use crate::queue::Queue;
+
+/// How a device is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Queues, each with a thread; best one for each processor.
+    pub queues: u16,
+    /// Requests of each queue under way at most.
+    pub depth: u16,
+    /// Bytes of a request at most: a multiple of 4096 up to 1 MiB.
+    pub most_bytes: u32,
+    /// Whether writing is refused.
+    pub read_only: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            queues: std::thread::available_parallelism()
+                .map_or(1, |count| count.get().min(64) as u16),
+            depth: 64,
+            most_bytes: 128 << 10,
+            read_only: false,
+        }
+    }
+}
+
+/// A device that this process serves. Dropping it leaves it without a daemon: its users wait.
+#[derive(Debug)]
+pub struct Device {
+    number: u32,
+    threads: Vec<JoinHandle<Result<(), UblkError>>>,
+    served: Arc<AtomicU64>,
+}
+
+/// The driver says so while it still notices that a daemon has died; a few seconds at most.
+const TRIES: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl Device {
+    /// A new device on `disk`.
+    ///
+    /// # Errors
+    /// [`UblkError::NotHere`], [`UblkError::Settings`], or when the driver refuses.
+    pub fn create(disk: &Arc<Disk>, settings: Settings) -> Result<Self, UblkError> {
+        check(settings)?;
+        let mut control = Control::open()?;
+        let wanted = Info::wanted(settings.queues, settings.depth, settings.most_bytes);
+        let info = control.add(wanted)?;
+        let params = Params::new(disk.bytes(), info.most_bytes, settings.read_only);
+        let started = control
+            .set_params(info.number, params)
+            .and_then(|()| Self::serve(info, disk))
+            .and_then(|device| {
+                control.order(
+                    "start",
+                    info.number,
+                    Order::Start,
+                    std::process::id().into(),
+                )?;
+                Ok(device)
+            });
+        if started.is_err() {
+            // What is half there is of no use; why it is so is what the caller is told.
+            let _ = delete(info.number);
+        }
+        started
+    }
+
+    /// Takes over device `number`, whose daemon has died, with the disk of the same store.
+    ///
+    /// # Errors
+    /// When there is no such device, or its daemon lives.
+    pub fn recover(number: u32, disk: &Arc<Disk>) -> Result<Self, UblkError> {
+        let mut control = Control::open()?;
+        patiently(|| control.order("recover", number, Order::StartRecovery, 0))?;
+        let info = control.info(number)?;
+        let device = Self::serve(info, disk)?;
+        let process = std::process::id().into();
+        control.order("take over", number, Order::EndRecovery, process)?;
+        Ok(device)
+    }
+
+    fn serve(info: Info, disk: &Arc<Disk>) -> Result<Self, UblkError> {
+        let path = format!("/dev/ublkc{}", info.number);
+        let mut file = None;
+        // The file appears, and is free again, a moment after the driver's answer.
+        patiently(|| {
+            file = Some(Arc::new(open(&path)?));
+            Ok(())
+        })?;
+        let file = file.ok_or_else(|| UblkError::Settings("no file".to_owned()))?;
+        let served = Arc::new(AtomicU64::new(0));
+        let mut threads = Vec::new();
+        for number in 0..info.queues {
+            let (file, served) = (Arc::clone(&file), Arc::clone(&served));
+            let queue = Queue::new(file, number, info.depth, info.most_bytes, served)?;
+            let disk = Arc::clone(disk);
+            let thread = std::thread::Builder::new()
+                .name(format!("ublk-{number}"))
+                .spawn(move || queue.run(&disk))
+                .map_err(UblkError::system("start a thread"))?;
+            threads.push(thread);
+        }
+        Ok(Self {
+            number: info.number,
+            threads,
+            served,
+        })
+    }
+
+    /// Its number, for [`Device::recover`] and [`delete`].
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The block device.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/dev/ublkb{}", self.number))
+    }
+
+    /// Requests served since this process began.
+    pub fn served(&self) -> u64 {
+        self.served.load(Relaxed)
+    }
+
+    /// Waits until somebody deletes it.
+    ///
+    /// # Errors
+    /// What ended a queue before.
+    pub fn wait(self) -> Result<(), UblkError> {
+        let mut first = Ok(());
+        for thread in self.threads {
+            let done = match thread.join() {
+                Ok(done) => done,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            first = first.and(done);
+        }
+        first
+    }
+}
+
+/// Ends device `number`, whoever serves it; its users get errors.
+///
+/// # Errors
+/// When there is no such device.
+pub fn delete(number: u32) -> Result<(), UblkError> {
+    let mut control = Control::open()?;
+    let stopped = control.order("stop", number, Order::Stop, 0);
+    control
+        .order("delete", number, Order::Delete, 0)
+        .and(stopped)
+}
+
+fn check(settings: Settings) -> Result<(), UblkError> {
+    let wrong = |what: String| Err(UblkError::Settings(what));
+    if settings.queues == 0 {
+        return wrong("a device has one queue at least".to_owned());
+    }
+    if settings.depth == 0 || settings.depth > MOST_DEPTH {
+        return wrong(format!(
+            "a queue of {} requests; 1 to 4096 go",
+            settings.depth
+        ));
+    }
+    let bytes = settings.most_bytes;
+    if bytes == 0 || bytes > 1 << 20 || !bytes.is_multiple_of(4096) {
+        return wrong(format!(
+            "requests of {bytes} bytes; multiples of 4096 up to 1 MiB go"
+        ));
+    }
+    Ok(())
+}
+
+/// Tries again while the driver is busy with what was before.
+fn patiently(mut step: impl FnMut() -> Result<(), UblkError>) -> Result<(), UblkError> {
+    let mut tries = 0;
+    loop {
+        let error = match step() {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let (UblkError::Command { source, .. } | UblkError::NotHere { source, .. }) = &error else {
+            return Err(error);
+        };
+        let busy = matches!(source.raw_os_error(), Some(libc::EBUSY | libc::ENOENT))
+            || source.kind() == io::ErrorKind::ResourceBusy;
+        tries += 1;
+        if !busy || tries == TRIES {
+            return Err(error);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
