@@ -60,12 +60,14 @@ pub enum RoleArg {
     dyno txn serve --data bank\n  \
     dyno txn serve --data bank --listen 10.0.0.5:7421 --token-file token --tls-cert c.pem --tls-key k.pem\n  \
     dyno txn serve --data bank --cores 2-3 --memory 16GiB --metrics 127.0.0.1:9421\n  \
+    dyno txn serve --role oracle --listen 127.0.0.1:7441\n  \
+    dyno txn serve --role partitions --part 0/3 --join 127.0.0.1:7441 --data bank-0 --listen 127.0.0.1:7421\n  \
     dyno txn serve --role persist --listen 127.0.0.1:7431 --memory 8GiB\n  \
     dyno txn serve --data bank --durability remote-memory --persist 127.0.0.1:7431,127.0.0.1:7432\n\n\
     Prints where it listens when it is ready. Addresses beyond this machine are refused without a token. Ctrl-C stops it;\n\
     what was acknowledged is on the disk by then, as it is after a kill -9.")]
 pub struct TxnServeArgs {
-    /// Where rows and logs are, made at the first start; not for --role persist
+    /// Where rows and logs are, made at the first start; not for --role persist and oracle
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Where to listen
@@ -80,6 +82,15 @@ pub struct TxnServeArgs {
     /// Partitions of a new directory [default: one for each thread]
     #[arg(long, value_name = "N")]
     pub partitions: Option<u32>,
+    /// For --role partitions: which process this is, from 0, of how many
+    #[arg(long, value_name = "I/N", value_parser = part)]
+    pub part: Option<(u32, u32)>,
+    /// For --role partitions: where oracles are, all of them
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub join: Vec<String>,
+    /// For --role partitions: where others reach it [default: where it listens]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub advertise: Option<String>,
     /// When it acknowledges: fsync, remote-memory or memory
     #[arg(long, value_name = "MODE", default_value = "fsync")]
     pub durability: Durability,
@@ -107,6 +118,16 @@ pub struct TxnServeArgs {
     /// Private key to it
     #[arg(long, value_name = "PEM", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+}
+
+/// `I/N`.
+fn part(text: &str) -> Result<(u32, u32), String> {
+    let parsed = text
+        .split_once('/')
+        .and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    parsed
+        .filter(|(part, of)| part < of && *of >= 2)
+        .ok_or_else(|| format!("`{text}`: it is like 0/3, the first of three processes"))
 }
 
 #[derive(Debug, ClapArgs)]

@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn every_short_length_and_alignment_is_right() {
-        let bytes: Vec<u8> = (0..1_200_u32).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..1_200_u32).map(|i| ((i * i) >> 3) as u8).collect();
         for from in 0..16 {
             for length in 0..600 {
                 let part = &bytes[from..from + length];

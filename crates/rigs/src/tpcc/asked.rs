@@ -42,29 +42,13 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
             ("interactive", Form::Interactive),
         ],
     )?;
-    let ours = Ours {
-        durability: {
-            let text = params.text("durability")?;
-            text.parse()
-                .map_err(|error| params.wrong("durability", format!("{error}")))?
-        },
-        cores: usize::try_from(params.count("cores")?).unwrap_or(usize::MAX),
-        memory_bytes: params.count_or("memory", 4 << 30)?,
-    };
-    let way = choice(
-        params,
-        "engine",
-        &[
-            ("local", Which::Local),
-            ("ring", Which::Served { ring: true }),
-            ("tcp", Which::Served { ring: false }),
-        ],
-    )?;
+    let ours = ours(params)?;
+    let way = way(params)?;
     let clients = within(params, "clients")?;
     let peer_clients = within(params, "peer-clients")?;
     let transactions = params.count("transactions")?;
     for clients in [clients, peer_clients] {
-        if transactions == 0 || transactions % u64::from(clients) != 0 {
+        if transactions == 0 || !transactions.is_multiple_of(u64::from(clients)) {
             let reason = format!("{transactions} cannot be shared by {clients} clients");
             return Err(params.wrong("transactions", reason));
         }
@@ -105,6 +89,30 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
         population,
         plan,
     })
+}
+
+fn ours(params: &mut Params<'_>) -> Result<Ours, RigError> {
+    Ok(Ours {
+        durability: {
+            let text = params.text("durability")?;
+            text.parse()
+                .map_err(|error| params.wrong("durability", format!("{error}")))?
+        },
+        cores: usize::try_from(params.count("cores")?).unwrap_or(usize::MAX),
+        memory_bytes: params.count_or("memory", 4 << 30)?,
+    })
+}
+
+fn way(params: &mut Params<'_>) -> Result<Which, RigError> {
+    choice(
+        params,
+        "engine",
+        &[
+            ("local", Which::Local),
+            ("ring", Which::Served { ring: true }),
+            ("tcp", Which::Served { ring: false }),
+        ],
+    )
 }
 
 fn population(params: &mut Params<'_>) -> Result<Population, RigError> {

@@ -97,11 +97,10 @@ impl Asked {
     }
 }
 
-fn reply(
-    asked: &Asked,
-    request: &Request,
-    run: fn(&Asked, &std::path::Path) -> Result<Seen, K2Error>,
-) -> Result<Reply, RigError> {
+/// How one of the two is run.
+type Run = fn(&Asked, &std::path::Path) -> Result<Seen, K2Error>;
+
+fn reply(asked: &Asked, request: &Request, run: Run) -> Result<Reply, RigError> {
     let seen = run(asked, &request.scratch)?;
     let rate = seen.messages as f64 / seen.seconds.max(1e-9);
     let mut metrics = BTreeMap::from([
@@ -185,7 +184,7 @@ mod tests {
     #[test]
     fn every_carrier_carries_both_and_every_answer_is_right() {
         for carrier in [Carrier::Ring, Carrier::Unix, Carrier::Tcp] {
-            for (every, run) in [(1, rpc::run as fn(_, _) -> _), (4, stream::run)] {
+            for (every, run) in [(1, rpc::run as Run), (4, stream::run)] {
                 let folder = tempfile::tempdir().expect("a folder");
                 let asked = Asked {
                     carrier,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use dyno_pubsub_broker::serve::{rustls::ServerConfig, tls};
-use dyno_rigs::txn::{OpenOptions, Role, ServeOptions, procedures, serve};
+use dyno_rigs::txn::{OpenOptions, Role, ServeOptions, Share, procedures, serve};
 use dyno_suite::Stop;
 
 use crate::args::{RoleArg, TxnServeArgs};
@@ -45,14 +45,13 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
     let role = match args.role {
         RoleArg::All => Role::All,
         RoleArg::Persist => Role::Persist,
-        RoleArg::Partitions | RoleArg::Oracle => bail!(
-            "this role alone is not built yet: there are --role all, a process with everything in it, and --role persist"
-        ),
+        RoleArg::Partitions => Role::Partitions,
+        RoleArg::Oracle => Role::Oracle,
     };
     let data = match (role, &args.data) {
-        (Role::Persist, None) => PathBuf::new(),
-        (Role::Persist, Some(_)) => {
-            bail!("--role persist keeps everything in memory: leave --data out")
+        (Role::Persist | Role::Oracle, None) => PathBuf::new(),
+        (Role::Persist | Role::Oracle, Some(_)) => {
+            bail!("--role {role} keeps nothing on a disk: leave --data out")
         }
         (_, Some(data)) => data.clone(),
         (_, None) => bail!("--data DIR is missing: where rows and logs are"),
@@ -80,6 +79,7 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
         metrics: args.metrics,
         backups: args.backups.clone(),
         role,
+        share: share(args)?,
     })
 }
 
@@ -88,6 +88,23 @@ fn segment(checkpoint: u64) -> u64 {
     (checkpoint / 8)
         .clamp(1 << 20, 64 << 20)
         .next_multiple_of(1 << 20)
+}
+
+/// Which share of the partitions, for a process that has one.
+fn share(args: &TxnServeArgs) -> anyhow::Result<Option<Share>> {
+    match (args.role, args.part, args.join.is_empty()) {
+        (RoleArg::Partitions, Some((part, of)), false) => Ok(Some(Share {
+            part,
+            of,
+            join: args.join.clone(),
+            advertise: args.advertise.clone(),
+        })),
+        (RoleArg::Partitions, ..) => bail!(
+            "--role partitions needs --part I/N (which process of how many, from 0) and --join, where oracles are"
+        ),
+        (_, None, true) => Ok(None),
+        _ => bail!("--part and --join are for --role partitions"),
+    }
 }
 
 fn server_tls(args: &TxnServeArgs) -> anyhow::Result<Option<Arc<ServerConfig>>> {

@@ -24,6 +24,8 @@ pub(crate) struct Directory {
     pub path: PathBuf,
     pub partitions: u32,
     pub durability: Durability,
+    /// Of a share of a database in several processes.
+    pub identity: u64,
     _claim: Claim,
 }
 
@@ -34,6 +36,7 @@ impl Directory {
         partitions: Option<u32>,
         threads: u32,
         how: Durability,
+        (part, of): (u32, u32),
     ) -> Result<Self> {
         HostFiles.make_directory(path).map_err(unavailable)?;
         let claim = HostFiles
@@ -45,16 +48,26 @@ impl Directory {
                 )),
                 error => unavailable(error),
             })?;
-        let (found, durability) = match read_format(path)? {
+        let known = read_format(path)?;
+        let identity = match of {
+            1 if path.join("member").exists() => {
+                let text = "it holds a share of a database in several processes";
+                return Err(bad(format!("{}: {text}", path.display())));
+            }
+            1 => 0,
+            _ => crate::member::identity(path, (part, of), known.is_none())?,
+        };
+        let (found, durability) = match known {
             Some((found, durability)) => {
                 check_same(path, (found, durability), (partitions, how))?;
                 (found, durability)
             }
             None => {
-                let partitions = partitions.unwrap_or(threads);
-                if !(threads..=PARTITIONS_MAX).contains(&partitions) {
+                let least = threads.saturating_mul(of);
+                let partitions = partitions.unwrap_or(least);
+                if !(least..=PARTITIONS_MAX).contains(&partitions) {
                     let text = format!(
-                        "{partitions} partitions: from one for each of {threads} threads to \
+                        "{partitions} partitions: from one for each of {least} threads to \
                          {PARTITIONS_MAX}"
                     );
                     return Err(bad(text));
@@ -68,6 +81,7 @@ impl Directory {
             path,
             partitions: found,
             durability,
+            identity,
             _claim: claim,
         })
     }
@@ -213,7 +227,7 @@ mod tests {
     #[test]
     fn one_process_at_a_time_and_the_same_numbers() {
         let at = tempfile::tempdir().expect("a directory");
-        let open = |partitions, how| Directory::open(at.path(), partitions, 1, how);
+        let open = |partitions, how| Directory::open(at.path(), partitions, 1, how, (0, 1));
         let first = open(Some(3), Durability::Fsync).expect("new");
         assert!(open(None, Durability::Fsync).is_err(), "taken");
         drop(first);

@@ -15,10 +15,16 @@
 //! | 17 its welcome | version u8, bytes held u64, bytes held at most u64 | 0 |
 //! | 18 ask | what a store is asked (`dyno-txn-log`) | the writer's own number |
 //! | 19 reply | what it says | that of the ask |
+//! | 24 hello of a process with partitions, to another one or to an oracle | version u8, thread wanted u32, part u32, parts u32, partitions u32, own thread u32, threads u32, identity u64, length u16, token, address | 0 |
+//! | 25 its welcome | version u8 | 0 |
+//! | 26 between processes | 1 (a partition) or 2 (an oracle), its number u32, a message | the partition it goes to, or all ones: the oracle |
+//! | 27 where is everybody | nothing | any |
+//! | 28 map | `member::map` | that of the question, or 0 unasked |
 //!
 //! Numbers are little-endian.
 
 use dyno_txn_api::{Code, Error, Result};
+use dyno_txn_core::message::{Address, Message};
 
 use crate::options::Durability;
 
@@ -34,6 +40,11 @@ pub(crate) const KEEP_HELLO: u8 = 16;
 pub(crate) const KEEP_WELCOME: u8 = 17;
 pub(crate) const KEEP_ASK: u8 = 18;
 pub(crate) const KEEP_REPLY: u8 = 19;
+pub(crate) const MEMBER_HELLO: u8 = 24;
+pub(crate) const MEMBER_WELCOME: u8 = 25;
+pub(crate) const BETWEEN: u8 = 26;
+pub(crate) const MAP_ASK: u8 = 27;
+pub(crate) const MAP: u8 = 28;
 
 /// The version of the greeting that this program speaks.
 pub(crate) const HELLO_VERSION: u8 = 1;
@@ -115,6 +126,93 @@ impl Welcome {
             false => Err(damaged("a welcome")),
         }
     }
+}
+
+/// The first frame of a process with partitions to another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemberHello {
+    /// Which thread it wants to talk to.
+    pub core: u32,
+    /// Which of how many it is.
+    pub part: u32,
+    pub of: u32,
+    /// Of the whole database.
+    pub partitions: u32,
+    /// Which of its threads this is, of how many.
+    pub thread: u32,
+    pub threads: u32,
+    /// Of its directory.
+    pub identity: u64,
+    pub token: Vec<u8>,
+    /// Where it is reached.
+    pub address: String,
+}
+
+impl MemberHello {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![HELLO_VERSION];
+        for number in [
+            self.core,
+            self.part,
+            self.of,
+            self.partitions,
+            self.thread,
+            self.threads,
+        ] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.identity.to_le_bytes());
+        put_token(&self.token, &mut out);
+        out.extend_from_slice(self.address.as_bytes());
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let rest = version(bytes)?;
+        let parse = || -> Option<Self> {
+            let (identity, rest) = rest.get(24..)?.split_first_chunk::<8>()?;
+            let (length, rest) = rest.split_first_chunk::<2>()?;
+            let (token, address) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+            let address = std::str::from_utf8(address)
+                .ok()
+                .filter(|a| a.len() <= 300)?;
+            Some(Self {
+                core: number(bytes, 1)?,
+                part: number(bytes, 5)?,
+                of: number(bytes, 9)?,
+                partitions: number(bytes, 13)?,
+                thread: number(bytes, 17)?,
+                threads: number(bytes, 21)?,
+                identity: u64::from_le_bytes(*identity),
+                token: token.to_vec(),
+                address: address.to_owned(),
+            })
+        };
+        parse().ok_or_else(|| damaged("a hello of a process"))
+    }
+}
+
+/// The body of what is said between processes.
+pub(crate) fn encode_between(from: Address, message: &Message, out: &mut Vec<u8>) {
+    let (kind, number) = match from {
+        Address::Partition(id) => (1, id),
+        Address::Oracle(id) => (2, id),
+        // A client is not spoken for.
+        Address::Client(_) => (0, 0),
+    };
+    out.push(kind);
+    out.extend_from_slice(&number.to_le_bytes());
+    message.encode(out);
+}
+
+/// Who says what in it.
+pub(crate) fn read_between(bytes: &[u8]) -> Result<(Address, Message)> {
+    let from = match (bytes.first(), number(bytes, 1)) {
+        (Some(1), Some(id)) => Address::Partition(id),
+        (Some(2), Some(id)) => Address::Oracle(id),
+        _ => return Err(damaged("a message between processes")),
+    };
+    Ok((from, Message::decode(&bytes[5..])?))
 }
 
 /// The first frame of a log's writer to a process of role `persist`.
@@ -225,6 +323,38 @@ mod tests {
         }
         let newer = Hello::decode(&[2, 0]).expect_err("version 2");
         assert_eq!(newer.kind(), Code::NewerVersion);
+    }
+
+    #[test]
+    fn a_process_says_who_it_is_and_what_is_cut_is_refused() {
+        let hello = MemberHello {
+            core: 1,
+            part: 2,
+            of: 3,
+            partitions: 4,
+            thread: 5,
+            threads: 6,
+            identity: 7,
+            token: b"ab".to_vec(),
+            address: "h:1".to_owned(),
+        };
+        let bytes = [
+            1, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7, 0, 0, 0,
+            0, 0, 0, 0, 2, 0, b'a', b'b', b'h', b':', b'1',
+        ];
+        assert_eq!(hello.encode(), bytes);
+        assert_eq!(MemberHello::decode(&bytes), Ok(hello.clone()));
+        for length in 0..bytes.len() {
+            assert_ne!(MemberHello::decode(&bytes[..length]), Ok(hello.clone()));
+        }
+        let message = Message::Heartbeat { stamp: 9 };
+        let mut between = Vec::new();
+        encode_between(Address::Partition(3), &message, &mut between);
+        assert_eq!(between[..5], [1, 3, 0, 0, 0]);
+        assert_eq!(read_between(&between), Ok((Address::Partition(3), message)));
+        for length in 0..between.len() {
+            assert!(read_between(&between[..length]).is_err(), "{length}");
+        }
     }
 
     #[test]

@@ -26,8 +26,7 @@
 //!
 //! # What is not here
 //!
-//! Partitions or an oracle in processes of their own, joining such processes: [`Role`] refuses them by name.
-//! Replication, moving partitions.
+//! Replication, moving partitions between processes, backups of a database in several processes.
 
 mod backup;
 mod backups;
@@ -37,6 +36,7 @@ mod engine;
 mod error;
 mod greet;
 mod hello;
+mod member;
 mod open;
 mod options;
 mod persist;
@@ -46,5 +46,5 @@ pub use backup::restore;
 pub use client::backup;
 pub use dyno_net as net;
 pub use open::{Local, open};
-pub use options::{Durability, OpenOptions};
+pub use options::{Durability, OpenOptions, Share};
 pub use serve::{Role, ServeOptions, Server, serve};

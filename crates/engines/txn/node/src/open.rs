@@ -18,9 +18,9 @@ use crate::options::OpenOptions;
 pub fn open(target: &Target, options: OpenOptions) -> Result<Box<dyn Database>> {
     let spin = options.spin;
     let reach = match target {
-        Target::Local(directory) => {
-            Reach::Local(Box::new(Engine::start(directory, &options, None, None)?))
-        }
+        Target::Local(directory) => Reach::Local(Box::new(Engine::start(
+            directory, &options, None, None, None,
+        )?)),
         Target::Dyno(addresses) => Reach::remote(addresses, &options)?,
         other => {
             let text = format!("`{other}`: this engine opens `local:DIR` and `dyno://HOST:PORT`");
@@ -41,7 +41,7 @@ impl Local {
     /// # Errors
     /// As [`open`].
     pub fn open(directory: &Path, options: OpenOptions) -> Result<Self> {
-        let engine = Engine::start(directory, &options, None, None)?;
+        let engine = Engine::start(directory, &options, None, None, None)?;
         let node = Node::open(Reach::Local(Box::new(engine)), options.spin)?;
         Ok(Self { node })
     }
@@ -59,9 +59,7 @@ impl Local {
     pub fn backup(&self, target: &Path) -> Result<()> {
         match self.node.reach() {
             Reach::Local(engine) => engine.backup(target),
-            Reach::Remote { .. } => {
-                Err(Error::new(Code::NotSupported, "no engine in this process"))
-            }
+            Reach::Remote(_) => Err(Error::new(Code::NotSupported, "no engine in this process")),
         }
     }
 
@@ -69,7 +67,7 @@ impl Local {
     pub fn failure(&self) -> Option<String> {
         match self.node.reach() {
             Reach::Local(engine) => engine.failure(),
-            Reach::Remote { .. } => None,
+            Reach::Remote(_) => None,
         }
     }
 }

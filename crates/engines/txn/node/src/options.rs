@@ -54,6 +54,19 @@ impl FromStr for Durability {
     }
 }
 
+/// Which share of a database in several processes a process has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// Which process it is, from 0.
+    pub part: u32,
+    /// Of how many: the same at all of them.
+    pub of: u32,
+    /// Where oracles are, `HOST:PORT` each, all of them.
+    pub join: Vec<String>,
+    /// Where others reach this process, when that is not where it listens.
+    pub advertise: Option<String>,
+}
+
 /// How [`crate::open`] runs the engine (`local:`), or reaches it (`dyno://`).
 #[derive(Clone)]
 pub struct OpenOptions {

@@ -14,7 +14,8 @@ use dyno_txn_api::{Code, Error, Result};
 use crate::backups::Desk;
 use crate::engine::{Engine, FIGURE_NAMES};
 use crate::error::{bad, of_net, unavailable};
-use crate::options::OpenOptions;
+use crate::member::OracleProcess;
+use crate::options::{OpenOptions, Share};
 use crate::persist::Keeper;
 
 /// What a process does.
@@ -23,6 +24,10 @@ pub enum Role {
     /// Partitions, their logs and the oracle.
     #[default]
     All,
+    /// A share of the partitions of a database in several processes, and their logs.
+    Partitions,
+    /// Stamps for such a database.
+    Oracle,
     /// The bytes of others' logs, in memory.
     Persist,
 }
@@ -32,6 +37,8 @@ impl Role {
     pub fn name(self) -> &'static str {
         match self {
             Role::All => "all",
+            Role::Partitions => "partitions",
+            Role::Oracle => "oracle",
             Role::Persist => "persist",
         }
     }
@@ -50,15 +57,11 @@ impl FromStr for Role {
         match name {
             "all" => Ok(Role::All),
             "persist" => Ok(Role::Persist),
-            "partitions" | "oracle" => {
-                let text = format!(
-                    "role `{name}`: this engine runs partitions and oracle in one process, as role \
-                     `all`"
-                );
-                Err(Error::new(Code::NotSupported, text))
-            }
+            "partitions" => Ok(Role::Partitions),
+            "oracle" => Ok(Role::Oracle),
             other => {
-                let text = format!("role `{other}`: it is `all` or `persist`");
+                let text =
+                    format!("role `{other}`: it is `all`, `partitions`, `oracle` or `persist`");
                 Err(Error::new(Code::BadArgument, text))
             }
         }
@@ -85,6 +88,8 @@ pub struct ServeOptions {
     pub role: Role,
     /// Below it clients may have backups made ([`crate::backup`]).
     pub backups: Option<PathBuf>,
+    /// For role `partitions`: which share of the partitions, and where oracles are.
+    pub share: Option<Share>,
 }
 
 impl ServeOptions {
@@ -99,6 +104,7 @@ impl ServeOptions {
             metrics: None,
             role: Role::All,
             backups: None,
+            share: None,
         }
     }
 }
@@ -114,6 +120,7 @@ pub struct Server {
 enum Running {
     Engine(Arc<Engine>),
     Keeper(Arc<Keeper>),
+    Oracle(Arc<OracleProcess>),
 }
 
 /// Starts a server; it has recovered and listens when this returns.
@@ -129,15 +136,46 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         .map_err(bad)?;
     let address: Address = options.listen.parse().map_err(of_net)?;
     guarded(&address, token.as_ref())?;
+    if (options.role == Role::Partitions) != options.share.is_some() {
+        return Err(bad(
+            "a share of the partitions is for role `partitions`, which needs one",
+        ));
+    }
     let mut listener = Listener::bind(&address).map_err(of_net)?;
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
     }
+    if options.role == Role::Oracle {
+        let oracle = OracleProcess::start(&options.engine, token.clone(), listener)?;
+        let oracle = Arc::new(oracle);
+        let address = oracle.address().to_string();
+        let weak = Arc::downgrade(&oracle);
+        let looked = move || {
+            weak.upgrade()
+                .map(|oracle| (oracle.stats(), oracle.failure()))
+        };
+        let metrics = match options.metrics {
+            Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
+            None => None,
+        };
+        let running = Running::Oracle(oracle);
+        return Ok(Server {
+            running,
+            metrics,
+            backups: None,
+            address,
+        });
+    }
     if options.role == Role::Persist {
         let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
         let address = keeper.address().to_string();
+        let weak = Arc::downgrade(&keeper);
+        let looked = move || {
+            weak.upgrade()
+                .map(|keeper| (keeper.stats(), keeper.failure()))
+        };
         let metrics = match options.metrics {
-            Some(at) => Some(keeper_endpoint(at, &keeper, token, options.tls)?),
+            Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
             None => None,
         };
         let running = Running::Keeper(keeper);
@@ -153,7 +191,13 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         token: options.token.clone(),
         ..options.engine.clone()
     };
-    let engine = Engine::start(&options.data, &settings, token.clone(), Some(listener))?;
+    let engine = Engine::start(
+        &options.data,
+        &settings,
+        token.clone(),
+        Some(listener),
+        options.share.as_ref(),
+    )?;
     let engine = Arc::new(engine);
     let address = engine.address().map(Address::to_string).unwrap_or_default();
     let metrics = match options.metrics {
@@ -172,25 +216,29 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
     })
 }
 
-fn keeper_endpoint(
+/// What a process without rows shows: its figures, and whether it goes on.
+type Looked = Option<(Vec<(String, u64)>, Option<String>)>;
+
+fn small_endpoint(
     at: SocketAddr,
-    keeper: &Arc<Keeper>,
+    looked: impl Fn() -> Looked + Send + Sync + 'static,
     token: Option<Token>,
     tls: Option<Arc<rustls::ServerConfig>>,
 ) -> Result<Endpoint> {
+    let looked = Arc::new(looked);
     let registry = Registry::new();
-    for (place, (name, _)) in keeper.stats().into_iter().enumerate() {
+    let names = looked().unwrap_or_default().0;
+    for (place, (name, _)) in names.into_iter().enumerate() {
         let help = format!("Of the process: {}.", name.replace('_', " "));
         let gauge = registry
             .gauge(&format!("dyno_txn_{name}"), &help, &[])
             .map_err(bad)?;
-        let weak = Arc::downgrade(keeper);
-        let now = move || Some(weak.upgrade()?.stats().get(place)?.1);
+        let looked = looked.clone();
+        let now = move || Some(looked()?.0.get(place)?.1);
         registry.refresh_by(move || gauge.set(now().unwrap_or(0) as i64));
     }
-    let weak = Arc::downgrade(keeper);
-    let health: dyno_serve::Health = Arc::new(move || match weak.upgrade() {
-        Some(keeper) => keeper.failure().map_or(Ok(()), Err),
+    let health: dyno_serve::Health = Arc::new(move || match looked() {
+        Some((_, failure)) => failure.map_or(Ok(()), Err),
         None => Err("the process stops".to_owned()),
     });
     let settings = Settings {
@@ -221,9 +269,9 @@ fn endpoint(
     tls: Option<Arc<rustls::ServerConfig>>,
 ) -> Result<Endpoint> {
     let registry = Registry::new();
-    for partition in 0..engine.welcome().partitions as usize {
+    for (local, id) in engine.layout().here().enumerate() {
         for (place, name) in FIGURE_NAMES.iter().enumerate() {
-            register(&registry, engine, partition, place, name)?;
+            register(&registry, engine, (local, id), place, name)?;
         }
     }
     let weak = Arc::downgrade(engine);
@@ -244,7 +292,7 @@ fn endpoint(
 fn register(
     registry: &Registry,
     engine: &Arc<Engine>,
-    partition: usize,
+    (local, id): (usize, u32),
     place: usize,
     name: &str,
 ) -> Result<()> {
@@ -253,10 +301,10 @@ fn register(
         "Of the partition: {}.",
         name.trim_end_matches("_total").replace('_', " ")
     );
-    let label = partition.to_string();
+    let label = id.to_string();
     let labels = [("partition", label.as_str())];
     let weak = Arc::downgrade(engine);
-    let now = move || weak.upgrade().map(|engine| engine.figure(partition, place));
+    let now = move || weak.upgrade().map(|engine| engine.figure(local, place));
     if name.ends_with("_total") {
         let counter = registry.counter(&full, &help, &labels).map_err(bad)?;
         registry.refresh_by(move || {
@@ -317,6 +365,7 @@ impl Server {
         match &self.running {
             Running::Engine(engine) => engine.failure(),
             Running::Keeper(keeper) => keeper.failure(),
+            Running::Oracle(oracle) => oracle.failure(),
         }
     }
 
@@ -324,7 +373,7 @@ impl Server {
     pub fn last_note(&self) -> Option<String> {
         match &self.running {
             Running::Engine(engine) => engine.last_note(),
-            Running::Keeper(_) => None,
+            Running::Keeper(_) | Running::Oracle(_) => None,
         }
     }
 
@@ -333,6 +382,7 @@ impl Server {
         match &self.running {
             Running::Engine(engine) => engine.stats(),
             Running::Keeper(keeper) => keeper.stats(),
+            Running::Oracle(oracle) => oracle.stats(),
         }
     }
 
@@ -343,7 +393,7 @@ impl Server {
     pub fn backup(&self, target: &Path) -> Result<()> {
         match &self.running {
             Running::Engine(engine) => engine.backup(target),
-            Running::Keeper(_) => Err(Error::new(
+            Running::Keeper(_) | Running::Oracle(_) => Err(Error::new(
                 Code::NotSupported,
                 "this process has no rows: ask the one that has",
             )),
@@ -372,6 +422,10 @@ impl Server {
             },
             Running::Keeper(keeper) => match Arc::try_unwrap(keeper) {
                 Ok(keeper) => keeper.stop(),
+                Err(_) => Err(unavailable(looked_at)),
+            },
+            Running::Oracle(oracle) => match Arc::try_unwrap(oracle) {
+                Ok(oracle) => oracle.stop(),
                 Err(_) => Err(unavailable(looked_at)),
             },
         }

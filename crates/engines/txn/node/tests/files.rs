@@ -237,8 +237,21 @@ fn a_wrong_token_is_refused_and_so_is_an_unguarded_address() {
 
 #[test]
 fn an_unknown_role_or_durability_is_refused_with_a_sentence() {
-    let role: Result<dyno_txn_node::Role, _> = "persist".parse();
-    assert_eq!(role.expect_err("not yet").kind(), Code::NotSupported);
-    let durability: Result<Durability, _> = "remote-memory".parse();
-    assert_eq!(durability.expect_err("not yet").kind(), Code::NotSupported);
+    let role: Result<dyno_txn_node::Role, _> = "everything".parse();
+    assert_eq!(role.expect_err("no role").kind(), Code::BadArgument);
+    let durability: Result<Durability, _> = "paper".parse();
+    assert_eq!(
+        durability.expect_err("no durability").kind(),
+        Code::BadArgument
+    );
+    let at = tempfile::tempdir().expect("a directory");
+    let refused = |options: OpenOptions| {
+        let opened = open(&Target::Local(at.path().join("db")), options);
+        opened.map(drop).expect_err("refused").kind()
+    };
+    let nowhere = OpenOptions {
+        durability: Durability::RemoteMemory,
+        ..options()
+    };
+    assert_eq!(refused(nowhere), Code::BadArgument);
 }

@@ -1,9 +1,9 @@
 //! Logs in other processes' memory: a server that is killed finds there all that it answered, and while a
 //! process that keeps them is away writes are refused, in words.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dyno_txn_api::{Code, Database, Error, Options, TableDef, TableId, Target, Transact};
@@ -17,6 +17,8 @@ const AT: &str = "DYNO_TXN_NODE_PERSIST_AT";
 struct Process {
     child: Child,
     address: String,
+    /// What it prints is kept open: it would end where it could not print.
+    _output: Lines<BufReader<ChildStdout>>,
 }
 
 impl Drop for Process {
@@ -77,8 +79,8 @@ fn start(role: &str, data: &Path, at: &str) -> Result<Process, String> {
         .spawn()
         .expect("it starts");
     let output = BufReader::new(child.stdout.take().expect("piped"));
-    let mut lines = output.lines().map_while(Result::ok);
-    let found = lines.find_map(|line| {
+    let mut lines = output.lines();
+    let found = lines.by_ref().map_while(Result::ok).find_map(|line| {
         let refused = line
             .split_once("refuses: ")
             .map(|(_, why)| Err(why.to_owned()));
@@ -95,7 +97,11 @@ fn start(role: &str, data: &Path, at: &str) -> Result<Process, String> {
             return Err(other.and_then(Result::err).unwrap_or_default());
         }
     };
-    Ok(Process { child, address })
+    Ok(Process {
+        child,
+        address,
+        _output: lines,
+    })
 }
 
 fn connect(server: &Process) -> Box<dyn Database> {

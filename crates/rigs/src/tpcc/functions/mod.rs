@@ -2,7 +2,7 @@
 //! return the same; the other three types run in the client.
 
 use dyno_tpcc::input::{CustomerRef, Input, Kind, NewOrder, Payment, Who};
-use dyno_tpcc::schema::key;
+use dyno_tpcc::schema::{history_key, key};
 use dyno_tpcc::text::last_name;
 use dyno_tpcc::transactions::procedure;
 use dyno_txn_api::{Code, Error, Result, Tuple, ValueRef, encode_row, prefix_end};
@@ -24,11 +24,10 @@ pub fn functions() -> Vec<Function> {
         Function {
             procedure: procedure(Kind::Payment),
             create: include_str!("payment.sql").to_owned(),
-            call:
-                "SELECT * FROM dyno_txn.tpcc_payment($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-                    .to_owned(),
+            call: "SELECT * FROM dyno_txn.tpcc_payment($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+                .to_owned(),
             arguments: |bytes| match input(bytes)? {
-                Input::Payment(paid) => payment(&paid),
+                Input::Payment(paid) => Ok(payment(&paid)),
                 other => Err(another(Kind::Payment, &other)),
             },
             answer: paid,
@@ -84,7 +83,7 @@ fn ordered(fields: &Fields<'_>) -> Result<Vec<u8>> {
     Ok(encode_row(&screen))
 }
 
-fn payment(paid: &Payment) -> Result<Vec<Argument>> {
+fn payment(paid: &Payment) -> Vec<Argument> {
     let CustomerRef {
         warehouse,
         district,
@@ -103,14 +102,8 @@ fn payment(paid: &Payment) -> Result<Vec<Argument>> {
             [None, Some(from), until]
         }
     };
-    let unique = |number: u64| match i64::try_from(number) {
-        Ok(number) => Ok(Argument::Number(Some(number))),
-        Err(_) => {
-            let text = format!("a payment's number {number} does not fit a bigint");
-            Err(Error::new(Code::NotSupported, text))
-        }
-    };
-    Ok(vec![
+    let history = history_key(paid.warehouse, paid.district, paid.unique);
+    vec![
         number(paid.warehouse),
         number(paid.district),
         number(warehouse),
@@ -120,9 +113,8 @@ fn payment(paid: &Payment) -> Result<Vec<Argument>> {
         Argument::Bytes(until),
         Argument::Number(Some(paid.amount)),
         Argument::Number(Some(paid.paid_ms)),
-        unique(paid.unique[0])?,
-        unique(paid.unique[1])?,
-    ])
+        Argument::Bytes(Some(history)),
+    ]
 }
 
 fn paid(fields: &Fields<'_>) -> Result<Vec<u8>> {

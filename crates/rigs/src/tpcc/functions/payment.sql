@@ -1,7 +1,7 @@
 -- Payment (clause 2.5.2) in the server. A customer comes by key, or as a range of the index by name.
 CREATE OR REPLACE FUNCTION dyno_txn.tpcc_payment(
     w bigint, d bigint, cw bigint, cd bigint, by_key bytea, named_from bytea, named_until bytea,
-    paid bigint, paid_ms bigint, unique_0 bigint, unique_1 bigint,
+    paid bigint, paid_ms bigint, history_key bytea,
     OUT id bigint, OUT c_first text, OUT c_last text, OUT c_credit text, OUT c_balance bigint,
     OUT w_street text, OUT d_street text)
 LANGUAGE plpgsql AS $$
@@ -37,7 +37,7 @@ BEGIN
         RAISE EXCEPTION 'customer: there is none; was the database loaded?' USING ERRCODE = 'DT015';
     END IF;
     INSERT INTO dyno_txn."tpcc-history" (_key, c_w_id, c_d_id, c_id, date, amount, data)
-        VALUES (dk || int8send(unique_0) || int8send(unique_1), cw, cd, id, paid_ms, paid, w_name || '    ' || d_name);
+        VALUES (history_key, cw, cd, id, paid_ms, paid, w_name || '    ' || d_name);
     -- The rows that every payment of a district and of a warehouse changes come last, so that they are held shortest.
     UPDATE dyno_txn."tpcc-district-ytd" t SET ytd = t.ytd + paid WHERE t._key = dk;
     UPDATE dyno_txn."tpcc-warehouse-ytd" t SET ytd = t.ytd + paid WHERE t._key = wk;

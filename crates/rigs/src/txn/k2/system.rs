@@ -38,7 +38,7 @@ pub(super) enum System {
         servers: Servers,
         what: String,
     },
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 /// Whose they are. They are killed when dropped.
@@ -76,7 +76,9 @@ pub(super) struct Failed {
 impl System {
     pub fn start(asked: &Asked, scratch: &Path) -> Result<System, K2Error> {
         let (servers, db, what) = match asked.system {
-            Name::Postgres => return Ok(System::Postgres(Postgres::start(asked, scratch)?)),
+            Name::Postgres => {
+                return Ok(System::Postgres(Box::new(Postgres::start(asked, scratch)?)));
+            }
             Name::Etcd => etcd(scratch)?,
             Name::Dyno => ours(asked, scratch)?,
         };

@@ -33,7 +33,7 @@ pub fn backup(target: &Target, options: OpenOptions, to: &str) -> Result<()> {
     match target {
         Target::Local(directory) => Local::open(directory, options)?.backup(Path::new(to)),
         Target::Dyno(addresses) => {
-            let (mut port, _) = Reach::remote(addresses, &options)?.dial(0)?;
+            let (mut port, _) = Reach::remote(addresses, &options)?.dial(0, 0)?;
             let body = encode_ask(fresh_ticket(), to);
             loop {
                 if let Some(result) = ask(&mut port, &body, options.spin)? {

@@ -40,7 +40,7 @@ pub(crate) struct Node {
 impl Node {
     /// Connects, and learns the tables.
     pub fn open(reach: Reach, spin: Duration) -> Result<Self> {
-        let (_, welcome) = reach.dial(0)?;
+        let welcome = reach.welcome()?;
         let node = Self {
             reach: Arc::new(reach),
             welcome,
@@ -72,7 +72,7 @@ impl Node {
                 while session.next().is_some() {}
                 Ok(session)
             }
-            None => Session::new(self.reach.clone(), self.welcome.cores as usize, self.spin),
+            None => Session::new(self.reach.clone(), self.reach.map(), self.spin),
         }
     }
 
@@ -238,6 +238,12 @@ fn ask<T>(
     }
 }
 
+/// A line of figures.
+fn figure(line: &str) -> Option<(&str, u64)> {
+    let (name, value) = line.split_once(' ')?;
+    Some((name, value.parse().ok()?))
+}
+
 impl Database for Node {
     fn create_table(&self, def: &TableDef) -> Result<TableId> {
         let mut session = self.session()?;
@@ -308,13 +314,18 @@ impl Database for Node {
             return Ok(engine.stats());
         }
         let mut session = self.session()?;
-        let text = session.figures(TABLES_WAIT)?;
+        let mut sums: Vec<(String, u64)> = Vec::new();
+        for part in 0..session.parts() {
+            let text = session.figures(part, TABLES_WAIT)?;
+            for (name, value) in text.lines().filter_map(figure) {
+                match sums.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, sum)) => *sum += value,
+                    None => sums.push((name.to_owned(), value)),
+                }
+            }
+        }
         self.give_back(session);
-        let pair = |line: &str| {
-            let (name, value) = line.split_once(' ')?;
-            Some((name.to_owned(), value.parse().ok()?))
-        };
-        Ok(text.lines().filter_map(pair).collect())
+        Ok(sums)
     }
 
     fn pipeline(&self, window: usize, options: &Options) -> Result<Box<dyn Pipeline + '_>> {

@@ -15,6 +15,7 @@ use crate::error::{of_net, unavailable};
 use crate::hello::{
     FIGURES, MESSAGE, MOST_BODY_BYTES, ORACLE, REFUSED, STATS, Welcome, decode_refusal,
 };
+use crate::member::Map;
 
 /// Idle passes between two looks at the time.
 const LOOKS: u32 = 16;
@@ -25,7 +26,11 @@ const SLEEP: Duration = Duration::from_millis(50);
 pub(crate) struct Session {
     reach: Arc<Reach>,
     reactor: Reactor,
+    map: Arc<Map>,
+    /// Of all threads of all processes, one process after the other.
     ports: Vec<Option<PortId>>,
+    /// Where those of each process begin.
+    starts: Vec<usize>,
     inbox: Inbox,
     begin: Instant,
     scratch: Vec<u8>,
@@ -69,7 +74,13 @@ impl Handler for Inbox {
 
 impl Session {
     /// One without connections.
-    pub fn new(reach: Arc<Reach>, cores: usize, spin: Duration) -> Result<Self> {
+    pub fn new(reach: Arc<Reach>, map: Arc<Map>, spin: Duration) -> Result<Self> {
+        let (mut starts, mut count) = (Vec::new(), 0);
+        for part in &map.parts {
+            starts.push(count);
+            // One that is not known yet has a place all the same, where dialling says so.
+            count += part.threads.max(1) as usize;
+        }
         let options = ReactorOptions {
             port: port_options(),
             spin,
@@ -79,7 +90,9 @@ impl Session {
         Ok(Self {
             reach,
             reactor: Reactor::new(options).map_err(of_net)?,
-            ports: vec![None; cores],
+            ports: vec![None; count],
+            starts,
+            map,
             inbox: Inbox::default(),
             begin: Instant::now(),
             scratch: Vec::new(),
@@ -102,7 +115,21 @@ impl Session {
 
     /// The connection to a partition's thread, if there is one now.
     pub fn port_of(&self, partition: u32) -> Option<PortId> {
-        self.ports[partition as usize % self.ports.len()]
+        self.ports[self.place(partition)]
+    }
+
+    /// Where the connection to a partition's thread is.
+    fn place(&self, partition: u32) -> usize {
+        match self.starts.len() {
+            1 => partition as usize % self.ports.len(),
+            of => {
+                let (part, thread) = self
+                    .map
+                    .home(partition)
+                    .unwrap_or((partition as usize % of, 0));
+                self.starts[part] + thread
+            }
+        }
     }
 
     /// Whether a connection that was there still is.
@@ -117,16 +144,18 @@ impl Session {
             }
             self.ports[core] = None;
         }
-        let (port, welcome) = self.reach.dial(core)?;
-        self.check(&welcome)?;
+        let part = self.starts.partition_point(|start| *start <= core) - 1;
+        let (port, welcome) = self.reach.dial(part, core - self.starts[part])?;
+        self.check(part, &welcome)?;
         let id = self.reactor.attach(port).map_err(of_net)?;
         self.ports[core] = Some(id);
         Ok(id)
     }
 
     /// An engine with another number of threads is another one than was opened.
-    fn check(&self, welcome: &Welcome) -> Result<()> {
-        match welcome.cores as usize == self.ports.len() {
+    fn check(&self, part: usize, welcome: &Welcome) -> Result<()> {
+        let same = welcome.cores == self.map.parts[part].threads;
+        match same && welcome.partitions == self.map.partitions {
             true => Ok(()),
             false => Err(unavailable(
                 "the engine has been started in another way: open it again",
@@ -138,7 +167,7 @@ impl Session {
     pub fn send(&mut self, to: u32, message: &Message) -> Result<()> {
         let core = match to {
             ORACLE => self.last_core,
-            partition => partition as usize % self.ports.len(),
+            partition => self.place(partition),
         };
         self.last_core = core;
         let mut bytes = std::mem::take(&mut self.scratch);
@@ -233,11 +262,17 @@ impl Session {
         self.inbox.refused.take()
     }
 
-    /// The engine's figures.
-    pub fn figures(&mut self, wait: Duration) -> Result<String> {
+    /// How many processes there are.
+    pub fn parts(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The figures of a process.
+    pub fn figures(&mut self, part: usize, wait: Duration) -> Result<String> {
         self.inbox.figures = None;
+        let core = self.starts[part];
         self.send_bytes(
-            0,
+            core,
             Head {
                 verb: STATS,
                 flags: 0,
@@ -247,7 +282,7 @@ impl Session {
         )?;
         let until = self.now() + wait.as_nanos() as u64;
         while self.inbox.figures.is_none() {
-            if !self.wait(until)? || self.ports[0].is_none() {
+            if !self.wait(until)? || self.ports[core].is_none() {
                 return Err(unavailable("the engine gave no figures"));
             }
             self.inbox.messages.clear();

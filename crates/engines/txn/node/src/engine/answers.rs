@@ -5,18 +5,18 @@ use std::ops::Range;
 
 use dyno_net::{Head, Outbound, PortId, Reactor, SendError};
 use dyno_txn_api::{Code, Error};
-use dyno_txn_core::message::Message;
+use dyno_txn_core::message::{Address, Message};
 
-use crate::hello::{MESSAGE, MOST_BODY_BYTES};
+use crate::hello::{BETWEEN, MESSAGE, MOST_BODY_BYTES, encode_between};
 
 /// Answers that wait for their connection's turn. They are bounded by what clients have under way: a
 /// connection that does not read is not read from.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     bytes: Vec<u8>,
-    list: Vec<(PortId, u32, Range<usize>)>,
+    list: Vec<(PortId, Head, Range<usize>)>,
     /// For connections whose outbox was full.
-    late: VecDeque<(PortId, u32, Vec<u8>)>,
+    late: VecDeque<(PortId, Head, Vec<u8>)>,
     scratch: Vec<u8>,
 }
 
@@ -27,7 +27,8 @@ impl Answers {
         encode(message, &mut self.scratch);
         // An end is told of by the reactor.
         if let Err(SendError::Full { .. }) = out.send(head(from), &[&self.scratch]) {
-            self.late.push_back((port, from, self.scratch.clone()));
+            self.late
+                .push_back((port, head(from), self.scratch.clone()));
         }
     }
 
@@ -35,23 +36,38 @@ impl Answers {
     pub fn later(&mut self, port: PortId, from: u32, message: &Message) {
         let start = self.bytes.len();
         encode(message, &mut self.bytes);
-        self.list.push((port, from, start..self.bytes.len()));
+        self.list.push((port, head(from), start..self.bytes.len()));
+    }
+
+    /// The same, between processes.
+    pub fn between(&mut self, port: PortId, from: Address, to: u32, message: &Message) {
+        let start = self.bytes.len();
+        encode_between(from, message, &mut self.bytes);
+        let head = Head {
+            verb: BETWEEN,
+            flags: 0,
+            request: to,
+        };
+        self.list.push((port, head, start..self.bytes.len()));
     }
 
     /// Hands over all that waits.
     pub fn send(&mut self, reactor: &mut Reactor) {
         for _ in 0..self.late.len() {
-            let Some((port, from, bytes)) = self.late.pop_front() else {
+            let Some((port, head, bytes)) = self.late.pop_front() else {
                 break;
             };
-            if let Err(SendError::Full { .. }) = reactor.send(port, head(from), &[&bytes]) {
-                self.late.push_back((port, from, bytes));
+            if let Err(SendError::Full { .. }) = reactor.send(port, head, &[&bytes]) {
+                self.late.push_back((port, head, bytes));
             }
         }
-        for (port, from, range) in self.list.drain(..) {
+        for (port, head, range) in self.list.drain(..) {
             let bytes = &self.bytes[range];
-            if let Err(SendError::Full { .. }) = reactor.send(port, head(from), &[bytes]) {
-                self.late.push_back((port, from, bytes.to_vec()));
+            if let Err(SendError::Full { .. }) = reactor.send(port, head, &[bytes])
+                // What is lost between processes is sent again; a process that does not read gets no more.
+                && head.verb == MESSAGE
+            {
+                self.late.push_back((port, head, bytes.to_vec()));
             }
         }
         self.bytes.clear();

@@ -115,12 +115,13 @@ impl Core {
             }
             self.work.deliver_own()?;
             busy |= self.work.tick()?;
+            busy |= self.work.step_elsewhere()?;
         }
         busy |= self.work.step_logs()?;
         self.work.deliver_own()?;
         busy |= self.work.step_checkpoints()?;
         self.send();
-        self.move_ports();
+        self.move_ports()?;
         match self.work.failed.take() {
             Some(error) => Err(error),
             None => Ok(busy),
@@ -131,9 +132,16 @@ impl Core {
         for count in 0..MAIL_PER_PASS {
             match self.mail.try_recv() {
                 Ok(Mail::Message { from, to, message }) => self.work.deliver(from, to, message),
-                Ok(Mail::Port(port)) => {
+                Ok(Mail::Port(port, member)) => {
                     let id = self.reactor.attach(*port).map_err(of_net)?;
-                    self.work.welcomed.insert(id);
+                    match member {
+                        true => self.work.members.insert(id),
+                        false => self.work.welcomed.insert(id),
+                    };
+                }
+                Ok(Mail::Link(whom, port)) => {
+                    let id = self.reactor.attach(*port).map_err(of_net)?;
+                    self.work.linked(whom, id);
                 }
                 Ok(Mail::Store(store, port)) => self.work.attach_store(store, *port),
                 Ok(Mail::Hold(hold)) => hold.stand(),
@@ -149,15 +157,17 @@ impl Core {
     }
 
     /// Connections that asked for another thread go there.
-    fn move_ports(&mut self) {
+    fn move_ports(&mut self) -> Result<()> {
         for (id, core) in std::mem::take(&mut self.work.moving) {
-            self.work.unwelcome(id);
+            let member = self.work.members.remove(&id);
+            self.work.unwelcome(id)?;
             let Some(port) = self.reactor.detach(id) else {
                 continue;
             };
             // A thread with too much to do does not get it: the client sees its connection end.
-            self.work.mates[core].post(Mail::Port(Box::new(port)));
+            self.work.mates[core].post(Mail::Port(Box::new(port), member));
         }
+        Ok(())
     }
 
     /// What was promised is made durable and said; then the logs are closed.

@@ -7,12 +7,14 @@ use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::Message;
 
 use super::figures::sums;
+use super::layout::Layout;
 use super::work::Work;
 use crate::backups::answer;
 use crate::hello::{
-    BACKUP, BACKUP_STATE, FIGURES, HELLO, Hello, MESSAGE, ORACLE, REFUSED, STATS, WELCOME, Welcome,
-    encode_refusal,
+    BACKUP, BACKUP_STATE, FIGURES, HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME,
+    MESSAGE, MemberHello, ORACLE, REFUSED, STATS, WELCOME, Welcome, encode_refusal,
 };
+use crate::member::Map;
 
 /// A thread's work as its connections see it.
 pub(crate) struct Door<'a> {
@@ -38,7 +40,9 @@ impl Handler for Door<'_> {
     }
 
     fn close(&mut self, port: PortId, _why: Closed) {
-        self.work.unwelcome(port);
+        if let Err(error) = self.work.unwelcome(port) {
+            self.work.failed.get_or_insert(error);
+        }
     }
 }
 
@@ -47,7 +51,7 @@ impl Door<'_> {
     fn take(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
         if self.work.last_welcomed != Some(port) {
             if !self.work.welcomed.contains(&port) {
-                return self.hello(port, frame, out);
+                return self.stranger(port, frame, out);
             }
             self.work.last_welcomed = Some(port);
         }
@@ -85,10 +89,86 @@ impl Door<'_> {
                 let _ = out.send(head, &[&said]);
                 Ok(())
             }
+            MAP_ASK => {
+                let map = match &self.work.shared.member {
+                    Some(member) => member.map().encode(),
+                    None => {
+                        let Layout {
+                            partitions,
+                            threads,
+                            ..
+                        } = self.work.layout;
+                        Map::single(partitions, threads as u32).encode()
+                    }
+                };
+                let head = Head {
+                    verb: MAP,
+                    ..frame.head
+                };
+                out.send(head, &[&map])
+                    .map_err(|error| Error::new(Code::Unavailable, error))
+            }
             verb => Err(Error::new(
                 Code::BadArgument,
                 format!("verb {verb} is unknown"),
             )),
+        }
+    }
+
+    /// Somebody who is no client, or not yet.
+    fn stranger(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
+        let elsewhere = self.work.elsewhere.as_ref();
+        if let Some(whom) = elsewhere.and_then(|elsewhere| elsewhere.links.whom(port)) {
+            return self.work.hear_link(whom, frame);
+        }
+        if self.work.members.contains(&port) {
+            return self.work.hear_member(frame);
+        }
+        match frame.head.verb {
+            MEMBER_HELLO => self.member_hello(port, frame, out),
+            _ => self.hello(port, frame, out),
+        }
+    }
+
+    /// Another process of the database wants to send to a thread of this one.
+    fn member_hello(
+        &mut self,
+        port: PortId,
+        frame: FrameRef<'_>,
+        out: &mut Outbound,
+    ) -> Result<()> {
+        let hello = MemberHello::decode(frame.body)?;
+        self.check_token(&hello.token)?;
+        let layout = self.work.layout;
+        let (core, same) = (
+            hello.core as usize,
+            (hello.of, hello.partitions) == (layout.of, layout.partitions),
+        );
+        if layout.of == 1 || !same || hello.part == layout.part || core >= layout.threads {
+            return Err(Error::new(
+                Code::BadArgument,
+                "a process of another database, or of another form of this one",
+            ));
+        }
+        let head = Head {
+            verb: MEMBER_WELCOME,
+            ..frame.head
+        };
+        out.send(head, &[&[1]])
+            .map_err(|error| Error::new(Code::Unavailable, error))?;
+        self.work.members.insert(port);
+        if core != self.work.index {
+            self.work.moving.push((port, core));
+        }
+        Ok(())
+    }
+
+    fn check_token(&self, shown: &[u8]) -> Result<()> {
+        match &self.work.shared.token {
+            Some(token) if !token.is(shown) => {
+                Err(Error::new(Code::Denied, "the token is not this server's"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -97,21 +177,20 @@ impl Door<'_> {
             return Err(Error::new(Code::Denied, "the first frame is a hello"));
         }
         let hello = Hello::decode(frame.body)?;
-        let shared = &self.work.shared;
-        if let Some(token) = &shared.token
-            && !token.is(&hello.token)
-        {
-            return Err(Error::new(Code::Denied, "the token is not this server's"));
+        self.check_token(&hello.token)?;
+        if self.work.is_recovering() {
+            let text = "this process recovers: no oracle has given it a stamp yet";
+            return Err(Error::new(Code::Unavailable, text));
         }
-        let core = hello.core as usize;
-        if core >= self.work.threads {
-            let text = format!("core {core}: the engine has {} threads", self.work.threads);
+        let (core, threads) = (hello.core as usize, self.work.layout.threads);
+        if core >= threads {
+            let text = format!("core {core}: the engine has {threads} threads");
             return Err(Error::new(Code::BadArgument, text));
         }
         let welcome = Welcome {
-            cores: self.work.threads as u32,
-            partitions: self.work.partitions,
-            durability: shared.durability,
+            cores: threads as u32,
+            partitions: self.work.layout.partitions,
+            durability: self.work.shared.durability,
         };
         let head = Head {
             verb: WELCOME,

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use dyno_net::{Port, Waker};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
+use crate::member::Whom;
+
 /// Messages that may wait for one thread. More are dropped, which the protocol bears: what is not
 /// answered is sent again.
 pub(crate) const MAIL_MAX: usize = 16 << 10;
@@ -24,8 +26,10 @@ pub(crate) enum Mail {
         to: PartitionId,
         message: Message,
     },
-    /// A connection that has said who it is.
-    Port(Box<Port>),
+    /// A connection that has said who it is, and whether that is another process of the database.
+    Port(Box<Port>, bool),
+    /// A connection to another process.
+    Link(Whom, Box<Port>),
     /// A store that was away is there again.
     Store(usize, Box<Port>),
     /// Stand still for a moment.

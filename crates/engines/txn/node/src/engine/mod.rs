@@ -9,14 +9,18 @@
 //! | `mail` | between threads |
 //! | `journal`, `pieces`, `checkpoint`, `recovery` | a partition's log |
 //! | `oracle` | time and stamps |
+//! | `elsewhere` | what goes to other processes and comes from them |
+//! | `layout` | which thread of which process has a partition |
 //! | `figures`, `pin` | counters; binding a thread to a core |
 
 mod answers;
 mod checkpoint;
 mod core;
 mod door;
+mod elsewhere;
 mod figures;
 mod journal;
+mod layout;
 mod mail;
 mod oracle;
 mod pieces;
@@ -37,16 +41,19 @@ use dyno_txn_log::{Checkpointer, Lsn};
 
 use self::figures::{Figures, sums};
 use self::mail::Hold;
-use self::oracle::{Oracle, Time};
+use self::oracle::Oracle;
 use crate::backups::Desk;
 use crate::directory::Directory;
 use crate::error::{of_net, unavailable};
 use crate::hello::{MOST_BODY_BYTES, Welcome};
+use crate::member::Member;
 use crate::options::Durability;
 use crate::persist::Remote;
 
 pub(crate) use self::figures::NAMES as FIGURE_NAMES;
+pub(crate) use self::layout::Layout;
 pub(crate) use self::mail::{Mail, Mate};
+pub(crate) use self::oracle::Time;
 pub(crate) use self::pieces::Joiner;
 pub(crate) use self::pin::pin;
 
@@ -63,6 +70,8 @@ pub(crate) struct Shared {
     pub figures: Vec<Figures>,
     /// Processes that keep the logs.
     pub remote: Option<Arc<Remote>>,
+    /// Other processes that the database lies in.
+    pub member: Option<Arc<Member>>,
     failure: Mutex<Option<String>>,
     last_note: Mutex<Option<String>>,
     /// Backups under way: checkpoints wait for them.
@@ -97,6 +106,7 @@ impl Shared {
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     directory: Directory,
+    layout: Layout,
     mates: Vec<Mate>,
     threads: Vec<JoinHandle<Result<()>>>,
     checkpointers: Vec<Checkpointer>,
@@ -113,6 +123,11 @@ impl Engine {
         }
     }
 
+    /// Which partitions it has.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
     /// Where it listens, with the port that the system chose.
     pub fn address(&self) -> Option<&Address> {
         self.address.as_ref()
@@ -124,7 +139,7 @@ impl Engine {
             return Err(unavailable(format!("the engine has stopped: {why}")));
         }
         let (near, far) = Port::pair(RING_BYTES, &port_options()).map_err(of_net)?;
-        match self.mates[core].post(Mail::Port(Box::new(far))) {
+        match self.mates[core].post(Mail::Port(Box::new(far), false)) {
             true => Ok(near),
             false => Err(unavailable("the engine has stopped, or has too much to do")),
         }
@@ -152,6 +167,10 @@ impl Engine {
 
     /// Copies everything that is durable at one moment into a new directory, while it runs.
     pub fn backup(&self, target: &Path) -> Result<()> {
+        if self.shared.member.is_some() {
+            let text = "a backup of a database in several processes would not be of one moment";
+            return Err(Error::new(Code::NotSupported, text));
+        }
         if self.directory.durability != Durability::Fsync {
             let text = format!(
                 "a backup copies files, and durability `{}` has none",

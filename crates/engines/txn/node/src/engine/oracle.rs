@@ -111,6 +111,27 @@ impl Stamps for Taker {
     }
 }
 
+/// Where stamps come from other processes, a partition takes none itself.
+#[derive(Debug, Clone)]
+pub(crate) struct FromElsewhere {
+    pub wall_ns: Arc<AtomicU64>,
+}
+
+/// How far beyond this process' time a client's stamp may lie: clocks differ, and an oracle that takes over begins
+/// ahead of the time.
+const AHEAD_NS: u64 = 60_000_000_000;
+
+impl Stamps for FromElsewhere {
+    fn take(&mut self) -> Option<Stamp> {
+        None
+    }
+
+    fn plausible(&mut self, stamp: Stamp) -> bool {
+        let wall = self.wall_ns.load(Ordering::Relaxed);
+        stamp <= wall.saturating_add(AHEAD_NS)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,24 +10,27 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_net::{Listener, Reactor, ReactorOptions};
+use dyno_net::{Address, Listener, Reactor, ReactorOptions};
 use dyno_serve::Token;
 use dyno_txn_api::{Result, Stamp};
-use dyno_txn_core::{Config, Effects, Partition};
+use dyno_txn_core::{Config, Effects, Partition, Stamps};
 use dyno_txn_log::{Checkpointer, Log};
 
 use super::core::{Core, Hosted};
+use super::elsewhere::Elsewhere;
 use super::figures::Figures;
 use super::journal::Journal;
+use super::layout::Layout;
 use super::mail::{MAIL_MAX, Mail, Mate};
-use super::oracle::{Oracle, Taker, Time};
+use super::oracle::{FromElsewhere, Oracle, Taker, Time};
 use super::pin::pin;
 use super::recovery::{log_options, recover};
 use super::work::Work;
 use super::{Engine, Shared, port_options};
 use crate::directory::Directory;
 use crate::error::{bad, of_net, unavailable};
-use crate::options::{Durability, OpenOptions};
+use crate::member::Member;
+use crate::options::{Durability, OpenOptions, Share};
 use crate::persist::{self, Remote, State, Stores};
 
 /// How long stores may take to get what they lack, and how often it is looked.
@@ -51,11 +54,10 @@ struct Go {
 /// What a thread begins with.
 struct Plan {
     index: usize,
-    threads: usize,
+    layout: Layout,
     core: Option<usize>,
     shared: Arc<Shared>,
     options: OpenOptions,
-    partitions: u32,
     logs: Vec<std::path::PathBuf>,
     listener: Option<Listener>,
 }
@@ -68,11 +70,21 @@ impl Engine {
         options: &OpenOptions,
         token: Option<Token>,
         listener: Option<Listener>,
+        share: Option<&Share>,
     ) -> Result<Self> {
         let wanted = options.threads() as u32;
-        let directory = Directory::open(path, options.partitions, wanted, options.durability)?;
+        let (part, of) = share.map_or((0, 1), |share| (share.part, share.of));
+        let how = options.durability;
+        let directory = Directory::open(path, options.partitions, wanted, how, (part, of))?;
+        let mut layout = Layout {
+            part,
+            of,
+            threads: 1,
+            partitions: directory.partitions,
+        };
         // A directory with fewer partitions than cores keeps those busy that it can.
-        let threads = wanted.min(directory.partitions) as usize;
+        let here = layout.here().count();
+        layout.threads = here.min(wanted as usize);
         let address = listener.as_ref().map(|listener| listener.address().clone());
         let shared = Arc::new(Shared {
             time: Time::start(),
@@ -80,10 +92,11 @@ impl Engine {
             stopping: AtomicBool::new(false),
             token,
             durability: directory.durability,
-            remote: remote(&directory, options)?.map(Arc::new),
-            figures: (0..directory.partitions)
-                .map(|_| Figures::default())
-                .collect(),
+            remote: remote(&directory, here, options)?.map(Arc::new),
+            member: share
+                .map(|share| member(share, layout, &directory, address.as_ref(), options))
+                .transpose()?,
+            figures: (0..here).map(|_| Figures::default()).collect(),
             failure: Mutex::new(None),
             last_note: Mutex::new(None),
             backups: AtomicUsize::new(0),
@@ -92,33 +105,33 @@ impl Engine {
         let mut engine = Self {
             shared,
             directory,
+            layout,
             mates: Vec::new(),
             threads: Vec::new(),
             checkpointers: Vec::new(),
             address,
         };
-        engine.start_threads(threads, options, listener)?;
+        engine.start_threads(options, listener)?;
         engine.wait_for_stores()?;
         Ok(engine)
     }
 
     fn start_threads(
         &mut self,
-        threads: usize,
         options: &OpenOptions,
         mut listener: Option<Listener>,
     ) -> Result<()> {
+        let (layout, threads) = (self.layout, self.layout.threads);
         let (ready, readies) = channel::<Result<Ready>>();
         let mut goes: Vec<Sender<Go>> = Vec::new();
         for index in 0..threads {
-            let mine = (0..self.directory.partitions).filter(|p| *p as usize % threads == index);
+            let mine = layout.here().filter(|p| layout.thread(*p) == index);
             let plan = Plan {
                 index,
-                threads,
+                layout,
                 core: options.cores.get(index).copied(),
                 shared: self.shared.clone(),
                 options: options.clone(),
-                partitions: self.directory.partitions,
                 logs: mine
                     .map(|partition| self.directory.log(partition))
                     .collect(),
@@ -187,13 +200,38 @@ impl Engine {
     }
 }
 
+/// What others must know of this process.
+fn member(
+    share: &Share,
+    layout: Layout,
+    directory: &Directory,
+    address: Option<&Address>,
+    options: &OpenOptions,
+) -> Result<Arc<Member>> {
+    if share.join.is_empty() || share.part >= share.of || share.of < 2 {
+        return Err(bad(format!(
+            "part {} of {}: there are two parts or more, numbered from 0, and an oracle to join",
+            share.part, share.of
+        )));
+    }
+    let listens = address.map(Address::to_string).unwrap_or_default();
+    let reached = share.advertise.clone().unwrap_or(listens);
+    Ok(Arc::new(Member::new(
+        (layout.part, layout.of),
+        (layout.partitions, layout.threads as u32),
+        directory.identity,
+        reached,
+        share.join.clone(),
+        options.clone(),
+    )))
+}
+
 /// The logs in other processes' memory, if they are to be there.
-fn remote(directory: &Directory, options: &OpenOptions) -> Result<Option<Remote>> {
+fn remote(directory: &Directory, logs: usize, options: &OpenOptions) -> Result<Option<Remote>> {
     let addresses = options.persist.clone();
     match (options.durability, addresses.is_empty()) {
         (Durability::RemoteMemory, false) => {
             let state = State::begin(&directory.path)?;
-            let logs = directory.partitions as usize;
             Ok(Some(Remote::new(addresses, state, logs)))
         }
         (Durability::RemoteMemory, true) => Err(bad(
@@ -254,8 +292,13 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
     }
     let mut work = Work {
         index: plan.index,
-        threads: plan.threads,
-        partitions: plan.partitions,
+        layout: plan.layout,
+        elsewhere: plan
+            .shared
+            .member
+            .clone()
+            .map(|member| Elsewhere::new(member, plan.index)),
+        members: HashSet::new(),
         shared: plan.shared,
         hosted,
         mates,
@@ -274,7 +317,10 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         failed: None,
     };
     work.look_at_the_clock();
-    work.finish_recovery(floor)?;
+    // In several processes the floor is a stamp of an oracle, which comes later.
+    if work.elsewhere.is_none() {
+        work.finish_recovery(floor)?;
+    }
     Core {
         reactor,
         work,
@@ -306,7 +352,7 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
         .max()
         .unwrap_or(0);
     let numbered = |(place, hosted): (usize, &Hosted)| {
-        let number = (place * plan.threads + plan.index) as u32;
+        let number = plan.layout.number(plan.index, place);
         match hosted.journal.log()? {
             Log::Files(log) => Some((number, log.checkpointer())),
             Log::Memory(_) | Log::Remote(_) => None,
@@ -337,7 +383,7 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
 
 /// The partitions of a thread, as their logs have them.
 fn host(plan: &Plan, wall_ns: &Arc<AtomicU64>) -> Result<(Vec<Hosted>, Option<Stores>)> {
-    let number = |place: usize| (place * plan.threads + plan.index) as u32;
+    let number = |place: usize| plan.layout.number(plan.index, place);
     let remote = &plan.shared.remote;
     let mut stores = match remote {
         Some(remote) => {
@@ -349,17 +395,21 @@ fn host(plan: &Plan, wall_ns: &Arc<AtomicU64>) -> Result<(Vec<Hosted>, Option<St
     let mut hosted = Vec::new();
     for (place, path) in plan.logs.iter().enumerate() {
         let id = number(place);
-        let mut config = Config::new(id, plan.partitions);
+        let mut config = Config::new(id, plan.layout.partitions);
         config.seed = dyno_txn_log::fresh_identity();
         config.log = plan.shared.durability != Durability::Memory;
-        config.memory_bytes = plan.options.memory_bytes / u64::from(plan.partitions);
+        config.memory_bytes = plan.options.memory_bytes / plan.layout.here().count() as u64;
         config.retention_ns = plan.options.retention.as_nanos() as u64;
-        let taker = Taker {
-            oracle: plan.shared.oracle.clone(),
-            wall_ns: wall_ns.clone(),
+        let wall_ns = wall_ns.clone();
+        let stamps: Box<dyn Stamps + Send> = match &plan.shared.member {
+            Some(_) => Box::new(FromElsewhere { wall_ns }),
+            None => Box::new(Taker {
+                oracle: plan.shared.oracle.clone(),
+                wall_ns,
+            }),
         };
         let procedures = plan.options.procedures.clone();
-        let mut partition = Partition::new(config, procedures, Box::new(taker));
+        let mut partition = Partition::new(config, procedures, stamps);
         let log = match (plan.shared.durability, remote, &mut stores) {
             (Durability::Fsync, ..) => {
                 let (log, _) = recover(path, log_options(&plan.options), &mut partition)?;

@@ -14,6 +14,8 @@ use super::Shared;
 use super::answers::Answers;
 use super::checkpoint::Writing;
 use super::core::{Hosted, keep_bound};
+use super::elsewhere::{Elsewhere, takes_stamp};
+use super::layout::Layout;
 use super::mail::{Mail, Mate};
 use crate::error::unavailable;
 use crate::hello::ORACLE;
@@ -23,10 +25,8 @@ use crate::persist::{Stores, call_again};
 /// Partitions and routes of one thread.
 pub(crate) struct Work {
     pub index: usize,
-    pub threads: usize,
-    pub partitions: u32,
+    pub layout: Layout,
     pub shared: Arc<Shared>,
-    /// Partition `p` is at place `p / threads` of thread `p % threads`.
     pub hosted: Vec<Hosted>,
     pub mates: Vec<Mate>,
     pub now: u64,
@@ -34,6 +34,10 @@ pub(crate) struct Work {
     pub welcomed: HashSet<PortId>,
     /// The one of them that spoke last: most often it speaks next.
     pub last_welcomed: Option<PortId>,
+    /// Connections of other processes of the database.
+    pub members: HashSet<PortId>,
+    /// What this thread has to do with them.
+    pub elsewhere: Option<Elsewhere>,
     pub moving: Vec<(PortId, usize)>,
     pub answers: Answers,
     /// Between partitions of this thread.
@@ -66,19 +70,21 @@ impl Work {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    fn wall(&self) -> u64 {
+    pub fn wall(&self) -> u64 {
         self.wall_ns.load(Ordering::Relaxed)
     }
 
     /// A connection is gone.
-    pub fn unwelcome(&mut self, port: PortId) {
+    pub fn unwelcome(&mut self, port: PortId) -> Result<()> {
         self.welcomed.remove(&port);
+        self.members.remove(&port);
         self.last_welcomed = None;
+        self.link_ended(port)
     }
 
     /// Whether a partition of this number is one of this thread.
     pub fn hosts(&self, partition: PartitionId) -> bool {
-        partition < self.partitions && partition as usize % self.threads == self.index
+        self.layout.is_here(partition) && self.layout.thread(partition) == self.index
     }
 
     /// Whether nothing may happen until a checkpoint has made room in a log.
@@ -106,7 +112,7 @@ impl Work {
         let next = wakes
             .min()
             .map_or(u64::MAX, |at| at.saturating_sub(self.now));
-        match self.held.is_empty() {
+        match self.held.is_empty() && !self.waits_for_stamps() {
             true => Duration::from_nanos(next),
             false => Duration::from_millis(1),
         }
@@ -123,6 +129,9 @@ impl Work {
         let from = Address::Client(port.number());
         if let Some(refusal) = self.refuse(&message) {
             return self.answers.now(port, to, &refusal, out);
+        }
+        if self.elsewhere.is_some() && takes_stamp(to, &message) {
+            return self.want_stamp(from, to, message);
         }
         if to == ORACLE {
             return self.give_stamps(port, message, out);
@@ -144,7 +153,7 @@ impl Work {
         let note = self.shared.last_note().unwrap_or_default();
         let text = format!("a process that keeps the log is away or gets it anew: {note}");
         let error = unavailable(text);
-        let stamps = self.shared.oracle.is_ready(self.wall());
+        let stamps = self.elsewhere.is_some() || self.shared.oracle.is_ready(self.wall());
         refusal_of(message, stamps, error)
     }
 
@@ -198,6 +207,9 @@ impl Work {
 
     /// Asks partition 0 for a further bound, if it is time to.
     pub fn ask_for_bound(&mut self) {
+        if self.elsewhere.is_some() {
+            return;
+        }
         if let Some(bound) = self.shared.oracle.wants(self.now, self.wall()) {
             let (from, message) = keep_bound(bound);
             self.send_to_partition(from, 0, message);
@@ -206,12 +218,16 @@ impl Work {
 
     /// A message for a partition of this thread.
     pub fn deliver(&mut self, from: Address, to: PartitionId, message: Message) {
+        // Only oracles are heard meanwhile: they need most partitions to go on.
+        if self.is_recovering() && !matches!(message, Message::KeepBound { .. }) {
+            return;
+        }
         self.hand_in(from, to, message);
         self.dispatch(to, None);
     }
 
-    fn hand_in(&mut self, from: Address, to: PartitionId, message: Message) {
-        let place = to as usize / self.threads;
+    pub fn hand_in(&mut self, from: Address, to: PartitionId, message: Message) {
+        let place = self.layout.place(to);
         let partition = &mut self.hosted[place].partition;
         partition.handle(self.now, from, message, &mut self.effects);
     }
@@ -224,9 +240,9 @@ impl Work {
     }
 
     /// What a partition wants done: records to its log first, then messages.
-    fn dispatch(&mut self, of: PartitionId, mut direct: Option<(PortId, &mut Outbound)>) {
+    pub fn dispatch(&mut self, of: PartitionId, mut direct: Option<(PortId, &mut Outbound)>) {
         if !self.effects.records.is_empty() {
-            let journal = &mut self.hosted[of as usize / self.threads].journal;
+            let journal = &mut self.hosted[self.layout.place(of)].journal;
             if let Err(error) = journal.append(&self.effects.records) {
                 self.failed.get_or_insert(error);
             }
@@ -247,6 +263,9 @@ impl Work {
                 (Address::Partition(to), _) => {
                     self.send_to_partition(Address::Partition(of), to, message);
                 }
+                (Address::Oracle(number), _) if self.elsewhere.is_some() => {
+                    self.send_oracle(number as usize, of, &message);
+                }
                 (Address::Oracle(_), _) => {
                     if let Message::BoundKept { bound, .. } = message {
                         self.shared.oracle.kept(bound);
@@ -258,10 +277,13 @@ impl Work {
     }
 
     fn send_to_partition(&mut self, from: Address, to: PartitionId, message: Message) {
-        if to >= self.partitions {
+        if to >= self.layout.partitions {
             return;
         }
-        match to as usize % self.threads {
+        if !self.layout.is_here(to) {
+            return self.send_elsewhere(from, to, &message);
+        }
+        match self.layout.thread(to) {
             own if own == self.index => self.own.push_back((from, to, message)),
             other => {
                 self.mates[other].post(Mail::Message { from, to, message });
@@ -272,6 +294,9 @@ impl Work {
     /// Does what is due in time.
     pub fn tick(&mut self) -> Result<bool> {
         let mut busy = false;
+        if self.is_recovering() {
+            return Ok(false);
+        }
         for place in 0..self.hosted.len() {
             let partition = &mut self.hosted[place].partition;
             if partition.wake_at().is_some_and(|at| at <= self.now) {
@@ -283,8 +308,8 @@ impl Work {
         Ok(busy)
     }
 
-    fn number(&self, place: usize) -> PartitionId {
-        (place * self.threads + self.index) as PartitionId
+    pub fn number(&self, place: usize) -> PartitionId {
+        self.layout.number(self.index, place)
     }
 
     /// Starts writes, and says to partitions what has become durable.
@@ -318,7 +343,8 @@ impl Work {
     pub fn step_checkpoints(&mut self) -> Result<bool> {
         let mut busy = false;
         for place in 0..self.hosted.len() {
-            let number = self.number(place) as usize;
+            let id = self.number(place);
+            let number = self.layout.local(id);
             let Hosted {
                 partition,
                 journal,
@@ -344,7 +370,7 @@ impl Work {
                 // The log goes on without it, as long as it has segments.
                 if let Err(error) = result {
                     self.shared
-                        .note(format!("a checkpoint of partition {number}: {error}"));
+                        .note(format!("a checkpoint of partition {id}: {error}"));
                 }
             }
         }
@@ -354,7 +380,7 @@ impl Work {
     /// Brings the figures up to date.
     pub fn publish(&self) {
         for (place, hosted) in self.hosted.iter().enumerate() {
-            let figures = &self.shared.figures[self.number(place) as usize];
+            let figures = &self.shared.figures[self.layout.local(self.number(place))];
             figures.publish(&hosted.partition, &hosted.journal);
         }
     }

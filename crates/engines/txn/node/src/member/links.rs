@@ -1,0 +1,142 @@
+//! A thread's connections to threads of other processes, and to oracles: who has something to say calls, and what
+//! is said goes one way. Answers come on connections of their own; only oracles answer on the same.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use dyno_net::{Address, Port, PortId, PortOptions};
+use dyno_txn_api::Result;
+
+use super::Member;
+use crate::engine::{Mail, Mate, Shared, port_options};
+use crate::error::{of_net, unavailable};
+use crate::greet::{Greeting, greet};
+use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello};
+
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Whom {
+    /// By its place in the list that was given.
+    Oracle(usize),
+    /// A thread of a process.
+    Member(usize, usize),
+}
+
+/// One thread's.
+pub(crate) struct Links {
+    pub member: Arc<Member>,
+    thread: usize,
+    open: HashMap<Whom, PortId>,
+    known: HashMap<PortId, Whom>,
+    calling: HashSet<Whom>,
+}
+
+impl Links {
+    pub fn new(member: Arc<Member>, thread: usize) -> Self {
+        Self {
+            member,
+            thread,
+            open: HashMap::new(),
+            known: HashMap::new(),
+            calling: HashSet::new(),
+        }
+    }
+
+    /// Who is at the other end of a connection, if it is one of these.
+    pub fn whom(&self, port: PortId) -> Option<Whom> {
+        self.known.get(&port).copied()
+    }
+
+    /// The connection to somebody, if there is one.
+    pub fn port(&self, whom: Whom) -> Option<PortId> {
+        self.open.get(&whom).copied()
+    }
+
+    pub fn opened(&mut self, whom: Whom, port: PortId) {
+        self.calling.remove(&whom);
+        if let Some(old) = self.open.insert(whom, port) {
+            self.known.remove(&old);
+        }
+        self.known.insert(port, whom);
+    }
+
+    /// A connection has ended; who it was to.
+    pub fn lost(&mut self, port: PortId) -> Option<Whom> {
+        let whom = self.known.remove(&port)?;
+        self.open.remove(&whom);
+        Some(whom)
+    }
+
+    /// Has somebody called, unless that is under way: the connection comes by mail.
+    pub fn call(&mut self, whom: Whom, shared: &Arc<Shared>, to: &Mate) -> Result<()> {
+        if !self.calling.insert(whom) {
+            return Ok(());
+        }
+        let (member, thread) = (self.member.clone(), self.thread);
+        let (shared, to) = (shared.clone(), to.clone());
+        let run = move || {
+            while !shared.stopping.load(Ordering::Acquire) {
+                match connect(&member, thread, whom) {
+                    Ok(port) => {
+                        if to.post(Mail::Link(whom, Box::new(port))) {
+                            return;
+                        }
+                    }
+                    Err(error) => shared.note(error.to_string()),
+                }
+                thread::sleep(PAUSE);
+            }
+        };
+        let builder = thread::Builder::new().name("txn-call".to_owned());
+        builder.spawn(run).map(drop).map_err(unavailable)
+    }
+}
+
+fn connect(member: &Member, thread: usize, whom: Whom) -> Result<Port> {
+    let (address, core) = match whom {
+        Whom::Oracle(number) => (member.oracles[number].clone(), 0),
+        Whom::Member(part, core) => {
+            let address = member.map().parts[part].address.clone();
+            if address.is_empty() {
+                return Err(unavailable(format!(
+                    "process {part}: no oracle has said where it is"
+                )));
+            }
+            (address, core)
+        }
+    };
+    let address: Address = address.parse().map_err(of_net)?;
+    let options = PortOptions {
+        ring: member.options.ring,
+        tls: member.options.tls.clone(),
+        ..port_options()
+    };
+    let hello = MemberHello {
+        core: core as u32,
+        part: member.part,
+        of: member.of,
+        partitions: member.partitions,
+        thread: thread as u32,
+        threads: member.threads,
+        identity: member.identity,
+        token: member
+            .options
+            .token
+            .clone()
+            .unwrap_or_default()
+            .into_bytes(),
+        address: member.address.clone(),
+    };
+    let greeting = Greeting {
+        verb: MEMBER_HELLO,
+        body: &hello.encode(),
+        answer: MEMBER_WELCOME,
+    };
+    greet(&address, &options, member.options.spin, &greeting).map(|(port, _)| port)
+}
