@@ -31,7 +31,7 @@ use seen::Seen;
 use system::System;
 
 /// How long it runs where the answer alone is asked for.
-const VERIFYING: Duration = Duration::from_millis(50);
+const VERIFYING: Duration = Duration::from_millis(20);
 
 /// Why a run failed. Also that of [`super::calls`].
 #[derive(Debug, thiserror::Error)]
