@@ -225,7 +225,7 @@ fn columns(rows: Vec<Vec<Parameter>>) -> Vec<Parameter> {
 }
 
 /// How many of these writes go in one statement: puts, or inserts, into one table under different keys.
-pub fn puts_together<'o>(operations: &'o [Operation]) -> Vec<(&'o Key, &'o Change)> {
+pub fn puts_together(operations: &[Operation]) -> Vec<(&Key, &Change)> {
     let mut together: Vec<(&Key, &Change)> = Vec::new();
     let mut keys = std::collections::BTreeSet::new();
     for operation in operations {
