@@ -98,10 +98,10 @@ fn start(role: &str, data: &Path, at: &str) -> Result<Process, String> {
         }
     };
     Ok(Process {
-            child,
-            address,
-            _output: lines,
-        })
+        child,
+        address,
+        _output: lines,
+    })
 }
 
 fn connect(server: &Process) -> Box<dyn Database> {

@@ -281,7 +281,11 @@ fn any_process_may_be_killed_and_money_stays() {
             now >= before + 10,
             "process {which}: nothing was answered after it came back"
         );
-        println!("process {which}: {} transfers, {:?} until it went on", now - before, waited);
+        println!(
+            "process {which}: {} transfers, {:?} until it went on",
+            now - before,
+            waited
+        );
         before = now;
         assert_eq!(
             at_last(|| total(&*db, table)),

@@ -120,7 +120,7 @@ impl Core {
         busy |= self.work.step_logs()?;
         self.work.deliver_own()?;
         busy |= self.work.step_checkpoints()?;
-        self.send();
+        self.send()?;
         self.move_ports()?;
         match self.work.failed.take() {
             Some(error) => Err(error),
@@ -152,8 +152,12 @@ impl Core {
     }
 
     /// Sends answers that no connection's own turn could take.
-    fn send(&mut self) {
+    fn send(&mut self) -> Result<()> {
         self.work.answers.send(&mut self.reactor);
+        for port in std::mem::take(&mut self.work.answers.ended) {
+            self.work.link_ended(port)?;
+        }
+        Ok(())
     }
 
     /// Connections that asked for another thread go there.
@@ -180,7 +184,7 @@ impl Core {
             }
             self.work.step_checkpoints()?;
             self.work.deliver_own()?;
-            self.send();
+            self.send()?;
         }
         // Whoever still sends is not heard, but what was answered goes out.
         let mut deaf = super::door::Deaf;
