@@ -108,6 +108,7 @@ impl Core {
                     work: &mut self.work,
                 };
                 let frames = self.reactor.poll(&mut door).map_err(of_net)?;
+                self.work.handle_together();
                 busy |= frames > 0;
                 if frames > 0 {
                     self.work.ask_for_bound();

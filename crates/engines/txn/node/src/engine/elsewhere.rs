@@ -149,7 +149,7 @@ impl Work {
     }
 
     /// A message for a partition of another process. Without a connection it is lost, and will be sent again.
-    pub fn to_elsewhere(&mut self, from: Address, to: PartitionId, message: &Message) {
+    pub fn send_elsewhere(&mut self, from: Address, to: PartitionId, message: &Message) {
         let Some(elsewhere) = &mut self.elsewhere else {
             return;
         };
@@ -169,7 +169,7 @@ impl Work {
     }
 
     /// A partition's answer to an oracle.
-    pub fn to_oracle(&mut self, oracle: usize, of: PartitionId, message: &Message) {
+    pub fn answer_oracle(&mut self, oracle: usize, of: PartitionId, message: &Message) {
         let links = self.elsewhere.as_ref().map(|elsewhere| &elsewhere.links);
         if let Some(port) = links.and_then(|links| links.port(Whom::Oracle(oracle))) {
             self.answers
