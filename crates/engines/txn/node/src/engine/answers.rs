@@ -18,6 +18,8 @@ pub(crate) struct Answers {
     /// For connections whose outbox was full.
     late: VecDeque<(PortId, Head, Vec<u8>)>,
     scratch: Vec<u8>,
+    /// Connections to other processes that have ended: the reactor does not tell of those on which nothing came.
+    pub ended: Vec<PortId>,
 }
 
 impl Answers {
@@ -63,11 +65,13 @@ impl Answers {
         }
         for (port, head, range) in self.list.drain(..) {
             let bytes = &self.bytes[range];
-            if let Err(SendError::Full { .. }) = reactor.send(port, head, &[bytes])
-                // What is lost between processes is sent again; a process that does not read gets no more.
-                && head.verb == MESSAGE
-            {
-                self.late.push_back((port, head, bytes.to_vec()));
+            match reactor.send(port, head, &[bytes]) {
+                Err(SendError::Full { .. }) if head.verb == MESSAGE => {
+                    self.late.push_back((port, head, bytes.to_vec()));
+                }
+                Err(SendError::Ended) if head.verb == BETWEEN => self.ended.push(port),
+                // What is lost between processes is sent again; one that does not read gets no more.
+                Ok(()) | Err(_) => {}
             }
         }
         self.bytes.clear();

@@ -108,6 +108,7 @@ impl Core {
                     work: &mut self.work,
                 };
                 let frames = self.reactor.poll(&mut door).map_err(of_net)?;
+                self.work.handle_together();
                 busy |= frames > 0;
                 if frames > 0 {
                     self.work.ask_for_bound();
@@ -120,7 +121,7 @@ impl Core {
         busy |= self.work.step_logs()?;
         self.work.deliver_own()?;
         busy |= self.work.step_checkpoints()?;
-        self.send();
+        self.send()?;
         self.move_ports()?;
         match self.work.failed.take() {
             Some(error) => Err(error),
@@ -152,8 +153,12 @@ impl Core {
     }
 
     /// Sends answers that no connection's own turn could take.
-    fn send(&mut self) {
+    fn send(&mut self) -> Result<()> {
         self.work.answers.send(&mut self.reactor);
+        for port in std::mem::take(&mut self.work.answers.ended) {
+            self.work.link_ended(port)?;
+        }
+        Ok(())
     }
 
     /// Connections that asked for another thread go there.
@@ -180,7 +185,7 @@ impl Core {
             }
             self.work.step_checkpoints()?;
             self.work.deliver_own()?;
-            self.send();
+            self.send()?;
         }
         // Whoever still sends is not heard, but what was answered goes out.
         let mut deaf = super::door::Deaf;

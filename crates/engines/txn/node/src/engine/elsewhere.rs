@@ -169,7 +169,7 @@ impl Work {
     }
 
     /// A partition's answer to an oracle.
-    pub fn send_oracle(&mut self, oracle: usize, of: PartitionId, message: &Message) {
+    pub fn answer_oracle(&mut self, oracle: usize, of: PartitionId, message: &Message) {
         let links = self.elsewhere.as_ref().map(|elsewhere| &elsewhere.links);
         if let Some(port) = links.and_then(|links| links.port(Whom::Oracle(oracle))) {
             self.answers

@@ -310,6 +310,7 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         moving: Vec::new(),
         answers: Default::default(),
         own: VecDeque::new(),
+        together: Vec::new(),
         held: VecDeque::new(),
         effects: Effects::default(),
         options: plan.options,

@@ -22,6 +22,9 @@ use crate::hello::ORACLE;
 use crate::options::OpenOptions;
 use crate::persist::{Stores, call_again};
 
+/// Messages of clients that are handled together: their keys fit into what a prefetch asks for.
+const TOGETHER: usize = 16;
+
 /// Partitions and routes of one thread.
 pub(crate) struct Work {
     pub index: usize,
@@ -42,6 +45,8 @@ pub(crate) struct Work {
     pub answers: Answers,
     /// Between partitions of this thread.
     pub own: VecDeque<(Address, PartitionId, Message)>,
+    /// What clients have sent in this pass.
+    pub together: Vec<(Address, PartitionId, Message)>,
     /// What needs a stamp while none may be given.
     pub held: VecDeque<(Address, PartitionId, Message)>,
     pub effects: Effects,
@@ -65,7 +70,7 @@ impl Work {
         for place in 0..self.hosted.len() {
             let partition = &mut self.hosted[place].partition;
             partition.finish_recovery(self.now, floor, &mut self.effects)?;
-            self.dispatch(self.number(place), None);
+            self.dispatch(self.number(place));
         }
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -139,8 +144,29 @@ impl Work {
         if needs_stamp(&message) && !self.shared.oracle.is_ready(self.wall()) {
             return self.held.push_back((from, to, message));
         }
-        self.hand_in(from, to, message);
-        self.dispatch(to, Some((port, out)));
+        self.together.push((from, to, message));
+        if self.together.len() == TOGETHER {
+            self.handle_together();
+        }
+    }
+
+    /// Handles what clients have sent in one pass: its rows are asked for first, so that the waits for memory
+    /// overlap.
+    pub fn handle_together(&mut self) {
+        let mut together = std::mem::take(&mut self.together);
+        if together.len() > 1 {
+            for (place, hosted) in self.hosted.iter().enumerate() {
+                let mine = together
+                    .iter()
+                    .filter(|(_, to, _)| self.layout.place(*to) == place);
+                hosted.partition.prefetch(mine.map(|(.., message)| message));
+            }
+        }
+        for (from, to, message) in together.drain(..) {
+            self.hand_in(from, to, message);
+            self.dispatch(to);
+        }
+        self.together = together;
     }
 
     /// While a process that keeps the log is away nothing becomes durable: what would wait for that is refused,
@@ -223,7 +249,7 @@ impl Work {
             return;
         }
         self.hand_in(from, to, message);
-        self.dispatch(to, None);
+        self.dispatch(to);
     }
 
     pub fn hand_in(&mut self, from: Address, to: PartitionId, message: Message) {
@@ -240,7 +266,7 @@ impl Work {
     }
 
     /// What a partition wants done: records to its log first, then messages.
-    pub fn dispatch(&mut self, of: PartitionId, mut direct: Option<(PortId, &mut Outbound)>) {
+    pub fn dispatch(&mut self, of: PartitionId) {
         if !self.effects.records.is_empty() {
             let journal = &mut self.hosted[self.layout.place(of)].journal;
             if let Err(error) = journal.append(&self.effects.records) {
@@ -253,20 +279,17 @@ impl Work {
         }
         let mut sends = std::mem::take(&mut self.effects.sends);
         for (to, message) in sends.drain(..) {
-            match (to, &mut direct) {
-                (Address::Client(id), Some((port, out))) if port.number() == id => {
-                    self.answers.now(*port, of, &message, out);
-                }
-                (Address::Client(id), _) => {
+            match to {
+                Address::Client(id) => {
                     self.answers.later(PortId::numbered(id), of, &message);
                 }
-                (Address::Partition(to), _) => {
+                Address::Partition(to) => {
                     self.send_to_partition(Address::Partition(of), to, message);
                 }
-                (Address::Oracle(number), _) if self.elsewhere.is_some() => {
-                    self.send_oracle(number as usize, of, &message);
+                Address::Oracle(number) if self.elsewhere.is_some() => {
+                    self.answer_oracle(number as usize, of, &message);
                 }
-                (Address::Oracle(_), _) => {
+                Address::Oracle(_) => {
                     if let Message::BoundKept { bound, .. } = message {
                         self.shared.oracle.kept(bound);
                     }
@@ -301,7 +324,7 @@ impl Work {
             let partition = &mut self.hosted[place].partition;
             if partition.wake_at().is_some_and(|at| at <= self.now) {
                 partition.tick(self.now, &mut self.effects);
-                self.dispatch(self.number(place), None);
+                self.dispatch(self.number(place));
                 busy = true;
             }
         }
@@ -329,7 +352,7 @@ impl Work {
             } = &mut self.hosted[place];
             if let Some(position) = journal.step()? {
                 partition.durable(self.now, position, &mut self.effects);
-                self.dispatch(self.number(place), None);
+                self.dispatch(self.number(place));
                 busy = true;
             }
         }
