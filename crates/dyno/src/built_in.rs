@@ -9,11 +9,15 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 4] = [
+const SUITES: [(&str, &str); 5] = [
     ("wspr", include_str!("../../../suites/wspr.toml")),
     ("tpch", include_str!("../../../suites/tpch.toml")),
     ("pubsub", include_str!("../../../suites/pubsub.toml")),
     ("pages", include_str!("../../../suites/pages.toml")),
+    (
+        "pages-device",
+        include_str!("../../../suites/pages-device.toml"),
+    ),
 ];
 
 const PEERS: [(&str, &str); 18] = [
