@@ -24,7 +24,11 @@ pub use ingest::{
     BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource, QueryArgs,
     StatusArgs,
 };
-pub use pages::{PagesArgs, PagesBenchArgs, PagesCheckArgs, PagesCommand, PatternArg};
+pub use pages::{
+    FrontArg, PagesArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs, PagesCommand,
+    PagesCompactArgs, PagesDeviceArgs, PagesNameArgs, PagesServeArgs, PagesStatusArgs,
+    PagesStoreArgs, PatternArg,
+};
 pub use pubsub::{
     BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
     PubsubInstallArgs, PubsubPlaceArgs, PubsubProduceArgs, PubsubRetentionArgs, PubsubServeArgs,

@@ -9,13 +9,17 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 6] = [
+const SUITES: [(&str, &str); 7] = [
     ("wspr", include_str!("../../../suites/wspr.toml")),
     ("tpch", include_str!("../../../suites/tpch.toml")),
     ("pubsub", include_str!("../../../suites/pubsub.toml")),
     ("k2", include_str!("../../../suites/k2.toml")),
     ("tpcc", include_str!("../../../suites/tpcc.toml")),
     ("pages", include_str!("../../../suites/pages.toml")),
+    (
+        "pages-device",
+        include_str!("../../../suites/pages-device.toml"),
+    ),
 ];
 
 const PEERS: [(&str, &str); 21] = [

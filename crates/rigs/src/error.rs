@@ -10,7 +10,7 @@ pub enum RigError {
         "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
          query-prepare, query-top-ten, tpch-write, pubsub-flow, pubsub-queue, pubsub-capacity, \
          pubsub-commits, txn-rpc, txn-transport, txn-k2, tpcc-run, pages-corpus, \
-         pages-codec, pages-store, pages-space"
+         pages-codec, pages-store, pages-device, pages-space"
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.

@@ -66,6 +66,7 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         "pages-corpus" => pages::corpus(&mut params, request)?,
         "pages-codec" => pages::codec(&mut params, request)?,
         "pages-store" => pages::store(&mut params, request, speak_as)?,
+        "pages-device" => pages::device(&mut params, request, speak_as)?,
         "pages-space" => pages::space(&mut params, request, speak_as)?,
         other => return Err(RigError::Unknown(other.to_string())),
     };

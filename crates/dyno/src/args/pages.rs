@@ -1,15 +1,20 @@
 //! `dyno pages ...` as it is written.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 use super::PeersFrom;
-use crate::units::{count, duration};
+use crate::units::{bytes, count, duration, share};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
+    dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809\n  \
+    dyno pages attach --size 8GiB --mkfs ext4\n  \
+    dyno pages status\n  \
+    dyno pages detach\n  \
     dyno pages bench --peers\n  \
     dyno pages check --kills 20")]
 pub struct PagesArgs {
@@ -19,6 +24,16 @@ pub struct PagesArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum PagesCommand {
+    /// Serve a store to NBD clients, until Ctrl-C
+    Serve(PagesServeArgs),
+    /// Make a store a block device of this machine
+    Attach(PagesAttachArgs),
+    /// End a block device, and forget its pages
+    Detach(PagesNameArgs),
+    /// Show what a store that is served or attached holds
+    Status(PagesStatusArgs),
+    /// Move what a store holds together, and give free memory back
+    Compact(PagesCompactArgs),
     /// Measure the store on pages of one class, beside the kernel's zram and tmpfs
     Bench(PagesBenchArgs),
     /// Check the store against a model of it, and kill processes in the middle of their writes
@@ -26,6 +41,152 @@ pub enum PagesCommand {
     /// What a process of a check does until it is killed
     #[command(hide = true)]
     CheckJob,
+    /// What holds the memory of an attached store
+    #[command(hide = true)]
+    Hold(PagesHoldArgs),
+    /// What serves the file of an attached store
+    #[command(hide = true)]
+    Device(PagesDeviceArgs),
+}
+
+/// The store behind a front.
+#[derive(Debug, Clone, ClapArgs)]
+pub struct PagesStoreArgs {
+    /// What it can hold
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub size: u64,
+    /// Memory for pages; beyond it writes get ENOSPC [default: the size]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub limit: Option<u64>,
+    /// Let pages of equal content share memory
+    #[arg(long)]
+    pub share: bool,
+    /// Pages not touched for so long are packed again with zstd
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
+    pub idle: Duration,
+    /// Most of one processor that packing again takes; 0 turns it off
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "5%")]
+    pub cpu: f64,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno pages serve --size 8GiB --nbd unix:/run/pages.sock\n  \
+    dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809 --metrics 127.0.0.1:9809\n  \
+    dyno pages serve --size 8GiB --nbd 10.0.0.5:10809 --tls-cert c.pem --tls-key k.pem --tls-clients roots.pem\n\n\
+    Prints where it listens when it is ready. Any NBD client reads and writes it: qemu, nbd-client, nbdcopy, fio. Pages are in\n\
+    memory and go with the process. Addresses beyond this machine are refused unless clients show certificates.")]
+pub struct PagesServeArgs {
+    #[command(flatten)]
+    pub store: PagesStoreArgs,
+    /// Where to listen: HOST:PORT or unix:PATH
+    #[arg(long, value_name = "ADDRESS")]
+    pub nbd: String,
+    /// The export's name, under which `status` finds it too
+    #[arg(long, value_name = "NAME", default_value = "pages")]
+    pub name: String,
+    /// Metrics for Prometheus at http://HOST:PORT/metrics
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Certificate chain
+    #[arg(long, value_name = "PEM", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key to it
+    #[arg(long, value_name = "PEM", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Roots that clients' certificates must lead to
+    #[arg(long, value_name = "PEM", requires = "tls_cert")]
+    pub tls_clients: Option<PathBuf>,
+    /// Listen beyond this machine though nothing asks who comes
+    #[arg(long)]
+    pub open_to_all: bool,
+}
+
+/// How a block device is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FrontArg {
+    /// A file system of one file, and a loop device on it
+    Fuse,
+    /// The kernel's driver for devices in user space; refused, as it is not built
+    Ublk,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno pages attach --size 8GiB --limit 4GiB --mkfs ext4\n  \
+    mount $(dyno pages attach --size 8GiB --mkfs ext4) /mnt\n\n\
+    Needs root. Prints the device. A small process holds the memory: when the one that serves it is killed, the same command\n\
+    starts it again with every page, and those who wait on the device go on. Swap on it is refused.")]
+pub struct PagesAttachArgs {
+    #[command(flatten)]
+    pub store: PagesStoreArgs,
+    /// Its name, for the other commands
+    #[arg(long, value_name = "NAME", default_value = "pages")]
+    pub name: String,
+    /// How the device is made
+    #[arg(long, value_enum, default_value = "fuse")]
+    pub front: FrontArg,
+    /// Threads that serve it
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub queues: u64,
+    /// Make a file system of this kind on it, such as ext4
+    #[arg(long, value_name = "KIND", conflicts_with = "swap")]
+    pub mkfs: Option<String>,
+    /// Swap on it; refused on this front, with the reason
+    #[arg(long)]
+    pub swap: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PagesNameArgs {
+    /// Which
+    #[arg(long, value_name = "NAME", default_value = "pages")]
+    pub name: String,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  dyno pages status\n  dyno pages status --watch 2s --json")]
+pub struct PagesStatusArgs {
+    /// Which
+    #[arg(long, value_name = "NAME", default_value = "pages")]
+    pub name: String,
+    /// Again and again, this often
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub watch: Option<Duration>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PagesCompactArgs {
+    /// Which
+    #[arg(long, value_name = "NAME", default_value = "pages")]
+    pub name: String,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PagesHoldArgs {
+    /// Its socket
+    pub socket: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PagesDeviceArgs {
+    #[arg(long)]
+    pub name: String,
+    #[arg(long)]
+    pub threads: usize,
+    #[arg(long, value_parser = duration)]
+    pub idle: Duration,
+    #[arg(long)]
+    pub cpu: f64,
+    /// After another one that died
+    #[arg(long)]
+    pub again: bool,
 }
 
 /// Pages to measure with; the seed document's names are there too.

@@ -3,6 +3,7 @@
 
 mod codec;
 mod corpus;
+mod device;
 mod files;
 mod passes;
 mod place;
@@ -20,6 +21,7 @@ use dyno_pages::{PAGE_BYTES, StoreError};
 
 pub(crate) use codec::codec;
 pub(crate) use corpus::corpus;
+pub(crate) use device::device;
 pub(crate) use space::space;
 pub(crate) use store::store;
 pub use zram::missing as zram_missing;

@@ -1,7 +1,12 @@
 //! `dyno pages ...`: the store of compressed pages.
 
+mod attach;
 mod bench;
 mod check;
+mod control;
+mod place;
+mod serve;
+mod status;
 
 use dyno_suite::Stop;
 
@@ -10,8 +15,15 @@ use crate::exit::Exit;
 
 pub fn run(args: &PagesArgs, stop: &Stop) -> anyhow::Result<Exit> {
     match &args.command {
+        PagesCommand::Serve(args) => serve::run(args, stop),
+        PagesCommand::Attach(args) => attach::run(args),
+        PagesCommand::Detach(args) => attach::detach(args),
+        PagesCommand::Status(args) => status::run(args, stop),
+        PagesCommand::Compact(args) => status::compact(args),
         PagesCommand::Bench(args) => bench::run(args, stop),
         PagesCommand::Check(args) => check::run(args, stop),
         PagesCommand::CheckJob => check::job(),
+        PagesCommand::Hold(args) => attach::hold(&args.socket),
+        PagesCommand::Device(args) => attach::device(args, stop),
     }
 }

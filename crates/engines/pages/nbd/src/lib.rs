@@ -20,6 +20,7 @@ mod session;
 mod transmission;
 mod wire;
 
+pub use dyno_net::Address;
 pub use error::NbdError;
 pub use export::{Export, Exports};
 pub use server::{Clients, Options, Server, Tls};

@@ -1,17 +1,17 @@
 //! Our encoder. Has `unsafe`: it reads the page and writes the block at positions that its loops
 //! bound, without a check at each.
 //!
-//! What makes it faster than the C library on pages (examples/lz4.rs measures): it looks at two
-//! positions a turn, both looked up before either is compared; it looks for five equal bytes, so that
-//! the four-byte matches, which save one byte each and are a quarter of all, mostly go; it measures a
-//! match 16 bytes at a time; and it never extends a match backwards, which costs a branch that cannot
-//! be predicted and wins under 1%.
+//! What made it faster than the C library on the pages it was tuned on (one machine with AVX-512,
+//! November 2026; the suite `pages` measures anew): it looks at two positions a turn, both looked up
+//! before either is compared; it looks for five equal bytes, so that most four-byte matches go, which
+//! save one byte each; it measures a match 16 bytes at a time; and it never extends a match backwards,
+//! which costs a branch that cannot be predicted and wins little.
 //!
-//! What was tried and lost: probing 16 positions at once with AVX-512 (hash, gather, compare) and
-//! walking the bits, 0.78 of the C library's speed, because 16 lookups take the same memory
-//! operations in any form; four positions a turn without a branch, 0.85, because each match then
-//! waits for the one before; a table that is not cleared between pages, 0.65, because stale entries
-//! point all over the page and each is looked at, where empty ones all point at its start.
+//! What was tried there and lost: probing 16 positions at once with AVX-512 (hash, gather, compare) and
+//! walking the bits, slower than the C library, because 16 lookups take the same memory operations in
+//! any form; four positions a turn without a branch, slower too, because each match then waits for the
+//! one before; a table that is not cleared between pages, slower by far, because stale entries point
+//! all over the page and each is looked at, where empty ones all point at its start.
 
 use super::lanes::{Lanes, Plain};
 use super::{Block, PAGE_BYTES, Page};
