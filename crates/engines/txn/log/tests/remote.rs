@@ -285,6 +285,14 @@ fn a_store_that_lags_does_not_hold_up_the_others() {
     assert!(matches!(busy, LogError::Busy { .. }), "{busy}");
 }
 
+/// What a store says to a new writer.
+fn written_epoch(store: &mut PersistStore, epoch: u64) -> u64 {
+    match store.handle(Request::Open { log: LOG, epoch }) {
+        Ok(Answer::Opened { written_epoch, .. }) => written_epoch,
+        unexpected => panic!("{unexpected:?}"),
+    }
+}
+
 #[test]
 fn a_store_that_was_reset_counts_only_with_its_checkpoint() {
     let (log, epoch) = (LOG, 1);
@@ -319,16 +327,8 @@ fn a_store_that_was_reset_counts_only_with_its_checkpoint() {
     sender.acknowledged(0, end);
     assert!(sender.durable() < at, "there is no checkpoint yet");
 
-    let mut other = 1;
-    let mut written = |store: &mut PersistStore| {
-        other += 1;
-        match store.handle(Request::Open { log, epoch: other }) {
-            Ok(Answer::Opened { written_epoch, .. }) => (written_epoch, other),
-            unexpected => panic!("{unexpected:?}"),
-        }
-    };
-    let (found, epoch) = written(&mut store);
-    assert_eq!(found, 0);
+    let epoch = 2;
+    assert_eq!(written_epoch(&mut store, epoch), 0);
     let number = 1;
     let chunk = Request::Chunk {
         log,
@@ -347,7 +347,7 @@ fn a_store_that_was_reset_counts_only_with_its_checkpoint() {
     store.handle(install).expect("whole");
     sender.joined(0, end);
     assert_eq!(sender.durable(), end);
-    assert_eq!(written(&mut store).0, epoch);
+    assert_eq!(written_epoch(&mut store, 3), epoch);
     let far = Request::Reset {
         log,
         epoch: 3,

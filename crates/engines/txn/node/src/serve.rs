@@ -139,45 +139,31 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
     }
-    if options.role == Role::Oracle {
-        let oracle = OracleProcess::start(&options.engine, token.clone(), listener)?;
-        let oracle = Arc::new(oracle);
-        let address = oracle.address().to_string();
-        let weak = Arc::downgrade(&oracle);
-        let looked = move || {
-            weak.upgrade()
-                .map(|oracle| (oracle.stats(), oracle.failure()))
-        };
-        let metrics = match options.metrics {
-            Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
-            None => None,
-        };
-        let running = Running::Oracle(oracle);
-        return Ok(Server {
-            running,
-            metrics,
-            address,
-        });
+    match options.role {
+        Role::All | Role::Partitions => serve_engine(options, token, listener),
+        Role::Oracle => {
+            let oracle = OracleProcess::start(&options.engine, token.clone(), listener)?;
+            let oracle = Arc::new(oracle);
+            let (address, weak) = (oracle.address().to_string(), Arc::downgrade(&oracle));
+            let looked = move || {
+                let oracle = weak.upgrade()?;
+                Some((oracle.stats(), oracle.failure()))
+            };
+            without_rows(options, token, address, Running::Oracle(oracle), looked)
+        }
+        Role::Persist => {
+            let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
+            let (address, weak) = (keeper.address().to_string(), Arc::downgrade(&keeper));
+            let looked = move || {
+                let keeper = weak.upgrade()?;
+                Some((keeper.stats(), keeper.failure()))
+            };
+            without_rows(options, token, address, Running::Keeper(keeper), looked)
+        }
     }
-    if options.role == Role::Persist {
-        let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
-        let address = keeper.address().to_string();
-        let weak = Arc::downgrade(&keeper);
-        let looked = move || {
-            weak.upgrade()
-                .map(|keeper| (keeper.stats(), keeper.failure()))
-        };
-        let metrics = match options.metrics {
-            Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
-            None => None,
-        };
-        let running = Running::Keeper(keeper);
-        return Ok(Server {
-            running,
-            metrics,
-            address,
-        });
-    }
+}
+
+fn serve_engine(options: ServeOptions, token: Option<Token>, listener: Listener) -> Result<Server> {
     let settings = OpenOptions {
         // Processes of one database have one secret.
         token: options.token.clone(),
@@ -197,6 +183,24 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         None => None,
     };
     let running = Running::Engine(engine);
+    Ok(Server {
+        running,
+        metrics,
+        address,
+    })
+}
+
+fn without_rows(
+    options: ServeOptions,
+    token: Option<Token>,
+    address: String,
+    running: Running,
+    looked: impl Fn() -> Looked + Send + Sync + 'static,
+) -> Result<Server> {
+    let metrics = match options.metrics {
+        Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
+        None => None,
+    };
     Ok(Server {
         running,
         metrics,
