@@ -109,6 +109,9 @@ fn share(args: &TxnServeArgs) -> anyhow::Result<Option<Share>> {
 
 fn server_tls(args: &TxnServeArgs) -> anyhow::Result<Option<Arc<ServerConfig>>> {
     match (&args.tls_cert, &args.tls_key) {
+        (Some(_), _) if args.role != RoleArg::All || !args.persist.is_empty() => bail!(
+            "--tls-cert is for clients of a server with everything in it: processes of one database do not speak TLS to each other yet"
+        ),
         (Some(certificate), Some(key)) => Ok(Some(tls::server(certificate, key)?)),
         _ => Ok(None),
     }

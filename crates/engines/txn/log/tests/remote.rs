@@ -285,24 +285,12 @@ fn a_store_that_lags_does_not_hold_up_the_others() {
     assert!(matches!(busy, LogError::Busy { .. }), "{busy}");
 }
 
-/// A checkpoint of one chunk, after which `first_needed` is the first position of use.
-fn install_rows(store: &mut PersistStore, epoch: u64, first_needed: Lsn) {
-    let (log, number) = (LOG, 1);
-    let chunk = Request::Chunk {
-        log,
-        epoch,
-        number,
-        bytes: b"rows".to_vec(),
-    };
-    store.handle(chunk).expect("room");
-    let install = Request::Install {
-        log,
-        epoch,
-        number,
-        chunks: 1,
-        first_needed,
-    };
-    store.handle(install).expect("whole");
+/// What a store says to a new writer.
+fn written_epoch(store: &mut PersistStore, epoch: u64) -> u64 {
+    match store.handle(Request::Open { log: LOG, epoch }) {
+        Ok(Answer::Opened { written_epoch, .. }) => written_epoch,
+        unexpected => panic!("{unexpected:?}"),
+    }
 }
 
 #[test]
@@ -339,20 +327,27 @@ fn a_store_that_was_reset_counts_only_with_its_checkpoint() {
     sender.acknowledged(0, end);
     assert!(sender.durable() < at, "there is no checkpoint yet");
 
-    let mut other = 1;
-    let mut written = |store: &mut PersistStore| {
-        other += 1;
-        match store.handle(Request::Open { log, epoch: other }) {
-            Ok(Answer::Opened { written_epoch, .. }) => (written_epoch, other),
-            unexpected => panic!("{unexpected:?}"),
-        }
+    let epoch = 2;
+    assert_eq!(written_epoch(&mut store, epoch), 0);
+    let number = 1;
+    let chunk = Request::Chunk {
+        log,
+        epoch,
+        number,
+        bytes: b"rows".to_vec(),
     };
-    let (found, epoch) = written(&mut store);
-    assert_eq!(found, 0);
-    install_rows(&mut store, epoch, at);
+    store.handle(chunk).expect("room");
+    let install = Request::Install {
+        log,
+        epoch,
+        number,
+        chunks: 1,
+        first_needed: at,
+    };
+    store.handle(install).expect("whole");
     sender.joined(0, end);
     assert_eq!(sender.durable(), end);
-    assert_eq!(written(&mut store).0, epoch);
+    assert_eq!(written_epoch(&mut store, 3), epoch);
     let far = Request::Reset {
         log,
         epoch: 3,

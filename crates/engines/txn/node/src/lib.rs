@@ -2,7 +2,8 @@
 //! same process and over the network; a server.
 //!
 //! What it is: [`open`], which gives a [`Database`] on a directory in this process (`local:DIR`) or on a
-//! server (`dyno://HOST:PORT`); [`serve`], which runs a server; [`restore`] of backups, which
+//! server (`dyno://HOST:PORT`); [`serve`], which runs a server, or one process of several that share a database
+//! out ([`Role`], [`Share`]) or keep its logs in memory ([`Durability::RemoteMemory`]); [`restore`] of backups, which
 //! [`backup`], [`Server::backup`] and [`Local::backup`] make. What it is not: the protocol (`dyno-txn-core`), the log's
 //! files (`dyno-txn-log`), connections (`dyno-net`).
 //!

@@ -146,43 +146,27 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         listener = listener.with_tls(tls.clone());
     }
     match options.role {
-        Role::Oracle => serve_oracle(options, token, listener),
-        Role::Persist => serve_keeper(options, token, listener),
         Role::All | Role::Partitions => serve_engine(options, token, listener),
+        Role::Oracle => {
+            let oracle = OracleProcess::start(&options.engine, token.clone(), listener)?;
+            let oracle = Arc::new(oracle);
+            let (address, weak) = (oracle.address().to_string(), Arc::downgrade(&oracle));
+            let looked = move || {
+                let oracle = weak.upgrade()?;
+                Some((oracle.stats(), oracle.failure()))
+            };
+            without_rows(options, token, address, Running::Oracle(oracle), looked)
+        }
+        Role::Persist => {
+            let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
+            let (address, weak) = (keeper.address().to_string(), Arc::downgrade(&keeper));
+            let looked = move || {
+                let keeper = weak.upgrade()?;
+                Some((keeper.stats(), keeper.failure()))
+            };
+            without_rows(options, token, address, Running::Keeper(keeper), looked)
+        }
     }
-}
-
-fn serve_oracle(options: ServeOptions, token: Option<Token>, listener: Listener) -> Result<Server> {
-    let oracle = OracleProcess::start(&options.engine, token.clone(), listener)?;
-    let oracle = Arc::new(oracle);
-    let weak = Arc::downgrade(&oracle);
-    let looked = move || {
-        weak.upgrade()
-            .map(|oracle| (oracle.stats(), oracle.failure()))
-    };
-    let endpoint = |at| small_endpoint(at, looked, token, options.tls);
-    Ok(Server {
-        address: oracle.address().to_string(),
-        metrics: options.metrics.map(endpoint).transpose()?,
-        backups: None,
-        running: Running::Oracle(oracle),
-    })
-}
-
-fn serve_keeper(options: ServeOptions, token: Option<Token>, listener: Listener) -> Result<Server> {
-    let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
-    let weak = Arc::downgrade(&keeper);
-    let looked = move || {
-        weak.upgrade()
-            .map(|keeper| (keeper.stats(), keeper.failure()))
-    };
-    let endpoint = |at| small_endpoint(at, looked, token, options.tls);
-    Ok(Server {
-        address: keeper.address().to_string(),
-        metrics: options.metrics.map(endpoint).transpose()?,
-        backups: None,
-        running: Running::Keeper(keeper),
-    })
 }
 
 fn serve_engine(options: ServeOptions, token: Option<Token>, listener: Listener) -> Result<Server> {
@@ -207,6 +191,25 @@ fn serve_engine(options: ServeOptions, token: Option<Token>, listener: Listener)
             .backups
             .map(|folder| Backups::start(folder, &engine)),
         running: Running::Engine(engine),
+    })
+}
+
+fn without_rows(
+    options: ServeOptions,
+    token: Option<Token>,
+    address: String,
+    running: Running,
+    looked: impl Fn() -> Looked + Send + Sync + 'static,
+) -> Result<Server> {
+    let metrics = match options.metrics {
+        Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
+        None => None,
+    };
+    Ok(Server {
+        running,
+        metrics,
+        backups: None,
+        address,
     })
 }
 
