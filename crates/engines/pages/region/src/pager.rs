@@ -152,7 +152,6 @@ impl Pager {
 
     fn bring_in(&mut self, lane: &mut Lane<'_>, number: u64, write: bool) -> io::Result<()> {
         let at = self.area.page(number);
-        self.make_room(lane)?;
         if let Err(error) = lane.read(number, &mut self.page) {
             say(&error.to_string());
             self.counters.poisoned.fetch_add(1, Relaxed);
@@ -164,10 +163,11 @@ impl Pager {
         self.resident.push_back(number);
         self.counters.faults.fetch_add(1, Relaxed);
         self.counters.resident.fetch_add(1, Relaxed);
-        match self.faults.place(at, &self.page, !write)? {
-            true => Ok(()),
-            false => Err(io::Error::other(format!("page {number} came by itself"))),
+        if !self.faults.place(at, &self.page, !write)? {
+            return Err(io::Error::other(format!("page {number} came by itself")));
         }
+        // Whoever waited goes on; the room for the next page is made meanwhile.
+        self.make_room(lane)
     }
 
     /// Takes pages out until one more is within the bound.
