@@ -128,6 +128,38 @@ fn a_daemon_killed_under_writes_comes_back_and_nobody_sees_an_error() {
 }
 
 #[test]
+fn a_write_that_died_with_its_daemon_is_done_by_the_next_one() {
+    if !possible(&["dd", "cmp"]) {
+        return;
+    }
+    let mut rig = Rig::new(PAGES, 2 * BYTES, "fresh");
+    let device = rig.block_device();
+    let source = tempfile::NamedTempFile::new().expect("a file");
+    let noise: Vec<u8> = (0..1u32 << 20)
+        .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    std::fs::write(source.path(), &noise).expect("a file");
+    let path = source.path().to_str().expect("UTF-8");
+    rig.kill_daemon();
+    rig.start_daemon("swallowing");
+    let mut dd = Command::new("timeout")
+        .args(["--kill-after=10", "200", "dd", "bs=64k", "oflag=direct"])
+        .args([format!("if={path}"), format!("of={device}")])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("dd");
+    rig.await_daemon();
+    assert!(
+        dd.try_wait().expect("a child").is_none(),
+        "nobody has answered it"
+    );
+    rig.start_daemon("resumed");
+    assert!(dd.wait().expect("its end").success());
+    run(&["cmp", "-n", "1048576", path, &device]);
+    rig.check_pages();
+}
+
+#[test]
 fn without_a_holder_of_its_end_a_killed_daemon_means_errors_and_the_pages_stay() {
     if !possible(&["umount"]) {
         return;

@@ -36,7 +36,7 @@ pub enum Clients {
 /// The bounds of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Connections at once; one more is closed as soon as it comes. Each takes up to 0.7 MiB.
+    /// Connections at once; one more is closed as soon as it comes. Each takes up to 1 MiB.
     pub most_connections: usize,
     /// How long a handshake may take.
     pub handshake_wait: Duration,
@@ -146,7 +146,7 @@ impl Server {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// Connections that failed, or whose client did not speak the protocol.
+    /// Connections that failed, were reset by the client, or whose client did not speak the protocol.
     pub fn broken(&self) -> u64 {
         self.shared.broken.load(Ordering::Relaxed)
     }

@@ -1,4 +1,5 @@
-//! The thread that brings pages in and out. Has `unsafe`: waiting for two descriptors at once.
+//! The thread that brings pages in and out. Has `unsafe`: waiting for two descriptors at once, and a
+//! line to standard error.
 //!
 //! It alone knows which pages are in memory, so it needs no lock. A thread that waits for a page can
 //! wait for nobody else: what cannot be mended here ends the process, with the reason on standard error.
@@ -87,7 +88,7 @@ impl Pager {
             .map_err(io::Error::other)
             .and_then(|mut lane| self.serve(&mut lane, &mut orders));
         if let Err(error) = served {
-            eprintln!("region: cannot bring pages in any more: {error}");
+            say(&format!("cannot bring pages in any more: {error}"));
             std::process::abort();
         }
     }
@@ -151,9 +152,8 @@ impl Pager {
 
     fn bring_in(&mut self, lane: &mut Lane<'_>, number: u64, write: bool) -> io::Result<()> {
         let at = self.area.page(number);
-        self.make_room(lane)?;
         if let Err(error) = lane.read(number, &mut self.page) {
-            eprintln!("region: {error}");
+            say(&error.to_string());
             self.counters.poisoned.fetch_add(1, Relaxed);
             self.states[number as usize] = State::Poisoned;
             self.faults.poison(at)?;
@@ -163,10 +163,11 @@ impl Pager {
         self.resident.push_back(number);
         self.counters.faults.fetch_add(1, Relaxed);
         self.counters.resident.fetch_add(1, Relaxed);
-        match self.faults.place(at, &self.page, !write)? {
-            true => Ok(()),
-            false => Err(io::Error::other(format!("page {number} came by itself"))),
+        if !self.faults.place(at, &self.page, !write)? {
+            return Err(io::Error::other(format!("page {number} came by itself")));
         }
+        // Whoever waited goes on; the room for the next page is made meanwhile.
+        self.make_room(lane)
     }
 
     /// Takes pages out until one more is within the bound.
@@ -231,4 +232,12 @@ impl Pager {
         }
         Ok(Ok(()))
     }
+}
+
+/// A line on standard error, past the lock of the standard library: who holds that may be waiting for a
+/// page.
+fn say(what: &str) {
+    let line = format!("region: {what}\n");
+    // SAFETY: the bytes live through the call. Where nobody can be told, nothing is lost but the line.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }

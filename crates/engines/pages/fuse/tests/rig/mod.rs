@@ -2,6 +2,8 @@
 //! role that a variable names; the file system of one file; and the loop device. All of it goes when
 //! the test ends, however it ends.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -43,12 +45,33 @@ pub fn play_role() {
     assert_eq!(found.damaged, 0);
     let disk = Arc::new(Disk::new(Arc::new(store)));
     let connection = Connection::of_held(client.get("fuse").expect("held").file);
+    if role == "swallowing" {
+        return swallow_a_write(&connection);
+    }
     if role == "alone" {
         client.drop_held("fuse").expect("held");
     }
     let serving = Serving::begin(&connection, &disk, 2, start).expect("threads");
     drop(connection);
     serving.wait().expect("an unmount");
+}
+
+/// Takes requests until one of them is a write, and ends with all of them unanswered.
+fn swallow_a_write(connection: &Connection) {
+    const WRITE: u32 = 16;
+    let mut end = File::from(
+        connection
+            .file()
+            .try_clone_to_owned()
+            .expect("a descriptor"),
+    );
+    let mut bytes = vec![0; (1 << 20) + 4096];
+    while end.read(&mut bytes).is_ok() {
+        if bytes[4..8] == WRITE.to_ne_bytes() {
+            return;
+        }
+    }
+    panic!("the file system has ended");
 }
 
 fn again(role: &str, socket: &Path) -> Command {
@@ -72,26 +95,30 @@ pub struct Rig {
     _watch: Sender<()>,
 }
 
+fn shell(script: &str) -> bool {
+    let output = Command::new("sh").args(["-c", script]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
 /// Whether a device can be made here; says so if not.
 pub fn possible(programs: &[&str]) -> bool {
-    let reason = ["/dev/fuse", "/dev/loop-control"]
-        .iter()
-        .find_map(|path| {
-            let opened = std::fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(path);
-            opened.err().map(|error| format!("{path}: {error}"))
-        })
-        .or_else(|| {
-            programs.iter().find_map(|program| {
-                let found = Command::new("sh")
-                    .args(["-c", &format!("command -v {program}")])
-                    .output();
-                let there = found.is_ok_and(|output| output.status.success());
-                (!there).then(|| format!("{program} is not installed"))
-            })
-        });
+    let opens = |path: &&str| {
+        let opened = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path);
+        opened.err().map(|error| format!("{path}: {error}"))
+    };
+    let missing = |program: &&str| {
+        let found = shell(&format!("command -v {program}"));
+        (!found).then(|| format!("{program} is not installed"))
+    };
+    // Root in a container may be no root.
+    let probe = r#"d=$(mktemp -d) && mount -t tmpfs none "$d" && umount "$d" && rmdir "$d" && test -b "$(losetup -f)""#;
+    let reason = ["/dev/fuse", "/dev/loop-control"].iter().find_map(opens);
+    let reason = reason
+        .or_else(|| programs.iter().find_map(missing))
+        .or_else(|| (!shell(probe)).then(|| "no mounts or loop devices here".to_owned()));
     if let Some(reason) = &reason {
         println!("skipped: block device by FUSE and loop: {reason}");
     }
@@ -148,6 +175,13 @@ impl Rig {
     pub fn start_daemon(&mut self, role: &str) {
         let daemon = again(role, &self.socket).spawn().expect("a process");
         self.daemon = Some(daemon);
+    }
+
+    /// Waits for the daemon to end by itself.
+    pub fn await_daemon(&mut self) {
+        if let Some(mut daemon) = self.daemon.take() {
+            assert!(daemon.wait().expect("its end").success());
+        }
     }
 
     pub fn kill_daemon(&mut self) {
