@@ -55,7 +55,7 @@ pub struct PagesStoreArgs {
     /// What it can hold
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub size: u64,
-    /// Memory for pages; beyond it writes get ENOSPC [default: the size]
+    /// Memory for pages; beyond it writes get ENOSPC [default: the size and 32MiB]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub limit: Option<u64>,
     /// Let pages of equal content share memory

@@ -73,6 +73,8 @@ fn attach(args: &PagesAttachArgs, place: &Place) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(own);
     command.args(["pages", "hold"]).arg(place.hold());
+    // It stays when this process ends, and so would a pipe that somebody reads to its end.
+    command.stderr(log(place)?);
     let holder = start(command, &place.hold(), WAIT)?;
     let store = Store::create(serve::settings(&args.store))?;
     holder.put(MEMORY, b"", store.memory_file())?;
@@ -88,11 +90,17 @@ fn attach(args: &PagesAttachArgs, place: &Place) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
+/// Where both processes say what goes wrong.
+fn log(place: &Place) -> anyhow::Result<File> {
+    let path = place.log();
+    let opened = File::options().create(true).append(true).open(&path);
+    opened.with_context(|| format!("cannot write to {}", path.display()))
+}
+
 /// Starts the daemon, and waits until it answers.
 fn start_daemon(args: &PagesAttachArgs, place: &Place, again: bool) -> anyhow::Result<()> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
-    let log = File::create(place.log())
-        .with_context(|| format!("cannot make {}", place.log().display()))?;
+    let log = log(place)?;
     let mut command = Command::new(own);
     command
         .args(["pages", "device", "--name", &args.name])

@@ -57,12 +57,16 @@ pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Memory above the size: a page that is written over has two slots for a moment, and each size of slot has
+/// a span that is not full.
+const ROOM: u64 = 32 << 20;
+
 /// What the flags about a store come to.
 pub fn settings(args: &PagesStoreArgs) -> Settings {
     let pages = args.size.div_ceil(dyno_pages::PAGE_BYTES as u64);
     Settings {
         share: args.share,
-        ..Settings::new(pages, args.limit.unwrap_or(args.size))
+        ..Settings::new(pages, args.limit.unwrap_or(args.size.saturating_add(ROOM)))
     }
 }
 

@@ -1,0 +1,140 @@
+//! `dyno pages` as its users meet it: a store that is served and asked, and a device whose daemon is killed.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+fn dyno(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dyno"));
+    command.env("XDG_RUNTIME_DIR", home).args(arguments);
+    command
+}
+
+fn said(mut command: Command) -> (bool, String) {
+    let output = command.output().expect("it starts");
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+/// Killed when dropped, however the test ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ended_already = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_served_store_answers_and_leaves_nothing_behind() {
+    let home = tempfile::tempdir().expect("a directory");
+    let socket = home.path().join("nbd");
+    let listen = format!("unix:{}", socket.display());
+    let serve = dyno(
+        home.path(),
+        &["pages", "serve", "--size", "16MiB", "--nbd", &listen],
+    )
+    .stdout(Stdio::piped())
+    .spawn();
+    let mut serve = Running(serve.expect("it starts"));
+    let out = serve.0.stdout.take().expect("piped");
+    let first = BufReader::new(out)
+        .lines()
+        .next()
+        .expect("a line")
+        .expect("text");
+    assert!(first.starts_with("listening at unix:"), "{first}");
+    let (done, status) = said(dyno(home.path(), &["pages", "status", "--json"]));
+    assert!(done && status.contains("\"pages\": 4096"), "{status}");
+    let (done, compacted) = said(dyno(home.path(), &["pages", "compact"]));
+    assert!(done && compacted.contains("moved: 0"), "{compacted}");
+    let (done, again) = said(dyno(
+        home.path(),
+        &["pages", "serve", "--size", "1MiB", "--nbd", &listen],
+    ));
+    assert!(
+        !done && again.contains("a process answers there already"),
+        "{again}"
+    );
+    let pid = serve.0.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    assert!(serve.0.wait().expect("its end").success());
+    assert!(!home.path().join("dyno-pages/pages").exists());
+}
+
+/// Why no device can be made here.
+fn no_device() -> Option<String> {
+    ["/dev/fuse", "/dev/loop-control"].iter().find_map(|path| {
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        opened.err().map(|error| format!("{path}: {error}"))
+    })
+}
+
+#[test]
+fn a_device_outlives_its_daemon() {
+    if let Some(reason) = no_device() {
+        println!("skipped: dyno pages attach: {reason}");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    let name = format!("outlives-{}", std::process::id());
+    let attach = ["pages", "attach", "--size", "16MiB", "--name", &name];
+    let (done, device) = said(dyno(home.path(), &attach));
+    if !done && device.contains("ermi") {
+        println!("skipped: dyno pages attach: {device}");
+        return;
+    }
+    assert!(done, "{device}");
+    let device = device.trim().to_string();
+    let written = [0x5a; 8192];
+    let mut file = OpenOptions::new()
+        .write(true)
+        .open(&device)
+        .expect("the device");
+    file.write_all(&written)
+        .and_then(|()| file.sync_all())
+        .expect("room");
+    drop(file);
+    let (_, refused) = said(dyno(home.path(), &attach));
+    assert!(refused.contains("is attached already"), "{refused}");
+    // The holder's process has the folder's name in its arguments, the daemon its own.
+    let daemon = format!("pages device --name {name} ");
+    let found = Command::new("pgrep").args(["-f", &daemon]).output();
+    let pid = String::from_utf8_lossy(&found.expect("pgrep").stdout)
+        .trim()
+        .to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-KILL", &pid])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    // The kernel may still have the killed one's socket for a moment.
+    let again = (0..100).find_map(|_| {
+        let (done, again) = said(dyno(home.path(), &attach));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        done.then_some(again)
+    });
+    assert!(again.expect("it comes back").contains("with all its pages"));
+    let mut file = File::open(&device).expect("the device");
+    file.seek(SeekFrom::Start(0)).expect("its start");
+    let mut read = vec![0; written.len()];
+    file.read_exact(&mut read).expect("its bytes");
+    drop(file);
+    assert!(read == written);
+    let (done, text) = said(dyno(home.path(), &["pages", "detach", "--name", &name]));
+    assert!(done, "{text}");
+    assert!(!home.path().join("dyno-pages").join(&name).exists());
+}
