@@ -32,7 +32,8 @@ pub struct Options {
     pub segments: usize,
     /// Segments it may have at most; then a checkpoint must free some.
     pub segments_most: usize,
-    /// Length of a buffer: the most that one write carries, and a bound on records.
+    /// Length of a buffer: the most that one write carries, and a bound on records. Less for an old log whose
+    /// segments are too short for it.
     pub buffer_bytes: usize,
     /// Writes under way at once. With 1, what is appended meanwhile shares the next write.
     pub depth: usize,
@@ -53,6 +54,16 @@ impl Default for Options {
 }
 
 impl Options {
+    /// For a log that keeps its own segments: with buffers that fit into them.
+    pub(crate) fn fitted(self, segment_bytes: u64) -> Self {
+        let each = segment_bytes / (self.depth as u64).saturating_add(1);
+        let each = usize::try_from(each).unwrap_or(usize::MAX) / BLOCK_BYTES * BLOCK_BYTES;
+        Self {
+            buffer_bytes: self.buffer_bytes.min(each),
+            ..self
+        }
+    }
+
     pub(crate) fn check(&self, segment_bytes: u64) -> Result<(), LogError> {
         let what = if !segment_bytes_work(segment_bytes) {
             format!("segments of {segment_bytes} bytes: take whole blocks, 64 KiB to 1 GiB")

@@ -99,6 +99,10 @@ impl Recovery {
             checkpoint_chunks: 0,
             checkpoint_bytes: 0,
         });
+        let options = match fresh {
+            true => options,
+            false => options.fitted(manifest.segment_bytes),
+        };
         options.check(manifest.segment_bytes)?;
         let slots = segment::slots(&*storage, directory, manifest.identity)?;
         if fresh && slots.iter().any(|slot| slot.index().is_some()) {

@@ -255,3 +255,29 @@ fn an_unknown_role_or_durability_is_refused_with_a_sentence() {
     };
     assert_eq!(refused(nowhere), Code::BadArgument);
 }
+
+#[test]
+fn a_directory_is_opened_with_other_segments_than_it_was_made_with() {
+    for (first, then) in [(1 << 20, 64 << 20), (64 << 20, 1 << 20)] {
+        let at = tempfile::tempdir().expect("a directory");
+        let target = Target::Local(at.path().join("db"));
+        for (round, segment_bytes) in [first, then, first].into_iter().enumerate() {
+            let options = OpenOptions {
+                segment_bytes,
+                ..options()
+            };
+            let db = open(&target, options).expect("it opens");
+            let table = db.create_table(&TableDef::hash("t", 0)).expect("a table");
+            // Longer than the shorter buffers.
+            let long = vec![round as u8; 700 << 10];
+            let key = (round as u64).to_be_bytes();
+            db.one_shot(vec![Operation::put(Key::new(table, key), long)])
+                .expect("it commits");
+            for before in 0..=round as u64 {
+                let found = db.transact(|t| t.get(table, &before.to_be_bytes()));
+                let found = found.expect("it reads").expect("it is there");
+                assert_eq!((found.len(), found[0]), (700 << 10, before as u8));
+            }
+        }
+    }
+}
