@@ -45,7 +45,7 @@ pub(crate) struct Work {
     pub answers: Answers,
     /// Between partitions of this thread.
     pub own: VecDeque<(Address, PartitionId, Message)>,
-    /// What clients have sent in this pass.
+    /// One-shots that clients have sent in this pass.
     pub together: Vec<(Address, PartitionId, Message)>,
     /// What needs a stamp while none may be given.
     pub held: VecDeque<(Address, PartitionId, Message)>,
@@ -70,7 +70,7 @@ impl Work {
         for place in 0..self.hosted.len() {
             let partition = &mut self.hosted[place].partition;
             partition.finish_recovery(self.now, floor, &mut self.effects)?;
-            self.dispatch(self.number(place));
+            self.dispatch(self.number(place), None);
         }
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -144,13 +144,18 @@ impl Work {
         if needs_stamp(&message) && !self.shared.oracle.is_ready(self.wall()) {
             return self.held.push_back((from, to, message));
         }
+        if !matches!(message, Message::OneShot { .. }) {
+            // Few come at once, and somebody waits for each: its answer goes out at once.
+            self.hand_in(from, to, message);
+            return self.dispatch(to, Some((port, out)));
+        }
         self.together.push((from, to, message));
         if self.together.len() == TOGETHER {
             self.handle_together();
         }
     }
 
-    /// Handles what clients have sent in one pass: its rows are asked for first, so that the waits for memory
+    /// Handles the one-shots of one pass: their rows are asked for first, so that the waits for memory
     /// overlap.
     pub fn handle_together(&mut self) {
         let mut together = std::mem::take(&mut self.together);
@@ -164,7 +169,7 @@ impl Work {
         }
         for (from, to, message) in together.drain(..) {
             self.hand_in(from, to, message);
-            self.dispatch(to);
+            self.dispatch(to, None);
         }
         self.together = together;
     }
@@ -249,7 +254,7 @@ impl Work {
             return;
         }
         self.hand_in(from, to, message);
-        self.dispatch(to);
+        self.dispatch(to, None);
     }
 
     pub fn hand_in(&mut self, from: Address, to: PartitionId, message: Message) {
@@ -266,7 +271,7 @@ impl Work {
     }
 
     /// What a partition wants done: records to its log first, then messages.
-    pub fn dispatch(&mut self, of: PartitionId) {
+    pub fn dispatch(&mut self, of: PartitionId, mut direct: Option<(PortId, &mut Outbound)>) {
         if !self.effects.records.is_empty() {
             let journal = &mut self.hosted[self.layout.place(of)].journal;
             if let Err(error) = journal.append(&self.effects.records) {
@@ -279,17 +284,20 @@ impl Work {
         }
         let mut sends = std::mem::take(&mut self.effects.sends);
         for (to, message) in sends.drain(..) {
-            match to {
-                Address::Client(id) => {
+            match (to, &mut direct) {
+                (Address::Client(id), Some((port, out))) if port.number() == id => {
+                    self.answers.now(*port, of, &message, out);
+                }
+                (Address::Client(id), _) => {
                     self.answers.later(PortId::numbered(id), of, &message);
                 }
-                Address::Partition(to) => {
+                (Address::Partition(to), _) => {
                     self.send_to_partition(Address::Partition(of), to, message);
                 }
-                Address::Oracle(number) if self.elsewhere.is_some() => {
+                (Address::Oracle(number), _) if self.elsewhere.is_some() => {
                     self.answer_oracle(number as usize, of, &message);
                 }
-                Address::Oracle(_) => {
+                (Address::Oracle(_), _) => {
                     if let Message::BoundKept { bound, .. } = message {
                         self.shared.oracle.kept(bound);
                     }
@@ -324,7 +332,7 @@ impl Work {
             let partition = &mut self.hosted[place].partition;
             if partition.wake_at().is_some_and(|at| at <= self.now) {
                 partition.tick(self.now, &mut self.effects);
-                self.dispatch(self.number(place));
+                self.dispatch(self.number(place), None);
                 busy = true;
             }
         }
@@ -352,7 +360,7 @@ impl Work {
             } = &mut self.hosted[place];
             if let Some(position) = journal.step()? {
                 partition.durable(self.now, position, &mut self.effects);
-                self.dispatch(self.number(place));
+                self.dispatch(self.number(place), None);
                 busy = true;
             }
         }
