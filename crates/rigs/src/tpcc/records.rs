@@ -9,7 +9,7 @@ use dyno_txn_api::{
 };
 
 /// Transactions that are counted.
-const SAMPLE: u32 = 300;
+const SAMPLE: u32 = 100;
 
 /// Passes operations on and counts records: one for each get and each write, one for each row that a scan returns.
 struct Counting<'a> {
