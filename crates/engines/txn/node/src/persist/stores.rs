@@ -20,6 +20,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(30);
 const UNSENT_MAX: usize = 2 << 20;
 /// A store that says nothing for so long although it should is taken for gone.
 const SILENCE_NS: u64 = 5_000_000_000;
+/// How often it is looked whether one is gone that has nothing to say: a ring shows it to who sleeps alone.
+const LOOK_NS: u64 = 20_000_000;
 
 /// What a store has of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +50,22 @@ struct Link {
     port: Option<Port>,
     /// When it last said something, or had nothing to say.
     heard_at: u64,
+    looked_at: u64,
     /// By the partition's place in its thread.
     logs: Vec<Held>,
 }
 
 impl Link {
+    /// False: the other end is gone.
+    fn look(&mut self, now: u64) -> bool {
+        if now < self.looked_at + LOOK_NS {
+            return true;
+        }
+        self.looked_at = now;
+        let port = self.port.as_mut();
+        port.is_none_or(|port| port.sleep(Duration::ZERO).is_ok())
+    }
+
     fn owes_nothing(&self) -> bool {
         let settled = |held: &Held| held.sent <= held.kept && held.unconfirmed == 0;
         self.port.is_none() || self.logs.iter().all(settled)
@@ -83,6 +96,7 @@ impl Stores {
                 name: format!("persist process {address}"),
                 port: Some(call(address, options)?),
                 heard_at: u64::MAX,
+                looked_at: 0,
                 logs: vec![held; ids.len()],
             })
         };
@@ -184,7 +198,7 @@ impl Stores {
         let mut gone = Vec::new();
         for store in 0..self.links.len() {
             let mut ended = None;
-            if !self.send_and_poll(store, &mut logs)? {
+            if !self.send_and_poll(store, &mut logs)? || !self.links[store].look(now) {
                 ended = Some("the connection has ended".to_owned());
             }
             for (place, reply) in std::mem::take(&mut self.came) {
