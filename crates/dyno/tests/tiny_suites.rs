@@ -57,7 +57,7 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
     let runs = runs(home);
     assert_eq!(
         runs.len(),
-        4,
+        6,
         "a run for each suite with a seed document: {runs:?}"
     );
     for run in runs {
