@@ -107,7 +107,7 @@ pub struct PagesServeArgs {
 pub enum FrontArg {
     /// A file system of one file, and a loop device on it
     Fuse,
-    /// The kernel's driver for devices in user space; refused, as it is not built
+    /// The kernel's driver for devices in user space; refused so far
     Ublk,
 }
 

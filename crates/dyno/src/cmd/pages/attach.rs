@@ -33,7 +33,10 @@ const CONNECTION: &str = "fuse";
 
 pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
     if args.front == FrontArg::Ublk {
-        bail!("--front ublk: this program has no ublk front; there is --front fuse");
+        bail!(
+            "--front ublk: this command does not make one yet, the library dyno-pages-ublk does; \
+             there is --front fuse"
+        );
     }
     if args.swap {
         refuse_swap()?;
