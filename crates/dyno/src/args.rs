@@ -1,5 +1,6 @@
 //! The command line as it is written; commands turn it into checked values once.
 
+mod database;
 mod ingest;
 mod pages;
 mod pubsub;
@@ -20,6 +21,7 @@ use dyno_record::Size;
 
 use crate::units::{bytes, duration, setting, share};
 
+pub use database::OnArgs;
 pub use ingest::{
     BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource, QueryArgs,
     StatusArgs,
@@ -37,9 +39,7 @@ pub use pubsub::{
 };
 pub use pubsub_bench::{BenchMode, PubsubBenchArgs};
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
-pub use tpcc::{
-    FormArg, MixArg, OnArgs, TpccArgs, TpccCheckArgs, TpccCommand, TpccLoadArgs, TpccRunArgs,
-};
+pub use tpcc::{FormArg, MixArg, TpccArgs, TpccCheckArgs, TpccCommand, TpccLoadArgs, TpccRunArgs};
 pub use tpch::{
     Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,
     TpchVerifyArgs, TpchWhatArgs,

@@ -3,6 +3,7 @@
 mod args;
 mod built_in;
 mod cmd;
+mod databases;
 mod exit;
 mod identity;
 mod interrupt;
@@ -10,6 +11,7 @@ mod limits;
 mod places;
 mod progress;
 mod room;
+mod secrets;
 mod sql;
 mod systems;
 mod terminal;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use dyno_rigs::txn::Durability;
 
-use super::tpcc::{Cores, OnArgs, cores};
+use super::database::{Cores, OnArgs, cores};
 use super::txn_bench::TxnBenchArgs;
 use super::txn_check::{TxnBackupArgs, TxnCheckArgs};
 use crate::units::bytes;

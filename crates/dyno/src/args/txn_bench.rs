@@ -97,8 +97,8 @@ pub struct TxnBenchArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3s")]
     pub duration: Duration,
     /// Pin the server's threads: 1, or 2-9, or 0,2,4 [default: one thread, not pinned]
-    #[arg(long, value_name = "LIST", value_parser = super::tpcc::cores)]
-    pub cores: Option<super::tpcc::Cores>,
+    #[arg(long, value_name = "LIST", value_parser = super::database::cores)]
+    pub cores: Option<super::database::Cores>,
     /// Partitions of the server
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_024))]
     pub partitions: u64,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::tpcc::OnArgs;
+use super::database::OnArgs;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \

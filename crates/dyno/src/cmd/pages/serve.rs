@@ -10,7 +10,7 @@ use anyhow::Context;
 use dyno_pages::{Background, Schedule, Settings, Store};
 use dyno_pages_disk::Disk;
 use dyno_pages_nbd::{Clients, Export, Exports, Options, Server, Tls};
-use dyno_pubsub_broker::serve::{self as parts, Endpoint, Registry, tls};
+use dyno_pubsub_broker::serve::{Endpoint, Registry, tls};
 use dyno_suite::Stop;
 
 use super::control;
@@ -127,5 +127,9 @@ pub fn metrics(at: SocketAddr, store: &Arc<Store>) -> anyhow::Result<Endpoint> {
             zstd.set(whole(stats.zstd.pages));
         }
     });
-    Ok(Endpoint::start(at, registry, parts::Settings::default())?)
+    Ok(Endpoint::start(
+        at,
+        registry,
+        dyno_pubsub_broker::serve::Settings::default(),
+    )?)
 }

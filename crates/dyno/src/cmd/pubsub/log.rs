@@ -1,10 +1,8 @@
 //! The log where the arguments say that it is: behind a broker, or on a server of SQL.
 
-use std::env;
-use std::fs;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use dyno_pubsub::wire::{
     AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListQueues,
     ListTopics, Status,
@@ -17,9 +15,7 @@ use dyno_pubsub_broker::serve::rustls::ClientConfig;
 use dyno_pubsub_broker::serve::tls;
 
 use crate::args::{BROKER_DEFAULT, PubsubPlaceArgs};
-
-/// Holds a token, for those who do not want it in a file.
-pub const TOKEN_VARIABLE: &str = "DYNO_TOKEN";
+use crate::secrets;
 
 /// What topics and groups are asked of.
 pub enum Log {
@@ -38,18 +34,7 @@ pub fn address(place: &PubsubPlaceArgs) -> anyhow::Result<Address> {
 
 /// What the broker asks for, where it asks.
 pub fn token(place: &PubsubPlaceArgs) -> anyhow::Result<Option<String>> {
-    let Some(file) = &place.token_file else {
-        return Ok(env::var(TOKEN_VARIABLE)
-            .ok()
-            .filter(|token| !token.is_empty()));
-    };
-    let text = fs::read_to_string(file)
-        .with_context(|| format!("cannot read the token in {}", file.display()))?;
-    let token = text.trim();
-    if token.is_empty() {
-        bail!("there is no token in {}", file.display());
-    }
-    Ok(Some(token.to_owned()))
+    secrets::token(place.token_file.as_deref())
 }
 
 /// What a broker's certificate is checked by, where TLS is wanted.

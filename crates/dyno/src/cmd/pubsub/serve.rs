@@ -1,6 +1,5 @@
 //! `dyno pubsub serve`: a broker, and with `--data` the server under it.
 
-use std::env;
 use std::fmt::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -12,14 +11,13 @@ use anyhow::{Context, anyhow};
 use dyno_pubsub::server::{self, Cluster};
 use dyno_pubsub::{Connection, Dsn};
 use dyno_pubsub_broker::serve::rustls::ServerConfig;
-use dyno_pubsub_broker::serve::tls;
 use dyno_pubsub_broker::serve::{Endpoint, Registry, Settings, Token};
 use dyno_pubsub_broker::{Broker, BrokerError, Options};
 use dyno_suite::Stop;
 
-use super::log::TOKEN_VARIABLE;
 use crate::args::PubsubServeArgs;
 use crate::exit::Exit;
+use crate::secrets;
 use crate::terminal;
 
 /// Between two looks whether to stop.
@@ -66,18 +64,12 @@ fn plain(error: BrokerError) -> anyhow::Error {
 }
 
 fn token(args: &PubsubServeArgs) -> anyhow::Result<Option<Token>> {
-    match (&args.token_file, env::var(TOKEN_VARIABLE)) {
-        (Some(file), _) => Ok(Some(Token::from_file(file)?)),
-        (None, Ok(token)) if !token.is_empty() => Ok(Some(Token::new(&token)?)),
-        (None, _) => Ok(None),
-    }
+    let token = secrets::token(args.token_file.as_deref())?;
+    Ok(token.as_deref().map(Token::new).transpose()?)
 }
 
 fn server_tls(args: &PubsubServeArgs) -> anyhow::Result<Option<Arc<ServerConfig>>> {
-    match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => Ok(Some(tls::server(certificate, key)?)),
-        _ => Ok(None),
-    }
+    secrets::server_tls(args.tls_cert.as_deref(), args.tls_key.as_deref())
 }
 
 /// The server that is to be used: a private one with the schema in it, or the user's as it is.

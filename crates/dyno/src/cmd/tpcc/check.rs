@@ -11,12 +11,13 @@ use dyno_txn_api::Database;
 use serde_json::json;
 
 use crate::args::TpccCheckArgs;
+use crate::databases;
 use crate::exit::Exit;
 use crate::progress::Spinner;
 use crate::terminal;
 
 pub fn run(args: &TpccCheckArgs) -> anyhow::Result<Exit> {
-    let db = super::on(&args.on)?;
+    let db = databases::open(&args.on)?;
     let (tables, population) = load::ready(&*db)?;
     let mut violations = conditions(&*db, &tables, &population.scale)?;
     let mut wrong: Vec<String> = violations.drain(..).map(|v| v.to_string()).collect();

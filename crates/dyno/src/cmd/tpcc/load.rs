@@ -11,6 +11,7 @@ use dyno_tpcc::{Population, Scale};
 use serde_json::json;
 
 use crate::args::TpccLoadArgs;
+use crate::databases;
 use crate::exit::Exit;
 use crate::progress::WorkBar;
 use crate::terminal;
@@ -19,7 +20,7 @@ use crate::terminal;
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = super::on(&args.on)?;
+    let db = databases::open(&args.on)?;
     let population = Population {
         scale: Scale::of(args.warehouses),
         seed: args.seed,

@@ -13,6 +13,7 @@ use dyno_tpcc::random::Skew;
 use super::check::conditions;
 use super::told;
 use crate::args::{FormArg, MixArg, TpccRunArgs};
+use crate::databases;
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -20,7 +21,7 @@ use crate::terminal;
 const FIXED_MS: i64 = 1_767_312_000_000;
 
 pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = super::on(&args.on)?;
+    let db = databases::open(&args.on)?;
     let (tables, population) = load::ready(&*db)?;
     let before = conditions(&*db, &tables, &population.scale)?;
     if !before.is_empty() {

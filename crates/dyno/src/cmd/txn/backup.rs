@@ -4,7 +4,7 @@ use anyhow::Context;
 use dyno_txn_api::Target;
 
 use crate::args::TxnBackupArgs;
-use crate::cmd::tpcc;
+use crate::databases;
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -15,7 +15,7 @@ pub fn run(args: &TxnBackupArgs) -> anyhow::Result<Exit> {
         std::fs::metadata(directory)
             .with_context(|| format!("there is no database in {}", directory.display()))?;
     }
-    dyno_rigs::txn::backup(on, &tpcc::how(&args.on)?, &args.to)
+    dyno_rigs::txn::backup(on, &databases::how(&args.on)?, &args.to)
         .with_context(|| format!("cannot back up {on}"))?;
     let place = match on {
         Target::Dyno(_) => "in the server's folder of backups",

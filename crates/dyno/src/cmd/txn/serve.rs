@@ -2,17 +2,16 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
-use dyno_pubsub_broker::serve::{rustls::ServerConfig, tls};
 use dyno_rigs::txn::{OpenOptions, Role, ServeOptions, Share, procedures, serve};
 use dyno_suite::Stop;
 
 use crate::args::{RoleArg, TxnServeArgs};
 use crate::exit::Exit;
+use crate::secrets;
 use crate::terminal;
 
 /// Between two looks whether to stop.
@@ -59,7 +58,7 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
     if role == Role::Persist && args.backups.is_some() {
         bail!("--role persist has no rows to back up: leave --backups out");
     }
-    let token = super::token(args.token_file.as_deref())?;
+    let token = secrets::token(args.token_file.as_deref())?;
     Ok(ServeOptions {
         data,
         listen: args.listen.clone(),
@@ -74,7 +73,7 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
             segment_bytes: segment(args.checkpoint),
             ..OpenOptions::default()
         },
-        tls: server_tls(args)?,
+        tls: secrets::server_tls(args.tls_cert.as_deref(), args.tls_key.as_deref())?,
         token,
         metrics: args.metrics,
         backups: args.backups.clone(),
@@ -104,15 +103,5 @@ fn share(args: &TxnServeArgs) -> anyhow::Result<Option<Share>> {
         ),
         (_, None, true) => Ok(None),
         _ => bail!("--part and --join are for --role partitions"),
-    }
-}
-
-fn server_tls(args: &TxnServeArgs) -> anyhow::Result<Option<Arc<ServerConfig>>> {
-    match (&args.tls_cert, &args.tls_key) {
-        (Some(_), _) if args.role != RoleArg::All || !args.persist.is_empty() => bail!(
-            "--tls-cert is for clients of a server with everything in it: processes of one database do not speak TLS to each other yet"
-        ),
-        (Some(certificate), Some(key)) => Ok(Some(tls::server(certificate, key)?)),
-        _ => Ok(None),
     }
 }

@@ -11,7 +11,7 @@ use dyno_txn_api::{
 };
 
 use crate::args::TxnShellArgs;
-use crate::cmd::tpcc;
+use crate::databases;
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -19,7 +19,7 @@ use crate::terminal;
 const ROWS: u32 = 20;
 
 pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = tpcc::on(&args.on)?;
+    let db = databases::open(&args.on)?;
     let prompt = stdin().is_terminal();
     let mut open = None;
     let mut failed = false;

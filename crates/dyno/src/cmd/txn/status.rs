@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::args::TxnStatusArgs;
-use crate::cmd::tpcc;
+use crate::databases;
 use crate::exit::Exit;
 use crate::terminal;
 
 pub fn run(args: &TxnStatusArgs) -> anyhow::Result<Exit> {
-    let db = tpcc::on(&args.on)?;
+    let db = databases::open(&args.on)?;
     let what = db.describe()?;
     let tables = db.tables()?;
     let stats = db.stats()?;
