@@ -3,15 +3,23 @@
 use dyno_record::{Better, CasePlan};
 
 /// The unit and direction of a metric of `case`. The ranking metric has those of the case; the
-/// rest follow FORMAT.md: `time`, `cpu` and `latency-*` in seconds, sizes in bytes.
+/// rest follow FORMAT.md: `time`, `cpu` and `latency-*` in seconds, sizes in bytes, rates a second. Of a name
+/// that it does not know less is better.
 pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
     if metric == case.metric {
         return (case.unit.clone(), case.better);
     }
-    let (unit, better) = match metric {
+    let (unit, better) = beside(metric);
+    (unit.to_owned(), better)
+}
+
+/// The unit and direction of a metric that ranks nothing.
+fn beside(metric: &str) -> (&'static str, Better) {
+    match metric {
         "throughput" => ("1/s", Better::Higher),
         "compression" => ("x", Better::Higher),
         "io-rate" => ("B/s", Better::Higher),
+        "reads" => ("", Better::Higher),
         "peak-rss" | "bytes" => ("B", Better::Lower),
         "time" | "cpu" => ("s", Better::Lower),
         "latency-count" => ("requests", Better::Higher),
@@ -20,10 +28,10 @@ pub(crate) fn unit_of(case: &CasePlan, metric: &str) -> (String, Better) {
         }
         name if name.ends_with("-bytes") => ("B", Better::Lower),
         name if name.ends_with("-per-s") => ("1/s", Better::Higher),
+        name if name.ends_with("-rate") => ("", Better::Higher),
         name if name.ends_with("-s") || name.ends_with("-time") => ("s", Better::Lower),
         _ => ("", Better::Lower),
-    };
-    (unit.to_owned(), better)
+    }
 }
 
 /// `value` with its unit, scaled: `6.10 M rows/s`, `850 MB`, `12.4 µs`, `4.20×`.
@@ -147,6 +155,28 @@ fn significant(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_is_better_of_rates_and_less_of_times_and_of_what_nobody_knows() {
+        for metric in [
+            "reads",
+            "record-rate",
+            "io-rate",
+            "rows-per-s",
+            "compression",
+        ] {
+            assert_eq!(beside(metric).1, Better::Higher, "{metric}");
+        }
+        for metric in [
+            "read-p99",
+            "latency-p50",
+            "wal-bytes",
+            "empty-polls",
+            "aborts",
+        ] {
+            assert_eq!(beside(metric).1, Better::Lower, "{metric}");
+        }
+    }
 
     #[test]
     fn numbers_read_well() {
