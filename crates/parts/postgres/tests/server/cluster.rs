@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use crate::place::{client, free_port, number, open, place};
+use crate::place::{client, number, open, place};
 use dyno_postgres::postgres::Client;
 use dyno_postgres::{
     Cluster, Installation, Listen, MachineSize, Options, PgError, Places, Session, attach, connect,
@@ -169,7 +169,7 @@ fn a_closed_parent_is_named() {
 #[test]
 fn tcp_asks_for_the_password() {
     let Some(place) = place() else { return };
-    let port = free_port();
+    let port = dyno_ports::free().unwrap();
     let options = Options {
         listen: Some(Listen {
             address: "127.0.0.1".to_owned(),

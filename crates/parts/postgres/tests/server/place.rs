@@ -1,7 +1,6 @@
 //! Where a test's clusters live: below a directory that the server's user may enter.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -36,10 +35,4 @@ pub fn client(cluster: &Cluster) -> Client {
 /// A number that the server answers.
 pub fn number(client: &mut Client, ask: &str) -> i64 {
     client.query_one(ask, &[]).unwrap().get(0)
-}
-
-/// A port that was free a moment ago.
-pub fn free_port() -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-    socket.local_addr().unwrap().port()
 }

@@ -4,23 +4,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::place::{free_port, place};
+use dyno_certificates::Certificates;
+
+use crate::place::place;
 use dyno_postgres::{Cluster, Dsn, Listen, Options, PgError, Session, connect};
 
 /// A cluster on TCP, with and without TLS.
 struct Listening {
-    /// Where the certificates are too.
     dir: PathBuf,
+    made: Certificates,
     port: u16,
     password: String,
     cluster: Option<Cluster>,
 }
 
 impl Listening {
-    fn start(dir: &Path) -> Self {
+    fn start(dir: &Path, made: Certificates) -> Self {
         let mut one = Self {
             dir: dir.to_path_buf(),
-            port: free_port(),
+            made,
+            port: dyno_ports::free().unwrap(),
             password: String::new(),
             cluster: None,
         };
@@ -46,9 +49,12 @@ impl Listening {
     /// `false` when this server was built without TLS, as those in wheels are.
     fn turn_on(&mut self) -> bool {
         let data = self.dir.join("one/data");
-        for (from, to) in [("server.pem", "server.crt"), ("server.key", "server.key")] {
+        for (from, to) in [
+            (self.made.server(), "server.crt"),
+            (self.made.server_key(), "server.key"),
+        ] {
             let to = data.join(to);
-            fs::copy(self.dir.join(from), &to).unwrap();
+            fs::copy(from, &to).unwrap();
             let like = format!("--reference={}", data.display());
             Command::new("chown").arg(like).arg(&to).status().unwrap();
             Command::new("chmod").arg("600").arg(&to).status().unwrap();
@@ -67,7 +73,7 @@ impl Listening {
     /// Whether a connection to `host` with options `more` is encrypted.
     fn encrypts(&self, host: &str, more: &str) -> Result<bool, PgError> {
         let (password, port) = (&self.password, self.port);
-        let more = more.replace("ROOT", self.dir.join("root.pem").to_str().unwrap());
+        let more = more.replace("ROOT", self.made.root().to_str().unwrap());
         let text = format!("postgresql://dyno:{password}@{host}:{port}/postgres?{more}");
         let dsn: Dsn = text.parse().unwrap();
         let ask = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
@@ -76,30 +82,13 @@ impl Listening {
     }
 }
 
-/// A root, and a server's certificate for `localhost` signed by it.
-fn certificates(dir: &Path) -> bool {
-    fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n").unwrap();
-    [
-        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem",
-        "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server.key -out server.csr",
-        "x509 -req -in server.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile names -out server.pem",
-    ]
-    .iter()
-    .all(|line| {
-        let mut openssl = Command::new("openssl");
-        openssl.args(line.split_whitespace()).current_dir(dir);
-        openssl.output().is_ok_and(|output| output.status.success())
-    })
-}
-
 #[test]
 fn certificates_are_checked_as_far_as_the_mode_says() {
     let Some(place) = place() else { return };
-    if !certificates(place.path()) {
-        println!("skipped: TLS: there is no openssl to make certificates");
+    let Some(made) = Certificates::make(place.path(), "PostgreSQL over TLS") else {
         return;
-    }
-    let mut one = Listening::start(place.path());
+    };
+    let mut one = Listening::start(place.path(), made);
     assert!(!one.encrypts("localhost", "sslmode=prefer").unwrap());
     assert!(one.encrypts("localhost", "sslmode=require").is_err());
     if !one.turn_on() {
