@@ -1,6 +1,6 @@
-//! Inflate, and the codecs and checksums of pages.
+//! Inflate, the codecs of pages, and the compressed frames of ClickHouse.
 
-pub mod checksum;
+pub mod clickhouse;
 pub mod inflate;
 pub mod lz4;
 pub mod repeat;

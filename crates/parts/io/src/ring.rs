@@ -1,16 +1,21 @@
 //! Several writes at once through io_uring. Has `unsafe`: the kernel reads memory of ours while a
 //! write goes on. That memory is owned by the ring from submission to completion, never touched in
 //! between, and leaked rather than freed if the kernel will not say that it is done.
+//!
+//! Where each write is to be stable when it ends, an fdatasync is linked to it. The kernel ends a write with
+//! O_DSYNC in a thread of its own that is bound to the core of the device's interrupt: a thread that spins there
+//! for the end keeps it from coming, by up to milliseconds. The thread for an fdatasync runs on any core.
 
 use std::io;
 use std::path::Path;
 
-use io_uring::{IoUring, Probe, opcode, types};
+use io_uring::{IoUring, Probe, opcode, squeue, types};
 
 use crate::block_file::{Access, BlockFile, Caching};
 use crate::device::Device;
 use crate::error::IoError;
 use crate::queue::{Completion, Queue, QueuedSink, Request};
+use crate::storage::{Opening, Syncing};
 
 /// The kernel takes a little less than 2 GiB a write; the rest of a longer one follows.
 const MOST_BYTES: usize = 1 << 30;
@@ -19,9 +24,40 @@ const MOST_BYTES: usize = 1 << 30;
 pub struct Ring {
     ring: IoUring,
     file: BlockFile,
-    /// A slot for each write that goes on; its number is the kernel's name for the write.
-    slots: Vec<Option<Request>>,
+    /// When a write is stable.
+    syncing: Syncing,
+    /// A slot for each write that goes on; twice its number is the kernel's name for the write, and one more that
+    /// for the fdatasync behind it.
+    slots: Vec<Option<Going>>,
     in_flight: usize,
+}
+
+/// A write that goes on.
+#[derive(Debug)]
+struct Going {
+    request: Request,
+    /// Bytes that the kernel was asked to write.
+    asked: u32,
+    /// What the kernel has said of the write, and of the fdatasync.
+    written: Option<i32>,
+    synced: Option<i32>,
+}
+
+impl Going {
+    /// The bytes that are written, and stable if that was asked for; none before all of it has ended.
+    fn outcome(&self) -> Option<io::Result<usize>> {
+        let (written, synced) = (self.written?, self.synced?);
+        let Ok(bytes) = u32::try_from(written) else {
+            return Some(Err(io::Error::from_raw_os_error(-written)));
+        };
+        // After a write that was cut short there is no fdatasync, but there is one after the rest.
+        let whole = bytes == self.asked;
+        Some(match synced {
+            0.. => Ok(bytes as usize),
+            _ if synced == -libc::ECANCELED && !whole => Ok(bytes as usize),
+            failed => Err(io::Error::from_raw_os_error(-failed)),
+        })
+    }
 }
 
 /// Writes whole blocks through io_uring, a few at a time, past the page cache.
@@ -46,8 +82,22 @@ impl Ring {
     /// # Errors
     /// [`IoError::UringRefused`] when the kernel has no io_uring, or keeps it from this process.
     pub fn new(file: BlockFile, depth: usize) -> Result<Self, IoError> {
+        Self::syncing(file, depth, Syncing::AtSync)
+    }
+
+    /// Opens a file, with queues as of [`Ring::new`].
+    ///
+    /// # Errors
+    /// As [`BlockFile::open_with`] and [`Ring::new`].
+    pub fn open(path: &Path, opening: Opening, depth: usize) -> Result<Self, IoError> {
+        let syncing = Syncing::AtSync;
+        let file = BlockFile::open_with(path, Opening { syncing, ..opening })?;
+        Self::syncing(file, depth, opening.syncing)
+    }
+
+    fn syncing(file: BlockFile, depth: usize, syncing: Syncing) -> Result<Self, IoError> {
         let depth = depth.clamp(1, 1024);
-        let ring = set_up(depth as u32).map_err(|source| IoError::UringRefused {
+        let ring = set_up(2 * depth as u32).map_err(|source| IoError::UringRefused {
             path: file.path().to_path_buf(),
             hint: hint(&source),
             source,
@@ -55,6 +105,7 @@ impl Ring {
         Ok(Self {
             ring,
             file,
+            syncing,
             slots: (0..depth).map(|_| None).collect(),
             in_flight: 0,
         })
@@ -75,7 +126,7 @@ fn set_up(depth: u32) -> io::Result<IoUring> {
     let ring = IoUring::new(depth)?;
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe)?;
-    if probe.is_supported(opcode::Write::CODE) {
+    if probe.is_supported(opcode::Write::CODE) && probe.is_supported(opcode::Fsync::CODE) {
         Ok(ring)
     } else {
         Err(io::Error::from_raw_os_error(libc::ENOSYS))
@@ -111,34 +162,60 @@ impl Queue for Ring {
         let free = self.slots.iter().position(Option::is_none);
         let slot = free.expect("the caller holds fewer writes in flight than the depth");
         let (offset_bytes, rest) = request.rest();
-        let length = rest.len().min(MOST_BYTES) as u32;
+        let asked = rest.len().min(MOST_BYTES) as u32;
         let descriptor = types::Fd(self.file.descriptor());
-        let entry = opcode::Write::new(descriptor, rest.as_ptr(), length)
+        let name = 2 * slot as u64;
+        let write = opcode::Write::new(descriptor, rest.as_ptr(), asked)
             .offset(offset_bytes)
             .build()
-            .user_data(slot as u64);
+            .user_data(name);
+        let stable = self.syncing == Syncing::EachWrite;
         // The memory lies in a box, so the address stays as the request moves into its slot.
-        self.slots[slot] = Some(request);
+        self.slots[slot] = Some(Going {
+            request,
+            asked,
+            written: None,
+            synced: (!stable).then_some(0),
+        });
         self.in_flight += 1;
+        let mut queue = self.ring.submission();
         // SAFETY: the memory stays in its slot until the kernel reports this write's end (see
         // `poll`), also when the ring is dropped; the file is open as long as the ring lives.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        pushed.expect("the kernel's queue has as many places as there are slots");
+        let pushed = unsafe {
+            match stable {
+                false => queue.push(&write),
+                true => {
+                    let sync = opcode::Fsync::new(descriptor)
+                        .flags(types::FsyncFlags::DATASYNC)
+                        .build()
+                        .user_data(name + 1);
+                    queue.push_multiple(&[write.flags(squeue::Flags::IO_LINK), sync])
+                }
+            }
+        };
+        drop(queue);
+        pushed.expect("the kernel's queue has two places for each slot");
         self.enter(0)
     }
 
     fn poll(&mut self) -> Option<Completion> {
-        let entry = self.ring.completion().next()?;
-        let slot = self.slots.get_mut(entry.user_data() as usize);
-        let request = slot
-            .and_then(Option::take)
-            .expect("the kernel reports each write once, by the slot it was given");
-        self.in_flight -= 1;
-        let outcome = match usize::try_from(entry.result()) {
-            Ok(written) => Ok(written),
-            Err(_) => Err(io::Error::from_raw_os_error(-entry.result())),
-        };
-        Some(Completion { request, outcome })
+        loop {
+            let entry = self.ring.completion().next()?;
+            let (name, result) = (entry.user_data(), entry.result());
+            let place = self.slots.get_mut((name / 2) as usize);
+            let place = place.expect("the kernel reports what it was given, by its name");
+            let going = place.as_mut().expect("each of it once");
+            match name % 2 {
+                0 => going.written = Some(result),
+                _ => going.synced = Some(result),
+            }
+            if let Some(outcome) = going.outcome()
+                && let Some(Going { request, .. }) = place.take()
+            {
+                self.in_flight -= 1;
+                return Some(Completion { request, outcome });
+            }
+        }
     }
 
     fn wait(&mut self) -> Result<Option<Completion>, IoError> {
@@ -172,5 +249,76 @@ impl std::fmt::Debug for Ring {
             .field("depth", &self.slots.len())
             .field("in_flight", &self.in_flight)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AlignedBuffer;
+
+    fn outcome(written: i32, synced: i32) -> Result<usize, Option<i32>> {
+        let going = Going {
+            request: Request::new(AlignedBuffer::zeroed(8192), 0, 8192),
+            asked: 8192,
+            written: Some(written),
+            synced: Some(synced),
+        };
+        let ended = going.outcome().expect("both have ended");
+        ended.map_err(|error| error.raw_os_error())
+    }
+
+    #[test]
+    fn nothing_is_stable_without_its_fdatasync() {
+        assert_eq!(outcome(8192, 0), Ok(8192));
+        assert_eq!(outcome(8192, -libc::EIO), Err(Some(libc::EIO)));
+        assert_eq!(outcome(8192, -libc::ECANCELED), Err(Some(libc::ECANCELED)));
+        assert_eq!(
+            outcome(-libc::ENOSPC, -libc::ECANCELED),
+            Err(Some(libc::ENOSPC))
+        );
+        // The rest is written next, and synced with it.
+        assert_eq!(outcome(4096, -libc::ECANCELED), Ok(4096));
+        assert_eq!(outcome(4096, -libc::EIO), Err(Some(libc::EIO)));
+    }
+
+    #[test]
+    fn stable_writes_end_once_each_and_lie_where_they_belong() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("stable");
+        let opening = Opening {
+            access: crate::Access::Create,
+            caching: Caching::Cached,
+            syncing: Syncing::EachWrite,
+        };
+        let mut ring = match Ring::open(&path, opening, 3) {
+            Err(IoError::UringRefused { .. }) => return,
+            ring => ring.expect("a ring"),
+        };
+        let mut ended = 0;
+        for block in 0..20u8 {
+            if ring.in_flight() == ring.depth() {
+                let completion = ring.wait().expect("it waits").expect("one goes on");
+                assert_eq!(completion.outcome.expect("it is written"), 4096);
+                ended += 1;
+            }
+            let mut buffer = AlignedBuffer::zeroed(4096);
+            buffer.fill(block);
+            let request = Request::new(buffer, u64::from(block) * 4096, 4096);
+            ring.submit(request).expect("it is taken");
+        }
+        while let Some(completion) = ring.wait().expect("it waits") {
+            assert_eq!(completion.outcome.expect("it is written"), 4096);
+            ended += 1;
+        }
+        assert_eq!(ended, 20);
+        let bytes = std::fs::read(&path).expect("it is there");
+        assert!(
+            bytes
+                .iter()
+                .enumerate()
+                .all(|(at, &byte)| byte as usize == at / 4096)
+        );
+        assert_eq!(bytes.len(), 20 * 4096);
     }
 }

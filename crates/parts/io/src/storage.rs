@@ -16,7 +16,7 @@ use crate::ring::Ring;
 pub enum Syncing {
     /// After the next [`Device::sync`].
     AtSync,
-    /// When it ends (O_DSYNC).
+    /// When it ends: O_DSYNC, or in a [`Queue`] perhaps an fdatasync behind each write.
     EachWrite,
 }
 
@@ -122,7 +122,7 @@ impl Storage for HostFiles {
         opening: Opening,
         depth: usize,
     ) -> Result<Box<dyn Queue>, IoError> {
-        match Ring::new(BlockFile::open_with(path, opening)?, depth) {
+        match Ring::open(path, opening, depth) {
             Err(IoError::UringRefused { .. }) => {
                 let file = BlockFile::open_with(path, opening)?;
                 Ok(Box::new(InlineQueue::new(file)))

@@ -5,6 +5,8 @@
 //! cargo run --release -p dyno-net --example rpc -- [SECONDS] [CARRIER...]
 //! ```
 //!
+//! CARRIER: `ring`, `unix`, `tcp`, or `ring:BYTES` for rings of another size than the usual one.
+//!
 //! The client runs on core 0 and the server, a child process, on core 1; both spin. The load of the machine
 //! is printed with each figure: with something else on those cores the figures are of that.
 
@@ -23,10 +25,10 @@ const WINDOWS: [usize; 3] = [1, 8, 64];
 
 fn main() -> Result<(), Failure> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if let [role, address] = &args[..]
+    if let [role, address, ring_bytes] = &args[..]
         && role == "serve"
     {
-        return serve(address);
+        return serve(address, ring_bytes.parse()?);
     }
     let seconds: f64 = args.first().map_or(Ok(2.0), |text| text.parse())?;
     let carriers = match args.get(1..) {
@@ -43,10 +45,11 @@ fn main() -> Result<(), Failure> {
 }
 
 /// The server's process: spins until its standard input ends.
-fn serve(address: &str) -> Result<(), Failure> {
+fn serve(address: &str, ring_bytes: u32) -> Result<(), Failure> {
     pin(1);
     let options = ReactorOptions {
         spin: Duration::from_secs(3600),
+        ring_bytes,
         ..ReactorOptions::default()
     };
     let mut reactor = Reactor::new(options)?;
@@ -66,14 +69,19 @@ fn serve(address: &str) -> Result<(), Failure> {
 
 fn measure(carrier: &str, window: usize, duration: Duration) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
+    let (carrier, ring_bytes) = match carrier.split_once(':') {
+        Some((carrier, bytes)) => (carrier, bytes.parse()?),
+        None => (carrier, ReactorOptions::default().ring_bytes),
+    };
     let place = match carrier {
         "unix" => format!("unix:{}", folder.path().join("s").display()),
         _ => "127.0.0.1:0".to_owned(),
     };
-    let (mut server, address) = start(&place)?;
+    let (mut server, address) = start(&place, ring_bytes)?;
     let options = ClientOptions {
         port: PortOptions {
             ring: carrier == "ring",
+            most_ring_bytes: 64 << 20,
             ..PortOptions::default()
         },
         spin: Duration::from_secs(3600),
@@ -100,7 +108,7 @@ fn measure(carrier: &str, window: usize, duration: Duration) -> Result<(), Failu
     let at = |share: f64| latencies[(latencies.len() as f64 * share) as usize] as f64 / 1000.0;
     let load = std::fs::read_to_string("/proc/loadavg")?;
     println!(
-        "{{\"carrier\":\"{}\",\"window\":{window},\"calls\":{},\"calls_per_s\":{:.0},\
+        "{{\"carrier\":\"{}\",\"ring_bytes\":{ring_bytes},\"window\":{window},\"calls\":{},\"calls_per_s\":{:.0},\
          \"p50_us\":{:.3},\"p99_us\":{:.3},\"p999_us\":{:.3},\"load\":\"{}\"}}",
         client.carrier().kind,
         done.answers,
@@ -113,9 +121,9 @@ fn measure(carrier: &str, window: usize, duration: Duration) -> Result<(), Failu
     Ok(())
 }
 
-fn start(place: &str) -> Result<(Child, Address), Failure> {
+fn start(place: &str, ring_bytes: u32) -> Result<(Child, Address), Failure> {
     let mut server = Command::new(std::env::current_exe()?)
-        .args(["serve", place])
+        .args(["serve", place, &ring_bytes.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;

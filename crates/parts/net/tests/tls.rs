@@ -1,11 +1,10 @@
 //! Frames in TLS, with certificates that OpenSSL made.
 
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dyno_certificates::Certificates;
 use dyno_net::rustls::ClientConfig;
 use dyno_net::{
     Address, CallOptions, Caller, Closed, Connection, Frame, Listener, Outbox, ServeOptions,
@@ -28,23 +27,6 @@ impl Service for Echo {
     fn close(&self, _: Arc<Outbox>, _: Closed) {}
 }
 
-/// A root, and a certificate for `localhost` signed by it.
-fn certificates(dir: &Path) -> bool {
-    let names = std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n");
-    names.is_ok()
-        && [
-            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem",
-            "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out server.csr",
-            "x509 -req -in server.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile names -out cert.pem",
-        ]
-        .iter()
-        .all(|line| {
-            let words = line.split_whitespace();
-            let output = Command::new("openssl").args(words).current_dir(dir).output();
-            output.is_ok_and(|output| output.status.success())
-        })
-}
-
 fn caller(
     port: u16,
     host: &str,
@@ -65,12 +47,10 @@ fn caller(
 #[test]
 fn frames_pass_in_tls_both_ways_at_once_and_only_to_the_named_host() {
     let folder = tempfile::tempdir().unwrap();
-    let dir = folder.path();
-    if !certificates(dir) {
-        println!("skipped: TLS: there is no openssl to make certificates");
+    let Some(made) = Certificates::make(folder.path(), "frames in TLS") else {
         return;
-    }
-    let config = dyno_serve::tls::server(&dir.join("cert.pem"), &dir.join("key.pem")).unwrap();
+    };
+    let config = dyno_serve::tls::server(&made.server(), &made.server_key()).unwrap();
     let listener = Listener::bind(&"localhost:0".parse().unwrap())
         .unwrap()
         .with_tls(config);
@@ -78,7 +58,7 @@ fn frames_pass_in_tls_both_ways_at_once_and_only_to_the_named_host() {
         panic!("TCP was asked for");
     };
     let mut server = Server::start(listener, Arc::new(Echo), ServeOptions::default()).unwrap();
-    let trusting = dyno_serve::tls::client(&dir.join("root.pem")).unwrap();
+    let trusting = dyno_serve::tls::client(&made.root()).unwrap();
     let encrypted = caller(port, "localhost", Some(Arc::clone(&trusting))).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4_usize {

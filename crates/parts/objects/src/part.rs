@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use dyno_http::ureq::http::Method;
 use md5::{Digest as _, Md5};
 use rusty_s3::S3Action;
 use rusty_s3::actions::UploadPart;
-use ureq::http::Method;
 
 use crate::error::ObjectError;
 use crate::store::{Call, Reply, SIGNED_FOR, Store};

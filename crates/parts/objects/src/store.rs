@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
+use dyno_http::ureq::{self, http};
+use dyno_http::{Failure, Settings};
 use rusty_s3::{Bucket, Credentials, UrlStyle};
-use ureq::http;
-use ureq::tls::{RootCerts, TlsConfig};
 use url::Url;
 
 use crate::access::Access;
@@ -102,7 +102,11 @@ impl Store {
             None => Credentials::new(&*access.key, &*access.secret),
         };
         Ok(Arc::new(Self {
-            agent: agent(&retry),
+            // A redirect means the wrong region: its answer says so, and a signature is for one host.
+            agent: dyno_http::agent(&Settings {
+                whole: retry.attempt_timeout,
+                ..Settings::default()
+            }),
             access,
             retry,
             bucket,
@@ -128,7 +132,7 @@ impl Store {
             let last = attempt >= self.retry.attempts;
             match self.attempt(call()) {
                 Ok(reply) if last || !reply.is_passing() => return Ok(reply),
-                Err((lasting, reason)) if last || lasting => {
+                Err(Failure { lasting, reason }) if last || lasting => {
                     return Err(ObjectError::Unreachable {
                         action,
                         object: self.name(key),
@@ -143,8 +147,7 @@ impl Store {
         }
     }
 
-    /// The reason of a failure, and whether another attempt would be no better.
-    fn attempt(&self, call: Call<'_>) -> Result<Reply, (bool, String)> {
+    fn attempt(&self, call: Call<'_>) -> Result<Reply, Failure> {
         let mut request = http::Request::builder()
             .method(call.method)
             .uri(call.url.as_str());
@@ -161,9 +164,9 @@ impl Store {
                 .map_err(ureq::Error::Http)
                 .and_then(|request| self.agent.run(request)),
         };
-        let (head, mut body) = answer.map_err(|e| reason(&e))?.into_parts();
+        let (head, mut body) = answer.map_err(|e| Failure::of(&e))?.into_parts();
         let text = body.with_config().limit(MOST_ANSWER_BYTES).read_to_vec();
-        let text = text.map_err(|e| reason(&e))?;
+        let text = text.map_err(|e| Failure::of(&e))?;
         Ok(Reply {
             status: head.status.as_u16(),
             text: String::from_utf8_lossy(&text).into_owned(),
@@ -211,40 +214,6 @@ impl std::fmt::Debug for Store {
             .field("bucket", &self.bucket.name())
             .field("access", &self.access)
             .finish_non_exhaustive()
-    }
-}
-
-fn agent(retry: &Retry) -> ureq::Agent {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(provider)
-        .build();
-    ureq::Agent::config_builder()
-        .tls_config(tls)
-        .http_status_as_error(false)
-        // A redirect means the wrong region: its answer says so, and a signature is for one host.
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .timeout_connect(Some(Duration::from_secs(10).min(retry.attempt_timeout)))
-        .timeout_global(Some(retry.attempt_timeout))
-        .user_agent("dynolab")
-        .build()
-        .new_agent()
-}
-
-/// In words that never hold the signed address.
-fn reason(error: &ureq::Error) -> (bool, String) {
-    match error {
-        ureq::Error::Io(e) => (false, e.to_string()),
-        ureq::Error::Timeout(_) => (false, "no answer in time".to_owned()),
-        ureq::Error::HostNotFound => (false, "the endpoint's host is not known".to_owned()),
-        ureq::Error::ConnectionFailed => (false, "no connection".to_owned()),
-        ureq::Error::Rustls(e) => (true, format!("TLS: {e}")),
-        ureq::Error::Tls(e) => (true, format!("TLS: {e}")),
-        ureq::Error::BodyExceedsLimit(_) => (true, "the answer is too long".to_owned()),
-        ureq::Error::Protocol(_) => (false, "the answer is not HTTP".to_owned()),
-        _ => (true, "the request could not be sent".to_owned()),
     }
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use dyno_http::ureq::http::Method;
 use dyno_io::Existing;
 use md5::{Digest as _, Md5};
 use rusty_s3::S3Action;
 use rusty_s3::actions::{
     AbortMultipartUpload, CompleteMultipartUpload, CreateMultipartUpload, HeadObject, PutObject,
 };
-use ureq::http::Method;
 
 use crate::error::ObjectError;
 use crate::part::{Digest, check_etag, hex};

@@ -31,11 +31,11 @@ impl Moto {
         // moto wants to see a signature, and takes any.
         let signature = "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/s3/aws4_request, \
                          SignedHeaders=host, Signature=x";
-        let request = ureq::http::Request::builder()
+        let request = dyno_http::ureq::http::Request::builder()
             .method(method)
             .uri(address)
             .header("authorization", signature);
-        let agent = ureq::Agent::config_builder()
+        let agent = dyno_http::ureq::Agent::config_builder()
             .http_status_as_error(false)
             .build()
             .new_agent();

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dyno_certificates::Certificates;
 use dyno_serve::rustls::pki_types::ServerName;
 use dyno_serve::rustls::{ClientConnection, StreamOwned};
 use dyno_serve::{Endpoint, Histogram, Registry, Scale, ServeError, Settings, Token, tls};
@@ -185,41 +186,24 @@ fn an_endpoint_that_was_dropped_is_gone() {
     }
 }
 
-/// A root, and a certificate for `localhost` signed by it.
-fn certificates(dir: &Path) -> bool {
-    std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n").unwrap();
-    [
-        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem",
-        "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out server.csr",
-        "x509 -req -in server.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile names -out cert.pem",
-    ]
-    .iter()
-    .all(|line| {
-        let words = line.split_whitespace();
-        let output = Command::new("openssl").args(words).current_dir(dir).output();
-        output.is_ok_and(|output| output.status.success())
-    })
-}
-
 #[test]
 fn tls_is_spoken_with_the_certificates_of_the_files() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let error = tls::server(&dir.join("cert.pem"), &dir.join("key.pem")).unwrap_err();
     assert!(error.to_string().contains("cert.pem"), "{error}");
-    if !certificates(dir) {
-        println!("skipped: TLS: there is no openssl to make certificates");
+    let Some(made) = Certificates::make(dir, "metrics in TLS") else {
         return;
-    }
-    let swapped = tls::server(&dir.join("root.pem"), &dir.join("key.pem"));
+    };
+    let swapped = tls::server(&made.root(), &made.server_key());
     assert!(matches!(swapped, Err(ServeError::Tls { .. })));
     let settings = Settings {
-        tls: Some(tls::server(&dir.join("cert.pem"), &dir.join("key.pem")).unwrap()),
+        tls: Some(tls::server(&made.server(), &made.server_key()).unwrap()),
         ..Settings::default()
     };
     let endpoint = start(settings);
     let ask = |name: &'static str| {
-        let client = tls::client(&dir.join("root.pem")).unwrap();
+        let client = tls::client(&made.root()).unwrap();
         let session = ClientConnection::new(client, ServerName::try_from(name).unwrap()).unwrap();
         let socket = TcpStream::connect(endpoint.address()).unwrap();
         let mut stream = StreamOwned::new(session, socket);

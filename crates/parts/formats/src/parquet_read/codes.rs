@@ -57,28 +57,8 @@ impl CodeReader {
     /// A damaged page, a code outside of the dictionary, a page in another encoding.
     pub fn next(&mut self, codes: &mut [u32; BLOCK_ROWS]) -> Result<CodeBlock, ReadError> {
         while self.rows_left == 0 {
-            match self.pages.next()? {
-                None => return Ok(CodeBlock::End),
-                Some(PlainPage::Dictionary { .. }) => {
-                    return Err(ReadError::damaged("second dictionary in a column chunk"));
-                }
-                Some(PlainPage::Data {
-                    bytes,
-                    rows,
-                    encoding,
-                }) => {
-                    if !matches!(
-                        encoding,
-                        Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
-                    ) {
-                        return Err(ReadError::unsupported(format!(
-                            "a string column in {encoding}"
-                        )));
-                    }
-                    let (width, runs) = code_width(&bytes)?;
-                    self.page = Some(HybridDecoder::new(runs, width)?);
-                    self.rows_left = rows;
-                }
+            if !self.enter_page()? {
+                return Ok(CodeBlock::End);
             }
         }
         let Some(page) = &mut self.page else {
@@ -93,16 +73,109 @@ impl CodeReader {
                 CodeBlock::Codes(rows)
             }
         };
-        let highest = match block {
-            CodeBlock::Same(_, code) => code,
-            _ => highest(&codes[..rows]),
-        };
+        match block {
+            CodeBlock::Same(_, code) => self.check(code)?,
+            _ => self.check(highest(&codes[..rows]))?,
+        }
+        Ok(block)
+    }
+
+    /// Fills `codes` with the next codes, over the ends of pages; when they all are one code and
+    /// lie in one run, `codes` stays as it is and that code is returned.
+    ///
+    /// # Errors
+    /// As [`CodeReader::next`]; fewer rows than asked for.
+    pub fn read(&mut self, codes: &mut [u32]) -> Result<Option<u32>, ReadError> {
+        let mut done = 0;
+        while done < codes.len() {
+            self.enter_rows()?;
+            let Some(page) = &mut self.page else { break };
+            let rows = (codes.len() - done).min(self.rows_left);
+            self.rows_left -= rows;
+            if rows == codes.len()
+                && let Some(code) = page.take_same(rows)?
+            {
+                self.check(code)?;
+                return Ok(Some(code));
+            }
+            page.read(&mut codes[done..done + rows])?;
+            done += rows;
+        }
+        if !codes.is_empty() {
+            self.check(highest(codes))?;
+        }
+        Ok(None)
+    }
+
+    /// Passes over the next `rows` codes, and over whole pages without looking into them.
+    ///
+    /// # Errors
+    /// As [`CodeReader::read`].
+    pub fn skip(&mut self, mut rows: usize) -> Result<(), ReadError> {
+        while rows > 0 {
+            if self.rows_left == 0 {
+                rows -= self.pages.skip(rows)?;
+                if rows == 0 {
+                    break;
+                }
+                self.enter_rows()?;
+            }
+            let Some(page) = &mut self.page else { break };
+            let count = rows.min(self.rows_left);
+            page.skip(count)?;
+            self.rows_left -= count;
+            rows -= count;
+        }
+        Ok(())
+    }
+
+    /// Makes the current page one with rows left.
+    fn enter_rows(&mut self) -> Result<(), ReadError> {
+        while self.rows_left == 0 {
+            if !self.enter_page()? {
+                return Err(ReadError::damaged(
+                    "a column has fewer rows than the one beside it",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes to the next page; false when there is none.
+    fn enter_page(&mut self) -> Result<bool, ReadError> {
+        match self.pages.next()? {
+            None => Ok(false),
+            Some(PlainPage::Dictionary { .. }) => {
+                Err(ReadError::damaged("second dictionary in a column chunk"))
+            }
+            Some(PlainPage::Data {
+                bytes,
+                rows,
+                encoding,
+            }) => {
+                if !matches!(
+                    encoding,
+                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
+                ) {
+                    return Err(ReadError::unsupported(format!(
+                        "a string column in {encoding}"
+                    )));
+                }
+                let (width, runs) = code_width(&bytes)?;
+                self.page = Some(HybridDecoder::new(runs, width)?);
+                self.rows_left = rows;
+                Ok(true)
+            }
+        }
+    }
+
+    fn check(&self, highest: u32) -> Result<(), ReadError> {
         if highest as usize >= self.dictionary.1 {
             return Err(ReadError::damaged(format!(
                 "code {highest} in a dictionary of {} strings",
                 self.dictionary.1
             )));
         }
-        Ok(block)
+        Ok(())
     }
 }

@@ -89,11 +89,18 @@ impl DeltaDecoder {
                 self.enter_miniblock()?;
             }
             let count = (out.len() - done).min(self.miniblock_values - self.packed_next);
-            for value in &mut out[done..done + count] {
-                let delta = self.packed(self.packed_next) as i64;
-                self.packed_next += 1;
-                self.last = self.last.wrapping_add(self.min_delta).wrapping_add(delta);
-                *value = self.last;
+            let out = &mut out[done..done + count];
+            if self.packed_width == 0 && self.min_delta == 0 {
+                // Times of spots stay the same for whole miniblocks.
+                out.fill(self.last);
+                self.packed_next += count;
+            } else {
+                for value in out {
+                    let delta = self.packed(self.packed_next) as i64;
+                    self.packed_next += 1;
+                    self.last = self.last.wrapping_add(self.min_delta).wrapping_add(delta);
+                    *value = self.last;
+                }
             }
             done += count;
         }
@@ -108,8 +115,13 @@ impl DeltaDecoder {
         }
         let bit = index * width;
         let start = self.packed_at + bit / 8;
-        let mut word = [0u8; 16];
         let rest = &self.bytes[start..];
+        if width <= 56
+            && let Some(word) = rest.first_chunk::<8>()
+        {
+            return u64::from_le_bytes(*word) >> (bit % 8) & (u64::MAX >> (64 - width));
+        }
+        let mut word = [0u8; 16];
         let size = rest.len().min(16);
         word[..size].copy_from_slice(&rest[..size]);
         let mask = u64::MAX >> (64 - width);
@@ -119,9 +131,10 @@ impl DeltaDecoder {
     fn enter_miniblock(&mut self) -> Result<(), ReadError> {
         if self.next_width == self.widths.len() {
             self.min_delta = self.zigzag()?;
-            let widths = self.take(self.miniblocks)?;
+            let at = self.advance(self.miniblocks)?;
             self.widths.clear();
-            self.widths.extend_from_slice(&widths);
+            let widths = &self.bytes[at..at + self.miniblocks];
+            self.widths.extend_from_slice(widths);
             self.next_width = 0;
         }
         self.packed_width = self.widths[self.next_width];
@@ -133,12 +146,13 @@ impl DeltaDecoder {
             )));
         }
         self.packed_at = self.at;
-        self.take(self.miniblock_values / 8 * usize::from(self.packed_width))?;
+        self.advance(self.miniblock_values / 8 * usize::from(self.packed_width))?;
         self.packed_next = 0;
         Ok(())
     }
 
-    fn take(&mut self, size: usize) -> Result<Bytes, ReadError> {
+    /// Goes over the next `size` bytes, and says where they begin.
+    fn advance(&mut self, size: usize) -> Result<usize, ReadError> {
         let end = self.at.saturating_add(size);
         if end > self.bytes.len() {
             return Err(ReadError::damaged(format!(
@@ -146,15 +160,14 @@ impl DeltaDecoder {
                 self.bytes.len()
             )));
         }
-        let taken = self.bytes.slice(self.at..end);
-        self.at = end;
-        Ok(taken)
+        Ok(std::mem::replace(&mut self.at, end))
     }
 
     fn varint(&mut self) -> Result<u64, ReadError> {
         let mut value = 0u64;
         for shift in (0..u64::BITS).step_by(7) {
-            let byte = self.take(1)?[0];
+            let at = self.advance(1)?;
+            let byte = self.bytes[at];
             value |= u64::from(byte & 0x7f) << shift;
             if byte & 0x80 == 0 {
                 return Ok(value);

@@ -196,6 +196,26 @@ impl ParquetFile {
         ColumnKind::of(&schema.column(index)).map(|kind| (index, kind))
     }
 
+    /// The index and kind of a top-level column of timestamps, which are read as the integers that
+    /// they are stored as; none when it is missing, nested, nullable or of another type.
+    pub fn moments(&self, name: &str) -> Option<(usize, ColumnKind)> {
+        let schema = self.metadata.file_metadata().schema_descr();
+        let found = (0..schema.num_columns())
+            .map(|index| (index, schema.column(index)))
+            .find(|(_, column)| column.path().string() == name)?;
+        let (index, column) = found;
+        let flat = column.max_def_level() == 0 && column.max_rep_level() == 0;
+        let moments = matches!(
+            column.logical_type_ref(),
+            Some(LogicalType::Timestamp { .. })
+        );
+        let kind = ColumnKind::Int {
+            bits: 64,
+            signed: true,
+        };
+        (flat && moments && column.physical_type() == Type::INT64).then_some((index, kind))
+    }
+
     /// The footer, for readers of other kinds.
     pub fn metadata(&self) -> &ParquetMetaData {
         &self.metadata
@@ -277,6 +297,13 @@ impl ParquetFile {
 
     fn pages(&self, row_group: usize, column: usize) -> Result<Pages, ReadError> {
         let chunk = self.metadata.row_group(row_group).column(column);
+        let rows = self.metadata.row_group(row_group).num_rows();
+        if chunk.num_values() != rows {
+            return Err(ReadError::damaged(format!(
+                "{} values in a column of {rows} rows",
+                chunk.num_values()
+            )));
+        }
         let io = |source| ReadError::Io {
             path: self.path.clone(),
             source,

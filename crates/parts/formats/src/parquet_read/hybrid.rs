@@ -88,6 +88,44 @@ impl HybridDecoder {
         Ok(())
     }
 
+    /// Passes over the next `rows` values; packed ones are not unpacked, but for up to seven.
+    ///
+    /// # Errors
+    /// As [`HybridDecoder::read`].
+    pub fn skip(&mut self, mut rows: usize) -> Result<(), ReadError> {
+        let mut tail = [0; 8];
+        while rows > 0 {
+            if self.spare_at < self.spare_end {
+                rows -= self.take_spare(&mut tail[..rows.min(8)]);
+                continue;
+            }
+            self.enter_run()?;
+            match &mut self.run {
+                Run::Same { left, .. } => {
+                    let count = rows.min(*left);
+                    *left -= count;
+                    rows -= count;
+                }
+                Run::Packed { left } if rows.min(*left) >= 8 => {
+                    let count = rows.min(*left) / 8 * 8;
+                    *left -= count;
+                    rows -= count;
+                    self.at = count
+                        .checked_mul(usize::from(self.width))
+                        .and_then(|bits| self.at.checked_add(bits / 8))
+                        .filter(|at| *at <= self.bytes.len())
+                        .ok_or_else(|| ReadError::damaged("packed codes leave their page"))?;
+                }
+                Run::Packed { left } => {
+                    let count = rows.min(*left);
+                    self.read(&mut tail[..count])?;
+                    rows -= count;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn take_spare(&mut self, out: &mut [u32]) -> usize {
         let count = out.len().min(self.spare_end - self.spare_at);
         out[..count].copy_from_slice(&self.spare[self.spare_at..self.spare_at + count]);
@@ -280,6 +318,27 @@ mod tests {
                 prop_assert_eq!(&*out, expected);
             }
             prop_assert!(decoder.read(&mut [0; 8]).is_err());
+        }
+
+        #[test]
+        fn skipping_ends_where_reading_does(
+            (width, pieces) in pieces(),
+            steps in proptest::collection::vec((0usize..100, 1usize..100), 1..20),
+        ) {
+            let (bytes, values) = encode(&pieces, width);
+            let mut decoder = HybridDecoder::new(Bytes::from(bytes), width).unwrap();
+            let mut at = 0;
+            for (over, take) in steps {
+                if at + over + take > values.len() {
+                    break;
+                }
+                decoder.skip(over).unwrap();
+                let mut out = vec![0; take];
+                decoder.read(&mut out).unwrap();
+                prop_assert_eq!(&out, &values[at + over..at + over + take]);
+                at += over + take;
+            }
+            prop_assert!(decoder.skip(values.len() - at + 8).is_err());
         }
 
         #[test]

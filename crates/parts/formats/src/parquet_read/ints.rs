@@ -23,8 +23,8 @@ pub struct IntReader {
 /// What [`IntReader::read_codes`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodedInts {
-    /// All the values asked for are this one.
-    Same(i64),
+    /// All the values asked for have this code of [`IntReader::dictionary`].
+    Same(u32),
     /// The buffer holds codes of [`IntReader::dictionary`], all checked to be in it.
     Codes,
     /// The next values lie in more than one page, or are no codes. Nothing was read.
@@ -91,11 +91,42 @@ impl IntReader {
         }
         self.rows_left -= codes.len();
         if let Some(code) = decoder.take_same(codes.len())? {
-            return look_up(&self.dictionary, code).map(CodedInts::Same);
+            look_up(&self.dictionary, code)?;
+            return Ok(CodedInts::Same(code));
         }
         decoder.read(codes)?;
         check(&self.dictionary, codes)?;
         Ok(CodedInts::Codes)
+    }
+
+    /// Passes over the next `rows` values, and over whole pages without looking into them.
+    ///
+    /// # Errors
+    /// As [`IntReader::read`].
+    pub fn skip(&mut self, mut rows: usize) -> Result<(), ReadError> {
+        let mut scratch = [0; 128];
+        while rows > 0 {
+            if self.rows_left == 0 {
+                rows -= self.pages.skip(rows)?;
+                if rows > 0 {
+                    self.enter_page()?;
+                }
+                continue;
+            }
+            let mut count = rows.min(self.rows_left);
+            match &mut self.page {
+                PageValues::Codes(decoder) => decoder.skip(count)?,
+                PageValues::Plain(_, at) => *at += count * self.kind.stored_bytes(),
+                // A difference is only known when all before it are.
+                PageValues::None | PageValues::Delta(_) => {
+                    count = count.min(scratch.len());
+                    self.read_rows(&mut scratch[..count])?;
+                }
+            }
+            self.rows_left -= count;
+            rows -= count;
+        }
+        Ok(())
     }
 
     fn enter_page(&mut self) -> Result<(), ReadError> {

@@ -45,6 +45,31 @@ impl Pages {
         }
     }
 
+    /// Passes over data pages of at most `rows` rows together; how many rows those had.
+    pub(super) fn skip(&mut self, rows: usize) -> Result<usize, ReadError> {
+        let mut skipped = 0;
+        let failed = |path: &PathBuf, source| ReadError::Parquet {
+            path: path.clone(),
+            source,
+        };
+        loop {
+            let page = self.reader.peek_next_page();
+            let Some(page) = page.map_err(|source| failed(&self.path, source))? else {
+                return Ok(skipped);
+            };
+            // A flat column has one level for each row.
+            let count = page.num_rows.or(page.num_levels);
+            match count.filter(|count| !page.is_dict && skipped + count <= rows) {
+                Some(count) => {
+                    let passed = self.reader.skip_next_page();
+                    passed.map_err(|source| failed(&self.path, source))?;
+                    skipped += count;
+                }
+                None => return Ok(skipped),
+            }
+        }
+    }
+
     /// The next page, none behind the last one.
     pub(super) fn next(&mut self) -> Result<Option<PlainPage>, ReadError> {
         let page = self

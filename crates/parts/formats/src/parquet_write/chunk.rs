@@ -386,6 +386,7 @@ impl ChunkWriter {
             _ => None,
         };
         Some(Statistics {
+            nulls: 0,
             min: lower.bytes,
             max: upper.bytes,
             min_exact: lower.exact,

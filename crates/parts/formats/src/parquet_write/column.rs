@@ -1,12 +1,19 @@
 //! One column of one row group, encoded and framed as pages.
 
+use std::ops::Range;
+
+use super::compress::Compressor;
+use super::error::Result;
 use super::footer::{ChunkMeta, Statistics};
-use super::options::PageVersion;
+use super::options::{Compression, PageVersion};
 use super::page::{Page, encoding};
+use super::text::Text;
 use super::{delta, hybrid};
 
 /// Rows of one data page at most.
 pub const PAGE_ROWS: usize = 128 * 1024;
+/// Rows of one page of text that is no dictionary at most.
+pub const TEXT_PAGE_ROWS: usize = 4096;
 
 /// Smallest and largest value of a column chunk in PLAIN form without a length prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,23 +36,53 @@ pub struct Dictionary<'a> {
 }
 
 /// One column chunk, ready to be written.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Column {
     /// Page headers and bodies in file order.
     pub(super) bytes: Vec<u8>,
     /// All of what the footer says but the bytes.
     pub(super) meta: ChunkMeta,
     page: Vec<u8>,
+    /// For the rows of a nullable column: 1 where there is a value, 0 where there is none.
+    levels: Vec<u32>,
+    nullable: bool,
+    compressor: Compressor,
 }
 
 impl Column {
+    /// Says which rows have a value, for the encoding that is asked for next: it gets the values of those
+    /// rows only. Columns of nullable fields need this each time, others never.
+    pub fn present(&mut self, rows: impl IntoIterator<Item = bool>) {
+        self.nullable = true;
+        self.levels.clear();
+        self.levels.extend(rows.into_iter().map(u32::from));
+    }
+
+    pub(super) fn nullable(&self) -> bool {
+        self.nullable
+    }
+
     /// Forgets what it holds and keeps its memory.
+    ///
+    /// # Panics
+    /// When there are not as many values as rows that have one, a bug of the caller.
     fn restart(&mut self, values: usize, encodings: &[i32], bounds: Option<Bounds>) {
         self.bytes.clear();
+        let rows = if self.nullable {
+            let present: u32 = self.levels.iter().sum();
+            assert_eq!(
+                values, present as usize,
+                "a value for each row that has one"
+            );
+            self.levels.len()
+        } else {
+            values
+        };
         self.meta = ChunkMeta {
-            values,
+            values: rows,
             encodings: encodings.to_vec(),
             statistics: bounds.map(|bounds| Statistics {
+                nulls: rows - values,
                 min: bounds.min,
                 max: bounds.max,
                 min_exact: bounds.exact,
@@ -68,62 +105,127 @@ impl Column {
         let page = Page::Dictionary {
             entries: dictionary.values,
         };
-        page.write(dictionary.plain.len(), dictionary.plain, &mut self.bytes);
+        self.page(page, dictionary.plain, dictionary.plain.len());
         self.meta.dictionary_bytes = self.bytes.len();
         let width = hybrid::bits_for(dictionary.values);
-        for part in codes.chunks(PAGE_ROWS) {
-            self.data_page(encoding::RLE_DICTIONARY, part.len(), |page| {
-                page.push(width as u8);
-                hybrid::encode(part, width, page);
-            });
-        }
+        self.plain_pages(encoding::RLE_DICTIONARY, |part, page| {
+            page.push(width as u8);
+            hybrid::encode(&codes[part], width, page);
+        });
     }
 
     /// Encodes 64-bit integers by their differences: right for ids and times.
     pub fn delta(&mut self, values: &[i64], bounds: Option<Bounds>) {
-        self.restart(
-            values.len(),
-            &[encoding::RLE, encoding::DELTA_BINARY_PACKED],
-            bounds,
-        );
-        for part in values.chunks(PAGE_ROWS) {
-            self.data_page(encoding::DELTA_BINARY_PACKED, part.len(), |page| {
-                delta::encode(part, page)
-            });
-        }
+        let used = [encoding::RLE, encoding::DELTA_BINARY_PACKED];
+        self.restart(values.len(), &used, bounds);
+        self.plain_pages(encoding::DELTA_BINARY_PACKED, |part, page| {
+            delta::encode(&values[part], page);
+        });
     }
 
     /// Stores 64-bit integers as they are.
     pub fn plain_i64(&mut self, values: &[i64], bounds: Option<Bounds>) {
         self.restart(values.len(), &[encoding::RLE, encoding::PLAIN], bounds);
-        for part in values.chunks(PAGE_ROWS) {
-            self.data_page(encoding::PLAIN, part.len(), |page| {
-                page.extend(part.iter().flat_map(|value| value.to_le_bytes()));
-            });
-        }
+        self.plain_pages(encoding::PLAIN, |part, page| {
+            page.extend(values[part].iter().flat_map(|value| value.to_le_bytes()));
+        });
     }
 
     /// Stores 32-bit integers as they are.
     pub fn plain_i32(&mut self, values: &[i32], bounds: Option<Bounds>) {
         self.restart(values.len(), &[encoding::RLE, encoding::PLAIN], bounds);
-        for part in values.chunks(PAGE_ROWS) {
-            self.data_page(encoding::PLAIN, part.len(), |page| {
-                page.extend(part.iter().flat_map(|value| value.to_le_bytes()));
-            });
-        }
+        self.plain_pages(encoding::PLAIN, |part, page| {
+            page.extend(values[part].iter().flat_map(|value| value.to_le_bytes()));
+        });
     }
 
-    fn data_page(&mut self, encoding: i32, rows: usize, fill: impl FnOnce(&mut Vec<u8>)) {
+    /// Stores text as it is, [`TEXT_PAGE_ROWS`] rows a page: `offsets` says where each value begins in `bytes`
+    /// and where the last one ends.
+    ///
+    /// # Errors
+    /// When a page cannot be compressed.
+    pub fn plain_text(
+        &mut self,
+        offsets: &[u32],
+        bytes: &[u8],
+        codec: Compression,
+        bounds: Option<Bounds>,
+    ) -> Result<()> {
+        let text = Text { offsets, bytes };
+        self.restart(text.len(), &[encoding::RLE, encoding::PLAIN], bounds);
+        self.meta.codec = codec.codec();
+        let mut compressor = std::mem::take(&mut self.compressor);
+        let done = self.cut_pages(TEXT_PAGE_ROWS, |column, rows, part, body| {
+            text.rows(part).plain(body);
+            let stored = compressor.compress(codec, body)?;
+            column.data_page(encoding::PLAIN, rows, stored, body.len());
+            Ok(())
+        });
+        self.compressor = compressor;
+        done
+    }
+
+    /// Pages of [`PAGE_ROWS`] rows without a codec; `fill` appends the values of a range of them.
+    fn plain_pages(&mut self, encoding: i32, fill: impl Fn(Range<usize>, &mut Vec<u8>)) {
+        let done = self.cut_pages(PAGE_ROWS, |column, rows, part, body| {
+            fill(part, body);
+            column.data_page(encoding, rows, body, body.len());
+            Ok(())
+        });
+        debug_assert!(done.is_ok(), "only codecs fail");
+    }
+
+    /// Calls `write` for each page with its rows, the range of its values and a body that begins with its
+    /// levels, if the column has any.
+    fn cut_pages(
+        &mut self,
+        page_rows: usize,
+        mut write: impl FnMut(&mut Column, usize, Range<usize>, &mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
         let mut body = std::mem::take(&mut self.page);
-        body.clear();
-        fill(&mut body);
+        let levels = std::mem::take(&mut self.levels);
+        let mut done = Ok(());
+        let mut value = 0;
+        for start in (0..self.meta.values).step_by(page_rows) {
+            let rows = page_rows.min(self.meta.values - start);
+            let mut present = rows;
+            body.clear();
+            if self.nullable {
+                let levels = &levels[start..start + rows];
+                present = levels.iter().sum::<u32>() as usize;
+                push_levels(levels, &mut body);
+            }
+            done = write(self, rows, value..value + present, &mut body);
+            value += present;
+            if done.is_err() {
+                break;
+            }
+        }
+        (self.page, self.levels) = (body, levels);
+        done
+    }
+
+    fn data_page(&mut self, encoding: i32, rows: usize, stored: &[u8], raw_bytes: usize) {
         let page = Page::Data {
             version: PageVersion::V1,
             rows,
             encoding,
             is_compressed: false,
         };
-        page.write(body.len(), &body, &mut self.bytes);
-        self.page = body;
+        self.page(page, stored, raw_bytes);
     }
+
+    fn page(&mut self, page: Page, stored: &[u8], raw_bytes: usize) {
+        let header_bytes = page.write(raw_bytes, stored, &mut self.bytes);
+        self.meta.raw_bytes += header_bytes + raw_bytes;
+    }
+}
+
+/// Definition levels of a page of version 1: their length, then runs of one bit.
+fn push_levels(levels: &[u32], body: &mut Vec<u8>) {
+    let start = body.len();
+    body.extend_from_slice(&[0; 4]);
+    hybrid::encode(levels, 1, body);
+    let length = (body.len() - start - 4) as u32;
+    body[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }

@@ -50,7 +50,8 @@ impl<W: Write> FileWriter<W> {
     /// Whatever `out` says.
     ///
     /// # Panics
-    /// When the columns are not one for each field or differ in length, a bug of the caller.
+    /// When the columns are not one for each field, differ in length, or say which rows have a value where the
+    /// field is not nullable or the other way round: a bug of the caller.
     pub fn row_group(&mut self, columns: &[Column]) -> io::Result<()> {
         assert_eq!(
             columns.len(),
@@ -62,11 +63,15 @@ impl<W: Write> FileWriter<W> {
             columns.iter().all(|column| column.meta.values == rows),
             "columns of one length"
         );
+        let nullable = |(column, field): (&Column, &Field)| column.nullable() == field.nullable;
+        assert!(
+            columns.iter().zip(&self.fields).all(nullable),
+            "nullable columns for nullable fields"
+        );
         let mut chunks = Vec::with_capacity(columns.len());
         for column in columns {
             self.out.write_all(&column.bytes)?;
             let mut meta = column.meta.clone();
-            meta.raw_bytes = column.bytes.len();
             meta.stored_bytes = column.bytes.len();
             chunks.push(PlacedChunk {
                 offset: self.offset,

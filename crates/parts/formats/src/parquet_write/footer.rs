@@ -30,6 +30,8 @@ pub(super) struct PageCount {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Statistics {
+    /// Rows without a value.
+    pub nulls: usize,
     pub min: Vec<u8>,
     pub max: Vec<u8>,
     pub min_exact: bool,
@@ -178,7 +180,7 @@ impl PlacedChunk {
 
 impl Statistics {
     fn describe(&self, out: &mut Struct<'_>) {
-        out.i64(3, 0);
+        out.i64(3, self.nulls as i64);
         if let Some(distinct) = self.distinct {
             out.i64(4, distinct as i64);
         }

@@ -8,7 +8,8 @@
 //! Who has whole row groups and knows their encodings better encodes the columns one by one
 //! ([`Column::dictionary`], [`Column::delta`], [`Column::plain_i64`]) and hands them to [`FileWriter`].
 //!
-//! Columns are REQUIRED: there are no levels. What is written is parquet-format 2.12, of which readers
+//! Columns of batches are REQUIRED: there are no levels. Those encoded one by one may be OPTIONAL
+//! ([`Column::present`]). What is written is parquet-format 2.12, of which readers
 //! need the encodings of 2.0 at most.
 
 mod by_code;
@@ -41,7 +42,7 @@ mod varint;
 mod vectorised;
 mod whole;
 
-pub use column::{Bounds, Column, Dictionary, PAGE_ROWS};
+pub use column::{Bounds, Column, Dictionary, PAGE_ROWS, TEXT_PAGE_ROWS};
 pub use error::Error;
 pub use file::{FileSummary, FileWriter};
 pub use group::{RowGroup, RowGroupWriter};

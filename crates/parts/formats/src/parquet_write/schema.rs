@@ -10,6 +10,8 @@ pub struct Field {
     pub name: &'static str,
     /// What the values are.
     pub logical: Logical,
+    /// Whether rows may be without a value.
+    pub nullable: bool,
 }
 
 /// What a column's values are; the physical type follows.
@@ -108,6 +110,7 @@ impl From<columns::Field> for Field {
         Field {
             name: field.name,
             logical,
+            nullable: false,
         }
     }
 }
@@ -115,8 +118,9 @@ impl From<columns::Field> for Field {
 impl Field {
     pub(super) fn write(&self, element: &mut Struct<'_>) {
         const REQUIRED: i32 = 0;
+        const OPTIONAL: i32 = 1;
         element.i32(1, self.logical.physical() as i32);
-        element.i32(3, REQUIRED);
+        element.i32(3, if self.nullable { OPTIONAL } else { REQUIRED });
         element.binary(4, self.name.as_bytes());
         element.i32(6, self.logical.converted());
         if let Logical::Decimal { precision, scale } = self.logical {

@@ -15,14 +15,17 @@ fn fields() -> Vec<Field> {
                 bits: 64,
                 signed: false,
             },
+            nullable: false,
         },
         Field {
             name: "at",
             logical: Logical::TimestampMillis,
+            nullable: false,
         },
         Field {
             name: "call",
             logical: Logical::Text,
+            nullable: false,
         },
         Field {
             name: "snr",
@@ -30,6 +33,7 @@ fn fields() -> Vec<Field> {
                 bits: 8,
                 signed: true,
             },
+            nullable: false,
         },
         Field {
             name: "plain",
@@ -37,6 +41,7 @@ fn fields() -> Vec<Field> {
                 bits: 64,
                 signed: true,
             },
+            nullable: false,
         },
     ]
 }
@@ -185,4 +190,87 @@ proptest! {
         let rows = calls.len();
         check(&words, &[Group { calls, ..group(rows, 4, |i| i as i64) }]);
     }
+}
+
+/// Values with gaps, in pages of several kinds, as arrow-rs reads them.
+fn check_nulls(rows: &[Option<u16>]) {
+    let field = |name, logical| Field {
+        name,
+        logical,
+        nullable: true,
+    };
+    let fields = vec![
+        field(
+            "number",
+            Logical::Integer {
+                bits: 64,
+                signed: true,
+            },
+        ),
+        field("coded", Logical::Text),
+        field("text", Logical::Text),
+    ];
+    let words: Vec<String> = (0..7).map(|word| format!("word {word}")).collect();
+    let plain: Vec<u8> = words
+        .iter()
+        .flat_map(|word| [&(word.len() as u32).to_le_bytes(), word.as_bytes()].concat())
+        .collect();
+    let present = || rows.iter().map(Option::is_some);
+    let values: Vec<i64> = rows.iter().flatten().map(|&value| value.into()).collect();
+    let codes: Vec<u32> = values.iter().map(|value| (value % 7) as u32).collect();
+    let (mut offsets, mut text) = (vec![0], Vec::new());
+    for value in &values {
+        text.extend(format!("{value}é").bytes());
+        offsets.push(text.len() as u32);
+    }
+    let mut columns: Vec<Column> = fields.iter().map(|_| Column::default()).collect();
+    columns
+        .iter_mut()
+        .for_each(|column| column.present(present()));
+    columns[0].delta(&values, None);
+    let dictionary = Dictionary {
+        plain: &plain,
+        values: words.len(),
+    };
+    columns[1].dictionary(dictionary, &codes, None);
+    columns[2]
+        .plain_text(&offsets, &text, Compression::Zstd(1), None)
+        .unwrap();
+    let mut writer = FileWriter::new(Vec::new(), fields, Vec::new()).unwrap();
+    writer.row_group(&columns).unwrap();
+    let (bytes, summary) = writer.finish().unwrap();
+    assert_eq!(summary.rows, rows.len() as u64);
+    let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).unwrap();
+    let mut read = Vec::new();
+    for batch in reader.build().unwrap() {
+        let batch = batch.unwrap();
+        let numbers = batch.column(0).as_primitive::<Int64Type>().clone();
+        let (coded, text) = (
+            batch.column(1).as_string::<i32>(),
+            batch.column(2).as_string::<i32>(),
+        );
+        for ((number, coded), text) in numbers.iter().zip(coded).zip(text) {
+            assert_eq!(coded, number.map(|n| &*words[(n % 7) as usize]));
+            assert_eq!(text, number.map(|n| format!("{n}é")).as_deref());
+            read.push(number.map(|n| n as u16));
+        }
+    }
+    assert_eq!(read, rows);
+}
+
+proptest! {
+    #[test]
+    fn rows_without_a_value_stay_without(rows in prop::collection::vec(any::<Option<u16>>(), 1..300)) {
+        check_nulls(&rows);
+    }
+}
+
+#[test]
+fn rows_without_a_value_over_several_pages() {
+    let rows: Vec<Option<u16>> = (0..3 * TEXT_PAGE_ROWS as u32 + 5)
+        .map(|row| (row % 3 != 0).then_some(row as u16))
+        .collect();
+    check_nulls(&rows);
+    check_nulls(&vec![None; PAGE_ROWS + 1]);
+    check_nulls(&vec![Some(9); PAGE_ROWS + 1]);
 }

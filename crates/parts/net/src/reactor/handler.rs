@@ -57,21 +57,24 @@ pub struct ReactorOptions {
     pub port: PortOptions,
     /// Connections at once; one more is closed as soon as it comes.
     pub most_connections: usize,
-    /// The size of each ring in bytes, a power of two; a connection has two.
+    /// The size of each ring in bytes, a power of two; a connection has two. Rings that are larger than a core's own
+    /// cache carry a third more in a window: lines that the writer comes back to have left the reader's core by then.
     pub ring_bytes: u32,
-    /// Connections that get rings; the others stay on their sockets. 0: no rings are offered.
+    /// Connections that get rings; the others stay on their sockets. 0: no rings are offered. All rings together
+    /// take twice as many times [`ReactorOptions::ring_bytes`] of memory at most.
     pub most_rings: usize,
     /// How long to spin with nothing to do before sleeping.
     pub spin: Duration,
 }
 
 impl Default for ReactorOptions {
+    /// Rings of 2 MiB, for 64 connections: 256 MiB at most.
     fn default() -> ReactorOptions {
         ReactorOptions {
             port: PortOptions::default(),
             most_connections: 1024,
-            ring_bytes: 256 << 10,
-            most_rings: 128,
+            ring_bytes: 2 << 20,
+            most_rings: 64,
             spin: Duration::from_micros(100),
         }
     }

@@ -8,6 +8,9 @@
 //! nothing more. An end that has nothing to do spins, then says in the ring that it sleeps (`futex`, or a
 //! byte on a socket for who sleeps in epoll), and is woken only if it said so. What it is not: a way to
 //! find the other process ([`crate::Port`]) or to know that it has died (its socket tells).
+//!
+//! Asking for the lines that are written next (`prefetchw`) was tried, and made calls slower by a fifth, in a window and
+//! one at a time.
 
 mod control;
 mod end;

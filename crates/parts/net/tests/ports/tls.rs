@@ -1,42 +1,22 @@
 //! TLS over TCP on connections that do not block, and from there to a ring.
 
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
+use dyno_certificates::Certificates;
 use dyno_net::{
     Address, CarrierKind, Client, ClientOptions, Listener, PortOptions, ReactorOptions,
 };
 
 use crate::polled::{ECHO, Polled};
 
-/// A root, and a certificate for `localhost` signed by it.
-fn certificates(dir: &Path) -> bool {
-    let names = std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n");
-    names.is_ok()
-        && [
-            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem",
-            "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out server.csr",
-            "x509 -req -in server.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile names -out cert.pem",
-        ]
-        .iter()
-        .all(|line| {
-            let words = line.split_whitespace();
-            let output = Command::new("openssl").args(words).current_dir(dir).output();
-            output.is_ok_and(|output| output.status.success())
-        })
-}
-
 #[test]
 fn frames_travel_in_tls_and_the_name_must_be_right() {
     let folder = tempfile::tempdir().unwrap();
-    if !certificates(folder.path()) {
-        println!("skipped: TLS: there is no openssl to make certificates with");
+    let Some(made) = Certificates::make(folder.path(), "ports in TLS") else {
         return;
-    }
-    let file = |name: &str| folder.path().join(name);
-    let of_server = dyno_serve::tls::server(&file("cert.pem"), &file("key.pem")).unwrap();
-    let of_client = dyno_serve::tls::client(&file("root.pem")).unwrap();
+    };
+    let of_server = dyno_serve::tls::server(&made.server(), &made.server_key()).unwrap();
+    let of_client = dyno_serve::tls::client(&made.root()).unwrap();
     let listener = Listener::bind(&"127.0.0.1:0".parse().unwrap())
         .unwrap()
         .with_tls(of_server);

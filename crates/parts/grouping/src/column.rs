@@ -1,0 +1,298 @@
+//! A column as a thread reads it: blocks of codes or values, and the dictionaries behind the codes.
+
+use std::collections::HashMap;
+
+use dyno_formats::parquet_read::{
+    BLOCK_ROWS, CodeReader, CodedInts, ColumnKind, IntReader, ParquetFile, ReadError,
+    StringDictionary,
+};
+
+use crate::query::Inputs;
+
+/// Rows whose values get codes at a time: a function is computed for many new values together.
+const AHEAD_ROWS: usize = 16 * BLOCK_ROWS;
+/// Values that are compared with the one before them in one go.
+const RUN_ROWS: usize = 32;
+/// Values that were given codes; beyond this they are forgotten, so that memory has a bound.
+const LEARNED_MAX: usize = 1 << 20;
+
+/// What a column has of the current block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Block {
+    /// Nothing yet.
+    Unread,
+    /// All rows have this code.
+    Same(u32),
+    /// [`Column::codes`].
+    Codes,
+    /// [`Column::values`].
+    Values,
+}
+
+/// Whose codes they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Those of the file.
+    Stored,
+    /// Given here, to values that are stored without.
+    Learned,
+}
+
+/// Tells whether a dictionary is the one of before: its origin, and a number that changes when codes
+/// get another meaning.
+pub(crate) type Identity = (Origin, u64);
+
+enum Reader {
+    None,
+    Strings(CodeReader),
+    Ints(IntReader),
+}
+
+pub(crate) struct Column {
+    reader: Reader,
+    /// Rows that were passed by and not yet skipped.
+    behind: usize,
+    block: Block,
+    origin: Origin,
+    strings: Option<StringDictionary>,
+    stored_identity: u64,
+    learned: Learned,
+    codes: Box<[u32; BLOCK_ROWS]>,
+    values: Box<[i64; BLOCK_ROWS]>,
+}
+
+/// Codes given to integers in the order of their appearance.
+#[derive(Default)]
+struct Learned {
+    values: Vec<i64>,
+    codes: HashMap<i64, u32>,
+    identity: u64,
+    /// Codes of rows that are still to come, from `at` on.
+    ahead: Vec<u32>,
+    at: usize,
+    read: Vec<i64>,
+}
+
+impl Column {
+    pub(crate) fn new() -> Self {
+        Self {
+            reader: Reader::None,
+            behind: 0,
+            block: Block::Unread,
+            origin: Origin::Stored,
+            strings: None,
+            stored_identity: 0,
+            learned: Learned::default(),
+            codes: Box::new([0; BLOCK_ROWS]),
+            values: Box::new([0; BLOCK_ROWS]),
+        }
+    }
+
+    /// Goes to a row group. When codes of strings get another meaning by that, the dictionary of
+    /// before is returned.
+    pub(crate) fn open(
+        &mut self,
+        file: &ParquetFile,
+        row_group: usize,
+        (index, kind): (usize, ColumnKind),
+    ) -> Result<Option<StringDictionary>, ReadError> {
+        self.behind = 0;
+        self.block = Block::Unread;
+        self.learned.ahead.clear();
+        self.learned.at = 0;
+        if kind != ColumnKind::String {
+            self.reader = Reader::Ints(file.ints(row_group, index, kind)?);
+            self.stored_identity += 1;
+            return Ok(None);
+        }
+        let reader = file.codes(row_group, index)?;
+        let (page, len) = reader.dictionary();
+        let grown = match &mut self.strings {
+            Some(dictionary) => dictionary.grow(page, len)?,
+            None => false,
+        };
+        let mut before = None;
+        if !grown {
+            before = self
+                .strings
+                .replace(StringDictionary::new(page.clone(), len)?);
+            self.stored_identity += 1;
+        }
+        self.reader = Reader::Strings(reader);
+        Ok(before)
+    }
+
+    /// The dictionary of a string column.
+    pub(crate) fn strings(&self) -> Option<&StringDictionary> {
+        self.strings.as_ref()
+    }
+
+    /// Reads the next `rows` rows as codes, giving codes to values that have none. `left` rows of
+    /// the row group, these included, are still to come.
+    pub(crate) fn load_codes(&mut self, rows: usize, left: usize) -> Result<Block, ReadError> {
+        if self.block == Block::Unread {
+            self.catch_up()?;
+            if self.learned.at == self.learned.ahead.len() {
+                self.block = self.stored_codes(rows)?;
+            }
+            if self.block == Block::Unread {
+                self.learned_codes(rows, left)?;
+            }
+        }
+        Ok(self.block)
+    }
+
+    /// Reads the next `rows` rows, as codes or as values, whichever they are stored as.
+    pub(crate) fn load(&mut self, rows: usize) -> Result<Block, ReadError> {
+        if self.block == Block::Unread {
+            self.catch_up()?;
+            self.block = self.stored_codes(rows)?;
+            if self.block == Block::Unread
+                && let Reader::Ints(reader) = &mut self.reader
+            {
+                reader.read(&mut self.values[..rows])?;
+                self.block = Block::Values;
+            }
+        }
+        Ok(self.block)
+    }
+
+    /// Goes on behind the block of `rows` rows, whether it was read or not.
+    pub(crate) fn pass(&mut self, rows: usize) {
+        if self.block == Block::Unread {
+            self.behind += rows;
+        }
+        self.block = Block::Unread;
+    }
+
+    pub(crate) fn codes(&self) -> &[u32; BLOCK_ROWS] {
+        &self.codes
+    }
+
+    pub(crate) fn values(&self) -> &[i64; BLOCK_ROWS] {
+        &self.values
+    }
+
+    /// What the codes of the block stand for, when that is integers.
+    pub(crate) fn ints(&self) -> &[i64] {
+        match (&self.reader, self.origin) {
+            (Reader::Ints(reader), Origin::Stored) => reader.dictionary(),
+            (Reader::Ints(_), Origin::Learned) => &self.learned.values,
+            _ => &[],
+        }
+    }
+
+    /// Entries of the dictionary of the block's codes.
+    pub(crate) fn dictionary_len(&self) -> usize {
+        match &self.strings {
+            Some(strings) => strings.len(),
+            None => self.ints().len(),
+        }
+    }
+
+    /// The entries from `start` on.
+    pub(crate) fn entries(&self, start: usize) -> Inputs<'_> {
+        match &self.strings {
+            Some(strings) => Inputs::Strings(strings, (start, strings.len())),
+            None => Inputs::Ints(self.ints().get(start..).unwrap_or_default()),
+        }
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        match self.origin {
+            Origin::Stored => (Origin::Stored, self.stored_identity),
+            Origin::Learned => (Origin::Learned, self.learned.identity),
+        }
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let strings = self.strings.as_ref().map_or(0, |strings| strings.len() * 8);
+        strings + self.learned.values.capacity() * 32 + 3 * AHEAD_ROWS * 8
+    }
+
+    fn catch_up(&mut self) -> Result<(), ReadError> {
+        let known = self.behind.min(self.learned.ahead.len() - self.learned.at);
+        self.learned.at += known;
+        let rest = std::mem::take(&mut self.behind) - known;
+        match &mut self.reader {
+            Reader::Strings(reader) => reader.skip(rest),
+            Reader::Ints(reader) => reader.skip(rest),
+            Reader::None => Ok(()),
+        }
+    }
+
+    fn stored_codes(&mut self, rows: usize) -> Result<Block, ReadError> {
+        let codes = &mut self.codes[..rows];
+        let block = match &mut self.reader {
+            Reader::Strings(reader) => match reader.read(codes)? {
+                Some(code) => Block::Same(code),
+                None => Block::Codes,
+            },
+            Reader::Ints(reader) => match reader.read_codes(codes)? {
+                CodedInts::Same(code) => Block::Same(code),
+                CodedInts::Codes => Block::Codes,
+                CodedInts::Other => return Ok(Block::Unread),
+            },
+            Reader::None => return Ok(Block::Unread),
+        };
+        self.origin = Origin::Stored;
+        Ok(block)
+    }
+
+    fn learned_codes(&mut self, rows: usize, left: usize) -> Result<(), ReadError> {
+        let learned = &mut self.learned;
+        if learned.at == learned.ahead.len()
+            && let Reader::Ints(reader) = &mut self.reader
+        {
+            learned.read.resize(left.min(AHEAD_ROWS), 0);
+            reader.read(&mut learned.read)?;
+            learned.learn();
+        }
+        let end = learned.at + rows;
+        let codes = learned
+            .ahead
+            .get(learned.at..end)
+            .ok_or_else(|| ReadError::Damaged {
+                reason: format!("{rows} rows asked for, fewer follow"),
+            })?;
+        self.codes[..rows].copy_from_slice(codes);
+        learned.at = end;
+        self.origin = Origin::Learned;
+        self.block = Block::Codes;
+        Ok(())
+    }
+}
+
+impl Learned {
+    /// Gives codes to the rows in `read`.
+    fn learn(&mut self) {
+        if self.values.len() > LEARNED_MAX {
+            self.values.clear();
+            self.codes.clear();
+            self.identity += 1;
+        }
+        self.at = 0;
+        self.ahead.clear();
+        let mut last = None;
+        for values in self.read.chunks(RUN_ROWS) {
+            // Times stay the same for many rows, so most need no look at the map.
+            if let Some((same, code)) = last
+                && values.iter().fold(0, |other, value| other | value ^ same) == 0
+            {
+                self.ahead.resize(self.ahead.len() + values.len(), code);
+                continue;
+            }
+            for value in values {
+                let code = match last {
+                    Some((same, code)) if same == *value => code,
+                    _ => *self.codes.entry(*value).or_insert_with(|| {
+                        self.values.push(*value);
+                        self.values.len() as u32 - 1
+                    }),
+                };
+                last = Some((*value, code));
+                self.ahead.push(code);
+            }
+        }
+    }
+}

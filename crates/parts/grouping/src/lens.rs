@@ -1,0 +1,51 @@
+//! A function of a column, computed once for each entry of a dictionary.
+
+use crate::GroupError;
+use crate::column::{Column, Identity, Origin};
+use crate::query::Inputs;
+
+/// For each code the result of the function.
+#[derive(Debug, Default)]
+pub(crate) struct Lens {
+    stored: Table,
+    learned: Table,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    of: Option<Identity>,
+    /// Results, filled up to a power of two.
+    results: Vec<u32>,
+    filled: usize,
+}
+
+impl Lens {
+    /// The results for the codes of the column's block, those of new entries made by `compute`.
+    /// The length is a power of two, and above all codes.
+    pub(crate) fn results(
+        &mut self,
+        column: &Column,
+        compute: impl FnOnce(Inputs<'_>, &mut Vec<u32>) -> Result<(), GroupError>,
+    ) -> Result<&[u32], GroupError> {
+        let identity = column.identity();
+        let table = match identity.0 {
+            Origin::Stored => &mut self.stored,
+            Origin::Learned => &mut self.learned,
+        };
+        if table.of != Some(identity) {
+            table.of = Some(identity);
+            table.filled = 0;
+        }
+        if table.filled < column.dictionary_len() || table.results.is_empty() {
+            table.results.truncate(table.filled);
+            compute(column.entries(table.filled), &mut table.results)?;
+            table.filled = table.results.len();
+            table.results.resize(table.filled.next_power_of_two(), 0);
+        }
+        Ok(&table.results)
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        (self.stored.results.capacity() + self.learned.results.capacity()) * 4
+    }
+}

@@ -1,0 +1,487 @@
+//! One thread of a scan: blocks of rows to groups.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use dyno_formats::parquet_read::{BLOCK_ROWS, ColumnKind, StringDictionary};
+
+use crate::column::{Block, Column, Identity};
+use crate::error::{Failure, GroupError};
+use crate::found::Found;
+use crate::lens::Lens;
+use crate::query::{Inputs, Key, Outputs, Test};
+use crate::scan::{Reserve, Scan, Source};
+use crate::slots::Slots;
+use crate::totals::{Totals, Values};
+
+pub(crate) struct Worker<'a> {
+    scan: &'a Scan<'a>,
+    reserve: Reserve,
+    columns: Vec<Column>,
+    filters: Vec<Lens>,
+    keys: Vec<Lens>,
+    found: Found,
+    /// Groups by the codes of the only key, when that is a column of strings itself: their strings
+    /// are looked at when the dictionary changes, and only those that rows had.
+    by_code: Option<Totals>,
+    /// Places in the block of the rows that the filters have chosen.
+    chosen: Vec<u32>,
+    numbers: Box<[u32; BLOCK_ROWS]>,
+    packed: Box<[u64; BLOCK_ROWS]>,
+    operands: Vec<Operand>,
+    outputs: Outputs,
+}
+
+/// Values of one column for the chosen rows of a block.
+struct Operand {
+    values: Box<[i64; BLOCK_ROWS]>,
+    codes: Box<[u32; BLOCK_ROWS]>,
+    /// What the entries of a dictionary add to a slot, and of which dictionary.
+    addends: Vec<u64>,
+    addends_of: Option<(Identity, usize)>,
+    /// Whether it is `codes` that count.
+    coded: bool,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(scan: &'a Scan<'a>) -> Self {
+        let query = scan.query;
+        let kind = |column: usize| {
+            let mut kinds = scan
+                .sources
+                .iter()
+                .filter_map(|source| source.columns.get(column));
+            kinds.next().map(|(_, kind)| *kind)
+        };
+        let unsigned: Vec<bool> = query
+            .values
+            .iter()
+            .map(|value| {
+                kind(value.column)
+                    == Some(ColumnKind::Int {
+                        bits: 64,
+                        signed: false,
+                    })
+            })
+            .collect();
+        let narrow = match query.values.as_slice() {
+            [] => true,
+            [value] => {
+                let small = matches!(
+                    kind(value.column),
+                    Some(ColumnKind::Int { bits: 8 | 16, .. })
+                );
+                small && !value.least && !value.most
+            }
+            _ => false,
+        };
+        let totals = |narrow| Totals::new(&query.values, &unsigned, narrow);
+        let direct = match query.keys.as_slice() {
+            [
+                Key {
+                    column,
+                    mapping: None,
+                },
+            ] => kind(*column) == Some(ColumnKind::String),
+            _ => false,
+        };
+        let columns = query.columns.len();
+        let rows = scan.sources.iter().map(|source| source.file.rows()).sum();
+        Self {
+            scan,
+            reserve: (scan.reserve)(),
+            columns: (0..columns).map(|_| Column::new()).collect(),
+            filters: query.filters.iter().map(|_| Lens::default()).collect(),
+            keys: query.keys.iter().map(|_| Lens::default()).collect(),
+            found: Found::new(query.keys.len(), rows, totals(narrow && !direct)),
+            by_code: direct.then(|| totals(narrow)),
+            chosen: vec![0; BLOCK_ROWS],
+            numbers: Box::new([0; BLOCK_ROWS]),
+            packed: Box::new([0; BLOCK_ROWS]),
+            operands: query.values.iter().map(|_| Operand::new()).collect(),
+            outputs: Outputs::default(),
+        }
+    }
+
+    /// Starts at file number `first` and goes on to the others in turn, so that threads share a
+    /// file (and merge its codes twice) only when there is no other left.
+    pub(crate) fn run(mut self, first: usize) -> Result<Found, GroupError> {
+        let scan = self.scan;
+        let files = scan.sources.len();
+        // First the files that nobody has begun, then what is left of the others.
+        for helping in [false, true] {
+            for step in 0..files {
+                let index = (first + step) % files;
+                let next = &scan.next[index];
+                let begun = next.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
+                if !helping && begun.is_err() {
+                    continue;
+                }
+                // Who began a file has its first row group already.
+                let mut own = begun.is_ok().then_some(0);
+                let source = &scan.sources[index];
+                loop {
+                    let turn = own
+                        .take()
+                        .unwrap_or_else(|| next.fetch_add(1, Ordering::Relaxed));
+                    let Some(row_group) = source.row_groups.get(turn) else {
+                        break;
+                    };
+                    if scan.stop.load(Ordering::Relaxed) {
+                        return Ok(self.found);
+                    }
+                    self.read_row_group(source, *row_group)
+                        .map_err(|failure| match failure {
+                            Failure::Read(error) => GroupError::Read {
+                                path: source.file.path().to_owned(),
+                                row_group: *row_group,
+                                source: error,
+                            },
+                            Failure::Other(error) => error,
+                        })?;
+                }
+            }
+        }
+        if let [Key { column, .. }] = scan.query.keys.as_slice()
+            && let Some(dictionary) = self.columns[*column].strings().cloned()
+        {
+            self.leave(&dictionary)?;
+        }
+        Ok(self.found)
+    }
+
+    fn read_row_group(&mut self, source: &Source, row_group: usize) -> Result<(), Failure> {
+        let rows = source.file.row_group_rows(row_group) as usize;
+        self.scan
+            .rows_scanned
+            .fetch_add(rows as u64, Ordering::Relaxed);
+        if !self.open(source, row_group)? {
+            return Ok(());
+        }
+        let mut left = rows;
+        while left > 0 && !self.scan.stop.load(Ordering::Relaxed) {
+            let rows = left.min(BLOCK_ROWS);
+            self.read_block(rows, left)?;
+            for column in &mut self.columns {
+                column.pass(rows);
+            }
+            left -= rows;
+        }
+        self.account()
+    }
+
+    /// Opens the columns; false when the dictionary of a filter says that it chooses no row.
+    fn open(&mut self, source: &Source, row_group: usize) -> Result<bool, Failure> {
+        let query = self.scan.query;
+        for index in 0..self.columns.len() {
+            let before =
+                self.columns[index].open(&source.file, row_group, source.columns[index])?;
+            let is_key = query.keys.first().is_some_and(|key| key.column == index);
+            if let Some(dictionary) = before.filter(|_| is_key) {
+                self.leave(&dictionary)?;
+            }
+        }
+        if let (Some(by_code), [key]) = (&mut self.by_code, query.keys.as_slice()) {
+            by_code.resize(self.columns[key.column].dictionary_len());
+        }
+        for (filter, lens) in query.filters.iter().zip(&mut self.filters) {
+            let column = &self.columns[filter.column];
+            if column.strings().is_some() {
+                let chosen = lens.results(column, |inputs, out| test(&filter.test, inputs, out))?;
+                if chosen.iter().all(|chosen| *chosen == 0) {
+                    return Ok(false);
+                }
+            }
+        }
+        self.account()?;
+        Ok(true)
+    }
+
+    /// Asks for the memory that is held.
+    fn account(&mut self) -> Result<(), Failure> {
+        let columns: usize = self.columns.iter().map(Column::heap_bytes).sum();
+        let lenses = self.filters.iter().chain(&self.keys);
+        let lenses: usize = lenses.map(Lens::heap_bytes).sum();
+        let by_code = self.by_code.as_ref().map_or(0, |totals| {
+            // Its names may all be new to the groups found so far.
+            totals.bytes(totals.len()) + totals.len() * 64
+        });
+        let bytes = columns + lenses + by_code + self.found.heap_bytes();
+        (self.reserve)(bytes).map_err(|error| Failure::Other(GroupError::Caller(error)))
+    }
+
+    fn read_block(&mut self, rows: usize, left: usize) -> Result<(), Failure> {
+        let chosen = self.choose(rows, left)?;
+        if chosen == 0 {
+            return Ok(());
+        }
+        let all = chosen == rows;
+        let same = if self.by_code.is_some() {
+            self.number_by_code(rows, chosen)?
+        } else {
+            self.number(rows, left, chosen)?;
+            None
+        };
+        let chosen = if all {
+            None
+        } else {
+            Some(&self.chosen[..chosen])
+        };
+        let count = chosen.map_or(rows, <[u32]>::len);
+        let totals = self.by_code.as_mut().unwrap_or(&mut self.found.totals);
+        for (value, operand) in self.scan.query.values.iter().zip(&mut self.operands) {
+            let column = &mut self.columns[value.column];
+            let addends = totals.is_narrow() && same.is_none();
+            operand.load(column, rows, chosen, addends)?;
+        }
+        match same {
+            Some(code) => {
+                let values = self
+                    .operands
+                    .first()
+                    .map(|operand| &operand.values[..count]);
+                totals.add_same(code, count, values.unwrap_or_default());
+            }
+            None => {
+                let operands: Vec<Values<'_>> = self
+                    .operands
+                    .iter()
+                    .map(|operand| operand.get(count))
+                    .collect();
+                totals.add(&self.numbers[..count], &operands);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many rows of the block all filters choose; which ones stands in `chosen` when it is not
+    /// all of them.
+    fn choose(&mut self, rows: usize, left: usize) -> Result<usize, Failure> {
+        let mut count = rows;
+        for (filter, lens) in self.scan.query.filters.iter().zip(&mut self.filters) {
+            let column = &mut self.columns[filter.column];
+            let block = column.load_codes(rows, left)?;
+            let results = lens.results(column, |inputs, out| test(&filter.test, inputs, out))?;
+            let mask = results.len() - 1;
+            let result = |code: u32| results[code as usize & mask];
+            count = match block {
+                Block::Same(code) if result(code) == 0 => 0,
+                Block::Same(_) => count,
+                _ if count == rows => {
+                    first_choice(&mut self.chosen, &column.codes()[..rows], result)
+                }
+                _ => next_choice(&mut self.chosen[..count], column.codes(), result),
+            };
+            if count == 0 {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Group numbers of the chosen rows, which are codes; the code when all rows have one.
+    fn number_by_code(&mut self, rows: usize, count: usize) -> Result<Option<u32>, Failure> {
+        let Some(key) = self.scan.query.keys.first() else {
+            return Ok(None);
+        };
+        let column = &mut self.columns[key.column];
+        let narrow = self.by_code.as_ref().is_some_and(Totals::is_narrow);
+        match column.load_codes(rows, rows)? {
+            Block::Same(code) if narrow => return Ok(Some(code)),
+            Block::Same(code) => self.numbers[..count].fill(code),
+            _ => {
+                let chosen = (count < rows).then(|| &self.chosen[..count]);
+                gather(column.codes(), chosen, &mut self.numbers[..count], |code| {
+                    code
+                });
+            }
+        }
+        Ok(None)
+    }
+
+    /// Group numbers of the chosen rows, from the numbers of their keys.
+    fn number(&mut self, rows: usize, left: usize, count: usize) -> Result<(), Failure> {
+        let query = self.scan.query;
+        let keys = query.keys.iter().zip(&mut self.keys);
+        for ((key, lens), domain) in keys.zip(&mut self.found.domains) {
+            let column = &mut self.columns[key.column];
+            column.load_codes(rows, left)?;
+            let outputs = &mut self.outputs;
+            lens.results(column, |inputs, out| {
+                outputs.clear();
+                compute(key, inputs, outputs)?;
+                domain.number(outputs.get(0..outputs.len()), |number| out.push(number));
+                Ok(())
+            })?;
+        }
+        self.found.fit()?;
+        let chosen = (count < rows).then(|| &self.chosen[..count]);
+        let packed = &mut self.packed[..count];
+        let shifts: Vec<u32> = self.found.layout().shifts().collect();
+        let mut first = true;
+        for ((key, lens), shift) in query.keys.iter().zip(&mut self.keys).zip(shifts) {
+            let column = &mut self.columns[key.column];
+            let block = column.load_codes(rows, left)?;
+            let results = lens.results(column, |_, _| Ok(()))?;
+            let mask = results.len() - 1;
+            let part = |code: u32| u64::from(results[code as usize & mask]) << shift;
+            match (block, first) {
+                (Block::Same(code), true) => packed.fill(part(code)),
+                (Block::Same(code), false) => {
+                    let part = part(code);
+                    packed.iter_mut().for_each(|packed| *packed |= part);
+                }
+                (_, true) => gather(column.codes(), chosen, packed, part),
+                (_, false) => gather_into(column.codes(), chosen, packed, |packed, code| {
+                    *packed |= part(code);
+                }),
+            }
+            first = false;
+        }
+        self.found.numbers(packed, &mut self.numbers[..count]);
+        Ok(())
+    }
+
+    /// Turns codes into names: the groups of a dictionary go over to those found.
+    fn leave(&mut self, dictionary: &StringDictionary) -> Result<(), GroupError> {
+        let Some(by_code) = &mut self.by_code else {
+            return Ok(());
+        };
+        let codes: Vec<usize> = (0..by_code.len().min(dictionary.len()))
+            .filter(|code| by_code.holds(*code))
+            .collect();
+        let mut numbers = Vec::with_capacity(codes.len());
+        let names = codes
+            .iter()
+            .map(|code| Some(dictionary.get(*code).unwrap_or_default()));
+        if let Some(domain) = self.found.domains.first_mut() {
+            domain.number(names, |number| numbers.push(number));
+        }
+        self.found.fit()?;
+        for (code, number) in codes.iter().zip(numbers) {
+            self.found.totals.take(number as usize, by_code, *code);
+        }
+        by_code.clear();
+        Ok(())
+    }
+}
+
+impl Operand {
+    fn new() -> Self {
+        Self {
+            values: Box::new([0; BLOCK_ROWS]),
+            codes: Box::new([0; BLOCK_ROWS]),
+            addends: Vec::new(),
+            addends_of: None,
+            coded: false,
+        }
+    }
+
+    /// Takes the column's values of the chosen rows, as codes with what they add to a slot when
+    /// `addends` are wanted and the column has codes.
+    fn load(
+        &mut self,
+        column: &mut Column,
+        rows: usize,
+        chosen: Option<&[u32]>,
+        addends: bool,
+    ) -> Result<(), Failure> {
+        let count = chosen.map_or(rows, <[u32]>::len);
+        let values = &mut self.values[..count];
+        self.coded = false;
+        match column.load(rows)? {
+            Block::Unread | Block::Values => gather(column.values(), chosen, values, |value| value),
+            Block::Same(code) => {
+                values.fill(column.ints().get(code as usize).copied().unwrap_or(0))
+            }
+            Block::Codes if addends => {
+                self.coded = true;
+                let of = (column.identity(), column.dictionary_len());
+                if self.addends_of != Some(of) {
+                    Slots::addends(column.ints(), &mut self.addends);
+                    self.addends_of = Some(of);
+                }
+                gather(column.codes(), chosen, &mut self.codes[..count], |code| {
+                    code
+                });
+            }
+            Block::Codes => {
+                let ints = column.ints();
+                gather(column.codes(), chosen, values, |code| ints[code as usize]);
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, count: usize) -> Values<'_> {
+        if self.coded {
+            Values::Addends(&self.codes[..count], &self.addends)
+        } else {
+            Values::Each(&self.values[..count])
+        }
+    }
+}
+
+/// The chosen of `from`, each through `by`.
+fn gather<F: Copy, T>(from: &[F], chosen: Option<&[u32]>, to: &mut [T], by: impl Fn(F) -> T) {
+    gather_into(from, chosen, to, |to, from| *to = by(from));
+}
+
+fn gather_into<F: Copy, T>(
+    from: &[F],
+    chosen: Option<&[u32]>,
+    to: &mut [T],
+    by: impl Fn(&mut T, F),
+) {
+    match chosen {
+        None => to.iter_mut().zip(from).for_each(|(to, from)| by(to, *from)),
+        Some(chosen) => {
+            for (to, at) in to.iter_mut().zip(chosen) {
+                by(to, from[*at as usize]);
+            }
+        }
+    }
+}
+
+/// Writes down the places of codes whose result is 1, and says how many there are.
+fn first_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> u32) -> usize {
+    let mut count = 0;
+    for (at, code) in codes.iter().enumerate() {
+        // Without a branch: whether a row is chosen cannot be foretold.
+        chosen[count] = at as u32;
+        count += result(*code) as usize;
+    }
+    count
+}
+
+/// Keeps the places whose result is 1, too.
+fn next_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> u32) -> usize {
+    let mut count = 0;
+    for at in 0..chosen.len() {
+        let place = chosen[at];
+        chosen[count] = place;
+        count += result(codes[place as usize]) as usize;
+    }
+    count
+}
+
+fn test(test: &Arc<dyn Test>, inputs: Inputs<'_>, out: &mut Vec<u32>) -> Result<(), GroupError> {
+    let mut chosen = Vec::with_capacity(inputs.len());
+    test.test(inputs, &mut chosen).map_err(GroupError::Caller)?;
+    out.extend(chosen.into_iter().map(u32::from));
+    Ok(())
+}
+
+/// The key's value for each entry of a dictionary.
+fn compute(key: &Key, inputs: Inputs<'_>, out: &mut Outputs) -> Result<(), GroupError> {
+    if let Some(mapping) = &key.mapping {
+        return mapping.map(inputs, out).map_err(GroupError::Caller);
+    }
+    match inputs {
+        Inputs::Strings(strings, (start, end)) => {
+            (start..end).for_each(|code| out.push(strings.get(code)));
+        }
+        Inputs::Ints(values) => values.iter().for_each(|value| out.push_int(Some(*value))),
+    }
+    Ok(())
+}

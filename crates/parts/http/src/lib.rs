@@ -1,0 +1,108 @@
+//! The HTTP client of whatever asks a server: object stores, ClickHouse, endpoints of language models, archives.
+//!
+//! It blocks, so it belongs to a thread that may wait. TLS trusts what the system trusts. A status is no error here:
+//! what it means is for the caller to say. Redirects are followed only by who asks for them, since a request may
+//! carry a secret for one host.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! let agent = dyno_http::agent(&dyno_http::Settings {
+//!     whole: Duration::from_secs(2),
+//!     ..dyno_http::Settings::default()
+//! });
+//! // Nobody listens there.
+//! let error = agent.get("http://127.0.0.1:9/").call().unwrap_err();
+//! let failure = dyno_http::Failure::of(&error);
+//! assert!(!failure.lasting, "{}", failure.reason);
+//! ```
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use ureq;
+use ureq::Error;
+use ureq::tls::{RootCerts, TlsConfig};
+
+/// Connections to one host that are kept for the next request.
+const MOST_IDLE: usize = 64;
+
+/// How long things may take.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// To connect, TLS included.
+    pub connect: Duration,
+    /// From the connection to the end of the answer.
+    pub whole: Duration,
+    /// A connection that nothing was sent on for longer is not used again, since the server may be hanging up.
+    pub idle: Duration,
+    /// Redirects followed at most.
+    pub redirects: u32,
+}
+
+impl Default for Settings {
+    /// 10 s to connect, 60 s in all, 15 s idle, no redirects.
+    fn default() -> Self {
+        Settings {
+            connect: Duration::from_secs(10),
+            whole: Duration::from_secs(60),
+            idle: Duration::from_secs(15),
+            redirects: 0,
+        }
+    }
+}
+
+/// A client that keeps connections open; threads share it.
+#[must_use]
+pub fn agent(settings: &Settings) -> ureq::Agent {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(provider)
+        .build();
+    ureq::Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .max_redirects(settings.redirects)
+        .max_redirects_will_error(false)
+        .timeout_connect(Some(settings.connect.min(settings.whole)))
+        .timeout_global(Some(settings.whole))
+        .max_idle_age(settings.idle)
+        .max_idle_connections_per_host(MOST_IDLE)
+        .max_idle_connections(4 * MOST_IDLE)
+        .user_agent("dynolab")
+        .build()
+        .new_agent()
+}
+
+/// Why there is no answer, in words that never hold the address, which may be signed or hold a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Another attempt would be no better.
+    pub lasting: bool,
+    /// In a few words.
+    pub reason: String,
+}
+
+impl Failure {
+    /// What an error of the client means.
+    #[must_use]
+    pub fn of(error: &Error) -> Self {
+        let (lasting, reason) = match error {
+            Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                (false, "connection refused: nobody listens there".to_owned())
+            }
+            Error::Io(error) => (false, error.to_string()),
+            Error::Timeout(_) => (false, "no answer in time".to_owned()),
+            Error::HostNotFound => (false, "the endpoint's host is not known".to_owned()),
+            Error::ConnectionFailed => (false, "no connection".to_owned()),
+            Error::Rustls(error) => (true, format!("TLS: {error}")),
+            Error::Tls(error) => (true, format!("TLS: {error}")),
+            Error::BodyExceedsLimit(_) => (true, "the answer is too long".to_owned()),
+            Error::Protocol(_) => (false, "the answer is not HTTP".to_owned()),
+            _ => (true, "the request could not be sent".to_owned()),
+        };
+        Failure { lasting, reason }
+    }
+}

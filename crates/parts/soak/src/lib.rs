@@ -1,0 +1,110 @@
+//! Whether a long run stays as it began: the one rule by which every engine's soak is judged.
+//!
+//! What it is: [`Trend`], which compares the first third of a quantity with the last; [`private_bytes`] of a process.
+//! What it is not: a load, or a clock: whoever soaks brings both.
+//!
+//! ```
+//! use dyno_soak::{Trend, is_long};
+//!
+//! let memory = Trend::of("memory of server, bytes", &[50e6, 52e6, 51e6, 53e6, 52e6, 54e6], 8e6);
+//! assert!(memory.flat);
+//! let latency = Trend::of("p99 of a minute, ms", &[4.0, 5.0, 9.0, 14.0, 20.0, 31.0], 5.0);
+//! assert!(!latency.flat);
+//! assert!(!is_long(120.0), "two minutes show no growth");
+//! ```
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// How much higher the last third may be than the first, as a share.
+const GROWTH_MAX: f64 = 0.25;
+
+/// Shorter soaks are not judged, seconds.
+const JUDGED_FROM_S: f64 = 600.0;
+
+/// One quantity over the soak.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trend {
+    /// What it is, with its unit.
+    pub name: String,
+    /// Median of the first third.
+    pub begin: f64,
+    /// Median of the last third.
+    pub end: f64,
+    /// Whether it did not grow by more than a quarter, or by less than the quantity's grain.
+    pub flat: bool,
+}
+
+impl Trend {
+    /// Compares the medians of the first and the last third; below `grain` nothing is growth.
+    pub fn of(name: impl Into<String>, values: &[f64], grain: f64) -> Trend {
+        let third = values.len().div_ceil(3);
+        let begin = median(&values[..third.min(values.len())]);
+        let end = median(&values[values.len() - third.min(values.len())..]);
+        Trend {
+            name: name.into(),
+            begin,
+            end,
+            flat: end <= begin + (begin * GROWTH_MAX).max(grain),
+        }
+    }
+}
+
+/// Whether it was long enough to tell growth from a beginning: what is kept grows until something is old enough to
+/// be let go.
+pub fn is_long(seconds: f64) -> bool {
+    seconds >= JUDGED_FROM_S
+}
+
+/// The 99th percentile; sorts the values. 0 of nothing.
+pub fn p99(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = (values.len() * 99 / 100).min(values.len().saturating_sub(1));
+    values.get(at).copied().unwrap_or(0.0)
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Memory that a process shares with nobody, bytes; `None` once it is gone.
+pub fn private_bytes(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_by_more_than_a_quarter_and_the_grain_is_seen() {
+        let rising = |by: f64| {
+            (0..30)
+                .map(|at| 100.0 + by * f64::from(at))
+                .collect::<Vec<_>>()
+        };
+        assert!(Trend::of("x", &rising(0.1), 1.0).flat);
+        assert!(!Trend::of("x", &rising(3.0), 1.0).flat);
+        assert!(Trend::of("x", &rising(3.0), 1000.0).flat);
+        assert!(Trend::of("nothing", &[], 1.0).flat);
+    }
+
+    #[test]
+    fn the_99th_percentile_is_nearly_the_last() {
+        let mut values: Vec<f64> = (0..200).rev().map(f64::from).collect();
+        assert_eq!(p99(&mut values), 198.0);
+        assert_eq!(p99(&mut [7.0]), 7.0);
+        assert_eq!(p99(&mut []), 0.0);
+    }
+
+    #[test]
+    fn the_own_process_has_memory() {
+        assert!(private_bytes(std::process::id()).is_some_and(|bytes| bytes > 10_000));
+    }
+}
