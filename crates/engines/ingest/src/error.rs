@@ -75,6 +75,9 @@ pub enum Error {
         /// Where the bad rows are.
         quarantine: PathBuf,
     },
+    /// The database that the archives go to said no, or nothing; its error says what to do.
+    #[error(transparent)]
+    Target(Box<dyn std::error::Error + Send + Sync>),
     /// The work was stopped on request; repeat the command to go on.
     #[error("stopped on request; archives already committed stay")]
     Stopped,

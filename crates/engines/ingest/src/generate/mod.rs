@@ -26,6 +26,7 @@ use std::thread;
 pub use archive::Form;
 pub use calendar::Month;
 pub use planted::{ExpectedRow, Outcome, Planted};
+pub use random::Random;
 
 use crate::{Error, Result};
 use month::{MonthDone, MonthPlan};

@@ -2,13 +2,13 @@
 
 /// SplitMix64 (Steele, Lea, Flood 2014): every seed is good, and a stream costs eight bytes.
 #[derive(Debug, Clone)]
-pub(super) struct Random {
+pub struct Random {
     state: u64,
 }
 
 impl Random {
     /// A stream for one purpose: equal keys give equal streams, different keys unrelated ones.
-    pub(super) fn keyed(seed: u64, keys: &[u64]) -> Self {
+    pub fn keyed(seed: u64, keys: &[u64]) -> Self {
         let mut stream = Random { state: seed };
         for key in keys {
             stream.state = stream.next() ^ key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -27,17 +27,17 @@ impl Random {
     }
 
     /// A number below `bound`, which must not be 0; the bias is below 2^-32 for our small bounds.
-    pub(super) fn below(&mut self, bound: u32) -> u32 {
+    pub fn below(&mut self, bound: u32) -> u32 {
         ((u64::from(bound) * (self.next() >> 32)) >> 32) as u32
     }
 
     /// A fraction in [0, 1).
-    pub(super) fn fraction(&mut self) -> f64 {
+    pub fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// True with the given probability.
-    pub(super) fn chance(&mut self, probability: f64) -> bool {
+    pub fn chance(&mut self, probability: f64) -> bool {
         self.fraction() < probability
     }
 

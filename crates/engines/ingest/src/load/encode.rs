@@ -1,25 +1,30 @@
 //! Columns to the pages of one row group.
 
-use dyno_formats::parquet_write::{Bounds, Column, Dictionary, Field, Logical};
+use dyno_formats::parquet_write::{self, Bounds, Column, Dictionary, Field, Logical};
 
+use super::directory::RowGroups;
 use crate::contract::{COLUMNS, FIELDS, MODE, band_of};
 use crate::scan::{Columns, Strings};
+use crate::table::WSPR;
 
 /// The fields of the table's Parquet files, in the order of the contract.
-pub(super) fn fields() -> Vec<Field> {
+fn fields() -> Vec<Field> {
     let integer = |name, bits, signed| Field {
         name,
         logical: Logical::Integer { bits, signed },
+        nullable: false,
     };
     let text = |name| Field {
         name,
         logical: Logical::Text,
+        nullable: false,
     };
     vec![
         integer("id", 64, false),
         Field {
             name: "timestamp",
             logical: Logical::TimestampMillis,
+            nullable: false,
         },
         text("reporter"),
         text("reporter_grid"),
@@ -48,18 +53,43 @@ pub(super) struct Encoder {
     small: SmallIntegers,
 }
 
-impl Encoder {
-    /// Encodes the rows of `rows` as the next row group.
-    pub(super) fn encode(&mut self, rows: &Columns) -> &[Column] {
+impl RowGroups for Encoder {
+    type Chunk = Columns;
+
+    fn feed(&self) -> &'static str {
+        WSPR
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        fields()
+    }
+
+    fn about(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn rows(chunk: &Columns) -> usize {
+        chunk.len()
+    }
+
+    fn times_s(chunk: &Columns) -> Option<(i64, i64)> {
+        let times = &chunk.timestamp;
+        let ends = times.iter().min().zip(times.iter().max());
+        ends.map(|(&earliest, &latest)| (earliest.into(), latest.into()))
+    }
+
+    fn encode(&mut self, rows: &Columns) -> Result<&[Column], parquet_write::Error> {
         self.columns.resize_with(COLUMNS.len(), Column::default);
         self.ids_and_times(rows);
         self.texts(rows);
         self.small_integers(rows);
         self.frequency_and_band(rows);
         self.constants(rows.len());
-        &self.columns
+        Ok(&self.columns)
     }
+}
 
+impl Encoder {
     fn ids_and_times(&mut self, rows: &Columns) {
         let wide = &mut self.wide;
         wide.clear();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Feed and month (`wspr/2023-01`) for a name like `wsprspots-2023-01.csv.gz`; otherwise the
 /// file's name without the extensions of its packing.
-pub(super) fn of(path: &Path) -> String {
+pub fn of(path: &Path) -> String {
     let name = path
         .file_name()
         .unwrap_or(path.as_os_str())

@@ -1,22 +1,16 @@
 //! One archive's way into the table.
-//!
-//! This module uses `unsafe` for one system call, `sync_file_range`, that the standard library lacks.
 
-use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::time::Instant;
 
-use dyno_formats::parquet_write::FileWriter;
-
-use super::quarantine::Quarantine;
 use super::report::{ArchiveReport, Outcome, StageSeconds};
-use super::{Input, Options, Progress, Room, encode, locked, parquet_in};
-use crate::scan::{Block, Columns, Scanner};
+use super::target::{Stage, Target};
+use super::{Input, Options, Progress, Room, lanes, parquet_in};
+use crate::scan::{BadRow, Block, Columns, Scanner};
 use crate::source::{Source, TextSource, hash_file, open_path, open_stream};
-use crate::table::{DataFile, SourceIdentity, Staged, TableWriter};
+use crate::table::SourceIdentity;
 use crate::{Error, Result};
 
 /// Blocks between the two stages of a file: enough to ride out a row group being written.
@@ -28,7 +22,7 @@ const DICTIONARY_BYTES_PER_ROW: usize = 16;
 /// One archive to load.
 pub(super) struct Job<'a> {
     pub(super) identity: String,
-    pub(super) writer: &'a Mutex<TableWriter>,
+    pub(super) target: &'a dyn Target,
     pub(super) options: &'a Options,
     pub(super) progress: &'a Progress,
     pub(super) room: Room,
@@ -38,22 +32,9 @@ pub(super) struct Job<'a> {
 
 impl Job<'_> {
     pub(super) fn run(self, input: Input) -> ArchiveReport {
-        let started = Instant::now();
-        let path = input.path().to_owned();
-        let mut stages = StageSeconds::default();
-        let mut warnings = Vec::new();
-        let outcome = self
-            .load(input, &path, &mut stages, &mut warnings)
-            .unwrap_or_else(Outcome::Failed);
-        let seconds = started.elapsed().as_secs_f64();
-        ArchiveReport {
-            path,
-            identity: self.identity,
-            outcome,
-            warnings,
-            stages,
-            seconds,
-        }
+        lanes::report(&self.identity, input, |input, path, stages, warnings| {
+            self.load(input, path, stages, warnings)
+        })
     }
 
     fn load(
@@ -64,12 +45,10 @@ impl Job<'_> {
         warnings: &mut Vec<String>,
     ) -> Result<Outcome> {
         self.progress.check()?;
-        if let Input::File(path) = &input
-            && let Some(rows) = self.known(path)?
+        if let Some(there) =
+            lanes::already_there(self.target, &self.identity, &input, self.progress)?
         {
-            let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());
-            self.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
-            return Ok(Outcome::AlreadyThere { rows });
+            return Ok(there);
         }
         let total = Some(self.progress.bytes.clone());
         let source = match input {
@@ -106,7 +85,8 @@ impl Job<'_> {
             }
         };
         // A stream is known only by its end.
-        if let Some(rows) = self.rows_of(bytes, &hash) {
+        let held = self.target.held(&self.identity)?;
+        if let Some(rows) = held.and_then(|held| held.rows_of(bytes, &hash)) {
             return Ok(Outcome::AlreadyThere { rows });
         }
         let source = SourceIdentity {
@@ -115,34 +95,6 @@ impl Job<'_> {
             hash,
         };
         sink.finish(source, stages)
-    }
-
-    /// Rows of this very file in the table, when it is there already.
-    fn known(&self, path: &Path) -> Result<Option<u64>> {
-        let meta = std::fs::metadata(path).map_err(|e| Error::io("open", path, e))?;
-        let same_length = locked(self.writer)
-            .manifest()
-            .archives
-            .get(&self.identity)
-            .is_some_and(|archive| archive.source.bytes == meta.len());
-        if !same_length {
-            return Ok(None);
-        }
-        let (bytes, hash) = hash_file(path)?;
-        Ok(self.rows_of(bytes, &hash))
-    }
-
-    /// Rows that the table has of the archive when they came from these very bytes. Data files that
-    /// somebody removed or cut count as not there, so that a load mends the table.
-    fn rows_of(&self, bytes: u64, hash: &str) -> Option<u64> {
-        let writer = locked(self.writer);
-        let archive = writer.manifest().archives.get(&self.identity)?;
-        let whole = |file: &DataFile| {
-            let meta = std::fs::metadata(writer.table().join(&file.path));
-            meta.is_ok_and(|meta| meta.len() == file.bytes)
-        };
-        let same = archive.source.bytes == bytes && archive.source.hash == hash;
-        (same && archive.files.iter().all(whole)).then_some(archive.rows)
     }
 }
 
@@ -198,40 +150,24 @@ fn two_stages(text: &mut TextSource, sink: &mut Sink<'_>, stages: &mut StageSeco
     })
 }
 
-/// Rows to row groups to the staged file.
+/// Rows to chunks to the stage.
 pub(super) struct Sink<'a> {
     job: &'a Job<'a>,
     path: PathBuf,
-    relative: String,
-    file_path: PathBuf,
-    file: Option<FileWriter<File>>,
-    quarantine_relative: String,
-    quarantine: Quarantine,
+    stage: Box<dyn Stage + 'a>,
     scanner: Scanner,
-    encoder: encode::Encoder,
     rows: u64,
-    times: Option<(u32, u32)>,
 }
 
 impl<'a> Sink<'a> {
     fn new(job: &'a Job<'a>, path: &Path) -> Result<Self> {
-        let writer = locked(job.writer);
-        let relative = writer.staging_name("data", &job.identity, "parquet");
-        let quarantine_relative = writer.staging_name("quarantine", &job.identity, "ndjson");
-        let file_path = writer.table().join(&relative);
-        let quarantine = Quarantine::new(writer.table().join(&quarantine_relative), path);
+        let chunk_rows = job.room.row_group_rows;
         Ok(Sink {
             job,
             path: path.to_owned(),
-            relative,
-            file_path,
-            file: None,
-            quarantine_relative,
-            quarantine,
+            stage: job.target.stage(&job.identity, path, chunk_rows)?,
             scanner: Scanner::default(),
-            encoder: encode::Encoder::default(),
             rows: 0,
-            times: None,
         })
     }
 
@@ -240,7 +176,7 @@ impl<'a> Sink<'a> {
         let begun = Instant::now();
         let before = self.scanner.columns.len();
         self.scanner
-            .scan(block, &mut |row| self.quarantine.add(&row));
+            .scan(block, &mut |row| self.stage.put_aside(&row));
         let added = self.scanner.columns.len() - before;
         self.job
             .progress
@@ -256,8 +192,8 @@ impl<'a> Sink<'a> {
         &mut self.scanner.columns
     }
 
-    pub(super) fn quarantine(&mut self) -> &mut Quarantine {
-        &mut self.quarantine
+    pub(super) fn put_aside(&mut self, row: &BadRow<'_>) {
+        self.stage.put_aside(row);
     }
 
     pub(super) fn added(&self, rows: usize) -> Result<()> {
@@ -268,7 +204,7 @@ impl<'a> Sink<'a> {
         self.job.progress.check()
     }
 
-    /// Writes a row group when it is time to; tells whether codes begin anew behind it.
+    /// Hands a chunk on when it is time to; tells whether codes begin anew behind it.
     pub(super) fn flush_when_full(&mut self, stages: &mut StageSeconds) -> Result<bool> {
         let columns = &self.scanner.columns;
         let room = &self.job.room;
@@ -280,36 +216,13 @@ impl<'a> Sink<'a> {
         Ok(false)
     }
 
-    /// Writes the rows so far as one row group; tells whether codes begin anew behind it.
+    /// Hands the rows so far on as one chunk; tells whether codes begin anew behind it.
     fn flush(&mut self, stages: &mut StageSeconds) -> Result<bool> {
         let columns = &mut self.scanner.columns;
         if columns.is_empty() {
             return Ok(false);
         }
-        let begun = Instant::now();
-        let (mut earliest, mut latest) = self.times.unwrap_or((u32::MAX, 0));
-        for &second in &columns.timestamp {
-            earliest = earliest.min(second);
-            latest = latest.max(second);
-        }
-        self.times = Some((earliest, latest));
-        self.rows += columns.len() as u64;
-        let encoded = self.encoder.encode(columns);
-        stages.encode += begun.elapsed().as_secs_f64();
-
-        let begun = Instant::now();
-        let failed = |e| Error::io("write", &self.file_path, e);
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => {
-                let file = File::create(&self.file_path)
-                    .map_err(|e| Error::io("create", &self.file_path, e))?;
-                none.insert(FileWriter::new(file, encode::fields(), Vec::new()).map_err(failed)?)
-            }
-        };
-        file.row_group(encoded).map_err(failed)?;
-        begin_writeback(file.output());
-        stages.write += begun.elapsed().as_secs_f64();
+        self.rows += self.stage.take(columns, stages)?;
 
         columns.clear();
         let dictionaries = &mut columns.dictionaries;
@@ -323,84 +236,38 @@ impl<'a> Sink<'a> {
         Ok(false)
     }
 
-    /// Ends the file, judges the bad rows and commits.
+    /// Hands on what is left, judges the bad rows and commits.
     fn finish(mut self, source: SourceIdentity, stages: &mut StageSeconds) -> Result<Outcome> {
         self.flush(stages)?;
-        let begun = Instant::now();
-        let bad_rows = self.quarantine.rows();
-        let quarantined = self.quarantine.finish()?;
-        let allowed = allowed_bad(self.rows + bad_rows, self.job.options.max_bad);
+        let bad_rows = self.stage.bad_rows();
+        let rows = self.rows + bad_rows;
+        let allowed = allowed_bad(rows, self.job.options.max_bad);
         if bad_rows > allowed {
-            return Err(self.too_many_bad(bad_rows, allowed)?);
-        }
-        let mut files = Vec::new();
-        let mut table_bytes = 0;
-        if let Some(file) = self.file.take() {
-            let failed = |e| Error::io("write", &self.file_path, e);
-            let (file, summary) = file.finish().map_err(failed)?;
-            file.sync_all()
-                .map_err(|e| Error::io("sync", &self.file_path, e))?;
-            let (earliest, latest) = self.times.unwrap_or_default();
-            table_bytes = summary.bytes;
-            files.push(DataFile {
-                path: self.relative.clone(),
-                rows: summary.rows,
-                bytes: summary.bytes,
-                time_min_s: earliest.into(),
-                time_max_s: latest.into(),
+            return Err(Error::TooManyBad {
+                path: self.path,
+                bad: bad_rows,
+                rows,
+                allowed,
+                quarantine: self.stage.reject()?,
             });
         }
         let source_bytes = source.bytes;
-        let mut writer = locked(self.job.writer);
-        let replaced = writer.manifest().archives.contains_key(&self.job.identity);
-        writer.commit(Staged {
-            archive: self.job.identity.clone(),
-            source,
-            files,
-            rows: self.rows,
-            bad_rows,
-            quarantine: quarantined.then(|| self.quarantine_relative.clone()),
-        })?;
-        stages.write += begun.elapsed().as_secs_f64();
+        let committed = self.stage.commit(source, stages)?;
         Ok(Outcome::Loaded {
-            rows: self.rows,
+            rows: committed.rows,
             bad_rows,
             blank_lines: self.scanner.blank_lines(),
             source_bytes,
-            table_bytes,
-            replaced,
-        })
-    }
-
-    fn too_many_bad(&self, bad: u64, allowed: u64) -> Result<Error> {
-        // A name without a generation is nobody's to remove: a person looks at it.
-        let stem = self.quarantine_relative.trim_end_matches(".ndjson");
-        let stem = stem
-            .rsplit_once('.')
-            .map_or(stem, |(name, _generation)| name);
-        let kept = locked(self.job.writer)
-            .table()
-            .join(format!("{stem}.rejected.ndjson"));
-        self.quarantine.keep_as(&kept)?;
-        Ok(Error::TooManyBad {
-            path: self.path.clone(),
-            bad,
-            rows: self.rows + bad,
-            allowed,
-            quarantine: kept,
+            table_bytes: committed.table_bytes,
+            replaced: committed.replaced,
+            server: committed.server,
         })
     }
 }
 
 /// Bad rows that `rows` rows may have: the share rounded down, but not below a whole number that
 /// the share's own rounding error just misses (29% of 100 rows are 29).
-fn allowed_bad(rows: u64, share: f64) -> u64 {
+pub fn allowed_bad(rows: u64, share: f64) -> u64 {
     let exact = rows as f64 * share;
     (exact * (1.0 + 4.0 * f64::EPSILON)) as u64
-}
-
-/// Lets the kernel begin to write what the final sync would otherwise wait for in one piece.
-fn begin_writeback(file: &File) {
-    // SAFETY: the descriptor is open; a failure costs only time, so its result is not looked at.
-    unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
 }

@@ -3,30 +3,34 @@
 //! An archive is loaded whole or not at all, and each is committed by itself as it ends, so that a
 //! load that is killed keeps the archives it had finished; the same command does the rest.
 
+mod directory;
 mod encode;
 mod identity;
 mod lane;
+pub mod lanes;
 mod parquet_codes;
 mod parquet_in;
 mod quarantine;
 mod report;
+mod target;
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
+pub use directory::{Directory, RowGroups};
 pub use dyno_codec::inflate::Engine;
-pub use report::{ArchiveReport, LoadReport, Outcome, StageSeconds};
+pub use identity::of as identity_of;
+pub use lane::allowed_bad;
+pub use quarantine::Quarantine;
+pub use report::{ArchiveReport, LoadReport, Outcome, ServerReport, StageSeconds};
+pub use target::{Committed, Held, Opening, Stage, Target};
 
-use crate::table::TableWriter;
 use crate::{Error, Result};
 
 /// Rows of a row group when memory allows: enough that a dictionary is small beside its codes.
 const ROW_GROUP_ROWS: usize = 1 << 20;
-/// Measured bytes a lane needs for each row of its row group: columns, codes and encoded pages.
-const BYTES_PER_ROW: usize = 200;
 /// Blocks in flight, dictionaries and their tables, for each lane.
 const BYTES_PER_LANE: usize = 96 << 20;
 
@@ -69,11 +73,15 @@ pub struct Progress {
     /// Rows converted.
     pub rows: AtomicU64,
     /// Set to stop at the next block.
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Progress {
-    fn check(&self) -> Result<()> {
+    /// Whether the work may go on.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] once somebody asked for it.
+    pub fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
             Err(Error::Stopped)
         } else {
@@ -91,7 +99,8 @@ pub enum Input {
 }
 
 impl Input {
-    fn path(&self) -> &Path {
+    /// Its file, or the name it has in messages.
+    pub fn path(&self) -> &Path {
         match self {
             Input::File(path) => path,
             Input::Stream(name, _) => Path::new(name),
@@ -111,85 +120,51 @@ pub fn load(
     options: &Options,
     progress: &Progress,
 ) -> Result<LoadReport> {
+    let open = || {
+        let directory = Directory::open(table, encode::Encoder::default)?;
+        Ok(Box::new(directory) as Box<dyn Target>)
+    };
+    let opening = Opening {
+        row_bytes: directory::BYTES_PER_ROW,
+        open: &open,
+    };
+    load_into(inputs, &opening, options, progress)
+}
+
+/// As [`load`], into the table that `opening` gets at.
+///
+/// # Errors
+/// As [`load`], and those of opening the target.
+pub fn load_into(
+    inputs: Vec<Input>,
+    opening: &Opening<'_>,
+    options: &Options,
+    progress: &Progress,
+) -> Result<LoadReport> {
     let started = std::time::Instant::now();
-    let identities = identities(&inputs, options)?;
+    let identities = lanes::identities(&inputs, options, |given, path| {
+        given.map_or_else(|| identity::of(path), str::to_owned)
+    })?;
     let lanes = options.workers.min(inputs.len()).max(1);
-    let room = Room::of_lane(options, lanes)?;
-    let writer = Mutex::new(TableWriter::open(table)?);
-    let count = inputs.len();
-    let queue = Mutex::new(identities.into_iter().zip(inputs).enumerate());
-    let reports: Mutex<BTreeMap<usize, ArchiveReport>> = Mutex::default();
-    std::thread::scope(|scope| {
-        for lane in 0..lanes {
-            let spread = options.workers > lanes && lane < options.workers - lanes;
-            let (queue, reports, writer) = (&queue, &reports, &writer);
-            scope.spawn(move || {
-                loop {
-                    let next = locked(queue).next();
-                    let Some((number, (identity, input))) = next else {
-                        return;
-                    };
-                    let job = lane::Job {
-                        identity,
-                        writer,
-                        options,
-                        progress,
-                        room,
-                        spread,
-                    };
-                    let report = job.run(input);
-                    locked(reports).insert(number, report);
-                }
-            });
-        }
+    let room = Room::of_lane(options, lanes, opening.row_bytes)?;
+    let target = (opening.open)()?;
+    let target = target.as_ref();
+    let archives = lanes::side_by_side(lanes, identities, inputs, |lane, identity, input| {
+        let job = lane::Job {
+            identity,
+            target,
+            options,
+            progress,
+            room,
+            spread: options.workers > lanes && lane < options.workers - lanes,
+        };
+        job.run(input)
     });
-    let archives: Vec<ArchiveReport> = reports
-        .into_inner()
-        .unwrap_or_else(|p| p.into_inner())
-        .into_values()
-        .collect();
-    debug_assert_eq!(archives.len(), count);
-    let writer = writer
-        .into_inner()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
-    writer.remove_unnamed()?;
+    target.finish()?;
     Ok(LoadReport {
         archives,
         seconds: started.elapsed().as_secs_f64(),
     })
-}
-
-/// A lane that panicked has poisoned nothing that another one needs.
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-fn identities(inputs: &[Input], options: &Options) -> Result<Vec<String>> {
-    if let (Some(_), Some(second)) = (&options.identity, inputs.get(1)) {
-        return Err(Error::Refused {
-            path: second.path().to_owned(),
-            reason: "one identity was given for several inputs".to_owned(),
-        });
-    }
-    let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
-    let mut identities = Vec::new();
-    for input in inputs {
-        let path = input.path();
-        let identity = options
-            .identity
-            .clone()
-            .unwrap_or_else(|| identity::of(path));
-        if let Some(first) = seen.insert(identity.clone(), path) {
-            return Err(Error::Refused {
-                path: path.to_owned(),
-                reason: format!("it is archive {identity}, and so is {}", first.display()),
-            });
-        }
-        identities.push(identity);
-    }
-    Ok(identities)
 }
 
 /// Memory of one lane, divided.
@@ -203,22 +178,12 @@ struct Room {
 
 impl Room {
     /// What lets all lanes stay within the memory asked for.
-    fn of_lane(options: &Options, lanes: usize) -> Result<Room> {
+    fn of_lane(options: &Options, lanes: usize, row_bytes: usize) -> Result<Room> {
         const LEAST_ROWS: usize = 16 * 1024;
-        let least = lanes * (BYTES_PER_LANE + LEAST_ROWS * BYTES_PER_ROW);
-        if options.memory < least {
-            return Err(Error::Refused {
-                path: PathBuf::from("--memory"),
-                reason: format!(
-                    "{} bytes are not enough for {lanes} files at a time; give at least {least}, \
-                     or fewer workers",
-                    options.memory
-                ),
-            });
-        }
-        let bytes = options.memory / lanes;
+        let needed = BYTES_PER_LANE + LEAST_ROWS * row_bytes;
+        let bytes = lanes::lane_bytes(options, lanes, needed)?;
         Ok(Room {
-            row_group_rows: ((bytes - BYTES_PER_LANE) / BYTES_PER_ROW).min(ROW_GROUP_ROWS),
+            row_group_rows: ((bytes - BYTES_PER_LANE) / row_bytes).min(ROW_GROUP_ROWS),
             dictionary_bytes: bytes / DICTIONARIES_SHARE,
         })
     }

@@ -219,7 +219,7 @@ pub(super) fn bad_row(
     let texts = texts.map(String::from_utf8_lossy);
     let raw = format!("{NUMBERS:?}={values:?},{STRINGS:?}={texts:?}");
     let raw = raw.as_bytes();
-    sink.quarantine().add(&BadRow {
+    sink.put_aside(&BadRow {
         line: row,
         reason,
         raw,

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// Writes one JSON object a line: `source`, `line`, `reason` and the raw bytes as `raw`, or as
 /// `raw_hex` where they are not UTF-8. Of a line that is too long to be a row only the first
 /// [`MAX_LINE`] bytes are kept, and `cut` says so. The file is made with its first row.
-pub(super) struct Quarantine {
+pub struct Quarantine {
     path: PathBuf,
     source: String,
     out: Option<BufWriter<File>>,
@@ -22,7 +22,8 @@ pub(super) struct Quarantine {
 }
 
 impl Quarantine {
-    pub(super) fn new(path: PathBuf, source: &Path) -> Self {
+    /// One for rows of `source`, whose file will be at `path`.
+    pub fn new(path: PathBuf, source: &Path) -> Self {
         Quarantine {
             path,
             source: source.display().to_string(),
@@ -33,12 +34,12 @@ impl Quarantine {
     }
 
     /// Rows in it.
-    pub(super) fn rows(&self) -> u64 {
+    pub fn rows(&self) -> u64 {
         self.rows
     }
 
     /// Takes one row; a failure to write it comes out of [`Self::finish`].
-    pub(super) fn add(&mut self, row: &BadRow<'_>) {
+    pub fn add(&mut self, row: &BadRow<'_>) {
         self.rows += 1;
         if self.failure.is_none()
             && let Err(e) = self.write(row)
@@ -75,7 +76,10 @@ impl Quarantine {
     }
 
     /// Makes it durable; tells whether there is a file.
-    pub(super) fn finish(&mut self) -> Result<bool> {
+    ///
+    /// # Errors
+    /// [`Error::Io`], also for what went wrong while rows were added.
+    pub fn finish(&mut self) -> Result<bool> {
         let failed = |e| Error::io("write", &self.path, e);
         if let Some(e) = self.failure.take() {
             return Err(failed(e));
@@ -90,7 +94,10 @@ impl Quarantine {
     }
 
     /// Gives the file a name that outlives the failed load.
-    pub(super) fn keep_as(&self, path: &Path) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn keep_as(&self, path: &Path) -> Result<()> {
         fs::rename(&self.path, path).map_err(|e| Error::io("rename", &self.path, e))?;
         path.parent().map_or(Ok(()), sync_directory)
     }

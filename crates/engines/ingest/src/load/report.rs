@@ -43,10 +43,12 @@ pub enum Outcome {
         blank_lines: u64,
         /// Bytes of the input as stored.
         source_bytes: u64,
-        /// Bytes of the Parquet file.
+        /// Bytes in the table.
         table_bytes: u64,
         /// Whether it took the place of an earlier load.
         replaced: bool,
+        /// What a database did meanwhile; nothing for a directory.
+        server: Option<ServerReport>,
     },
     /// The table has these very bytes already.
     AlreadyThere {
@@ -55,6 +57,19 @@ pub enum Outcome {
     },
     /// It is not in the table; what the table had of it before still is.
     Failed(Error),
+}
+
+/// What a database did while it took an archive.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub struct ServerReport {
+    /// Blocks inserted.
+    pub blocks: u64,
+    /// Blocks that were sent again, after an error that promised no better than "perhaps".
+    pub resent: u64,
+    /// Seconds in which nothing was sent because the server was behind with merging.
+    pub merge_wait_s: f64,
+    /// The most parts that a partition of the stage was seen to have.
+    pub parts_most: u64,
 }
 
 /// Busy seconds of each stage; stages on different threads overlap.

@@ -67,8 +67,11 @@ impl<R: Read> Read for HashingReader<R> {
     }
 }
 
-/// Length and hash of a file's bytes.
-pub(crate) fn hash_file(path: &Path) -> Result<(u64, String)> {
+/// Length and XXH3-128 (32 hex digits) of a file's bytes.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn hash_file(path: &Path) -> Result<(u64, String)> {
     let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
     let passed = Passed::default();
     let mut reader = HashingReader::new(file, passed.clone(), None);

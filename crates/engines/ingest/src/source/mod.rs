@@ -8,4 +8,4 @@ mod zip_entries;
 pub use open::{Kind, Source, open_path, open_stream};
 pub use text::TextSource;
 
-pub(crate) use hashing::hash_file;
+pub use hashing::hash_file;

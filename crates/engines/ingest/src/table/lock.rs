@@ -69,7 +69,10 @@ fn writable(path: &Path) -> io::Result<File> {
 }
 
 /// Makes renames and new names in `directory` survive a power cut.
-pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn sync_directory(directory: &Path) -> Result<()> {
     let file = File::open(directory).map_err(|e| Error::io("open", directory, e))?;
     file.sync_all().map_err(|e| Error::io("sync", directory, e))
 }

@@ -7,11 +7,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::sync_directory;
+use super::{Position, span, sync_directory};
 use crate::{Error, Result};
 
-/// The version that this program writes; a newer one is refused by name.
-pub const MANIFEST_VERSION: u32 = 1;
+/// The newest version that this program reads and writes; a newer one is refused by name.
+pub const MANIFEST_VERSION: u32 = 2;
+/// What a table of WSPR alone has: programs that know no other feed go on reading it.
+const WSPR_ONLY_VERSION: u32 = 1;
+
+/// The feed of archives that do not name one.
+pub const WSPR: &str = "wspr";
 
 const MAGIC: &str = "dyno-spots-table";
 const FILE_NAME: &str = "manifest.json";
@@ -30,6 +35,9 @@ pub struct Manifest {
 /// What the table holds of one archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archive {
+    /// Whose columns its files have; absent for [`WSPR`], as in version 1.
+    #[serde(default = "wspr", skip_serializing_if = "is_wspr")]
+    pub feed: String,
     /// The file it was read from.
     pub source: SourceIdentity,
     /// Its data files; an archive without a good row has none.
@@ -66,17 +74,25 @@ pub struct DataFile {
     pub rows: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// Earliest timestamp, Unix seconds.
-    pub time_min_s: u64,
+    /// Earliest timestamp, Unix seconds; 0 like the latest where no row has one.
+    pub time_min_s: i64,
     /// Latest timestamp, Unix seconds.
-    pub time_max_s: u64,
+    pub time_max_s: i64,
+}
+
+fn wspr() -> String {
+    WSPR.to_owned()
+}
+
+fn is_wspr(feed: &str) -> bool {
+    feed == WSPR
 }
 
 impl Default for Manifest {
     fn default() -> Self {
         Manifest {
             magic: MAGIC.to_owned(),
-            version: MANIFEST_VERSION,
+            version: WSPR_ONLY_VERSION,
             generation: 0,
             archives: BTreeMap::new(),
         }
@@ -109,10 +125,10 @@ impl Manifest {
             )));
         }
         match value.get("version").and_then(serde_json::Value::as_u64) {
-            Some(v) if v == u64::from(MANIFEST_VERSION) => {}
+            Some(1..=2) => {}
             Some(v) => {
                 return Err(wrong(format!(
-                    "it has version {v}, this program reads version {MANIFEST_VERSION}"
+                    "it has version {v}, this program reads versions 1 to {MANIFEST_VERSION}"
                 )));
             }
             None => return Err(wrong("it has no version".to_owned())),
@@ -120,6 +136,17 @@ impl Manifest {
         serde_json::from_value(value)
             .map(Some)
             .map_err(|e| wrong(e.to_string()))
+    }
+
+    /// Brings in what the table has of one archive from now on.
+    pub(super) fn insert(&mut self, identity: String, archive: Archive) {
+        self.archives.insert(identity, archive);
+        let others = self.archives.values().any(|a| a.feed != WSPR);
+        self.version = if others {
+            MANIFEST_VERSION
+        } else {
+            WSPR_ONLY_VERSION
+        };
     }
 
     /// Replaces the committed manifest; after a crash either the old or the new one is there.
@@ -137,6 +164,11 @@ impl Manifest {
         file.sync_all().map_err(|e| Error::io("sync", &next, e))?;
         fs::rename(&next, &path).map_err(|e| Error::io("rename", &next, e))?;
         sync_directory(table)
+    }
+
+    /// Where each stream stands that some archives are spans of, by its name.
+    pub fn positions(&self) -> BTreeMap<String, Position> {
+        span::positions(&self.archives)
     }
 
     /// Rows of all archives.
@@ -157,6 +189,14 @@ impl Manifest {
     /// All data files, archive by archive.
     pub fn files(&self) -> impl Iterator<Item = &DataFile> {
         self.archives.values().flat_map(|a| &a.files)
+    }
+
+    /// The data files of one feed.
+    pub fn files_of(&self, feed: &str) -> impl Iterator<Item = &DataFile> {
+        self.archives
+            .values()
+            .filter(move |a| a.feed == feed)
+            .flat_map(|a| &a.files)
     }
 
     /// Whether `path`, relative to the table, belongs to this snapshot.

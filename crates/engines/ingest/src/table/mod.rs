@@ -14,10 +14,12 @@
 mod lock;
 mod manifest;
 mod snapshot;
+mod span;
 mod writer;
 
-pub use manifest::{Archive, DataFile, MANIFEST_VERSION, Manifest, SourceIdentity};
+pub use manifest::{Archive, DataFile, MANIFEST_VERSION, Manifest, SourceIdentity, WSPR};
 pub use snapshot::Snapshot;
+pub use span::{Position, Span, stream_name};
 pub use writer::{Staged, TableWriter};
 
-pub(crate) use lock::sync_directory;
+pub use lock::sync_directory;

@@ -48,6 +48,13 @@ impl Snapshot {
         &self.table
     }
 
+    /// The data files of one feed with their full paths, archive by archive.
+    pub fn files_of(&self, feed: &str) -> impl Iterator<Item = (PathBuf, &DataFile)> {
+        self.manifest
+            .files_of(feed)
+            .map(|file| (self.table.join(&file.path), file))
+    }
+
     /// Its data files with their full paths, archive by archive.
     pub fn files(&self) -> impl Iterator<Item = (PathBuf, &DataFile)> {
         self.manifest

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::lock::Lock;
-use super::{Archive, DataFile, Manifest, SourceIdentity, sync_directory};
+use super::{Archive, DataFile, Manifest, SourceIdentity, span, sync_directory};
 use crate::{Error, Result};
 
 /// The one writer of a table; others are refused while it lives.
@@ -21,6 +21,8 @@ pub struct TableWriter {
 /// What a load has made of one archive and wants committed. Its files are on stable storage.
 #[derive(Debug)]
 pub struct Staged {
+    /// Whose columns its files have: [`super::WSPR`] or another feed.
+    pub feed: String,
     /// Archive identity.
     pub archive: String,
     /// What was read.
@@ -93,20 +95,67 @@ impl TableWriter {
         )
     }
 
+    /// Where the quarantine of an archive with too many bad rows is kept: a name without a generation is
+    /// nobody's to remove, a person looks at it.
+    pub fn rejected_path(&self, quarantine: &str) -> PathBuf {
+        let stem = quarantine.trim_end_matches(".ndjson");
+        let stem = stem
+            .rsplit_once('.')
+            .map_or(stem, |(name, _generation)| name);
+        self.table.join(format!("{stem}.rejected.ndjson"))
+    }
+
+    /// The archive as the table has it. One whose data files somebody removed or cut counts as not there, so that a
+    /// load mends the table.
+    pub fn whole(&self, archive: &str) -> Option<&Archive> {
+        let archive = self.manifest.archives.get(archive)?;
+        let whole = |file: &DataFile| {
+            let meta = fs::metadata(self.table.join(&file.path));
+            meta.is_ok_and(|meta| meta.len() == file.bytes)
+        };
+        archive.files.iter().all(whole).then_some(archive)
+    }
+
     /// Puts the staged files into the table in place of what it held of the same archive.
     ///
     /// # Errors
+    /// [`Error::Refused`] where the archive is another feed's, or a span of a stream with offsets that are there already;
     /// [`Error::Io`]; the table is then as it was, or, when only the sync of its directory failed,
     /// as it was to be: what the disk has decides.
     pub fn commit(&mut self, staged: Staged) -> Result<()> {
+        if let Some(there) = self.manifest.archives.get(&staged.archive)
+            && there.feed != staged.feed
+        {
+            return Err(Error::Refused {
+                path: PathBuf::from(staged.source.path),
+                reason: format!(
+                    "the table has an archive {} of feed {} already; give this one another name",
+                    staged.archive, there.feed
+                ),
+            });
+        }
+        let covered = span::covered(
+            &self.manifest.archives,
+            &staged.archive,
+            staged.rows,
+            staged.bad_rows,
+        )
+        .map_err(|reason| Error::Refused {
+            path: PathBuf::from(&staged.source.path),
+            reason,
+        })?;
         for folder in ["data", "quarantine"] {
             sync_directory(&self.table.join(folder))?;
         }
         let mut next = self.manifest.clone();
         next.generation += 1;
-        next.archives.insert(
+        for archive in covered {
+            next.archives.remove(&archive);
+        }
+        next.insert(
             staged.archive,
             Archive {
+                feed: staged.feed,
                 source: staged.source,
                 files: staged.files,
                 rows: staged.rows,

@@ -95,7 +95,7 @@ pub fn rows_of(snapshot: &Snapshot) -> BTreeMap<String, Vec<Row>> {
             assert_eq!(fs::metadata(&path).unwrap().len(), file.bytes);
             let of_file = arrow_file::read(&path);
             assert_eq!(of_file.len() as u64, file.rows);
-            let times = || of_file.iter().map(|row| u64::from(row.timestamp));
+            let times = || of_file.iter().map(|row| i64::from(row.timestamp));
             assert_eq!(times().min(), Some(file.time_min_s));
             assert_eq!(times().max(), Some(file.time_max_s));
             rows.extend(of_file);

@@ -1,0 +1,231 @@
+//! Columns into blocks of ClickHouse's Native format, frame by frame.
+//!
+//! A block is two counts, then for each column its name, its type and its values, column by column.
+//! Source: ClickHouse, `src/Formats/NativeWriter.cpp`, and for dictionaries
+//! `src/DataTypes/Serializations/SerializationLowCardinality.cpp`.
+
+use std::ops::Range;
+
+use dyno_codec::clickhouse::FrameWriter;
+use dyno_ingest::scan::BadRow;
+
+use crate::schema::{Column, Text};
+
+/// Rows gathered at a time: the widest values of so many fit a frame.
+pub(crate) const PIECE: usize = 2048;
+/// A code that stands for no place in a dictionary.
+const UNSEEN: u32 = u32::MAX;
+
+/// `SharedDictionariesWithAdditionalKeys`, the only form there is.
+const CODED_VERSION: u64 = 1;
+/// The keys come with the block, and are all there is.
+const CODED_KEYS: u64 = 1 << 9 | 1 << 10;
+
+/// Begins a block of `rows` rows.
+pub(crate) fn begin(out: &mut FrameWriter, columns: usize, rows: usize) {
+    count(out, columns);
+    count(out, rows);
+}
+
+/// Begins a column.
+pub(crate) fn column(out: &mut FrameWriter, name: &str, kind: &str) {
+    string(out, name.as_bytes());
+    string(out, kind.as_bytes());
+}
+
+/// One string, as it stands in a column of type String.
+pub(crate) fn string(out: &mut FrameWriter, bytes: &[u8]) {
+    count(out, bytes.len());
+    out.put(bytes);
+}
+
+fn count(out: &mut FrameWriter, mut value: usize) {
+    while value >= 0x80 {
+        out.put(&[value as u8 | 0x80]);
+        value >>= 7;
+    }
+    out.put(&[value as u8]);
+}
+
+/// Chunks of rows of one kind into blocks: all that the ways of the feeds into a server do not share.
+pub(crate) trait Encode {
+    /// A chunk.
+    type Rows;
+
+    /// Numbers of the rows in the order of the table's key, without those that a column cannot hold; these are
+    /// handed to `aside`.
+    fn sorted(
+        &mut self,
+        rows: &Self::Rows,
+        columns: &[Column],
+        aside: &mut dyn FnMut(BadRow<'_>),
+    ) -> Vec<u32>;
+
+    /// Cuts rows in that order so that each piece lies in one partition.
+    fn pieces(&self, rows: &Self::Rows, order: &[u32]) -> Vec<Range<usize>>;
+
+    /// One block of the rows `order` of `rows`, in the types of `columns`.
+    fn block(
+        &mut self,
+        rows: &Self::Rows,
+        order: &[u32],
+        columns: &[Column],
+        out: &mut FrameWriter,
+    );
+}
+
+/// What a column of strings holds: words, and for each row the place of its own among them.
+pub(crate) struct Words<'a> {
+    pub words: &'a [&'a [u8]],
+    pub codes: &'a [u32],
+    /// The place that means no value at all.
+    pub nothing: Option<u32>,
+}
+
+/// Puts columns of strings into blocks, in memory that it keeps.
+#[derive(Default)]
+pub(crate) struct Texts {
+    fixed: Vec<u8>,
+    places: Vec<u32>,
+    used: Vec<u32>,
+}
+
+impl Texts {
+    /// The column's values in the rows `order`, behind its name and type. Strings that are longer than their type
+    /// are cut.
+    pub fn put(&mut self, text: Text, column: &Words<'_>, order: &[u32], out: &mut FrameWriter) {
+        let Words { words, codes, .. } = *column;
+        let code = |row: u32| codes[row as usize] as usize;
+        match text {
+            Text::Fixed(16) => {
+                let table = self.padded::<16>(words);
+                gather(order, out, |row| table[code(row)]);
+            }
+            Text::Fixed(8) => {
+                let table = self.padded::<8>(words);
+                gather(order, out, |row| table[code(row)]);
+            }
+            Text::Fixed(len) => {
+                for &row in order {
+                    let word = words[code(row)];
+                    let room = out.room(len);
+                    room[..word.len()].copy_from_slice(word);
+                    room[word.len()..].fill(0);
+                }
+            }
+            Text::Plain => order.iter().for_each(|&row| string(out, words[code(row)])),
+            Text::Coded => self.coded(column, order, out),
+        }
+    }
+
+    /// Words with zeros behind them; those that are too long are cut, and no row has them.
+    fn padded<const N: usize>(&mut self, words: &[&[u8]]) -> &[[u8; N]] {
+        self.fixed.clear();
+        self.fixed.resize(words.len() * N, 0);
+        let (table, _) = self.fixed.as_chunks_mut::<N>();
+        for (slot, word) in table.iter_mut().zip(words) {
+            let len = word.len().min(N);
+            slot[..len].copy_from_slice(&word[..len]);
+        }
+        table
+    }
+
+    /// A dictionary of the words that the block has, and a place in it for each row. In a column that may have no
+    /// value the first place means that there is none.
+    fn coded(&mut self, column: &Words<'_>, order: &[u32], out: &mut FrameWriter) {
+        let Words {
+            words,
+            codes,
+            nothing,
+        } = *column;
+        self.places.clear();
+        self.places.resize(words.len(), UNSEEN);
+        self.used.clear();
+        let of_rows = order.iter().map(|&row| codes[row as usize]);
+        for code in nothing.into_iter().chain(of_rows) {
+            let place = &mut self.places[code as usize];
+            if *place == UNSEEN {
+                *place = self.used.len() as u32;
+                self.used.push(code);
+            }
+        }
+        let places = &self.places;
+        let keys = self.used.iter().map(|&code| words[code as usize]);
+        coded_column(keys, order.len(), out, |out, width| match width {
+            Width::One => gather(order, out, |row| {
+                [places[codes[row as usize] as usize] as u8]
+            }),
+            Width::Two => gather(order, out, |row| {
+                (places[codes[row as usize] as usize] as u16).to_le_bytes()
+            }),
+            Width::Four => gather(order, out, |row| {
+                places[codes[row as usize] as usize].to_le_bytes()
+            }),
+        });
+    }
+}
+
+/// One word in all rows.
+pub(crate) fn constant(text: Text, word: &[u8], rows: usize, out: &mut FrameWriter) {
+    match text {
+        Text::Fixed(len) => {
+            for _row in 0..rows {
+                let room = out.room(len);
+                room.fill(0);
+                room[..word.len()].copy_from_slice(word);
+            }
+        }
+        Text::Plain => (0..rows).for_each(|_row| string(out, word)),
+        Text::Coded => {
+            coded_column(std::iter::once(word), rows, out, |out, _one| {
+                let mut left = rows;
+                while left > 0 {
+                    let n = left.min(PIECE);
+                    out.room(n).fill(0);
+                    left -= n;
+                }
+            });
+        }
+    }
+}
+
+/// Bytes of a place in a dictionary.
+#[derive(Clone, Copy)]
+enum Width {
+    One,
+    Two,
+    Four,
+}
+
+fn coded_column<'a>(
+    keys: impl ExactSizeIterator<Item = &'a [u8]>,
+    rows: usize,
+    out: &mut FrameWriter,
+    places: impl FnOnce(&mut FrameWriter, Width),
+) {
+    let (width, tag) = match keys.len() {
+        0..=0x100 => (Width::One, 0),
+        0x101..=0x1_0000 => (Width::Two, 1),
+        _ => (Width::Four, 2),
+    };
+    out.put(&CODED_VERSION.to_le_bytes());
+    out.put(&(CODED_KEYS | tag).to_le_bytes());
+    out.put(&(keys.len() as u64).to_le_bytes());
+    keys.for_each(|key| string(out, key));
+    out.put(&(rows as u64).to_le_bytes());
+    places(out, width);
+}
+
+/// Writes a value of `N` bytes for each row.
+pub(crate) fn gather<const N: usize>(
+    order: &[u32],
+    out: &mut FrameWriter,
+    value: impl Fn(u32) -> [u8; N],
+) {
+    for piece in order.chunks(PIECE) {
+        let (slots, _) = out.room(piece.len() * N).as_chunks_mut::<N>();
+        for (slot, &row) in slots.iter_mut().zip(piece) {
+            *slot = value(row);
+        }
+    }
+}

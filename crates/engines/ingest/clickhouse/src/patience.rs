@@ -1,0 +1,83 @@
+//! Waiting for a server that is away or busy, for so long and no longer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+const FIRST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(2);
+/// Between two looks at whether the work was stopped.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long to wait for what may pass, and what ends all waiting.
+#[derive(Debug, Clone)]
+pub(crate) struct Patience {
+    pub limit: Duration,
+    pub stops: Vec<Arc<AtomicBool>>,
+}
+
+impl Patience {
+    /// The same, that one more flag ends.
+    pub fn and(&self, stop: &Arc<AtomicBool>) -> Patience {
+        let mut more = self.clone();
+        more.stops.push(stop.clone());
+        more
+    }
+
+    fn is_over(&self) -> bool {
+        self.stops.iter().any(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Does `work` until it succeeds, fails for good, or time is up; the last error is returned.
+    /// The work must be such that doing it twice is doing it once.
+    pub fn with<T>(&self, mut work: impl FnMut() -> Result<T>) -> Result<T> {
+        let mut waiting = Waiting::new(self);
+        loop {
+            match work() {
+                Err(error) if error.may_pass() => waiting.wait(error)?,
+                done => return done,
+            }
+        }
+    }
+}
+
+/// One wait, of growing naps.
+pub(crate) struct Waiting<'a> {
+    patience: &'a Patience,
+    begun: Instant,
+    nap: Duration,
+}
+
+impl<'a> Waiting<'a> {
+    pub fn new(patience: &'a Patience) -> Self {
+        Waiting {
+            patience,
+            begun: Instant::now(),
+            nap: FIRST,
+        }
+    }
+
+    /// Naps, or gives `error` back when there is no time left.
+    pub fn wait(&mut self, error: Error) -> Result<()> {
+        if self.begun.elapsed() >= self.patience.limit {
+            return Err(error);
+        }
+        let until = Instant::now() + self.nap;
+        self.nap = (self.nap * 2).min(LONGEST);
+        while Instant::now() < until {
+            if self.patience.is_over() {
+                return Err(Error::Stopped);
+            }
+            thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
+        Ok(())
+    }
+
+    /// Seconds since the wait began.
+    pub fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+}

@@ -1,0 +1,344 @@
+//! A table's columns: what a feed wants of them, as SQL, and what an existing table made of it.
+
+use dyno_ingest::contract::{COLUMNS, MODE};
+use dyno_ingest_feeds::{Feed, Kind};
+
+use crate::address::Address;
+use crate::error::{Error, Result};
+use crate::http::{Client, quoted};
+
+/// The types of WSPR's contract, in its order.
+const TYPES: [&str; COLUMNS.len()] = [
+    "UInt64",
+    "DateTime('UTC')",
+    "FixedString(16)",
+    "FixedString(8)",
+    "Int8",
+    "UInt64",
+    "FixedString(16)",
+    "FixedString(8)",
+    "Int8",
+    "Int8",
+    "UInt32",
+    "UInt16",
+    "Int32",
+    "FixedString(8)",
+    "FixedString(8)",
+    "UInt8",
+    "UInt8",
+];
+
+/// The column of other feeds' tables that says which archive a row is of, and what the table is cut into.
+pub(crate) const ARCHIVE: &str = "archive";
+/// A time that is a whole second.
+const SECOND: &str = "DateTime('UTC')";
+/// The type of a string with a dictionary.
+const DICTIONARY: &str = "LowCardinality(String)";
+/// What old servers want to hear before they make such a column.
+const DICTIONARY_SETTING: &str = "allow_experimental_low_cardinality_type";
+/// The longest fixed string that is taken, in bytes; longer ones would only hold zeros.
+const MOST_FIXED: usize = 64;
+
+/// What a table is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contract {
+    columns: Vec<Wanted>,
+    partition_by: &'static str,
+    order_by: String,
+    /// Whether its partitions are months, which begin when the server's time zone says.
+    pub by_month: bool,
+}
+
+/// A column of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
+    name: &'static str,
+    /// The type in a table that is made, but for values that may be missing.
+    kind: String,
+    nullable: bool,
+    also: Also,
+}
+
+/// Which types of an existing column will do besides the one that a table is made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Also {
+    /// None.
+    Nothing,
+    /// The same time in another zone.
+    Zones,
+    /// That, and milliseconds since 1970.
+    Milliseconds,
+    /// Decimals with more digits before the point, as long as they have 64 bits.
+    Digits,
+    /// Strings of any kind, but for fixed ones of fewer bytes than these.
+    Strings(usize),
+    /// Strings with a dictionary.
+    Dictionary,
+}
+
+impl Contract {
+    /// For spots of WSPR.
+    pub fn of_spots() -> Contract {
+        let wanted = |(name, kind): (&&'static str, &str)| Wanted {
+            name,
+            kind: kind.to_owned(),
+            nullable: false,
+            also: match kind {
+                SECOND => Also::Zones,
+                text if text.starts_with("Fixed") && *name == "mode" => Also::Strings(MODE.len()),
+                text if text.starts_with("Fixed") => Also::Strings(1),
+                _ => Also::Nothing,
+            },
+        };
+        Contract {
+            columns: COLUMNS.iter().zip(TYPES).map(wanted).collect(),
+            partition_by: "toYYYYMM(timestamp)",
+            order_by: "timestamp, band, callsign".to_owned(),
+            by_month: true,
+        }
+    }
+
+    /// For another feed. Its archives are days, hours, logs or whole histories, whose rows may lie anywhere in
+    /// time; so that one can be swapped without touching another, each is a partition.
+    pub fn of_feed(feed: &dyn Feed) -> Contract {
+        let layout = feed.layout();
+        let (mut columns, mut order) = (Vec::new(), vec![String::new(); layout.order.len()]);
+        columns.push(Wanted {
+            name: ARCHIVE,
+            kind: "String".to_owned(),
+            nullable: false,
+            also: Also::Nothing,
+        });
+        for field in feed.fields() {
+            let (kind, also, zero) = match field.kind {
+                Kind::Integer { bits, signed } => {
+                    let sign = if signed { "" } else { "U" };
+                    (format!("{sign}Int{bits}"), Also::Nothing, "0")
+                }
+                Kind::Moment if layout.seconds.contains(&field.name) => {
+                    (SECOND.to_owned(), Also::Milliseconds, "toDateTime(0)")
+                }
+                Kind::Moment => ("Int64".to_owned(), Also::Milliseconds, "0"),
+                Kind::Thousandths => ("Decimal(15, 3)".to_owned(), Also::Digits, "0"),
+                Kind::Word => ("String".to_owned(), Also::Dictionary, "''"),
+                Kind::Text => ("String".to_owned(), Also::Nothing, "''"),
+            };
+            if let Some(at) = layout.order.iter().position(|name| *name == field.name) {
+                order[at] = match field.nullable {
+                    false => format!("`{}`", field.name),
+                    // No server sorts by what may be missing.
+                    true => format!("ifNull(`{}`, {zero})", field.name),
+                };
+            }
+            columns.push(Wanted {
+                name: field.name,
+                kind,
+                nullable: field.nullable,
+                also,
+            });
+        }
+        Contract {
+            columns,
+            partition_by: ARCHIVE,
+            order_by: order.join(", "),
+            by_month: false,
+        }
+    }
+}
+
+impl Wanted {
+    /// The type in a table that is made.
+    fn made(&self, dictionary_types: bool) -> String {
+        let coded = matches!(self.also, Also::Strings(_) | Also::Dictionary);
+        match (dictionary_types && coded, self.nullable) {
+            (true, false) => DICTIONARY.to_owned(),
+            (true, true) => "LowCardinality(Nullable(String))".to_owned(),
+            (false, true) => format!("Nullable({})", self.kind),
+            (false, false) => self.kind.clone(),
+        }
+    }
+
+    /// Whether a column of type `kind`, which is no word of what may be missing, will do.
+    fn takes(&self, kind: &str) -> bool {
+        let time = || kind == "DateTime" || kind.starts_with("DateTime(");
+        kind == self.kind
+            || match self.also {
+                Also::Nothing => false,
+                Also::Zones => time(),
+                Also::Milliseconds => time() || kind == "Int64",
+                Also::Digits => (15..=18).any(|digits| kind == format!("Decimal({digits}, 3)")),
+                Also::Dictionary => kind == DICTIONARY,
+                Also::Strings(least) => match Text::of(kind) {
+                    Some(Text::Fixed(len)) => len >= least,
+                    other => other.is_some(),
+                },
+            }
+    }
+}
+
+/// A type without the word for what may be missing, and whether it had it.
+fn without_nullable(kind: &str) -> (String, bool) {
+    match kind.split_once("Nullable(") {
+        Some((before, inner)) => {
+            let inner = inner.strip_suffix(')').unwrap_or(inner);
+            (format!("{before}{inner}"), true)
+        }
+        None => (kind.to_owned(), false),
+    }
+}
+
+/// How the server stores strings of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Text {
+    /// So many bytes each, zeros behind the end.
+    Fixed(usize),
+    /// As long as they are.
+    Plain,
+    /// Codes into a dictionary.
+    Coded,
+}
+
+impl Text {
+    fn of(kind: &str) -> Option<Text> {
+        let fixed = || kind.strip_prefix("FixedString(")?.strip_suffix(')');
+        match kind {
+            "String" => Some(Text::Plain),
+            DICTIONARY => Some(Text::Coded),
+            _ => fixed()
+                .and_then(|n| n.parse().ok())
+                .filter(|n| (1..=MOST_FIXED).contains(n))
+                .map(Text::Fixed),
+        }
+    }
+}
+
+/// One column of the contract, as the table has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type, in ClickHouse's words.
+    pub kind: String,
+    /// How its strings are stored; nothing for numbers.
+    pub text: Option<Text>,
+    /// Whether values may be missing.
+    pub nullable: bool,
+}
+
+impl Column {
+    /// Whether it holds seconds.
+    pub fn is_time(&self) -> bool {
+        self.kind.contains("DateTime")
+    }
+}
+
+/// The names of columns, for an INSERT.
+pub(crate) fn names(columns: &[Column]) -> String {
+    let names = columns.iter().map(|column| format!("`{}`", column.name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The statement that makes the table, with strings as dictionaries or as the contract has them.
+pub(crate) fn create(
+    contract: &Contract,
+    table: &str,
+    on_cluster: &str,
+    dictionary_types: bool,
+) -> String {
+    let column = |wanted: &Wanted| format!("`{}` {}", wanted.name, wanted.made(dictionary_types));
+    let columns: Vec<String> = contract.columns.iter().map(column).collect();
+    format!(
+        "CREATE TABLE IF NOT EXISTS {table}{on_cluster} ({}) ENGINE = MergeTree \
+         PARTITION BY {} ORDER BY ({})",
+        columns.join(", "),
+        contract.partition_by,
+        contract.order_by
+    )
+}
+
+/// Runs a statement that makes a table, also on servers that call dictionaries an experiment.
+pub(crate) fn make(client: &Client, action: &str, sql: &str) -> Result<()> {
+    match client.query(action, sql) {
+        Err(Error::Refused { message, .. }) if message.contains(DICTIONARY_SETTING) => {
+            let settings = [(DICTIONARY_SETTING, "1")];
+            client.query_with(&settings, action, sql).map(drop)
+        }
+        made => made.map(drop),
+    }
+}
+
+/// The contract's columns as the table `table` of `address`'s database has them on this server.
+pub(crate) fn columns(
+    client: &Client,
+    address: &Address,
+    table: &str,
+    contract: &Contract,
+) -> Result<Vec<Column>> {
+    let wrong = |reason: String| Error::Schema {
+        table: format!("{}.{table}", address.database),
+        reason,
+    };
+    let named = format!(
+        "database = {} AND {{}} = {}",
+        quoted(&address.database),
+        quoted(table)
+    );
+    let of_table = named.replace("{}", "name");
+    let sql = format!("SELECT engine FROM system.tables WHERE {of_table}");
+    let engine = client.rows("look at the table", &sql)?;
+    match engine
+        .first()
+        .and_then(|row| row.first())
+        .map(String::as_str)
+    {
+        Some("MergeTree") => {}
+        Some(other) => {
+            return Err(wrong(format!(
+                "its engine is {other}, and only partitions of a MergeTree are swapped"
+            )));
+        }
+        None => return Err(wrong("it is not there".to_owned())),
+    }
+    let of_columns = named.replace("{}", "table");
+    let sql = format!("SELECT name, type FROM system.columns WHERE {of_columns}");
+    let found = client.rows("look at the table's columns", &sql)?;
+    let column = |wanted: &Wanted| {
+        let name = wanted.name;
+        let kind = found.iter().find(|row| row[0] == name);
+        let kind = kind.and_then(|row| row.get(1));
+        let kind = kind.ok_or_else(|| wrong(format!("it has no column {name}")))?;
+        let (inner, nullable) = without_nullable(kind);
+        match nullable == wanted.nullable && wanted.takes(&inner) {
+            true => Ok(Column {
+                name,
+                kind: kind.clone(),
+                text: Text::of(&inner),
+                nullable,
+            }),
+            false => Err(wrong(format!(
+                "its column {name} is of type {kind}, not {}",
+                wanted.made(false)
+            ))),
+        }
+    };
+    contract.columns.iter().map(column).collect()
+}
+
+/// The months of a table without a time zone begin when the server's do.
+pub(crate) fn check_time_zone(client: &Client, table: &str, columns: &[Column]) -> Result<()> {
+    let bare = columns.iter().any(|column| column.kind == "DateTime");
+    if !bare {
+        return Ok(());
+    }
+    let zone = client.query("ask for the time zone", "SELECT timezone()")?;
+    match zone.trim() {
+        "UTC" | "Etc/UTC" | "Universal" | "GMT" | "Etc/GMT" | "Etc/Universal" => Ok(()),
+        zone => Err(Error::Schema {
+            table: table.to_owned(),
+            reason: format!(
+                "its column timestamp has no time zone and the server's is {zone}, so that its \
+                 partitions are not the months of UTC; make it DateTime('UTC')"
+            ),
+        }),
+    }
+}

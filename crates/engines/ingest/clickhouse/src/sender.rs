@@ -1,0 +1,174 @@
+//! One connection: blocks into a stage of its own, each once whatever happens on the way.
+//!
+//! A sender has at most one block under way, so the stage holds either the rows of all blocks before
+//! it or those and its own. That decides what became of a block whose answer was lost, on any version
+//! of the server. The block's ID is its query's ID in every attempt, so that a first attempt that still
+//! runs is seen and waited for.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dyno_ingest::load::ServerReport;
+
+use crate::error::{Error, Result};
+use crate::http::{Client, quoted};
+use crate::patience::{Patience, Waiting};
+use crate::pressure::Pressure;
+
+/// A block of rows of one partition.
+pub(crate) struct Block {
+    pub rows: u64,
+    pub frames: Vec<u8>,
+}
+
+/// What the senders of an archive share.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// Memory of blocks that are gone.
+    spare: Mutex<VecDeque<Vec<u8>>>,
+    /// The first failure; the others stop.
+    failure: Mutex<Option<Error>>,
+    report: Mutex<ServerReport>,
+}
+
+impl Shared {
+    pub fn memory(&self) -> Vec<u8> {
+        locked(&self.spare).pop_front().unwrap_or_default()
+    }
+
+    pub fn take_failure(&self) -> Option<Error> {
+        locked(&self.failure).take()
+    }
+
+    pub fn has_failed(&self) -> bool {
+        locked(&self.failure).is_some()
+    }
+
+    pub fn report(&self) -> ServerReport {
+        *locked(&self.report)
+    }
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A connection, and the stage that only it fills.
+pub(crate) struct Sender {
+    pub client: Arc<Client>,
+    /// Full name of the stage.
+    pub stage: String,
+    /// The statement that inserts into it.
+    pub sql: String,
+    /// Tells the queries of this load from those of others.
+    pub load: String,
+    pub pressure: Pressure,
+    pub patience: Patience,
+    pub sent: u64,
+    pub blocks: u64,
+}
+
+impl Sender {
+    /// Sends blocks until there are no more, or one fails; the rows that the stage has then.
+    pub fn run(mut self, blocks: &Mutex<Receiver<Block>>, shared: &Shared) -> u64 {
+        loop {
+            let next = locked(blocks).recv();
+            let Ok(block) = next else { break };
+            if shared.has_failed() {
+                break;
+            }
+            if let Err(error) = self.insert(&block, shared) {
+                locked(&shared.failure).get_or_insert(error);
+                break;
+            }
+            locked(&shared.spare).push_back(block.frames);
+        }
+        if !shared.has_failed()
+            && let Err(error) = self.check()
+        {
+            locked(&shared.failure).get_or_insert(error);
+        }
+        self.sent
+    }
+
+    /// Inserts a block, once.
+    pub fn insert(&mut self, block: &Block, shared: &Shared) -> Result<()> {
+        self.blocks += 1;
+        let id = format!("{}-{}-{}", self.stage, self.load, self.blocks);
+        let pressed = self.pressure.obey(&self.client, &self.patience)?;
+        {
+            let mut report = locked(&shared.report);
+            report.blocks += 1;
+            report.merge_wait_s += pressed.waited_s;
+            report.parts_most = report.parts_most.max(pressed.parts_most);
+        }
+        let mut waiting = Waiting::new(&self.patience);
+        while let Err(failure) = self.client.insert(&self.sql, &id, &block.frames) {
+            let error = failure.into_error(&self.client, "insert a block");
+            if !error.may_pass() {
+                return Err(error);
+            }
+            waiting.wait(error)?;
+            if self.is_there(&id, block.rows)? {
+                break;
+            }
+            locked(&shared.report).resent += 1;
+        }
+        self.sent += block.rows;
+        Ok(())
+    }
+
+    /// Whether the block `id` of so many rows has arrived, once its query has ended.
+    fn is_there(&self, id: &str, rows: u64) -> Result<bool> {
+        let running = format!(
+            "SELECT count() FROM system.processes WHERE query_id = {}",
+            quoted(id)
+        );
+        let mut waiting = Waiting::new(&self.patience);
+        let action = "ask what became of a block";
+        while self
+            .patience
+            .with(|| self.client.number(action, &running))?
+            > 0
+        {
+            waiting.wait(Error::Busy {
+                server: self.client.server.clone(),
+                action: action.to_owned(),
+                code: 0,
+                message: format!("query {id} goes on for {:.0} s", waiting.seconds()),
+            })?;
+        }
+        let found = self.count()?;
+        if found == self.sent {
+            Ok(false)
+        } else if found == self.sent + rows {
+            Ok(true)
+        } else {
+            Err(self.torn(found))
+        }
+    }
+
+    fn count(&self) -> Result<u64> {
+        let sql = format!("SELECT count() FROM {}", self.stage);
+        self.patience
+            .with(|| self.client.number("count what arrived", &sql))
+    }
+
+    /// Whether the stage holds what was sent.
+    pub fn check(&self) -> Result<()> {
+        match self.count()? {
+            found if found == self.sent => Ok(()),
+            found => Err(self.torn(found)),
+        }
+    }
+
+    fn torn(&self, found: u64) -> Error {
+        Error::Torn {
+            server: self.client.server.clone(),
+            stage: self.stage.clone(),
+            found,
+            expected: self.sent,
+        }
+    }
+}

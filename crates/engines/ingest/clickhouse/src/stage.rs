@@ -1,0 +1,395 @@
+//! One archive's way into the database: chunks to blocks to stages, and at the end the swap.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use dyno_codec::clickhouse::FrameWriter;
+use dyno_ingest::load::{Committed, Stage, StageSeconds};
+use dyno_ingest::scan::BadRow;
+use dyno_ingest::table::SourceIdentity;
+
+use crate::error::{Error, Result};
+use crate::ledger::{Entry, Ledger, Share, State};
+use crate::native::Encode;
+use crate::quarantine::{self, Quarantine};
+use crate::schema;
+use crate::sender::{Block, Sender, Shared, locked};
+use crate::table::{ServerTable, now_s};
+
+/// The stages of one sender.
+struct Lane {
+    /// Which server.
+    server: usize,
+    /// The stage's name in its database.
+    stage: String,
+    thread: JoinHandle<u64>,
+}
+
+/// An archive on its way.
+pub(crate) struct ServerStage<'a, E> {
+    table: &'a ServerTable,
+    archive: String,
+    /// What its stages have in their names.
+    tag: String,
+    lanes: Vec<Lane>,
+    /// Server and name of every stage that was made.
+    made: Vec<(usize, String)>,
+    blocks: Option<SyncSender<Block>>,
+    shared: Arc<Shared>,
+    abandoned: Arc<AtomicBool>,
+    encoder: E,
+    frames: FrameWriter,
+    quarantine: Quarantine<'a>,
+    rows: u64,
+}
+
+impl<'a, E: Encode> ServerStage<'a, E> {
+    /// Makes the stages and starts a sender for each; `encoder` makes the blocks.
+    pub fn begin(
+        table: &'a ServerTable,
+        archive: &str,
+        source: &Path,
+        encoder: E,
+    ) -> Result<ServerStage<'a, E>> {
+        let hash = twox_hash::XxHash3_128::oneshot(archive.as_bytes()) as u64;
+        let tag = format!("{}{hash:016x}", table.stage_prefix());
+        let load = format!("{}-{}", std::process::id(), now_s());
+        let (blocks, taken) = sync_channel::<Block>(1);
+        let taken = Arc::new(Mutex::new(taken));
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let quarantine = {
+            let (tag, load) = (tag.clone(), load.clone());
+            Quarantine::new(
+                archive,
+                source,
+                Box::new(move || quarantine_sender(table, &tag, &load)),
+            )
+        };
+        let mut stage = ServerStage {
+            table,
+            archive: archive.to_owned(),
+            tag,
+            lanes: Vec::new(),
+            made: Vec::new(),
+            blocks: Some(blocks),
+            shared: Arc::default(),
+            abandoned,
+            encoder,
+            frames: FrameWriter::new(Vec::new()),
+            quarantine,
+            rows: 0,
+        };
+        for number in 0..table.senders {
+            let lane = stage.start(number, &load, &taken)?;
+            stage.made.push((lane.server, lane.stage.clone()));
+            stage.lanes.push(lane);
+        }
+        Ok(stage)
+    }
+
+    fn start(
+        &self,
+        number: usize,
+        load: &str,
+        blocks: &Arc<Mutex<Receiver<Block>>>,
+    ) -> Result<Lane> {
+        let table = self.table;
+        let server = number % table.clients.len();
+        let client = &table.clients[server];
+        let stage = format!("{}_{number}", self.tag);
+        let database = &table.address.database;
+        table.drop_stage(client, &stage)?;
+        let sql = format!(
+            "CREATE TABLE {database}.{stage} AS {database}.{}",
+            table.local
+        );
+        schema::make(client, "make a stage", &sql)?;
+        let full_name = format!("{database}.{stage}");
+        let sender = Sender {
+            client: client.clone(),
+            sql: format!(
+                "INSERT INTO {full_name} ({}) FORMAT Native",
+                schema::names(&table.columns)
+            ),
+            stage: full_name,
+            load: load.to_owned(),
+            pressure: table.pressure(server, &stage),
+            patience: table.patience.and(&self.abandoned),
+            sent: 0,
+            blocks: 0,
+        };
+        let (blocks, shared) = (blocks.clone(), self.shared.clone());
+        let thread = std::thread::Builder::new()
+            .name(format!("send-{number}"))
+            .spawn(move || sender.run(&blocks, &shared))
+            .map_err(|e| Error::Here {
+                action: "start a thread",
+                reason: e.to_string(),
+            })?;
+        Ok(Lane {
+            server,
+            stage,
+            thread,
+        })
+    }
+
+    /// Hands the rows `order` on as one block.
+    fn send(&mut self, rows: &E::Rows, order: &[u32], stages: &mut StageSeconds) -> Result<()> {
+        let begun = Instant::now();
+        let Self {
+            encoder, frames, ..
+        } = self;
+        encoder.block(rows, order, &self.table.columns, frames);
+        let block = Block {
+            rows: order.len() as u64,
+            frames: frames.finish(self.shared.memory()),
+        };
+        self.rows += block.rows;
+        stages.encode += begun.elapsed().as_secs_f64();
+        let begun = Instant::now();
+        let blocks = self
+            .blocks
+            .as_ref()
+            .expect("blocks are taken until the end");
+        let sent = blocks.send(block);
+        stages.write += begun.elapsed().as_secs_f64();
+        if sent.is_err() || self.shared.has_failed() {
+            return Err(self.failure());
+        }
+        Ok(())
+    }
+
+    fn failure(&self) -> Error {
+        self.shared.take_failure().unwrap_or(Error::Stopped)
+    }
+
+    /// Waits until all blocks have arrived and gathers the stages of each server in one; which.
+    fn gather(&mut self) -> Result<Vec<(usize, String)>> {
+        self.blocks = None;
+        let mut gathered: Vec<(usize, String)> = Vec::new();
+        let mut ended = Vec::new();
+        for lane in std::mem::take(&mut self.lanes) {
+            match lane.thread.join() {
+                Ok(rows) => ended.push((lane.server, lane.stage, rows)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        if self.shared.has_failed() {
+            return Err(self.failure());
+        }
+        for (server, stage, rows) in ended {
+            match gathered.iter().find(|(known, _)| *known == server) {
+                Some((_, into)) if rows > 0 => {
+                    let tables = self.table.tables(&self.table.clients[server]);
+                    tables.gather(&stage, into)?;
+                }
+                Some(_) => {}
+                None => gathered.push((server, stage)),
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// What the table is to hold of the archive.
+    fn shares(&self, gathered: &[(usize, String)]) -> Result<(Vec<Share>, u64)> {
+        let mut shares = Vec::new();
+        let mut bytes = 0;
+        for (server, stage) in gathered {
+            let client = &self.table.clients[*server];
+            for partition in self.table.tables(client).partitions(stage)? {
+                bytes += partition.bytes;
+                shares.push(Share {
+                    server: client.server.clone(),
+                    partition: partition.id,
+                    rows: partition.rows,
+                    stage: stage.clone(),
+                });
+            }
+        }
+        let rows = shares.iter().map(|share| share.rows).sum::<u64>();
+        if rows != self.rows {
+            return Err(Error::Torn {
+                server: self.table.address.servers.join(","),
+                stage: self.tag.clone(),
+                found: rows,
+                expected: self.rows,
+            });
+        }
+        Ok((shares, bytes))
+    }
+
+    /// A partition that is to be swapped must have no rows but the archive's own.
+    fn check_owner(&self, ledger: &Ledger, share: &Share) -> Result<()> {
+        let foreign = |rows, owner: &str| Error::Partition {
+            table: self.table.address.full_name(""),
+            partition: share.partition.clone(),
+            rows,
+            owner: owner.to_owned(),
+        };
+        if let Some(entry) = ServerTable::owner(ledger, share) {
+            return match entry.archive == self.archive {
+                true => Ok(()),
+                false => {
+                    let rows = entry.rows_in(&share.server, &share.partition);
+                    Err(foreign(rows, &format!("archive {}", entry.archive)))
+                }
+            };
+        }
+        let mut clients = self.table.clients.iter();
+        let Some(client) = clients.find(|client| client.server == share.server) else {
+            return Ok(());
+        };
+        let found = self.table.tables(client).partitions(&self.table.local)?;
+        match found.iter().find(|found| found.id == share.partition) {
+            Some(found) => Err(foreign(found.rows, "somebody who is not in the ledger")),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that may still fail, then the ledger, the swap, and the ledger again.
+    fn put_into_table(&mut self, source: SourceIdentity) -> Result<Committed> {
+        let gathered = self.gather()?;
+        let quarantine_stage = self.quarantine.finish()?.map(|full_name| {
+            let name = full_name.split_once('.');
+            name.map_or(full_name, |(_, name)| name).to_owned()
+        });
+        let (mut shares, table_bytes) = self.shares(&gathered)?;
+        let table = self.table;
+        let mut ledger = locked(&table.ledger);
+        for share in &shares {
+            self.check_owner(&ledger, share)?;
+        }
+        let before = ledger.entries.get(&self.archive).cloned();
+        for old in before.iter().flat_map(|entry| &entry.shares) {
+            let again = |s: &Share| s.server == old.server && s.partition == old.partition;
+            if !shares.iter().any(again) {
+                shares.push(Share {
+                    rows: 0,
+                    stage: "-".to_owned(),
+                    ..old.clone()
+                });
+            }
+        }
+        let entry = Entry {
+            generation: 0,
+            archive: self.archive.clone(),
+            state: State::Swap,
+            source,
+            rows: self.rows,
+            bad_rows: self.quarantine.rows(),
+            table_bytes,
+            shares,
+            quarantine_stage: quarantine_stage.unwrap_or_default(),
+            loaded_at_s: now_s(),
+            writer: table.writer.clone(),
+        };
+        ledger.append(table.home(), &table.patience, entry.clone())?;
+        table.carry_out(&entry)?;
+        let done = Entry {
+            state: State::Done,
+            loaded_at_s: now_s(),
+            ..entry
+        };
+        ledger.append(table.home(), &table.patience, done)?;
+        drop(ledger);
+        // The table has links of its own; what stays would only be merged for nobody.
+        for (server, stage) in &self.made {
+            table.drop_stage(&table.clients[*server], stage)?;
+        }
+        Ok(Committed {
+            rows: self.rows,
+            table_bytes,
+            replaced: before.is_some(),
+            server: Some(self.shared.report()),
+        })
+    }
+}
+
+impl<E: Encode> Stage<E::Rows> for ServerStage<'_, E> {
+    fn take(&mut self, rows: &E::Rows, stages: &mut StageSeconds) -> dyno_ingest::Result<u64> {
+        let begun = Instant::now();
+        let quarantine = &mut self.quarantine;
+        let columns = &self.table.columns;
+        let order = self
+            .encoder
+            .sorted(rows, columns, &mut |row| quarantine.add(&row));
+        let pieces = self.encoder.pieces(rows, &order);
+        stages.encode += begun.elapsed().as_secs_f64();
+        for piece in pieces {
+            self.send(rows, &order[piece], stages)?;
+        }
+        Ok(order.len() as u64)
+    }
+
+    fn put_aside(&mut self, row: &BadRow<'_>) {
+        self.quarantine.add(row);
+    }
+
+    fn bad_rows(&self) -> u64 {
+        self.quarantine.rows()
+    }
+
+    fn reject(mut self: Box<Self>) -> dyno_ingest::Result<PathBuf> {
+        let kept = self.table.address.full_name("_rejected");
+        let stage = self.quarantine.finish()?.map(str::to_owned);
+        if let Some(stage) = stage {
+            let home = self.table.tables(self.table.home());
+            home.run(
+                "make the table of rejected rows",
+                &quarantine::create(&kept),
+            )?;
+            let archive = crate::http::quoted(&self.archive);
+            let sql = format!("ALTER TABLE {kept} REPLACE PARTITION {archive} FROM {stage}");
+            home.run("keep rejected rows", &sql)?;
+        }
+        Ok(PathBuf::from(kept))
+    }
+
+    fn commit(
+        mut self: Box<Self>,
+        source: SourceIdentity,
+        stages: &mut StageSeconds,
+    ) -> dyno_ingest::Result<Committed> {
+        let begun = Instant::now();
+        let committed = self.put_into_table(source)?;
+        stages.write += begun.elapsed().as_secs_f64();
+        Ok(committed)
+    }
+}
+
+impl<E> Drop for ServerStage<'_, E> {
+    /// Ends the senders; the stages are dropped when the load ends, or by the next one.
+    fn drop(&mut self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.blocks = None;
+        for lane in self.lanes.drain(..) {
+            // A sender that panicked has said so, and holds nothing.
+            let _ended = lane.thread.join();
+        }
+    }
+}
+
+fn quarantine_sender(table: &ServerTable, tag: &str, load: &str) -> Result<Sender> {
+    let client = table.home();
+    let name = format!("{tag}_bad");
+    let full_name = format!("{}.{name}", table.address.database);
+    table.drop_stage(client, &name)?;
+    schema::make(client, "make a stage", &quarantine::create(&full_name))?;
+    Ok(Sender {
+        client: client.clone(),
+        sql: format!(
+            "INSERT INTO {full_name} ({}) FORMAT Native",
+            quarantine::names()
+        ),
+        stage: full_name,
+        load: load.to_owned(),
+        pressure: table.pressure(0, &name),
+        patience: table.patience.clone(),
+        sent: 0,
+        blocks: 0,
+    })
+}

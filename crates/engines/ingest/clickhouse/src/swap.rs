@@ -1,0 +1,198 @@
+//! From stages into the table: partitions are swapped, and doing it again changes nothing.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::http::{Client, quoted};
+use crate::ledger::Share;
+use crate::patience::{Patience, Waiting};
+
+/// How often a partition is swapped when parts that were replaced come back.
+const SWAPS_MOST: u32 = 5;
+/// ClickHouse's code for a directory that should not be there.
+const DIRECTORY_EXISTS: i32 = 84;
+/// How many such directories may be left; a swap leaves one for each part.
+const DIRECTORIES_MOST: u32 = 100;
+
+/// Rows and bytes of one partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Partition {
+    pub id: String,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// A database's tables on one server.
+pub(crate) struct Tables<'a> {
+    pub client: &'a Arc<Client>,
+    pub database: &'a str,
+    pub patience: &'a Patience,
+}
+
+impl Tables<'_> {
+    fn of_parts(&self, table: &str) -> String {
+        format!(
+            "FROM system.parts WHERE database = {} AND table = {}",
+            quoted(self.database),
+            quoted(table)
+        )
+    }
+
+    /// The partitions of `table` that have rows.
+    pub fn partitions(&self, table: &str) -> Result<Vec<Partition>> {
+        let sql = format!(
+            "SELECT partition_id, sum(rows), sum(bytes_on_disk) {} AND active \
+             GROUP BY partition_id ORDER BY partition_id",
+            self.of_parts(table)
+        );
+        let action = "look at the partitions";
+        let rows = self.patience.with(|| self.client.rows(action, &sql))?;
+        let partition = |row: &Vec<String>| {
+            let number = |at: usize| row.get(at)?.parse().ok();
+            Some(Partition {
+                id: row.first()?.clone(),
+                rows: number(1)?,
+                bytes: number(2)?,
+            })
+        };
+        rows.iter()
+            .map(|row| partition(row).ok_or_else(|| self.client.odd(action, &row.join(" "))))
+            .filter(|partition| !matches!(partition, Ok(p) if p.rows == 0))
+            .collect()
+    }
+
+    fn rows_in(&self, table: &str, partition: &str) -> Result<u64> {
+        let sql = format!(
+            "SELECT sum(rows) {} AND active AND partition_id = {}",
+            self.of_parts(table),
+            quoted(partition)
+        );
+        let client = self.client;
+        self.patience
+            .with(|| client.number("count a partition", &sql))
+    }
+
+    /// Runs a statement until it is done; it must be one that may be done twice.
+    pub fn run(&self, action: &str, sql: &str) -> Result<()> {
+        self.patience
+            .with(|| self.client.query(action, sql))
+            .map(drop)
+    }
+
+    /// Moves all rows of the stage `from` to those of `to`, each row once. Parts are linked, not copied.
+    pub fn gather(&self, from: &str, to: &str) -> Result<()> {
+        for partition in self.partitions(from)? {
+            let id = &partition.id;
+            let before = self.rows_in(to, id)?;
+            let sql = format!(
+                "ALTER TABLE {0}.{to} ATTACH PARTITION ID {1} FROM {0}.{from}",
+                self.database,
+                quoted(id)
+            );
+            let mut tried = false;
+            self.patience.with(|| {
+                if std::mem::replace(&mut tried, true)
+                    && self.rows_in(to, id)? == before + partition.rows
+                {
+                    return Ok(());
+                }
+                self.client.query("gather the stages", &sql).map(drop)
+            })?;
+            self.expect_rows(to, id, before + partition.rows)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a partition of `table` what `share` says.
+    pub fn swap(&self, table: &str, share: &Share) -> Result<()> {
+        for _attempt in 1..SWAPS_MOST {
+            self.swap_once(table, share)?;
+            if self.rows_in(table, &share.partition)? == share.rows {
+                return Ok(());
+            }
+        }
+        self.swap_once(table, share)?;
+        self.expect_rows(table, &share.partition, share.rows)
+    }
+
+    fn swap_once(&self, table: &str, share: &Share) -> Result<()> {
+        let id = quoted(&share.partition);
+        let sql = format!(
+            "SELECT name {} AND active AND partition_id = {id}",
+            self.of_parts(table)
+        );
+        let action = "look at the parts to replace";
+        let before = self.patience.with(|| self.client.rows(action, &sql))?;
+        let database = self.database;
+        let sql = match share.rows {
+            0 => format!("ALTER TABLE {database}.{table} DROP PARTITION ID {id}"),
+            _ => format!(
+                "ALTER TABLE {database}.{table} REPLACE PARTITION ID {id} FROM {database}.{}",
+                share.stage
+            ),
+        };
+        self.replace(&sql)?;
+        let names: Vec<String> = before.iter().flatten().map(|name| quoted(name)).collect();
+        match names.as_slice() {
+            [] => Ok(()),
+            names => self.wait_until_gone(table, &names.join(", ")),
+        }
+    }
+
+    /// A server that is killed in a swap leaves a directory behind that is called after the number of the swap in its
+    /// process. It removes those when it starts, unless it starts within the second of the kill, and else after a
+    /// day; until then the first swaps of the new process would have their names. Each attempt has the next number.
+    fn replace(&self, sql: &str) -> Result<()> {
+        let mut replaced = Ok(());
+        for _number in 0..DIRECTORIES_MOST {
+            replaced = self.run("swap a partition", sql);
+            match &replaced {
+                Err(Error::Refused { code, .. }) if *code == DIRECTORY_EXISTS => {}
+                _ => break,
+            }
+        }
+        replaced
+    }
+
+    /// A server that is killed before it has removed replaced parts from its disk finds them again when
+    /// it starts, beside those that replaced them. So a swap is over only when they are gone: or back,
+    /// and then it has to be done again, or read by somebody for longer than anybody wants to wait. In
+    /// that last case the next load finds out, which counts the rows.
+    fn wait_until_gone(&self, table: &str, names: &str) -> Result<()> {
+        let of_them = format!("{} AND name IN ({names})", self.of_parts(table));
+        let back = format!("SELECT count() {of_them} AND active");
+        let left = format!("SELECT count() {of_them}");
+        let client = self.client;
+        let mut waiting = Waiting::new(self.patience);
+        loop {
+            let action = "wait until replaced parts are gone";
+            let ask = |sql: &str| self.patience.with(|| client.number(action, sql));
+            let left = ask(&left)?;
+            if left == 0 || ask(&back)? > 0 {
+                return Ok(());
+            }
+            let busy = Error::Busy {
+                server: client.server.clone(),
+                action: action.to_owned(),
+                code: 0,
+                message: format!("{left} of them are still on its disk"),
+            };
+            match waiting.wait(busy) {
+                Err(Error::Busy { .. }) => return Ok(()),
+                other => other?,
+            }
+        }
+    }
+
+    fn expect_rows(&self, table: &str, partition: &str, expected: u64) -> Result<()> {
+        match self.rows_in(table, partition)? {
+            found if found == expected => Ok(()),
+            found => Err(Error::Torn {
+                server: self.client.server.clone(),
+                stage: format!("{}.{table}, partition {partition},", self.database),
+                found,
+                expected,
+            }),
+        }
+    }
+}

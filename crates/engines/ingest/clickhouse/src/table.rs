@@ -1,0 +1,458 @@
+//! The table on its servers, open for one load.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use dyno_ingest::load::{Held, Stage, Target};
+use dyno_ingest_feeds::{Feed, Rows};
+
+use crate::address::Address;
+use crate::error::{Error, Result};
+use crate::feed_rows::FeedRows;
+use crate::http::{Client, Password, quoted};
+use crate::ledger::{Entry, Ledger, Share, State};
+use crate::patience::Patience;
+use crate::pressure::Pressure;
+use crate::quarantine;
+use crate::schema::{self, Column, Contract};
+use crate::sender::locked;
+use crate::spots::Spots;
+use crate::stage::ServerStage;
+use crate::swap::Tables;
+use crate::writer_lock::WriterLock;
+
+/// How to load into a server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// For the user in the address.
+    pub password: Password,
+    /// Connections for each archive; at least one for each server is made.
+    pub connections: usize,
+    /// Strings of a table that is made get dictionaries.
+    pub dictionary_types: bool,
+    /// Name of the cluster whose shards the servers are.
+    pub cluster: Option<String>,
+    /// How long a server may be away or busy.
+    pub patience: Duration,
+    /// Set by others to end the load.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            password: Password::default(),
+            connections: 1,
+            dictionary_types: false,
+            cluster: None,
+            patience: Duration::from_secs(60),
+            stop: Arc::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Memory that an archive needs for each row of a chunk: columns with their free share, order, and
+    /// the blocks that are made, wait and are under way.
+    pub fn row_bytes(&self, address: &Address) -> usize {
+        const COLUMNS: usize = 100;
+        const ORDER: usize = 2 * 16 + 4;
+        const FRAMES: usize = 102;
+        COLUMNS + ORDER + FRAMES * (2 + self.senders(address))
+    }
+
+    /// How often the bytes of a chunk of another feed are in memory: columns, order and values in their places, and
+    /// the blocks that are made, wait and are under way.
+    pub fn copies(&self, address: &Address) -> usize {
+        2 + 2 + self.senders(address)
+    }
+
+    fn senders(&self, address: &Address) -> usize {
+        self.connections.max(address.servers.len())
+    }
+}
+
+/// A table for spots of WSPR that is open for writing. Nobody else loads into it while it lives.
+pub struct ServerTable {
+    pub(crate) clients: Vec<Arc<Client>>,
+    pub(crate) address: Address,
+    /// Name of the table that has the rows; behind a Distributed one it is another.
+    pub(crate) local: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) ledger: Mutex<Ledger>,
+    pub(crate) patience: Patience,
+    /// Of each server: parts of a partition at which it delays inserts.
+    parts_limits: Vec<u64>,
+    pub(crate) senders: usize,
+    pub(crate) writer: String,
+    lock: Mutex<WriterLock>,
+}
+
+impl ServerTable {
+    /// Connects, makes what is missing, and finishes what a killed load had begun.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`] when the
+    /// table is another one, [`Error::Locked`] while another load lives, [`Error::Ledger`].
+    pub fn open(address: &Address, settings: &Settings) -> Result<ServerTable> {
+        ServerTable::open_as(&Contract::of_spots(), address, settings)
+    }
+
+    fn open_as(contract: &Contract, address: &Address, settings: &Settings) -> Result<ServerTable> {
+        let patience = Patience {
+            limit: settings.patience,
+            stops: vec![settings.stop.clone()],
+        };
+        let clients: Vec<Arc<Client>> = Client::of_all(address, &settings.password)?
+            .into_iter()
+            .map(Arc::new)
+            .collect();
+        let home = &clients[0];
+        for client in &clients {
+            // A server that is not there at all is not waited for.
+            client.query("connect", "SELECT version()")?;
+        }
+        make_databases(&clients, address, settings)?;
+        let lock = WriterLock::take(home, address, &patience)?;
+        let local = make_tables(&clients, address, settings, contract)?;
+        let mut columns = Vec::new();
+        for client in &clients {
+            let found = schema::columns(client, address, &local, contract)?;
+            if contract.by_month {
+                schema::check_time_zone(client, &address.full_name(""), &found)?;
+            }
+            if !columns.is_empty() && columns != found {
+                return Err(Error::Schema {
+                    table: address.full_name(""),
+                    reason: format!("{} has other types than {}", client.server, home.server),
+                });
+            }
+            columns = found;
+        }
+        let parts_limits = clients
+            .iter()
+            .map(|client| Pressure::limit(client))
+            .collect::<Result<_>>()?;
+        let ledger = Ledger::read(home, &address.full_name("_ledger"))?;
+        let table = ServerTable {
+            address: address.clone(),
+            local,
+            columns,
+            ledger: Mutex::new(ledger),
+            patience,
+            parts_limits,
+            senders: settings.senders(address),
+            writer: WriterLock::writer()?,
+            lock: Mutex::new(lock),
+            clients,
+        };
+        table.finish_swaps()?;
+        table.drop_stages()?;
+        Ok(table)
+    }
+
+    /// The server that has ledger, quarantine and lock.
+    pub(crate) fn home(&self) -> &Arc<Client> {
+        &self.clients[0]
+    }
+
+    pub(crate) fn tables<'a>(&'a self, client: &'a Arc<Client>) -> Tables<'a> {
+        Tables {
+            client,
+            database: &self.address.database,
+            patience: &self.patience,
+        }
+    }
+
+    pub(crate) fn pressure(&self, server: usize, stage: &str) -> Pressure {
+        Pressure::of(self.parts_limits[server], &self.address.database, stage)
+    }
+
+    /// What every stage of this table is called, before what tells them apart.
+    pub(crate) fn stage_prefix(&self) -> String {
+        format!("{}_dyno_stage_", self.address.table)
+    }
+
+    /// Puts into the table what an entry in state `swap` says, as often as it is called.
+    pub(crate) fn carry_out(&self, entry: &Entry) -> Result<()> {
+        for share in &entry.shares {
+            let client = self.client_of(&share.server)?;
+            self.tables(client).swap(&self.local, share)?;
+        }
+        let quarantine = self.address.full_name("_quarantine");
+        let archive = quoted(&entry.archive);
+        let home = self.tables(self.home());
+        let sql = match entry.quarantine_stage.as_str() {
+            "" => format!("ALTER TABLE {quarantine} DROP PARTITION {archive}"),
+            stage => format!(
+                "ALTER TABLE {quarantine} REPLACE PARTITION {archive} FROM {}.{stage}",
+                self.address.database
+            ),
+        };
+        home.run("put bad rows aside", &sql)
+    }
+
+    fn client_of(&self, server: &str) -> Result<&Arc<Client>> {
+        let client = self.clients.iter().find(|client| client.server == server);
+        client.ok_or_else(|| Error::Ledger {
+            ledger: self.address.full_name("_ledger"),
+            reason: format!("an archive lies on {server}, which the address does not name"),
+        })
+    }
+
+    /// Carries out what a killed load had decided. Without its stages the archive counts as not there.
+    fn finish_swaps(&self) -> Result<()> {
+        let mut ledger = locked(&self.ledger);
+        let begun: Vec<Entry> = ledger
+            .entries
+            .values()
+            .filter(|entry| entry.state == State::Swap)
+            .cloned()
+            .collect();
+        for entry in begun {
+            if !self.has_stages(&entry)? {
+                continue;
+            }
+            self.carry_out(&entry)?;
+            let done = Entry {
+                state: State::Done,
+                ..entry
+            };
+            ledger.append(self.home(), &self.patience, done)?;
+        }
+        Ok(())
+    }
+
+    fn has_stages(&self, entry: &Entry) -> Result<bool> {
+        for share in entry.shares.iter().filter(|share| share.rows > 0) {
+            let tables = self.tables(self.client_of(&share.server)?);
+            let found = tables.partitions(&share.stage)?;
+            let whole = |rows| rows == share.rows;
+            let rows = found.iter().find(|p| p.id == share.partition);
+            if !rows.is_some_and(|p| whole(p.rows)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes all stages on all servers; nobody else has any while the lock is held.
+    fn drop_stages(&self) -> Result<()> {
+        let prefix = self.stage_prefix();
+        for client in &self.clients {
+            let sql = format!(
+                "SELECT name FROM system.tables WHERE database = {} AND startsWith(name, {})",
+                quoted(&self.address.database),
+                quoted(&prefix)
+            );
+            let action = "look for stages";
+            let stages = self.patience.with(|| client.rows(action, &sql))?;
+            for stage in stages.iter().flatten() {
+                self.drop_stage(client, stage)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn drop_stage(&self, client: &Arc<Client>, stage: &str) -> Result<()> {
+        let sql = format!("DROP TABLE IF EXISTS {}.{stage}", self.address.database);
+        self.tables(client).run("remove a stage", &sql)
+    }
+
+    /// Rows that the servers have in the partitions of an archive.
+    fn rows_of(&self, entry: &Entry) -> Result<u64> {
+        let mut rows = 0;
+        for client in &self.clients {
+            let owned: BTreeMap<&str, u64> = entry
+                .shares
+                .iter()
+                .filter(|share| share.server == client.server && share.rows > 0)
+                .map(|share| (share.partition.as_str(), share.rows))
+                .collect();
+            for partition in self.tables(client).partitions(&self.local)? {
+                if owned.contains_key(partition.id.as_str()) {
+                    rows += partition.rows;
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The archive that has rows in a partition of a server, by the ledger.
+    pub(crate) fn owner<'l>(ledger: &'l Ledger, share: &Share) -> Option<&'l Entry> {
+        let mut entries = ledger.entries.values();
+        entries.find(|entry| entry.rows_in(&share.server, &share.partition) > 0)
+    }
+}
+
+impl Target for ServerTable {
+    /// Rows that somebody removed or added count as not there, so that a load mends the table.
+    fn held(&self, archive: &str) -> dyno_ingest::Result<Option<Held>> {
+        let entry = locked(&self.ledger).entries.get(archive).cloned();
+        let Some(entry) = entry.filter(|entry| entry.state == State::Done) else {
+            return Ok(None);
+        };
+        let whole = self.rows_of(&entry)? == entry.rows;
+        Ok(whole.then_some(Held {
+            bytes: entry.source.bytes,
+            hash: entry.source.hash,
+            rows: entry.rows,
+        }))
+    }
+
+    fn stage<'a>(
+        &'a self,
+        archive: &str,
+        source: &Path,
+        _chunk_rows: usize,
+    ) -> dyno_ingest::Result<Box<dyn Stage + 'a>> {
+        let stage = ServerStage::begin(self, archive, source, Spots::default())?;
+        Ok(Box::new(stage))
+    }
+
+    fn finish(&self) -> dyno_ingest::Result<()> {
+        self.drop_stages()?;
+        Ok(locked(&self.lock).release()?)
+    }
+}
+
+/// A table for rows of another feed, open for writing as a [`ServerTable`] is.
+pub struct FeedTable {
+    table: ServerTable,
+    feed: &'static dyn Feed,
+}
+
+impl FeedTable {
+    /// As [`ServerTable::open`], for rows of `feed`.
+    ///
+    /// # Errors
+    /// As [`ServerTable::open`].
+    pub fn open(
+        feed: &'static dyn Feed,
+        address: &Address,
+        settings: &Settings,
+    ) -> Result<FeedTable> {
+        let table = ServerTable::open_as(&Contract::of_feed(feed), address, settings)?;
+        Ok(FeedTable { table, feed })
+    }
+}
+
+impl Target<Rows> for FeedTable {
+    fn held(&self, archive: &str) -> dyno_ingest::Result<Option<Held>> {
+        self.table.held(archive)
+    }
+
+    fn stage<'a>(
+        &'a self,
+        archive: &str,
+        source: &Path,
+        _chunk_rows: usize,
+    ) -> dyno_ingest::Result<Box<dyn Stage<Rows> + 'a>> {
+        let encoder = FeedRows::of(self.feed, archive);
+        let stage = ServerStage::begin(&self.table, archive, source, encoder)?;
+        Ok(Box::new(stage))
+    }
+
+    fn finish(&self) -> dyno_ingest::Result<()> {
+        self.table.finish()
+    }
+}
+
+/// Makes the database where it is missing and the user may.
+fn make_databases(clients: &[Arc<Client>], address: &Address, settings: &Settings) -> Result<()> {
+    if clients.len() > 1 && settings.cluster.is_none() {
+        return Err(Error::Address {
+            reason: "it names several servers, which are the shards of a cluster: say of which one"
+                .to_owned(),
+        });
+    }
+    for client in clients {
+        let sql = format!(
+            "SELECT count() FROM system.databases WHERE name = {}",
+            quoted(&address.database)
+        );
+        if client.number("look for the database", &sql)? == 0 {
+            let sql = format!("CREATE DATABASE IF NOT EXISTS {}", address.database);
+            client.query("make the database", &sql)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the tables that are missing; the name of the one that has the rows.
+fn make_tables(
+    clients: &[Arc<Client>],
+    address: &Address,
+    settings: &Settings,
+    contract: &Contract,
+) -> Result<String> {
+    let home = &clients[0];
+    Ledger::make(home, &address.full_name("_ledger"))?;
+    let quarantine = quarantine::create(&address.full_name("_quarantine"));
+    home.query("make the table of bad rows", &quarantine)?;
+    let action = "make the table";
+    let Some(cluster) = &settings.cluster else {
+        let sql = schema::create(
+            contract,
+            &address.full_name(""),
+            "",
+            settings.dictionary_types,
+        );
+        schema::make(home, action, &sql)?;
+        return Ok(address.table.clone());
+    };
+    if !cluster
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    {
+        return Err(Error::Address {
+            reason: "the cluster's name has strange characters".to_owned(),
+        });
+    }
+    let sql = format!(
+        "SELECT count() FROM system.clusters WHERE cluster = {}",
+        quoted(cluster)
+    );
+    let hosts = home.number("look for the cluster", &sql)?;
+    if hosts == 0 {
+        return Err(Error::Schema {
+            table: address.full_name(""),
+            reason: format!("{} knows no cluster {cluster}", home.server),
+        });
+    }
+    let local = format!("{}_local", address.table);
+    let local_as = |on_cluster: &str| {
+        let name = address.full_name("_local");
+        schema::create(contract, &name, on_cluster, settings.dictionary_types)
+    };
+    let distributed = |on_cluster: &str| {
+        format!(
+            "CREATE TABLE IF NOT EXISTS {table}{on_cluster} AS {table}_local \
+             ENGINE = Distributed({cluster}, {}, {local}, rand())",
+            address.database,
+            table = address.full_name(""),
+        )
+    };
+    // ON CLUSTER needs a coordinator; without one each server is told by itself.
+    let sql = "SELECT count() FROM system.tables WHERE database = 'system' AND name = 'zookeeper'";
+    if home.number("look for a coordinator", sql)? > 0 {
+        let on_cluster = format!(" ON CLUSTER {cluster}");
+        schema::make(home, action, &local_as(&on_cluster))?;
+        schema::make(home, action, &distributed(&on_cluster))?;
+    } else {
+        for client in clients {
+            schema::make(client, action, &local_as(""))?;
+            schema::make(client, action, &distributed(""))?;
+        }
+    }
+    Ok(local)
+}
+
+pub(crate) fn now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,296 @@
+//! Files of an hour each.
+//!
+//! While its hour lasts a file is `NAME.jsonl.open`, plain lines; then it becomes `NAME.jsonl.closing`, is compressed
+//! aside, synced, and takes its name. A closing file whose name is taken has been compressed already. Whatever a killed process left is taken up by the next one: the line that was not finished is cut off and
+//! counted, an hour that is over is compressed, the current one goes on.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use dyno_ingest_feeds::calendar::Day;
+use dyno_ingest_feeds::psk::Capture;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::CollectError;
+
+/// Milliseconds of an hour.
+const HOUR_MS: i64 = 3_600_000;
+const OPEN: &str = ".jsonl.open";
+const CLOSING: &str = ".jsonl.closing";
+const DONE: &str = ".jsonl.gz";
+/// gzip's own default.
+const LEVEL: u32 = 6;
+
+/// The files of a folder, one of which is being written.
+#[derive(Debug)]
+pub struct Hours {
+    folder: PathBuf,
+    current: Option<Current>,
+    /// Compresses the hour before.
+    finishing: Option<JoinHandle<Result<PathBuf, CollectError>>>,
+    _lock: File,
+}
+
+#[derive(Debug)]
+struct Current {
+    hour: i64,
+    path: PathBuf,
+    out: BufWriter<File>,
+}
+
+/// What was found of an earlier process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Files taken up or compressed.
+    pub files: u32,
+    /// Bytes of lines that were not finished, cut off.
+    pub torn_bytes: u64,
+}
+
+impl Hours {
+    /// Opens a folder, which is made when missing, for the one collector that writes there, and takes up what an
+    /// earlier one left.
+    ///
+    /// # Errors
+    /// [`CollectError::Busy`], [`CollectError::Io`].
+    pub fn open(folder: &Path, now_ms: i64) -> Result<(Hours, Found), CollectError> {
+        fs::create_dir_all(folder).map_err(|e| CollectError::io("create", folder, e))?;
+        let lock = lock(folder)?;
+        let mut hours = Hours {
+            folder: folder.to_owned(),
+            current: None,
+            finishing: None,
+            _lock: lock,
+        };
+        let mut found = Found::default();
+        for path in files_that_end_in(folder, CLOSING)? {
+            found.files += 1;
+            compress(&path)?;
+        }
+        for path in files_that_end_in(folder, OPEN)? {
+            found.files += 1;
+            found.torn_bytes += cut_torn_line(&path)?;
+            if path == hours.path_of(hour_of(now_ms)) {
+                hours.take_up(hour_of(now_ms), path)?;
+            } else {
+                compress(&closing(&path)?)?;
+            }
+        }
+        Ok((hours, found))
+    }
+
+    /// Appends a line to the file of its hour. A clock that goes back does not reopen an hour.
+    ///
+    /// # Errors
+    /// [`CollectError::Io`].
+    pub fn append(&mut self, capture: &Capture, now_ms: i64) -> Result<(), CollectError> {
+        let hour = hour_of(now_ms);
+        if self
+            .current
+            .as_ref()
+            .is_none_or(|current| current.hour < hour)
+        {
+            self.end_hour()?;
+            self.take_up(hour, self.path_of(hour))?;
+        }
+        self.append_here(capture)
+    }
+
+    /// Appends a line to the file that is being written, whatever the hour; without one it is gone.
+    ///
+    /// # Errors
+    /// [`CollectError::Io`].
+    pub fn append_here(&mut self, capture: &Capture) -> Result<(), CollectError> {
+        let Some(current) = &mut self.current else {
+            return Ok(());
+        };
+        let failed = |e: io::Error| CollectError::io("write", &current.path, e);
+        serde_json::to_writer(&mut current.out, capture).map_err(|e| failed(e.into()))?;
+        current.out.write_all(b"\n").map_err(failed)
+    }
+
+    /// Whether a line of this moment would begin another file.
+    pub fn ends_at(&self, now_ms: i64) -> bool {
+        self.current
+            .as_ref()
+            .is_some_and(|current| current.hour < hour_of(now_ms))
+    }
+
+    /// Hands to the system what is still in memory: a process that is killed afterwards loses none of it.
+    ///
+    /// # Errors
+    /// [`CollectError::Io`].
+    pub fn flush(&mut self) -> Result<(), CollectError> {
+        match &mut self.current {
+            Some(current) => {
+                let flushed = current.out.flush();
+                flushed.map_err(|e| CollectError::io("write", &current.path, e))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the file that is being written; it is compressed by a thread of its own.
+    ///
+    /// # Errors
+    /// [`CollectError::Io`], also of the file before.
+    pub fn end_hour(&mut self) -> Result<(), CollectError> {
+        self.flush()?;
+        self.wait()?;
+        if let Some(current) = self.current.take() {
+            drop(current.out);
+            let closing = closing(&current.path)?;
+            self.finishing = Some(std::thread::spawn(move || compress(&closing)));
+        }
+        Ok(())
+    }
+
+    /// Ends the file, waits until it has its name, and gives that.
+    ///
+    /// # Errors
+    /// [`CollectError::Io`].
+    pub fn close(mut self) -> Result<Option<PathBuf>, CollectError> {
+        self.end_hour()?;
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Result<Option<PathBuf>, CollectError> {
+        match self.finishing.take().map(JoinHandle::join) {
+            None => Ok(None),
+            Some(Ok(finished)) => finished.map(Some),
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn take_up(&mut self, hour: i64, path: PathBuf) -> Result<(), CollectError> {
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.map_err(|e| CollectError::io("open", &path, e))?;
+        self.current = Some(Current {
+            hour,
+            path,
+            out: BufWriter::with_capacity(64 * 1024, file),
+        });
+        Ok(())
+    }
+
+    fn path_of(&self, hour: i64) -> PathBuf {
+        let day = Day::of_ms(hour * HOUR_MS);
+        let of_day = hour - day.start_ms() / HOUR_MS;
+        self.folder.join(format!("pskr-{day}T{of_day:02}{OPEN}"))
+    }
+}
+
+fn hour_of(moment_ms: i64) -> i64 {
+    moment_ms.div_euclid(HOUR_MS)
+}
+
+fn lock(folder: &Path) -> Result<File, CollectError> {
+    let path = folder.join("collector.lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path);
+    let file = file.map_err(|e| CollectError::io("open", &path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(CollectError::Busy {
+            folder: folder.to_owned(),
+        }),
+        Err(fs::TryLockError::Error(e)) => Err(CollectError::io("lock", &path, e)),
+    }
+}
+
+fn files_that_end_in(folder: &Path, end: &str) -> Result<Vec<PathBuf>, CollectError> {
+    let failed = |e| CollectError::io("list", folder, e);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("pskr-") && name.ends_with(end) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Cuts off a last line without a line feed, and says how many bytes it had.
+fn cut_torn_line(path: &Path) -> Result<u64, CollectError> {
+    const STEP: u64 = 64 * 1024;
+    let failed = |e| CollectError::io("mend", path, e);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut end = length;
+    while end > 0 {
+        let from = end.saturating_sub(STEP);
+        let mut bytes = vec![0; (end - from) as usize];
+        file.seek(SeekFrom::Start(from)).map_err(failed)?;
+        file.read_exact(&mut bytes).map_err(failed)?;
+        if let Some(at) = bytes.iter().rposition(|&byte| byte == b'\n') {
+            end = from + at as u64 + 1;
+            break;
+        }
+        end = from;
+    }
+    if end < length {
+        file.set_len(end).map_err(failed)?;
+    }
+    Ok(length - end)
+}
+
+/// Gives a file that is over the name that it closes under: a process that ends in mid-hour leaves a file of the part
+/// that it saw, so the name may be taken.
+fn closing(open: &Path) -> Result<PathBuf, CollectError> {
+    let stem = stem_of(open, OPEN);
+    let numbered = |number: u32, end: &str| match number {
+        1 => open.with_file_name(format!("{stem}{end}")),
+        _ => open.with_file_name(format!("{stem}-{number}{end}")),
+    };
+    let mut number = 1;
+    while [CLOSING, DONE]
+        .iter()
+        .any(|end| numbered(number, end).exists())
+    {
+        number += 1;
+    }
+    let path = numbered(number, CLOSING);
+    fs::rename(open, &path).map_err(|e| CollectError::io("rename", open, e))?;
+    Ok(path)
+}
+
+/// Compresses a closing file, and gives its name. One without a line leaves nothing.
+fn compress(closing: &Path) -> Result<PathBuf, CollectError> {
+    let failed = |e| CollectError::io("compress", closing, e);
+    let stem = stem_of(closing, CLOSING);
+    let done = closing.with_file_name(format!("{stem}{DONE}"));
+    let aside = closing.with_file_name(format!("{stem}{DONE}.partial"));
+    let mut plain = File::open(closing).map_err(failed)?;
+    if plain.metadata().map_err(failed)?.len() > 0 && !done.exists() {
+        let file = File::create(&aside).map_err(|e| CollectError::io("create", &aside, e))?;
+        let mut gzip = GzEncoder::new(BufWriter::new(file), Compression::new(LEVEL));
+        io::copy(&mut plain, &mut gzip).map_err(failed)?;
+        let file = gzip.finish().map_err(failed)?;
+        let file = file.into_inner().map_err(|e| failed(e.into_error()))?;
+        file.sync_all().map_err(failed)?;
+        fs::rename(&aside, &done).map_err(failed)?;
+        let folder = done.parent().unwrap_or(Path::new("."));
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed)?;
+    }
+    fs::remove_file(closing).map_err(failed)?;
+    Ok(done)
+}
+
+fn stem_of(path: &Path, end: &str) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(end).unwrap_or(&name).to_owned()
+}

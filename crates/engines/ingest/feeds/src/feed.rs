@@ -1,0 +1,188 @@
+//! What a feed is: its columns, its lines, and how to make some.
+
+use std::path::Path;
+
+use crate::generate::{Batch, MadeLine, Packing};
+use crate::rows::Rows;
+
+/// A source of archives with columns of its own. To add one, implement this in a file beside the others and
+/// enter it in [`crate::FEEDS`].
+pub trait Feed: Sync {
+    /// What it is called on the command line, in SQL and in front of its archives' identities.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in a line.
+    fn about(&self) -> &'static str;
+
+    /// The columns of its table, in order.
+    fn fields(&self) -> &'static [Field];
+
+    /// How a database lays its table out.
+    fn layout(&self) -> Layout;
+
+    /// Which archive a file is, by its name: what decides what replaces what. The feed's name goes in front.
+    fn archive(&self, path: &Path) -> String;
+
+    /// Whether text that begins like this is of this feed and of no other.
+    fn claims(&self, text: &str) -> bool;
+
+    /// A reader for the lines of one archive.
+    fn reader(&self) -> Box<dyn Reader>;
+
+    /// What an archive of a batch is called.
+    fn file_name(&self, batch: &Batch) -> String;
+
+    /// How its archives are packed.
+    fn packing(&self) -> Packing;
+
+    /// The lines of an archive, as the published ones have them, with oddities at the rate that the batch says.
+    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>>;
+}
+
+/// Turns the lines of one archive into rows.
+pub trait Reader: Send {
+    /// Takes one line without its line feed and adds the rows that it is. After an error there are none of it.
+    ///
+    /// # Errors
+    /// Why the line is no row, or why the archive cannot be this feed's.
+    fn line(&mut self, line: &[u8], rows: &mut Rows) -> Result<Line, Refusal>;
+
+    /// What is odd about the archive as a whole, once it has ended.
+    fn end(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// What a database wants to know beside the columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The columns that rows are sorted by, integers, moments and words; together they should tell what is asked
+    /// for together.
+    pub order: &'static [&'static str],
+    /// The moments that are whole seconds from 1970 to 2106, which every database has a type for. A row with
+    /// another one there is a bad row of such a database.
+    pub seconds: &'static [&'static str],
+}
+
+/// What a line was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// One row or several.
+    Rows,
+    /// None, and no mistake: blank, a header, a comment.
+    Nothing,
+}
+
+/// Why a line is not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The line goes into quarantine for this reason.
+    Line(String),
+    /// Nothing of the archive may be loaded.
+    Archive(String),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Refusal {
+        Refusal::Line(reason)
+    }
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// Name.
+    pub name: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+    /// Whether a row may be without a value.
+    pub nullable: bool,
+    /// What it says, with its unit.
+    pub about: &'static str,
+}
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Integers of 8, 16, 32 or 64 bits; unsigned ones of 64 bits go to 2^63 - 1.
+    Integer {
+        /// 8, 16, 32 or 64.
+        bits: u8,
+        /// Whether values may be negative.
+        signed: bool,
+    },
+    /// Milliseconds since 1970-01-01 00:00 UTC.
+    Moment,
+    /// Integers that count thousandths, of 15 digits at most.
+    Thousandths,
+    /// Text that occurs again and again: codes into a dictionary.
+    Word,
+    /// Text that hardly occurs twice.
+    Text,
+}
+
+impl Field {
+    /// A column that has a value in every row.
+    pub const fn new(name: &'static str, kind: Kind, about: &'static str) -> Field {
+        Field {
+            name,
+            kind,
+            nullable: false,
+            about,
+        }
+    }
+
+    /// A column with gaps.
+    pub const fn nullable(name: &'static str, kind: Kind, about: &'static str) -> Field {
+        Field {
+            name,
+            kind,
+            nullable: true,
+            about,
+        }
+    }
+}
+
+impl Kind {
+    /// Signed, of so many bits.
+    pub const fn signed(bits: u8) -> Kind {
+        Kind::Integer { bits, signed: true }
+    }
+
+    /// Not negative, of so many bits.
+    pub const fn unsigned(bits: u8) -> Kind {
+        Kind::Integer {
+            bits,
+            signed: false,
+        }
+    }
+
+    /// Least and greatest integer; none for text.
+    pub fn range(self) -> Option<(i64, i64)> {
+        match self {
+            Kind::Integer { bits, signed: true } => {
+                let most = i64::MAX >> (64 - u32::from(bits));
+                Some((-most - 1, most))
+            }
+            Kind::Integer { bits: 64, .. } => Some((0, i64::MAX)),
+            Kind::Integer { bits, .. } => Some((0, (1 << bits) - 1)),
+            Kind::Moment => Some((i64::MIN, i64::MAX)),
+            Kind::Thousandths => Some((-(10i64.pow(15) - 1), 10i64.pow(15) - 1)),
+            Kind::Word | Kind::Text => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        assert_eq!(Kind::signed(8).range(), Some((-128, 127)));
+        assert_eq!(Kind::signed(64).range(), Some((i64::MIN, i64::MAX)));
+        assert_eq!(Kind::unsigned(16).range(), Some((0, 65535)));
+        assert_eq!(Kind::unsigned(64).range(), Some((0, i64::MAX)));
+        assert_eq!(Kind::Word.range(), None);
+    }
+}

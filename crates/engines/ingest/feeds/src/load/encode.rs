@@ -1,0 +1,178 @@
+//! Columns of rows to the pages of one row group.
+
+use dyno_formats::parquet_write::{self, Bounds, Column, Compression, Dictionary, Field, Logical};
+use dyno_ingest::load::RowGroups;
+use dyno_ingest::scan::{Numbers, Strings};
+
+use crate::feed;
+use crate::feed::{Feed, Kind};
+use crate::rows::{Rows, Values};
+
+/// What texts that hardly repeat are compressed with.
+const TEXT_CODEC: Compression = Compression::Zstd(1);
+
+/// The columns of a feed's Parquet files.
+fn fields(fields: &[feed::Field]) -> Vec<Field> {
+    let fields = fields.iter().map(|field| Field {
+        name: field.name,
+        nullable: field.nullable,
+        logical: match field.kind {
+            Kind::Integer { bits, signed } => Logical::Integer { bits, signed },
+            Kind::Moment => Logical::TimestampMillis,
+            Kind::Thousandths => Logical::Decimal {
+                precision: 15,
+                scale: 3,
+            },
+            Kind::Word | Kind::Text => Logical::Text,
+        },
+    });
+    fields.collect()
+}
+
+/// Encodes row groups, one after the other, in memory that it keeps.
+pub(super) struct Encoder {
+    feed: &'static dyn Feed,
+    columns: Vec<Column>,
+    codes: Vec<u32>,
+    plain: Vec<u8>,
+}
+
+impl RowGroups for Encoder {
+    type Chunk = Rows;
+
+    fn feed(&self) -> &'static str {
+        self.feed.name()
+    }
+
+    fn fields(&self) -> Vec<Field> {
+        fields(self.feed.fields())
+    }
+
+    fn about(&self) -> Vec<(String, String)> {
+        vec![("dyno.feed".to_owned(), self.feed.name().to_owned())]
+    }
+
+    fn rows(chunk: &Rows) -> usize {
+        chunk.len()
+    }
+
+    fn times_s(chunk: &Rows) -> Option<(i64, i64)> {
+        let (_, column) = chunk
+            .columns()
+            .find(|(field, _)| field.name == "timestamp" && field.kind == Kind::Moment)?;
+        let Values::Integers(times_ms) = &column.values else {
+            return None;
+        };
+        let ends = times_ms.iter().min().zip(times_ms.iter().max());
+        ends.map(|(earliest, latest)| (earliest.div_euclid(1000), latest.div_euclid(1000)))
+    }
+
+    fn encode(&mut self, rows: &Rows) -> Result<&[Column], parquet_write::Error> {
+        let count = rows.columns().count();
+        self.columns.resize_with(count, Column::default);
+        for (at, (field, column)) in rows.columns().enumerate() {
+            if field.nullable {
+                self.columns[at].present(column.present.iter().copied());
+            }
+            match &column.values {
+                Values::Integers(values) => self.integers(at, field.kind, values),
+                Values::Words { codes, words } => self.words(at, codes, words),
+                Values::Texts { offsets, bytes } => {
+                    self.columns[at].plain_text(offsets, bytes, TEXT_CODEC, None)?;
+                }
+            }
+        }
+        Ok(&self.columns)
+    }
+}
+
+impl Encoder {
+    /// For archives of `feed`.
+    pub(super) fn of(feed: &'static dyn Feed) -> Encoder {
+        Encoder {
+            feed,
+            columns: Vec::new(),
+            codes: Vec::new(),
+            plain: Vec::new(),
+        }
+    }
+
+    /// The dictionary goes out whole, also what only earlier row groups used: so codes stay the same within a
+    /// file and a reader can aggregate by them.
+    fn words(&mut self, at: usize, codes: &[u32], words: &Strings) {
+        let (least, greatest) = words.bounds();
+        let bounds = Bounds {
+            min: least.into(),
+            max: greatest.into(),
+            exact: false,
+        };
+        let dictionary = Dictionary {
+            plain: words.plain(),
+            values: words.len(),
+        };
+        self.columns[at].dictionary(dictionary, codes, (!words.is_empty()).then_some(bounds));
+    }
+
+    fn integers(&mut self, at: usize, kind: Kind, values: &[i64]) {
+        let narrow = matches!(kind, Kind::Integer { bits: ..=32, .. });
+        let bounds = bounds(values, narrow);
+        let column = &mut self.columns[at];
+        // Times and their like have too many values for a dictionary, and small differences.
+        if kind != Kind::Moment
+            && let Some(numbers) = distinct(values, &mut self.codes)
+        {
+            self.plain.clear();
+            for &value in numbers.values() {
+                push(&mut self.plain, value as i64, narrow);
+            }
+            let dictionary = Dictionary {
+                plain: &self.plain,
+                values: numbers.values().len(),
+            };
+            column.dictionary(dictionary, &self.codes, bounds);
+        } else if narrow {
+            let values: Vec<i32> = values.iter().map(|&value| value as i32).collect();
+            column.plain_i32(&values, bounds);
+        } else {
+            column.delta(values, bounds);
+        }
+    }
+}
+
+/// The distinct numbers and, in `codes`, the place of each value among them; none where they are too many for a
+/// dictionary to pay.
+fn distinct(values: &[i64], codes: &mut Vec<u32>) -> Option<Numbers> {
+    const ALWAYS: usize = 1024;
+    let most = (values.len() / 4).max(ALWAYS);
+    let mut numbers = Numbers::default();
+    codes.clear();
+    for &value in values {
+        codes.push(numbers.code_of(value as u64));
+        if numbers.values().len() > most {
+            return None;
+        }
+    }
+    Some(numbers)
+}
+
+fn push(out: &mut Vec<u8>, value: i64, narrow: bool) {
+    if narrow {
+        out.extend_from_slice(&(value as i32).to_le_bytes());
+    } else {
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+fn bounds(values: &[i64], narrow: bool) -> Option<Bounds> {
+    let ends = values.iter().min().zip(values.iter().max());
+    ends.map(|(&least, &greatest)| {
+        let (mut min, mut max) = (Vec::new(), Vec::new());
+        push(&mut min, least, narrow);
+        push(&mut max, greatest, narrow);
+        Bounds {
+            min,
+            max,
+            exact: true,
+        }
+    })
+}

@@ -1,0 +1,295 @@
+//! PSK Reporter: what `dyno ingest collect` wrote of its live feed, an hour a file.
+//!
+//! A line is a captured message with its time and topic, what happened to the connection, or a message alone, as
+//! other collectors write it. Each is a row with the message's raw text; keys that are not known, and values that
+//! their column cannot hold, stay in `extra`.
+
+mod capture;
+mod made;
+mod message;
+
+use std::path::Path;
+
+use dyno_ingest::contract::band_of;
+use serde_json::Value;
+
+use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal};
+use crate::generate::{Batch, MadeLine, Packing};
+use crate::load::stem;
+use crate::rows::{Cell, Rows};
+use crate::value::shown;
+pub use capture::{Capture, moment_ms, stamp};
+use message::{KEYS, Message, Scalar};
+
+/// The feed.
+pub struct Psk;
+
+const FIELDS: &[Field] = &[
+    Field::nullable(
+        "timestamp",
+        Kind::Moment,
+        "t: when the report was made, UTC",
+    ),
+    Field::nullable("received_at", Kind::Moment, "when the collector had it"),
+    Field::nullable("topic", Kind::Text, "the topic it was published to"),
+    Field::nullable(
+        "event",
+        Kind::Word,
+        "what happened to the connection: such a row is no report",
+    ),
+    Field::nullable("detail", Kind::Text, "more about it"),
+    Field::nullable(
+        "sequence",
+        Kind::signed(64),
+        "sq: number of the report; gaps are lost or filtered ones",
+    ),
+    Field::nullable("frequency", Kind::unsigned(64), "f: Hz"),
+    Field::nullable(
+        "band",
+        Kind::signed(32),
+        "code of the band that holds the frequency, as in spots; 0 for none",
+    ),
+    Field::nullable("band_name", Kind::Word, "b: the band as the feed names it"),
+    Field::nullable("mode", Kind::Word, "md: FT8, FT4, CW"),
+    Field::nullable("snr", Kind::signed(16), "rp: dB"),
+    Field::nullable(
+        "sent_at",
+        Kind::Moment,
+        "t_tx: when the transmission began, UTC",
+    ),
+    Field::nullable("sender", Kind::Word, "sc: the station that was heard"),
+    Field::nullable("sender_grid", Kind::Word, "sl: its locator, as it came"),
+    Field::nullable("receiver", Kind::Word, "rc: the station that reports"),
+    Field::nullable("receiver_grid", Kind::Word, "rl: its locator, as it came"),
+    Field::nullable(
+        "sender_dxcc",
+        Kind::unsigned(16),
+        "sa: the sender's country, an ADIF number",
+    ),
+    Field::nullable(
+        "receiver_dxcc",
+        Kind::unsigned(16),
+        "ra: the receiver's country, an ADIF number",
+    ),
+    Field::nullable(
+        "extra",
+        Kind::Text,
+        "other keys, and values that have no place above, as JSON",
+    ),
+    Field::nullable(
+        "parse_error",
+        Kind::Word,
+        "why the message could not be read, or not all of it",
+    ),
+    Field::nullable(
+        "raw",
+        Kind::Text,
+        "the message; in hexadecimal digits where it is no UTF-8",
+    ),
+];
+
+impl Feed for Psk {
+    fn name(&self) -> &'static str {
+        "psk"
+    }
+
+    fn about(&self) -> &'static str {
+        "reports of PSK Reporter, as dyno ingest collect writes them"
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        FIELDS
+    }
+
+    fn layout(&self) -> Layout {
+        Layout {
+            order: &["timestamp", "band", "sender"],
+            seconds: &["timestamp", "sent_at"],
+        }
+    }
+
+    fn archive(&self, path: &Path) -> String {
+        stem(path)
+    }
+
+    fn claims(&self, text: &str) -> bool {
+        let objects = text.lines().filter(|line| line.starts_with('{'));
+        objects.into_iter().any(|line| {
+            let capture = serde_json::from_str::<Capture>(line).is_ok();
+            let message = |m: Message<'_>| m.known[0].is_some() && m.known[1].is_some();
+            capture || serde_json::from_str::<Message<'_>>(line).is_ok_and(message)
+        })
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(Reports)
+    }
+
+    fn file_name(&self, batch: &Batch) -> String {
+        made::file_name(batch)
+    }
+
+    fn packing(&self) -> Packing {
+        Packing::Gzip
+    }
+
+    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>> {
+        Box::new(made::lines(batch))
+    }
+}
+
+/// Reads the lines of one hour; each stands for itself.
+struct Reports;
+
+/// What a line says around its message.
+#[derive(Default)]
+struct Around {
+    received_ms: Option<i64>,
+    topic: Option<String>,
+    event: Option<String>,
+    detail: Option<String>,
+    raw: Option<String>,
+    error: Option<String>,
+}
+
+impl Reader for Reports {
+    fn line(&mut self, line: &[u8], rows: &mut Rows) -> Result<Line, Refusal> {
+        let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
+        if line.is_empty() {
+            return Ok(Line::Nothing);
+        }
+        let around = around(line)?;
+        let mut error = around.error;
+        // A message in hexadecimal digits has its reason already.
+        let message = match (&around.raw, &error) {
+            (Some(raw), None) => serde_json::from_str::<Message<'_>>(raw)
+                .map_err(|e| error = Some(format!("the message is no object of JSON: {e}")))
+                .ok(),
+            _ => None,
+        };
+        let mut message = message.unwrap_or_default();
+        let values = Known::of(&mut message, &mut error);
+        let extra = (!message.extra.is_empty()).then(|| Value::Object(message.extra).to_string());
+        let frequency = values.integer(1);
+        rows.push(&[
+            values.integer(4).map(|s| s * 1000).into(),
+            around.received_ms.into(),
+            around.topic.as_deref().into(),
+            around.event.as_deref().into(),
+            around.detail.as_deref().into(),
+            values.integer(0).into(),
+            frequency.into(),
+            frequency.map(|hz| band_of(hz.unsigned_abs())).into(),
+            values.text(12),
+            values.text(2),
+            values.integer(3).into(),
+            values.integer(5).map(|s| s * 1000).into(),
+            values.text(6),
+            values.text(7),
+            values.text(8),
+            values.text(9),
+            values.integer(10).into(),
+            values.integer(11).into(),
+            extra.as_deref().into(),
+            error.as_deref().into(),
+            around.raw.as_deref().into(),
+        ]);
+        Ok(Line::Rows)
+    }
+}
+
+/// Takes a capture apart; an object with a report's keys is a message alone.
+fn around(line: &str) -> Result<Around, String> {
+    // An array of JSON would do for a capture, its elements for the keys in their order.
+    if !line.trim_start().starts_with('{') {
+        return Err("it is no object of JSON".to_owned());
+    }
+    let capture = match serde_json::from_str::<Capture>(line) {
+        Ok(capture) => capture,
+        Err(not_capture) => {
+            return match serde_json::from_str::<Message<'_>>(line) {
+                Ok(message) if message.known.iter().any(Option::is_some) => Ok(Around {
+                    raw: Some(line.to_owned()),
+                    ..Around::default()
+                }),
+                _ => Err(format!(
+                    "it is neither a capture nor a message: {not_capture}"
+                )),
+            };
+        }
+    };
+    let parts =
+        [&capture.raw, &capture.raw_hex, &capture.event].map(|part| u8::from(part.is_some()));
+    if parts.iter().sum::<u8>() != 1 {
+        return Err("it has not exactly one of raw, raw_hex and event".to_owned());
+    }
+    let received_ms = moment_ms(&capture.rx)
+        .ok_or_else(|| format!("rx {} is not YYYY-MM-DDTHH:MM:SS.mmmZ", shown(&capture.rx)))?;
+    let error = capture
+        .raw_hex
+        .as_ref()
+        .map(|_| "the message is no UTF-8".to_owned());
+    Ok(Around {
+        received_ms: Some(received_ms),
+        topic: capture.topic,
+        event: capture.event,
+        detail: capture.detail,
+        raw: capture.raw.or(capture.raw_hex),
+        error,
+    })
+}
+
+/// The values of the known keys that their columns can hold.
+struct Known<'a>([Option<Scalar<'a>>; KEYS.len()]);
+
+impl<'a> Known<'a> {
+    /// Moves what a column cannot hold to the extra keys, and says so.
+    fn of(message: &mut Message<'a>, error: &mut Option<String>) -> Known<'a> {
+        let mut known = std::mem::take(&mut message.known);
+        for (at, place) in known.iter_mut().enumerate() {
+            let fits = match (place.as_ref(), range(at)) {
+                (None, _) => continue,
+                (Some(Scalar::Integer(value)), Some((least, most))) => {
+                    (least..=most).contains(value)
+                }
+                (Some(Scalar::Text(_)), None) => true,
+                _ => false,
+            };
+            if !fits && let Some(value) = place.take() {
+                let value = value.into_value();
+                let text = value.to_string();
+                error.get_or_insert_with(|| format!("{} cannot be {}", KEYS[at], shown(&text)));
+                message.extra.insert(KEYS[at].to_owned(), value);
+            }
+        }
+        Known(known)
+    }
+
+    fn integer(&self, at: usize) -> Option<i64> {
+        match &self.0[at] {
+            Some(Scalar::Integer(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn text(&self, at: usize) -> Cell<'_> {
+        match &self.0[at] {
+            Some(Scalar::Text(text)) => Cell::Text(text),
+            _ => Cell::Nothing,
+        }
+    }
+}
+
+/// What the integers of a key may be; none for those that are text.
+fn range(at: usize) -> Option<(i64, i64)> {
+    // Seconds of the years 1970 to 9999: more would not be a time.
+    const SECONDS: (i64, i64) = (0, 253_402_300_799);
+    match KEYS[at] {
+        "sq" => Kind::signed(64).range(),
+        "f" => Kind::unsigned(64).range(),
+        "rp" => Kind::signed(16).range(),
+        "t" | "t_tx" => Some(SECONDS),
+        "sa" | "ra" => Kind::unsigned(16).range(),
+        _ => None,
+    }
+}

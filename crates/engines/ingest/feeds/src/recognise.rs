@@ -1,0 +1,53 @@
+//! Which feed a text is of, by how it begins.
+
+use std::path::Path;
+
+use dyno_ingest::Result;
+use dyno_ingest::load::Engine;
+use dyno_ingest::scan::{Block, parse_line};
+use dyno_ingest::source::{Source, open_path};
+use dyno_ingest::table::WSPR;
+
+use crate::{FEEDS, Feed};
+
+/// Lines that are looked at.
+const LINES: usize = 50;
+
+/// The name of the feed that claims a text by its first lines; none where no feed does.
+pub fn feed_of_text(text: &[u8]) -> Option<&'static str> {
+    let text = beginning(text);
+    if let Some(feed) = FEEDS.iter().find(|feed| feed.claims(&text)) {
+        return Some(feed.name());
+    }
+    let is_spot = |line: &str| matches!(parse_line(line.as_bytes()), Ok(Some(_)));
+    text.lines().any(is_spot).then_some(WSPR)
+}
+
+/// Whether `feed` takes the text for its own, or another feed's name that does.
+pub(crate) fn other_than(feed: &dyn Feed, text: &[u8]) -> Option<&'static str> {
+    if feed.claims(&beginning(text)) {
+        return None;
+    }
+    feed_of_text(text).filter(|&other| other != feed.name())
+}
+
+/// The name of the feed that claims the file at `path`. Parquet comes of WSPR alone.
+///
+/// # Errors
+/// Those of opening it and of reading its first block.
+pub fn feed_of_file(path: &Path) -> Result<Option<&'static str>> {
+    match open_path(path, Engine::Native, None)? {
+        Source::Parquet(_) => Ok(Some(WSPR)),
+        Source::Text(mut source) => {
+            let mut block = Block::default();
+            let any = source.next_block(&mut block)?;
+            Ok(any.then(|| feed_of_text(block.text())).flatten())
+        }
+    }
+}
+
+fn beginning(text: &[u8]) -> String {
+    let lines = text.split_inclusive(|&byte| byte == b'\n').take(LINES);
+    let bytes = lines.map(<[u8]>::len).sum();
+    String::from_utf8_lossy(&text[..bytes]).into_owned()
+}

@@ -1,0 +1,144 @@
+//! Indices of the sun and of the earth's magnetic field, in the text forms that their makers publish.
+//!
+//! | source | form | what is read |
+//! |---|---|---|
+//! | `gfz` | `Kp_ap_Ap_SN_F107_since_1932.txt` and its nowcast, `Kp_ap_since_1932.txt`, of GFZ Potsdam | `kp`, `ap`, `ap_daily`, `sunspots`, `f107_observed`, `f107_adjusted` |
+//! | `silso` | `SN_d_tot_V2.0.csv` and `.txt` of SILSO Brussels | `sunspots`, `sunspots_deviation` |
+//! | `drao` | `fluxtable.txt` of Penticton | `f107_observed`, `f107_adjusted`, `f107_absolute` |
+//! | `swpc-dsd` | Daily Solar Data of NOAA's SWPC | `f107_observed`, `sunspots_sesc` |
+//! | `swpc-dgd` | Daily Geomagnetic Data of NOAA's SWPC | `ap_daily`, `kp`, both estimated |
+//!
+//! A line becomes a row for each value, so that all forms fit one table. What a form marks as missing is a row
+//! without a value. The rest of SWPC's lines (flares, other stations) is left out.
+
+mod forms;
+mod made;
+
+use std::path::Path;
+
+use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal};
+use crate::generate::{Batch, MadeLine, Packing};
+use crate::load::stem;
+use crate::rows::Rows;
+use forms::{Form, Value};
+
+/// The feed.
+pub struct Solar;
+
+const FIELDS: &[Field] = &[
+    Field::new(
+        "timestamp",
+        Kind::Moment,
+        "begin of the time that the value is for; the moment of a measurement, UTC",
+    ),
+    Field::new(
+        "hours",
+        Kind::unsigned(8),
+        "how long that time is; 0 for a moment",
+    ),
+    Field::new(
+        "index",
+        Kind::Word,
+        "kp, ap, ap_daily, sunspots, f107_observed and others",
+    ),
+    Field::nullable(
+        "value",
+        Kind::Thousandths,
+        "the value; none where the source marks it as missing",
+    ),
+    Field::nullable(
+        "status",
+        Kind::Word,
+        "definitive, preliminary, estimated, where the source says",
+    ),
+    Field::new("source", Kind::Word, "gfz, silso, drao, swpc-dsd, swpc-dgd"),
+];
+
+impl Feed for Solar {
+    fn name(&self) -> &'static str {
+        "solar"
+    }
+
+    fn about(&self) -> &'static str {
+        "F10.7, Kp and ap, sunspot numbers, as GFZ, SILSO, DRAO and SWPC publish them"
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        FIELDS
+    }
+
+    fn layout(&self) -> Layout {
+        Layout {
+            order: &["index", "timestamp"],
+            seconds: &[],
+        }
+    }
+
+    fn archive(&self, path: &Path) -> String {
+        stem(path)
+    }
+
+    fn claims(&self, text: &str) -> bool {
+        let mut form = None;
+        text.lines().any(|line| {
+            form = forms::announced(line).or(form);
+            form.is_some() || forms::of_line(line).is_some()
+        })
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(Indices::default())
+    }
+
+    fn file_name(&self, batch: &Batch) -> String {
+        made::file_name(batch)
+    }
+
+    fn packing(&self) -> Packing {
+        Packing::Plain
+    }
+
+    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>> {
+        Box::new(made::lines(batch))
+    }
+}
+
+/// Reads the lines of one file, which are of one form.
+#[derive(Default)]
+struct Indices {
+    form: Option<Form>,
+    values: Vec<Value>,
+}
+
+impl Reader for Indices {
+    fn line(&mut self, line: &[u8], rows: &mut Rows) -> Result<Line, Refusal> {
+        let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8".to_owned())?;
+        if let Some(form) = forms::announced(line) {
+            self.form = Some(form);
+            return Ok(Line::Nothing);
+        }
+        if forms::is_comment(line) {
+            return Ok(Line::Nothing);
+        }
+        let form = match self.form {
+            Some(form) => form,
+            None => {
+                forms::of_line(line).ok_or_else(|| "it is of no form that is known".to_owned())?
+            }
+        };
+        self.values.clear();
+        form.read(line, &mut self.values)?;
+        self.form = Some(form);
+        for value in &self.values {
+            rows.push(&[
+                value.moment_ms.into(),
+                value.hours.into(),
+                value.index.into(),
+                value.thousandths.into(),
+                value.status.into(),
+                form.source().into(),
+            ]);
+        }
+        Ok(Line::Rows)
+    }
+}

@@ -1,0 +1,45 @@
+//! FORMAT.md says what the feeds' columns are.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fmt::Write;
+
+use dyno_ingest_feeds::{FEEDS, Feed, Kind};
+
+fn table(feed: &dyn Feed) -> String {
+    let mut text = String::from("| column | Parquet type | gaps | meaning |\n|---|---|---|---|\n");
+    for field in feed.fields() {
+        let kind = match field.kind {
+            Kind::Integer { bits, signed: true } => format!("INT_{bits}"),
+            Kind::Integer {
+                bits,
+                signed: false,
+            } => format!("UINT_{bits}"),
+            Kind::Moment => "TIMESTAMP(MILLIS, UTC)".to_owned(),
+            Kind::Thousandths => "DECIMAL(15, 3)".to_owned(),
+            Kind::Word => "STRING, dictionary".to_owned(),
+            Kind::Text => "STRING, zstd".to_owned(),
+        };
+        let gaps = if field.nullable { "yes" } else { "" };
+        writeln!(
+            text,
+            "| `{}` | {kind} | {gaps} | {} |",
+            field.name, field.about
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn each_feeds_columns_are_in_format_md() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../FORMAT.md");
+    let format = std::fs::read_to_string(path).unwrap();
+    for feed in FEEDS {
+        let expected = format!("### Feed `{}`\n\n{}\n", feed.name(), table(*feed));
+        assert!(
+            format.contains(&expected),
+            "FORMAT.md should hold this:\n{expected}"
+        );
+    }
+}

@@ -1,0 +1,221 @@
+//! The table's directory as the place that archives go to, whatever feed they are of.
+//!
+//! This module uses `unsafe` for one system call, `sync_file_range`, that the standard library lacks.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use dyno_formats::parquet_write::{self, Column, Field, FileWriter};
+
+use super::lanes::locked;
+use super::quarantine::Quarantine;
+use super::report::StageSeconds;
+use super::target::{Committed, Held, Stage, Target};
+use crate::scan::BadRow;
+use crate::table::{DataFile, SourceIdentity, Staged, TableWriter};
+use crate::{Error, Result};
+
+/// Measured bytes a lane needs for each row of its row group: columns, codes and encoded pages.
+pub(super) const BYTES_PER_ROW: usize = 200;
+
+/// What makes row groups of one feed's chunks, in memory that it keeps; one for each archive.
+pub trait RowGroups {
+    /// Rows as they come.
+    type Chunk;
+
+    /// The feed, as the manifest names it.
+    fn feed(&self) -> &'static str;
+
+    /// The columns of its files.
+    fn fields(&self) -> Vec<Field>;
+
+    /// What its files say of themselves, key and value.
+    fn about(&self) -> Vec<(String, String)>;
+
+    /// How many rows a chunk has.
+    fn rows(chunk: &Self::Chunk) -> usize;
+
+    /// Unix seconds of its earliest and its latest row; nothing where no row has a time.
+    fn times_s(chunk: &Self::Chunk) -> Option<(i64, i64)>;
+
+    /// Encodes a chunk as the next row group.
+    ///
+    /// # Errors
+    /// When a page cannot be compressed.
+    fn encode(
+        &mut self,
+        chunk: &Self::Chunk,
+    ) -> std::result::Result<&[Column], parquet_write::Error>;
+}
+
+/// A directory that is open for writing.
+pub struct Directory<F> {
+    writer: Mutex<TableWriter>,
+    row_groups: F,
+}
+
+impl<R: RowGroups, F: Fn() -> R> Directory<F> {
+    /// Opens the table in `table`, whose archives are encoded by what `row_groups` makes.
+    ///
+    /// # Errors
+    /// [`Error::Locked`], [`Error::Manifest`], [`Error::Io`].
+    pub fn open(table: &Path, row_groups: F) -> Result<Self> {
+        let writer = Mutex::new(TableWriter::open(table)?);
+        Ok(Directory { writer, row_groups })
+    }
+}
+
+impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory<F> {
+    fn held(&self, archive: &str) -> Result<Option<Held>> {
+        Ok(locked(&self.writer).whole(archive).map(Held::of))
+    }
+
+    fn stage<'a>(
+        &'a self,
+        archive: &str,
+        source: &Path,
+        _chunk_rows: usize,
+    ) -> Result<Box<dyn Stage<R::Chunk> + 'a>> {
+        let encoder = (self.row_groups)();
+        let writer = locked(&self.writer);
+        let relative = writer.staging_name("data", archive, "parquet");
+        let quarantine_relative = writer.staging_name("quarantine", archive, "ndjson");
+        let file_path = writer.table().join(&relative);
+        let quarantine = Quarantine::new(writer.table().join(&quarantine_relative), source);
+        Ok(Box::new(FileStage {
+            writer: &self.writer,
+            archive: archive.to_owned(),
+            relative,
+            file_path,
+            file: None,
+            quarantine_relative,
+            quarantine,
+            encoder,
+            rows: 0,
+            times_s: None,
+        }))
+    }
+
+    fn finish(&self) -> Result<()> {
+        locked(&self.writer).remove_unnamed()
+    }
+}
+
+/// Rows to row groups to the staged file.
+struct FileStage<'a, R> {
+    writer: &'a Mutex<TableWriter>,
+    archive: String,
+    relative: String,
+    file_path: PathBuf,
+    file: Option<FileWriter<File>>,
+    quarantine_relative: String,
+    quarantine: Quarantine,
+    encoder: R,
+    rows: u64,
+    times_s: Option<(i64, i64)>,
+}
+
+impl<R> FileStage<'_, R> {
+    /// Makes the file durable and tells what is in it.
+    fn close(&mut self) -> Result<Option<DataFile>> {
+        let Some(file) = self.file.take() else {
+            return Ok(None);
+        };
+        let failed = |e| Error::io("write", &self.file_path, e);
+        let (file, summary) = file.finish().map_err(failed)?;
+        file.sync_all()
+            .map_err(|e| Error::io("sync", &self.file_path, e))?;
+        let (time_min_s, time_max_s) = self.times_s.unwrap_or_default();
+        Ok(Some(DataFile {
+            path: self.relative.clone(),
+            rows: summary.rows,
+            bytes: summary.bytes,
+            time_min_s,
+            time_max_s,
+        }))
+    }
+}
+
+impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
+    fn take(&mut self, chunk: &R::Chunk, stages: &mut StageSeconds) -> Result<u64> {
+        let begun = Instant::now();
+        if let Some((earliest, latest)) = R::times_s(chunk) {
+            let (first, last) = self.times_s.unwrap_or((earliest, latest));
+            self.times_s = Some((earliest.min(first), latest.max(last)));
+        }
+        let rows = R::rows(chunk) as u64;
+        self.rows += rows;
+        let (fields, about) = (self.encoder.fields(), self.encoder.about());
+        let failed = |e| Error::io("encode", &self.file_path, std::io::Error::other(e));
+        let encoded = self.encoder.encode(chunk).map_err(failed)?;
+        stages.encode += begun.elapsed().as_secs_f64();
+
+        let begun = Instant::now();
+        let failed = |e| Error::io("write", &self.file_path, e);
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let file = File::create(&self.file_path)
+                    .map_err(|e| Error::io("create", &self.file_path, e))?;
+                none.insert(FileWriter::new(file, fields, about).map_err(failed)?)
+            }
+        };
+        file.row_group(encoded).map_err(failed)?;
+        begin_writeback(file.output());
+        stages.write += begun.elapsed().as_secs_f64();
+        Ok(rows)
+    }
+
+    fn put_aside(&mut self, row: &BadRow<'_>) {
+        self.quarantine.add(row);
+    }
+
+    fn bad_rows(&self) -> u64 {
+        self.quarantine.rows()
+    }
+
+    fn reject(mut self: Box<Self>) -> Result<PathBuf> {
+        self.quarantine.finish()?;
+        let kept = locked(self.writer).rejected_path(&self.quarantine_relative);
+        self.quarantine.keep_as(&kept)?;
+        Ok(kept)
+    }
+
+    fn commit(
+        mut self: Box<Self>,
+        source: SourceIdentity,
+        stages: &mut StageSeconds,
+    ) -> Result<Committed> {
+        let begun = Instant::now();
+        let quarantined = self.quarantine.finish()?;
+        let file = self.close()?;
+        let table_bytes = file.as_ref().map_or(0, |file| file.bytes);
+        let mut writer = locked(self.writer);
+        let replaced = writer.manifest().archives.contains_key(&self.archive);
+        writer.commit(Staged {
+            feed: self.encoder.feed().to_owned(),
+            archive: self.archive.clone(),
+            source,
+            files: file.into_iter().collect(),
+            rows: self.rows,
+            bad_rows: self.quarantine.rows(),
+            quarantine: quarantined.then(|| self.quarantine_relative.clone()),
+        })?;
+        stages.write += begun.elapsed().as_secs_f64();
+        Ok(Committed {
+            rows: self.rows,
+            table_bytes,
+            replaced,
+            server: None,
+        })
+    }
+}
+
+/// Lets the kernel begin to write what the final sync would otherwise wait for in one piece.
+fn begin_writeback(file: &File) {
+    // SAFETY: the descriptor is open; a failure costs only time, so its result is not looked at.
+    unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
+}

@@ -1,0 +1,131 @@
+//! Where a load puts archives: what a directory and a database have in common.
+
+use std::path::{Path, PathBuf};
+
+use super::report::{ServerReport, StageSeconds};
+use crate::scan::{BadRow, Columns};
+use crate::source::hash_file;
+use crate::table::{Archive, SourceIdentity};
+use crate::{Error, Result};
+
+/// How to get at a table for chunks of the type `C`, once the inputs are known to be good.
+pub struct Opening<'a, C = Columns> {
+    /// Memory for each row of a chunk, in bytes: its columns, and what becomes of them until they
+    /// have left the process.
+    pub row_bytes: usize,
+    /// Opens it.
+    pub open: &'a dyn Fn() -> Result<Box<dyn Target<C>>>,
+}
+
+/// A table that archives go into, each whole or not at all. Lanes share it. Their rows come in chunks of the type
+/// `C`: [`Columns`] for spots of WSPR, what the feed has for others.
+pub trait Target<C = Columns>: Sync {
+    /// What the table has of `archive`, when all of that is in order.
+    ///
+    /// # Errors
+    /// When the table cannot be asked.
+    fn held(&self, archive: &str) -> Result<Option<Held>>;
+
+    /// A place for the rows of `archive`, which come from `source`, in chunks of up to `chunk_rows`.
+    ///
+    /// # Errors
+    /// When there is no room for them, or no leave.
+    fn stage<'a>(
+        &'a self,
+        archive: &str,
+        source: &Path,
+        chunk_rows: usize,
+    ) -> Result<Box<dyn Stage<C> + 'a>>;
+
+    /// Ends the load: what was staged and never committed goes.
+    ///
+    /// # Errors
+    /// When that fails; what was committed stays.
+    fn finish(&self) -> Result<()>;
+}
+
+/// What a table has of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Length of the source as stored.
+    pub bytes: u64,
+    /// XXH3-128 of it, 32 hex digits.
+    pub hash: String,
+    /// Good rows.
+    pub rows: u64,
+}
+
+impl Held {
+    /// Of an archive in a directory.
+    pub fn of(archive: &Archive) -> Held {
+        Held {
+            bytes: archive.source.bytes,
+            hash: archive.source.hash.clone(),
+            rows: archive.rows,
+        }
+    }
+
+    /// Its rows, when they came from these very bytes.
+    pub fn rows_of(&self, bytes: u64, hash: &str) -> Option<u64> {
+        (self.bytes == bytes && self.hash == hash).then_some(self.rows)
+    }
+
+    /// Its rows, when they came from this very file; one of another length is not read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn rows_of_file(&self, path: &Path) -> Result<Option<u64>> {
+        let meta = std::fs::metadata(path).map_err(|e| Error::io("open", path, e))?;
+        if self.bytes != meta.len() {
+            return Ok(None);
+        }
+        let (bytes, hash) = hash_file(path)?;
+        Ok(self.rows_of(bytes, &hash))
+    }
+}
+
+/// One archive on its way. Dropped without a commit, it leaves the table as it was.
+pub trait Stage<C = Columns> {
+    /// Takes a chunk of rows and tells how many of them are good for this table; the others it has put
+    /// aside. Codes mean the same in all chunks until the dictionaries are new.
+    ///
+    /// # Errors
+    /// When they cannot be stored; the archive has failed then.
+    fn take(&mut self, rows: &C, stages: &mut StageSeconds) -> Result<u64>;
+
+    /// Puts a bad row aside; that it could not be stored comes out of [`Stage::commit`].
+    fn put_aside(&mut self, row: &BadRow<'_>);
+
+    /// Rows put aside.
+    fn bad_rows(&self) -> u64;
+
+    /// Keeps the bad rows of an archive that is refused because of them; says where.
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    fn reject(self: Box<Self>) -> Result<PathBuf>;
+
+    /// Puts the archive into the table, in place of what that had of it.
+    ///
+    /// # Errors
+    /// When that fails. The table is then as it was, or, when the last word was lost on its way, as
+    /// it was to be.
+    fn commit(
+        self: Box<Self>,
+        source: SourceIdentity,
+        stages: &mut StageSeconds,
+    ) -> Result<Committed>;
+}
+
+/// What a commit did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Committed {
+    /// Rows put into the table.
+    pub rows: u64,
+    /// Bytes that they take there.
+    pub table_bytes: u64,
+    /// Whether they took the place of an earlier load.
+    pub replaced: bool,
+    /// What a database did meanwhile; nothing for a directory.
+    pub server: Option<ServerReport>,
+}

@@ -1,0 +1,199 @@
+//! Which files of a folder are complete and not dealt with yet.
+//!
+//! A file counts as complete when its length, its times and its place on the disk were the same at two looks that lie
+//! the settling time apart. That holds for all ways in which files come: one that is renamed into the folder settles
+//! at once, one that is copied or downloaded into it settles when its writer is done. Events of inotify would tell of a
+//! closed file sooner, but not on network file systems, not of a file that its writer opens again, and not of what
+//! came while nobody watched. Clocks are not compared: a file server's may differ.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::WatchError;
+
+/// Ends of names that programs give to what is not complete.
+const UNFINISHED: [&str; 9] = [
+    ".partial",
+    ".part",
+    ".tmp",
+    ".temp",
+    ".crdownload",
+    ".open",
+    ".closing",
+    ".lock",
+    "~",
+];
+
+/// What changes when a file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    bytes: u64,
+    device: u64,
+    inode: u64,
+    modified_ns: (i64, i64),
+    changed_ns: (i64, i64),
+}
+
+#[derive(Debug)]
+struct Seen {
+    stamp: Stamp,
+    since: Instant,
+    /// This very form of it was loaded, or refused.
+    done: bool,
+}
+
+/// The files of one folder as they were last seen.
+#[derive(Debug)]
+pub struct Files {
+    folder: PathBuf,
+    settle: Duration,
+    seen: BTreeMap<PathBuf, Seen>,
+}
+
+impl Files {
+    /// Those of a folder, which count as complete after so long without a change.
+    pub fn of(folder: &Path, settle: Duration) -> Files {
+        Files {
+            folder: folder.to_owned(),
+            settle,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at the folder and gives the files that are complete and to be dealt with, by name. Folders in it, hidden
+    /// files and those whose name says that they are not complete are passed over.
+    ///
+    /// # Errors
+    /// [`WatchError::Folder`].
+    pub fn look(&mut self, now: Instant) -> Result<Vec<PathBuf>, WatchError> {
+        let failed = |e| WatchError::folder("list", &self.folder, e);
+        let mut there = BTreeMap::new();
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if is_finished(&path)
+                && let Some(stamp) =
+                    stamp(&path).map_err(|e| WatchError::folder("look at", &path, e))?
+            {
+                there.insert(path, stamp);
+            }
+        }
+        self.seen.retain(|path, _| there.contains_key(path));
+        for (path, stamp) in there {
+            let seen = self.seen.entry(path).or_insert(Seen {
+                stamp,
+                since: now,
+                done: false,
+            });
+            if seen.stamp != stamp {
+                *seen = Seen {
+                    stamp,
+                    since: now,
+                    done: false,
+                };
+            }
+        }
+        let settled = |seen: &Seen| !seen.done && now.duration_since(seen.since) >= self.settle;
+        let ready = self.seen.iter().filter(|(_, seen)| settled(seen));
+        Ok(ready.map(|(path, _)| path.clone()).collect())
+    }
+
+    /// The file was dealt with in the form that the last look saw.
+    pub fn done(&mut self, path: &Path) {
+        if let Some(seen) = self.seen.get_mut(path) {
+            seen.done = true;
+        }
+    }
+
+    /// Whether the last look saw a file of that name.
+    pub fn has(&self, path: &Path) -> bool {
+        self.seen.contains_key(path)
+    }
+
+    /// Files that are not dealt with, complete or not.
+    pub fn waiting(&self) -> usize {
+        self.seen.values().filter(|seen| !seen.done).count()
+    }
+}
+
+fn is_finished(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    !name.starts_with('.') && !UNFINISHED.iter().any(|end| name.ends_with(end))
+}
+
+/// Nothing for what is no file, or is gone.
+fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
+    let meta = match fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    Ok(meta.is_file().then(|| Stamp {
+        bytes: meta.len(),
+        device: meta.dev(),
+        inode: meta.ino(),
+        modified_ns: (meta.mtime(), meta.mtime_nsec()),
+        changed_ns: (meta.ctime(), meta.ctime_nsec()),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    const SETTLE: Duration = Duration::from_secs(2);
+
+    #[test]
+    fn a_file_is_ready_when_it_has_not_changed_for_the_settling_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.csv");
+        let mut files = Files::of(folder.path(), SETTLE);
+        let begun = Instant::now();
+        let look = |files: &mut Files, s: u64| files.look(begun + Duration::from_secs(s));
+        fs::write(&file, "1").unwrap();
+        assert_eq!(look(&mut files, 0).unwrap(), [] as [PathBuf; 0]);
+        fs::write(&file, "12").unwrap();
+        // It was seen as long ago as that, but not like this.
+        assert_eq!(look(&mut files, 2).unwrap(), [] as [PathBuf; 0]);
+        assert_eq!(look(&mut files, 4).unwrap(), std::slice::from_ref(&file));
+        assert_eq!(files.waiting(), 1);
+        files.done(&file);
+        assert_eq!(look(&mut files, 9).unwrap(), [] as [PathBuf; 0]);
+        assert_eq!(files.waiting(), 0);
+        // Renamed over by one of the same length and time.
+        let other = folder.path().join(".b");
+        fs::write(&other, "21").unwrap();
+        let times = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&other)
+            .unwrap()
+            .set_modified(times)
+            .unwrap();
+        fs::rename(&other, &file).unwrap();
+        assert_eq!(look(&mut files, 10).unwrap(), [] as [PathBuf; 0]);
+        assert_eq!(look(&mut files, 12).unwrap(), std::slice::from_ref(&file));
+        fs::remove_file(&file).unwrap();
+        assert_eq!(look(&mut files, 13).unwrap(), [] as [PathBuf; 0]);
+        assert!(!files.has(&file));
+    }
+
+    #[test]
+    fn what_is_not_complete_by_its_name_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".hidden.csv", "a.csv.partial", "b.jsonl.open", "c.csv~"] {
+            fs::write(folder.path().join(name), "1").unwrap();
+        }
+        fs::create_dir(folder.path().join("d.csv")).unwrap();
+        let mut files = Files::of(folder.path(), Duration::ZERO);
+        assert_eq!(files.look(Instant::now()).unwrap(), [] as [PathBuf; 0]);
+        let missing = folder.path().join("missing");
+        let error = Files::of(&missing, SETTLE).look(Instant::now());
+        assert!(error.unwrap_err().to_string().contains("cannot list"));
+    }
+}

@@ -1,0 +1,54 @@
+//! The text of a span on its way into the table.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use dyno_ingest::Error;
+use dyno_ingest::load::{Input, Outcome, Progress};
+use dyno_ingest::table::Span;
+
+use super::StreamSettings;
+use crate::{Destination, WatchError};
+
+/// Loads the text of a span: good rows and bad ones.
+pub(super) fn load(
+    settings: &StreamSettings,
+    destination: &dyn Destination,
+    partition: i32,
+    span: &Span,
+    text: &Arc<[u8]>,
+) -> Result<(u64, u64), WatchError> {
+    let wrong = |reason: String| WatchError::Batch {
+        topic: settings.topic.clone(),
+        partition,
+        first: span.first,
+        last: span.last,
+        reason,
+    };
+    let name = format!("pubsub:{}/{partition}", settings.topic);
+    let reader: Box<dyn std::io::Read + Send> = match looks_packed(text) {
+        false => Box::new(Cursor::new(Arc::clone(text))),
+        true => Box::new(std::io::Read::chain(
+            Cursor::new(b"\n"),
+            Cursor::new(Arc::clone(text)),
+        )),
+    };
+    let inputs = vec![Input::Stream(name, reader)];
+    let identity = Some(span.to_string());
+    let progress = Progress::default();
+    let reports = destination.load(settings.whose, inputs, identity, &progress)?;
+    match reports.into_iter().next().map(|report| report.outcome) {
+        Some(Outcome::Loaded { rows, bad_rows, .. }) => Ok((rows, bad_rows)),
+        Some(Outcome::AlreadyThere { rows }) => Ok((rows, 0)),
+        Some(Outcome::Failed(
+            error @ (Error::Input { .. } | Error::Refused { .. } | Error::TooManyBad { .. }),
+        )) => Err(wrong(error.to_string())),
+        Some(Outcome::Failed(error)) => Err(error.into()),
+        None => Err(wrong("the load did not report on it".to_owned())),
+    }
+}
+
+/// Whether a loader would take the text for an archive. A blank line in front keeps it from that.
+fn looks_packed(text: &[u8]) -> bool {
+    matches!(text, [0x1f, ..] | [b'P', b'K', ..] | [b'P', b'A', ..])
+}

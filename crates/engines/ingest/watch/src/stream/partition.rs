@@ -1,0 +1,70 @@
+//! One partition, and the batch of it that is being gathered.
+
+use std::time::Instant;
+
+use super::Batching;
+use crate::metrics::PartitionMetrics;
+
+/// One partition on its way into the table.
+pub(super) struct Partition {
+    pub(super) number: i32,
+    pub(super) stream: String,
+    pub(super) metrics: PartitionMetrics,
+    /// Where the log ended when it was last asked.
+    pub(super) end: u64,
+    /// Once: where it ended at the beginning.
+    pub(super) goal: u64,
+    /// The offset of the batch's first record; what is before it is in the table.
+    pub(super) first: u64,
+    /// The offset to read next.
+    pub(super) next: u64,
+    pub(super) text: Vec<u8>,
+    pub(super) since: Option<Instant>,
+    /// A commit of the batch has begun, so nothing may be added to it until that is known to be done.
+    pub(super) sealed: bool,
+    /// The spans that are in the table: first offset and records.
+    pub(super) folding: Vec<(u64, u64)>,
+}
+
+impl Partition {
+    pub(super) fn records(&self) -> u64 {
+        self.next - self.first
+    }
+
+    pub(super) fn takes(&self, batching: &Batching) -> bool {
+        !self.sealed && self.records() < batching.records && self.text.len() < batching.bytes
+    }
+
+    pub(super) fn is_due(&self, batching: &Batching, now: Instant) -> bool {
+        let old = self
+            .since
+            .is_some_and(|since| now.duration_since(since) >= batching.wait);
+        self.records() > 0 && (old || !self.takes(batching))
+    }
+
+    /// Puts a record behind those that are there; another than the next one is none of this batch.
+    pub(super) fn add(&mut self, offset: u64, value: &[u8]) {
+        if offset == self.next {
+            push_line(&mut self.text, value);
+            self.next += 1;
+            self.since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Brings the metrics up to date.
+    pub(super) fn tell(&self) {
+        let number = |offset: u64| i64::try_from(offset).unwrap_or(i64::MAX);
+        self.metrics.position.set(number(self.first));
+        self.metrics
+            .lag
+            .set(number(self.end.saturating_sub(self.first)));
+    }
+}
+
+/// A record as lines: it ends with a line feed.
+pub(super) fn push_line(text: &mut Vec<u8>, value: &[u8]) {
+    text.extend_from_slice(value);
+    if value.last() != Some(&b'\n') {
+        text.push(b'\n');
+    }
+}
