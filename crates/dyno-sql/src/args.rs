@@ -50,11 +50,21 @@ Examples:
 pub struct QueryArgs {
     /// The table's directory, made by `dyno ingest load`
     pub table: PathBuf,
-    /// One or more statements, separated by semicolons, over the table `spots` (or `wspr.bronze`)
+    /// One or more statements, separated by semicolons, over the table `spots` (or `wspr.bronze`) and those of
+    /// other feeds: `rbn`, `cabrillo`, `psk`, `solar`
     pub sql: String,
     /// How to print the results
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Refuse all but one SELECT: for text that came from a stranger
+    #[arg(long)]
+    pub select_only: bool,
+    /// Print so many rows at most, and say on stderr that there are more
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub max_rows: Option<usize>,
+    /// Give up after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: Option<u64>,
     /// What the query may use.
     #[command(flatten)]
     pub limits: LimitArgs,

@@ -8,9 +8,9 @@
 pub mod args;
 pub mod cmd;
 pub mod coded;
+pub mod feed;
 pub mod options;
 pub mod output;
 pub mod session;
-pub mod spots;
 pub mod statement;
 pub mod tpch;

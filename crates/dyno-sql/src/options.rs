@@ -9,7 +9,7 @@ use datafusion::common::extensions_options;
 extensions_options! {
     /// Options under the prefix `dyno`.
     pub struct DynoOptions {
-        /// Whether a GROUP BY over one dictionary-coded column runs on its codes.
+        /// Whether a GROUP BY, with the filters below it, runs on dictionary codes where it can.
         pub coded_aggregate: bool, default = true
     }
 }

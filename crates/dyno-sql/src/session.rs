@@ -1,5 +1,6 @@
 //! A DataFusion session over one table, with bounds.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,9 +19,11 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
+use dyno_ingest::table::{Snapshot, WSPR};
+
 use crate::coded::CodedAggregateRule;
+use crate::feed::FeedTable;
 use crate::options::DynoOptions;
-use crate::spots::SpotsTable;
 
 /// The catalog, as some tools write it: `"default catalog".wspr.bronze`.
 const CATALOG: &str = "default catalog";
@@ -38,12 +41,22 @@ pub struct Limits {
     pub memory_bytes: usize,
 }
 
-/// Opens the table in `directory` under its two names, `spots` and `wspr.bronze`.
+/// Opens the tables in `directory`: each feed's under its name, WSPR's as `spots` and `wspr.bronze`, too.
 ///
 /// # Errors
-/// Those of [`SpotsTable::open`].
+/// There is no table, its manifest is newer than this program, or those of [`FeedTable::open`].
 pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
-    let table = Arc::new(SpotsTable::open(directory)?);
+    // The scan of the general plan asks for absolute paths.
+    let absolute = directory
+        .canonicalize()
+        .with_context(|| format!("cannot open table {}", directory.display()))?;
+    let snapshot = Arc::new(Snapshot::open(&absolute)?);
+    let archives = snapshot.manifest().archives.values();
+    let feeds: BTreeSet<&str> = archives.map(|archive| archive.feed.as_str()).collect();
+    let tables = std::iter::once(WSPR)
+        .chain(feeds.into_iter().filter(|feed| *feed != WSPR))
+        .map(|feed| Ok((feed, Arc::new(FeedTable::open(&snapshot, feed)?))))
+        .collect::<Result<Vec<_>>>()?;
     let mut config = SessionConfig::new()
         .with_target_partitions(limits.threads)
         .with_create_default_catalog_and_schema(false)
@@ -56,7 +69,9 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
     options.execution.parquet.pushdown_filters = true;
     options.execution.parquet.reorder_filters = true;
     let mut rules = PhysicalOptimizer::new().rules;
-    rules.insert(0, Arc::new(CodedAggregateRule::new(Arc::clone(&table))));
+    for (_, table) in &tables {
+        rules.insert(0, Arc::new(CodedAggregateRule::new(Arc::clone(table))));
+    }
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime(limits)?)
@@ -64,7 +79,7 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
         .with_physical_optimizer_rules(rules)
         .build();
     let context = SessionContext::new_with_state(state);
-    register(&context, provider(&context, &table)?)?;
+    register(&context, &tables)?;
     Ok(context)
 }
 
@@ -80,19 +95,26 @@ pub(crate) fn runtime(limits: Limits) -> Result<Arc<RuntimeEnv>> {
         .build_arc()?)
 }
 
-fn register(context: &SessionContext, spots: Arc<dyn TableProvider>) -> Result<()> {
+fn register(context: &SessionContext, tables: &[(&str, Arc<FeedTable>)]) -> Result<()> {
     let catalog = MemoryCatalogProvider::new();
-    for (schema, table) in [(SCHEMA, "spots"), ("wspr", "bronze")] {
-        let provider = MemorySchemaProvider::new();
-        provider.register_table(table.to_owned(), Arc::clone(&spots))?;
-        catalog.register_schema(schema, Arc::new(provider))?;
+    let public = MemorySchemaProvider::new();
+    for (feed, table) in tables {
+        let provider = provider(context, table)?;
+        if *feed == WSPR {
+            let bronze = MemorySchemaProvider::new();
+            bronze.register_table("bronze".to_owned(), Arc::clone(&provider))?;
+            catalog.register_schema(WSPR, Arc::new(bronze))?;
+            public.register_table("spots".to_owned(), Arc::clone(&provider))?;
+        }
+        public.register_table((*feed).to_owned(), provider)?;
     }
+    catalog.register_schema(SCHEMA, Arc::new(public))?;
     context.register_catalog(CATALOG, Arc::new(catalog));
     Ok(())
 }
 
 /// The scan over exactly the snapshot's files, statistics and page index in use.
-fn provider(context: &SessionContext, table: &SpotsTable) -> Result<Arc<dyn TableProvider>> {
+fn provider(context: &SessionContext, table: &FeedTable) -> Result<Arc<dyn TableProvider>> {
     if table.files().is_empty() {
         let empty = MemTable::try_new(Arc::clone(table.schema()), vec![vec![]])?;
         return Ok(Arc::new(empty));

@@ -5,6 +5,7 @@ use datafusion::common::{DataFusionError, Diagnostic};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{DataFrame, SQLOptions, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 
 /// Splits `sql` into statements.
 ///
@@ -16,6 +17,18 @@ pub fn parse(sql: &str) -> Result<Vec<Statement>> {
         bail!("there is no statement in the query");
     }
     Ok(statements.into())
+}
+
+/// Whether `statements` is one SELECT (or WITH, VALUES), which cannot change what a session may use.
+///
+/// # Errors
+/// It is more, or something else.
+pub fn check_one_select(statements: &[Statement]) -> Result<()> {
+    match statements {
+        [Statement::Statement(one)] if matches!(**one, SqlStatement::Query(_)) => Ok(()),
+        [other] => bail!("only a SELECT is run here, not: {other}"),
+        many => bail!("only one statement is run here, not {}", many.len()),
+    }
 }
 
 /// Plans one statement of `sql`; `SET` takes effect on the session at once.
@@ -106,6 +119,27 @@ mod tests {
         assert!(error.contains("  line 2, column "), "{error}");
         assert!(error.contains("\n  FORM spots WHERE\n"), "{error}");
         assert!(error.ends_with('^'), "{error}");
+    }
+
+    #[test]
+    fn a_stranger_may_select_once() {
+        for sql in [
+            "SELECT 1",
+            "WITH a AS (SELECT 1) SELECT * FROM a",
+            "(SELECT 1) UNION SELECT 2;",
+        ] {
+            check_one_select(&parse(sql).unwrap()).unwrap();
+        }
+        for sql in [
+            "SELECT 1; SELECT 2",
+            "SET datafusion.runtime.memory_limit = '1T'",
+            "COPY spots TO '/tmp/all.csv'",
+            "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'",
+            "EXPLAIN ANALYZE SELECT 1",
+            "DROP TABLE spots",
+        ] {
+            assert!(check_one_select(&parse(sql).unwrap()).is_err(), "{sql}");
+        }
     }
 
     #[test]

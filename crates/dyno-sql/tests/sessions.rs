@@ -211,3 +211,31 @@ fn misuse() {
     let version = dyno_sql(&["version"]);
     assert!(String::from_utf8_lossy(&version.stdout).contains("DataFusion 55"));
 }
+
+#[test]
+fn strangers_have_bounds() {
+    let table = three_spots();
+    let table = table.path();
+    let all = "SELECT id FROM spots ORDER BY id";
+    let csv = ["--format", "csv"];
+    let bounded = |more: &[&str], sql: &str| query(table, sql, &[&csv[..], more].concat());
+    let output = bounded(&["--max-rows", "2", "--select-only"], all);
+    assert!(output.status.success());
+    assert_eq!(output.stdout, b"id\n1\n2\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("more rows than 2"));
+    let output = bounded(&["--max-rows", "3"], all);
+    assert_eq!(output.stdout, b"id\n1\n2\n3\n");
+    assert!(output.stderr.is_empty());
+    let output = bounded(
+        &["--select-only"],
+        "SET datafusion.execution.batch_size = 1",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("only a SELECT"));
+    // More pairs than can be looked at in a second.
+    let endless = "WITH n AS (SELECT unnest(generate_series(1, 1000000)) AS n)
+        SELECT count(*) FROM n a, n b WHERE a.n * b.n % 7 = 3";
+    let output = bounded(&["--time-limit", "1"], endless);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no answer within 1 s"));
+}

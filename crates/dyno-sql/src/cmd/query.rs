@@ -1,10 +1,13 @@
 //! `dyno-sql query`: runs statements and prints their results.
 
 use std::io::{BufWriter, Write};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use datafusion::prelude::DataFrame;
 use futures::StreamExt;
+use tokio::sync::oneshot;
 
 use crate::args::QueryArgs;
 use crate::output::ResultWriter;
@@ -13,19 +16,47 @@ use crate::{session, statement};
 /// Runs the statements one after the other and prints each result to `out`.
 ///
 /// # Errors
-/// The table cannot be opened; a statement cannot be parsed, planned or run; Ctrl-C.
-pub async fn run(args: QueryArgs, out: impl Write) -> Result<()> {
+/// The table cannot be opened; a statement cannot be parsed, planned or run; the time limit; Ctrl-C.
+pub async fn run(args: QueryArgs, out: impl Write + Send + 'static) -> Result<()> {
+    let too_late = too_late(args.time_limit)?;
+    // A query may compute for long without a pause, so that nothing else is looked at in its task.
+    let queries = tokio::spawn(queries(args, out));
+    // Dropping the query ends its threads and removes what it spilled to disk.
+    tokio::select! {
+        done = queries => done.context("the query panicked")?,
+        Ok(seconds) = too_late => bail!("no answer within {seconds} s"),
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+    }
+}
+
+async fn queries(args: QueryArgs, out: impl Write) -> Result<()> {
     let context = session::open(&args.table, args.limits.limits())?;
     let mut out = BufWriter::new(out);
-    for parsed in statement::parse(&args.sql)? {
+    let statements = statement::parse(&args.sql)?;
+    if args.select_only {
+        statement::check_one_select(&statements)?;
+    }
+    for parsed in statements {
         let frame = statement::plan(&context, parsed, &args.sql).await?;
-        tokio::select! {
-            done = print(frame, &args, &mut out) => done?,
-            // Dropping the query ends its threads and removes what it spilled to disk.
-            _ = tokio::signal::ctrl_c() => bail!("interrupted"),
-        }
+        print(frame, &args, &mut out).await?;
     }
     Ok(())
+}
+
+/// Is told the limit when it is over, by a thread of its own: all of the runtime's may be busy. Never told without one.
+fn too_late(limit_s: Option<u64>) -> Result<oneshot::Receiver<u64>> {
+    let (over, told) = oneshot::channel();
+    if let Some(seconds) = limit_s {
+        let wait = move || {
+            thread::sleep(Duration::from_secs(seconds));
+            // Whoever would be told may have ended.
+            over.send(seconds).ok();
+        };
+        thread::Builder::new()
+            .name("time-limit".to_owned())
+            .spawn(wait)?;
+    }
+    Ok(told)
 }
 
 async fn print(frame: DataFrame, args: &QueryArgs, out: &mut impl Write) -> Result<()> {
@@ -40,8 +71,19 @@ async fn print(frame: DataFrame, args: &QueryArgs, out: &mut impl Write) -> Resu
         return Ok(());
     }
     let mut writer = ResultWriter::new(args.format, stream.schema(), out)?;
+    let mut room = args.max_rows.unwrap_or(usize::MAX);
     while let Some(batch) = stream.next().await {
-        writer.write(batch.map_err(explained)?)?;
+        let batch = batch.map_err(explained)?;
+        if batch.num_rows() > room {
+            writer.write(batch.slice(0, room))?;
+            eprintln!(
+                "dyno-sql: there are more rows than {}",
+                args.max_rows.unwrap_or(0)
+            );
+            break;
+        }
+        room -= batch.num_rows();
+        writer.write(batch)?;
     }
     writer.finish()
 }

@@ -1,5 +1,6 @@
 //! The answer as a record batch.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -9,65 +10,172 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::{DataFusionError, Result};
+use dyno_grouping::{Answer, Domain, Group};
 
-use super::groups::{ColumnGroups, Groups};
+use super::expression::{ints, is_text, text};
+use super::percentile::percentile;
 use super::spec::{Measure, Spec};
-use super::workers::Answer;
+use super::top::kept;
 
 /// One row for each group, the columns in the order of the plan that was replaced.
 pub(super) fn batch(spec: &Spec, answer: &Answer) -> Result<RecordBatch> {
-    let rows = answer.names.len();
-    let fields = spec.schema.fields();
-    let mut columns = Vec::with_capacity(fields.len());
-    let mut fields = fields.iter();
-    if let Some(field) = fields.next() {
-        columns.push(keys(answer, field)?);
+    let rows = Rows::of(spec, answer);
+    let mut columns = Vec::with_capacity(spec.schema.fields().len());
+    let (keys, measures) = spec.schema.fields().split_at(spec.keys());
+    for (index, field) in keys.iter().enumerate() {
+        let domain = answer.domain(index).ok_or_else(|| missing(field))?;
+        columns.push(rows.keys(index, domain, field)?);
     }
-    for (measure, field) in spec.measures.iter().zip(fields) {
-        columns.push(results(*measure, &answer.groups, field)?);
+    for (measure, field) in spec.measures.iter().zip(measures) {
+        columns.push(rows.results(*measure, field)?);
     }
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    let schema = Arc::clone(&spec.schema);
     Ok(RecordBatch::try_new_with_options(
-        Arc::clone(&spec.schema),
-        columns,
-        &options,
+        schema, columns, &options,
     )?)
 }
 
-fn keys(answer: &Answer, field: &Field) -> Result<ArrayRef> {
-    let mut builder = StringViewBuilder::with_capacity(answer.names.len());
-    for number in 0..answer.names.len() {
-        let bytes = answer.names.get(number);
-        let name = std::str::from_utf8(bytes).map_err(|error| {
-            DataFusionError::Execution(format!(
-                "{} holds {:?}, which is not UTF-8: {error}",
-                field.name(),
-                String::from_utf8_lossy(bytes)
-            ))
-        })?;
-        builder.append_value(name);
-    }
-    Ok(cast(&builder.finish(), field.data_type())?)
+fn missing(field: &Field) -> DataFusionError {
+    DataFusionError::Internal(format!("{} has no values", field.name()))
 }
 
-fn results(measure: Measure, groups: &Groups, field: &Field) -> Result<ArrayRef> {
-    let column = |index: usize| -> Result<&ColumnGroups> {
-        groups.columns.get(index).ok_or_else(|| {
-            DataFusionError::Internal(format!("{} has no value column", field.name()))
-        })
-    };
-    match measure {
-        Measure::Count => integers(groups.counts.iter().map(|count| i128::from(*count)), field),
-        Measure::Sum(index) => integers(column(index)?.sums.iter().copied(), field),
-        Measure::Min(index) => integers(column(index)?.least.iter().copied(), field),
-        Measure::Max(index) => integers(column(index)?.most.iter().copied(), field),
-        Measure::Avg(index) => {
-            let sums = column(index)?.sums.iter().zip(&groups.counts);
-            let means: Float64Array = sums
-                .map(|(sum, count)| Some(*sum as f64 / *count as f64))
-                .collect();
-            Ok(Arc::new(means))
+/// The rows of the answer: each one group, or several that differ in the spread column alone.
+struct Rows<'a> {
+    answer: &'a Answer,
+    /// The groups row by row.
+    groups: Vec<usize>,
+    /// Where each row's groups end; none when each row has one.
+    ends: Option<Vec<usize>>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(spec: &Spec, answer: &'a Answer) -> Self {
+        if spec.spread {
+            return Self::together(spec.keys(), answer);
         }
+        let kept = spec.top.and_then(|top| kept(spec, top, answer));
+        Self {
+            answer,
+            groups: kept.unwrap_or_else(|| (0..answer.len()).collect()),
+            ends: None,
+        }
+    }
+
+    /// Puts groups together whose first `keys` keys are the same.
+    fn together(keys: usize, answer: &'a Answer) -> Self {
+        let mut rows: HashMap<Vec<u32>, usize> = HashMap::new();
+        let row_of: Vec<usize> = answer
+            .groups()
+            .map(|group| {
+                let next = rows.len();
+                *rows
+                    .entry(group.keys().take(keys).collect())
+                    .or_insert(next)
+            })
+            .collect();
+        let mut groups: Vec<usize> = (0..answer.len()).collect();
+        groups.sort_by_key(|group| row_of[*group]);
+        let mut ends = vec![0; rows.len()];
+        for (at, group) in groups.iter().enumerate() {
+            ends[row_of[*group]] = at + 1;
+        }
+        Self {
+            answer,
+            groups,
+            ends: Some(ends),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.ends.as_ref().map_or(self.groups.len(), Vec::len)
+    }
+
+    /// The groups of each row.
+    fn iter(&self) -> impl Iterator<Item = impl Iterator<Item = Group<'a>> + Clone> {
+        (0..self.len()).map(|row| {
+            let range = match &self.ends {
+                Some(ends) => row.checked_sub(1).map_or(0, |before| ends[before])..ends[row],
+                None => row..row + 1,
+            };
+            self.groups[range]
+                .iter()
+                .filter_map(|group| self.answer.group(*group))
+        })
+    }
+
+    fn keys(&self, index: usize, domain: &Domain, field: &Field) -> Result<ArrayRef> {
+        let numbers = self.iter().map(|mut groups| {
+            let first = groups.next().and_then(|group| group.keys().nth(index));
+            first.unwrap_or_default()
+        });
+        if !is_text(field.data_type()) {
+            return ints(numbers.map(|number| domain.int(number)), field.data_type());
+        }
+        let mut builder = StringViewBuilder::with_capacity(self.len());
+        for number in numbers {
+            match domain.bytes(number) {
+                Some(bytes) => builder.append_value(text(field.name(), bytes)?),
+                None => builder.append_null(),
+            }
+        }
+        Ok(cast(&builder.finish(), field.data_type())?)
+    }
+
+    fn results(&self, measure: Measure, field: &Field) -> Result<ArrayRef> {
+        let count = |groups: &mut dyn Iterator<Item = Group<'a>>| -> u64 {
+            groups.map(|group| group.count()).sum()
+        };
+        let rows = self.iter();
+        match measure {
+            Measure::Count => {
+                integers(rows.map(|mut groups| i128::from(count(&mut groups))), field)
+            }
+            Measure::Sum(column) => integers(
+                rows.map(|groups| groups.map(|group| group.sum(column)).sum()),
+                field,
+            ),
+            Measure::Min(column) => integers(
+                rows.map(|groups| groups.map(|group| group.least(column)).min().unwrap_or(0)),
+                field,
+            ),
+            Measure::Max(column) => integers(
+                rows.map(|groups| groups.map(|group| group.most(column)).max().unwrap_or(0)),
+                field,
+            ),
+            Measure::Avg(column) => {
+                let means: Float64Array = rows
+                    .map(|groups| {
+                        let sum: i128 = groups.clone().map(|group| group.sum(column)).sum();
+                        let mut groups = groups;
+                        Some(sum as f64 / count(&mut groups) as f64)
+                    })
+                    .collect();
+                Ok(Arc::new(means))
+            }
+            Measure::Percentile(share) => self.percentiles(share, field),
+        }
+    }
+
+    fn percentiles(&self, share: f64, field: &Field) -> Result<ArrayRef> {
+        let spread = self.answer.keys().checked_sub(1);
+        let (spread, domain) = spread
+            .and_then(|spread| Some((spread, self.answer.domain(spread)?)))
+            .ok_or_else(|| missing(field))?;
+        let results: Float64Array = self
+            .iter()
+            .map(|groups| {
+                let mut values: Vec<(i64, u64)> = groups
+                    .filter_map(|group| {
+                        let number = group.keys().nth(spread)?;
+                        Some((domain.int(number)?, group.count()))
+                    })
+                    .collect();
+                values.sort_unstable();
+                percentile(&values, share)
+            })
+            .collect();
+        Ok(Arc::new(results))
     }
 }
 

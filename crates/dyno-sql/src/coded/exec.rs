@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -16,16 +17,16 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
 };
+use dyno_grouping::{GroupError, Reserve, Scan, Source};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::batch::batch;
-use super::spec::{Measure, Spec};
-use super::workers::{Scan, Source};
+use super::spec::{Spec, Top};
 
 /// Name of the metric that counts the rows read.
 const ROWS_SCANNED: &str = "rows_scanned";
 
-/// Scans the files of a table and groups by one string column, on its dictionary codes.
+/// Scans the files of a table, filters and groups, on dictionary codes.
 #[derive(Debug)]
 pub struct CodedAggregateExec {
     spec: Arc<Spec>,
@@ -49,37 +50,43 @@ impl CodedAggregateExec {
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
+
+    /// The same for a sort with a limit above it.
+    pub(super) fn with_top(self, top: Top) -> Self {
+        let mut spec = Spec::clone(&self.spec);
+        spec.top = Some(top);
+        Self {
+            spec: Arc::new(spec),
+            ..self
+        }
+    }
+
+    pub(super) fn spec(&self) -> &Spec {
+        &self.spec
+    }
 }
 
 impl DisplayAs for CodedAggregateExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row_groups: usize = self
+        let all: usize = self
             .sources
             .iter()
             .map(|source| source.file.row_groups())
             .sum();
-        write!(f, "CodedAggregateExec: gby=[{}], aggr=[", self.spec.key)?;
-        for (i, measure) in self.spec.measures.iter().enumerate() {
-            let name = |index: &usize| {
-                self.spec
-                    .values
-                    .get(*index)
-                    .map_or("?", |value| value.name.as_str())
-            };
-            let comma = if i == 0 { "" } else { ", " };
-            match measure {
-                Measure::Count => write!(f, "{comma}count(*)")?,
-                Measure::Sum(index) => write!(f, "{comma}sum({})", name(index))?,
-                Measure::Avg(index) => write!(f, "{comma}avg({})", name(index))?,
-                Measure::Min(index) => write!(f, "{comma}min({})", name(index))?,
-                Measure::Max(index) => write!(f, "{comma}max({})", name(index))?,
-            }
-        }
+        let read: usize = self
+            .sources
+            .iter()
+            .map(|source| source.row_groups.len())
+            .sum();
+        let (text, files) = (&self.spec.text, self.sources.len());
         write!(
             f,
-            "], files={}, row_groups={row_groups}",
-            self.sources.len()
-        )
+            "CodedAggregateExec: {text}, files={files}, row_groups={read}/{all}"
+        )?;
+        match self.spec.top {
+            Some(top) => write!(f, ", top={}", top.rows),
+            None => Ok(()),
+        }
     }
 }
 
@@ -137,16 +144,16 @@ impl ExecutionPlan for CodedAggregateExec {
             let stop = Arc::new(AtomicBool::new(false));
             let _stop_when_dropped = StopWhenDropped(Arc::clone(&stop));
             let scan = move || -> Result<RecordBatch> {
-                let pool = Arc::clone(context.memory_pool());
-                let scan = Scan {
-                    spec: &spec,
-                    sources: &sources,
-                    threads,
-                    pool: &pool,
-                    stop: &stop,
-                    rows_scanned,
+                let account = || -> Reserve {
+                    let consumer = MemoryConsumer::new("CodedAggregateExec");
+                    let reservation = consumer.register(context.memory_pool());
+                    Box::new(move |bytes| Ok(reservation.try_resize(bytes)?))
                 };
-                batch(&spec, &scan.run()?)
+                let scanned = AtomicU64::new(0);
+                let scan = Scan::new(&spec.query, &sources, &account, &stop, &scanned);
+                let answer = scan.run(threads).map_err(plan_error)?;
+                rows_scanned.add(scanned.load(Ordering::Relaxed) as usize);
+                batch(&spec, &answer)
             };
             let batch = SpawnedTask::spawn_blocking(scan)
                 .join()
@@ -163,6 +170,18 @@ impl ExecutionPlan for CodedAggregateExec {
             Arc::clone(&self.spec.schema),
             stream::once(answer).try_flatten().boxed(),
         )))
+    }
+}
+
+fn plan_error(error: GroupError) -> DataFusionError {
+    match error {
+        GroupError::Caller(error) => match error.downcast::<DataFusionError>() {
+            Ok(error) => *error,
+            Err(error) => DataFusionError::External(error),
+        },
+        other => DataFusionError::Execution(format!(
+            "{other}; `SET dyno.coded_aggregate = false` reads the table the general way"
+        )),
     }
 }
 

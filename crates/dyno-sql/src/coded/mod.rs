@@ -1,21 +1,22 @@
-//! GROUP BY a dictionary-coded column, on its codes.
+//! GROUP BY on dictionary codes, in place of a part of a DataFusion plan.
 //!
-//! The general plan makes a string of every row and hashes it. Here a row's code is the index of
-//! its group, so a group costs an addition into an array; the strings are looked at once for each
-//! file and code, when the arrays of all files and threads are merged.
+//! The general plan makes a string of every row and hashes it. `dyno-grouping` computes filters and
+//! keys once for each entry of a dictionary and adds rows up by code; here is what it takes to put
+//! that under SQL: which plans it can do ([`CodedAggregateRule`]), DataFusion's own expressions as
+//! its functions, and the operator ([`CodedAggregateExec`]).
 //!
-//! [`CodedAggregateRule`] replaces the aggregation of a plan by [`CodedAggregateExec`] where the
-//! query and the files allow it. What it does not know stays with the general plan, which is also
-//! what the tests compare it with (`SET dyno.coded_aggregate = false`).
+//! What the rule does not know stays with the general plan, which is also what the tests compare it
+//! with (`SET dyno.coded_aggregate = false`).
 
 mod batch;
 mod exec;
-mod groups;
-mod names;
+mod expression;
+mod percentile;
+mod prune;
 mod rule;
-mod slots;
+mod shape;
 mod spec;
-mod workers;
+mod top;
 
 pub use exec::CodedAggregateExec;
 pub use rule::CodedAggregateRule;

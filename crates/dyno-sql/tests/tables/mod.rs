@@ -12,7 +12,7 @@ use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, Encoding};
 use datafusion::parquet::file::properties::WriterProperties;
-use dyno_ingest::table::{DataFile, SourceIdentity, Staged, TableWriter};
+use dyno_ingest::table::{DataFile, SourceIdentity, Staged, TableWriter, WSPR};
 
 /// The columns of a spot that tests vary; the others follow from these.
 #[derive(Debug, Clone)]
@@ -66,6 +66,7 @@ fn staged(archive: String, files: Vec<DataFile>, rows: u64) -> Staged {
         hash: String::new(),
     };
     Staged {
+        feed: WSPR.to_owned(),
         archive,
         source,
         files,
@@ -123,17 +124,26 @@ fn batch(spots: &[Spot]) -> RecordBatch {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("id", each::<UInt64Array, _>(spots, |s| s.id)),
         ("timestamp", Arc::new(times)),
-        ("reporter", text("DK6UG")),
-        ("reporter_grid", text("JN49cm")),
+        (
+            "reporter",
+            each::<StringArray, _>(spots, |s| format!("DK{}UG", s.id % 37)),
+        ),
+        (
+            "reporter_grid",
+            each::<StringArray, _>(spots, |s| format!("JN{:02}cm", s.id % 11)),
+        ),
         ("snr", each::<Int8Array, _>(spots, |s| s.snr)),
         ("frequency", each::<UInt64Array, _>(spots, |s| s.frequency)),
         (
             "callsign",
             each::<StringArray, _>(spots, |s| s.callsign.clone()),
         ),
-        ("grid", text("")),
+        ("grid", each::<StringArray, _>(spots, grid)),
         ("power", each::<Int8Array, _>(spots, |s| s.power)),
-        ("drift", each::<Int8Array, _>(spots, |_| 0)),
+        (
+            "drift",
+            each::<Int8Array, _>(spots, |s| (s.id % 9) as i8 - 4),
+        ),
         ("distance", each::<UInt32Array, _>(spots, |s| s.distance)),
         ("azimuth", each::<UInt16Array, _>(spots, |_| 300)),
         ("band", each::<Int32Array, _>(spots, band)),
@@ -148,6 +158,15 @@ fn batch(spots: &[Spot]) -> RecordBatch {
         .collect();
     let arrays = columns.into_iter().map(|(_, array)| array).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
+}
+
+/// Some spots have no grid, some four characters of it.
+fn grid(spot: &Spot) -> String {
+    match spot.id % 5 {
+        0 => String::new(),
+        1 => format!("IO{:02}", spot.id % 70),
+        _ => format!("FN{:02}xy", spot.id % 70),
+    }
 }
 
 fn band(spot: &Spot) -> i32 {

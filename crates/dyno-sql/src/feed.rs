@@ -1,4 +1,4 @@
-//! The spots table as SQL sees it: one committed snapshot and its open files.
+//! A feed's table as SQL sees it: its part of one committed snapshot, and its open files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,33 +10,28 @@ use datafusion::object_store::path::Path as StorePath;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use dyno_formats::parquet_read::ParquetFile;
 use dyno_ingest::contract::COLUMNS;
-use dyno_ingest::table::Snapshot;
+use dyno_ingest::table::{Snapshot, WSPR};
 
 /// An open table. While it lives, no load removes its files.
 #[derive(Debug)]
-pub struct SpotsTable {
-    snapshot: Snapshot,
+pub struct FeedTable {
+    snapshot: Arc<Snapshot>,
     files: Vec<Arc<ParquetFile>>,
     by_path: HashMap<StorePath, usize>,
     schema: SchemaRef,
 }
 
-impl SpotsTable {
-    /// Opens the newest committed state of the table in `directory`.
+impl FeedTable {
+    /// Opens what a committed state has of a feed; the snapshot's path is absolute.
     ///
     /// # Errors
-    /// There is no table, its manifest is newer than this program, or a file that it names is
-    /// missing, damaged, or has other columns or another row count than the manifest says.
-    pub fn open(directory: &Path) -> Result<Self> {
-        // The scan of the general plan asks for absolute paths.
-        let absolute = directory
-            .canonicalize()
-            .with_context(|| format!("cannot open table {}", directory.display()))?;
-        let snapshot = Snapshot::open(&absolute)?;
+    /// A file that the manifest names is missing, damaged, or has other columns or another row count than the
+    /// manifest says.
+    pub fn open(snapshot: &Arc<Snapshot>, feed: &str) -> Result<Self> {
         let mut files = Vec::new();
         let mut by_path = HashMap::new();
         let mut schema: Option<SchemaRef> = None;
-        for (path, committed) in snapshot.files() {
+        for (path, committed) in snapshot.files_of(feed) {
             let file = ParquetFile::map(&path)?;
             if file.rows() != committed.rows {
                 bail!(
@@ -55,9 +50,15 @@ impl SpotsTable {
             by_path.insert(StorePath::from_absolute_path(&path)?, files.len());
             files.push(Arc::new(file));
         }
-        let schema = schema.unwrap_or_else(|| Arc::new(contract()));
+        let schema = schema.unwrap_or_else(|| {
+            Arc::new(if feed == WSPR {
+                contract()
+            } else {
+                Schema::empty()
+            })
+        });
         Ok(Self {
-            snapshot,
+            snapshot: Arc::clone(snapshot),
             files,
             by_path,
             schema,
@@ -105,7 +106,7 @@ fn schema_of(file: &ParquetFile) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// The columns of a table that has no file yet.
+/// The columns of a spots table that has no file yet.
 fn contract() -> Schema {
     let kind = |name: &str| match name {
         "id" | "frequency" => DataType::UInt64,

@@ -1,0 +1,91 @@
+//! The part of a plan below an aggregation: projections, filters, one scan.
+
+use std::sync::Arc;
+
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::expression::substitute;
+
+/// What lies below an aggregation, as expressions over the table's own columns.
+pub(super) struct Below<'p> {
+    pub(super) scan: &'p FileScanConfig,
+    /// Conditions that all rows must meet.
+    pub(super) conditions: Vec<Arc<dyn PhysicalExpr>>,
+    /// The columns that the aggregation sees.
+    columns: Vec<Arc<dyn PhysicalExpr>>,
+}
+
+impl<'p> Below<'p> {
+    /// None when there is something else than projections and filters above one scan.
+    pub(super) fn of(plan: &'p Arc<dyn ExecutionPlan>) -> Option<Self> {
+        if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+            let mut below = Self::of(projection.input())?;
+            below.columns = projection
+                .expr()
+                .iter()
+                .map(|column| below.lower(&column.expr))
+                .collect::<Option<_>>()?;
+            return Some(below);
+        }
+        if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+            let mut below = Self::of(filter.input())?;
+            if ExecutionPlan::fetch(filter).is_some() {
+                return None;
+            }
+            for condition in split_conjunction(filter.predicate()) {
+                let condition = below.lower(condition)?;
+                below.conditions.push(condition);
+            }
+            if let Some(kept) = filter.projection() {
+                below.columns = kept
+                    .iter()
+                    .map(|index| below.columns.get(*index).cloned())
+                    .collect::<Option<_>>()?;
+            }
+            return Some(below);
+        }
+        Self::of_scan(plan)
+    }
+
+    fn of_scan(plan: &'p Arc<dyn ExecutionPlan>) -> Option<Self> {
+        let scan = plan
+            .downcast_ref::<DataSourceExec>()?
+            .data_source()
+            .downcast_ref::<FileScanConfig>()?;
+        if scan.limit.is_some() || scan.file_source().filter().is_some() {
+            return None;
+        }
+        // A scan may rename and compute, too; its file source then has a projection.
+        let columns = match scan.file_source().projection() {
+            Some(projection) => projection
+                .as_ref()
+                .iter()
+                .map(|column| Arc::clone(&column.expr))
+                .collect(),
+            None => {
+                let fields = scan.file_schema().fields().iter().enumerate();
+                fields
+                    .map(|(index, field)| {
+                        Arc::new(Column::new(field.name(), index)) as Arc<dyn PhysicalExpr>
+                    })
+                    .collect()
+            }
+        };
+        Some(Self {
+            scan,
+            conditions: Vec::new(),
+            columns,
+        })
+    }
+
+    /// An expression of the aggregation over the table's columns.
+    pub(super) fn lower(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
+        substitute(expr, |index| self.columns.get(index).cloned())
+    }
+}
