@@ -58,6 +58,11 @@ impl Tuple {
         Self::default()
     }
 
+    /// The empty tuple, with room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     /// Goes on behind parts that are encoded already.
     pub fn after(bytes: Vec<u8>) -> Self {
         Self(bytes)
@@ -104,11 +109,11 @@ impl Tuple {
 
     /// One more part.
     pub fn bytes(mut self, part: &[u8]) -> Self {
-        for &byte in part {
-            self.0.push(byte);
-            if byte == 0 {
-                self.0.push(0xff);
+        for (at, run) in part.split(|byte| *byte == 0).enumerate() {
+            if at > 0 {
+                self.0.extend_from_slice(&[0, 0xff]);
             }
+            self.0.extend_from_slice(run);
         }
         self.0.extend_from_slice(&[0, 0]);
         self

@@ -1,6 +1,6 @@
 //! What a transaction does, as data: for batches, for one-shot lists and for the wire.
 
-use crate::{Assignment, Code, Error, Key, Page, Result, Scan};
+use crate::{Assignment, Code, Error, Key, Page, Result, Scan, TableId};
 
 /// What happens to one row.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +61,14 @@ impl Operation {
     /// Removes a row.
     pub fn delete(key: Key) -> Self {
         Operation::Write(key, Change::Delete)
+    }
+
+    /// The table that it is about.
+    pub fn table(&self) -> TableId {
+        match self {
+            Operation::Get(key) | Operation::Write(key, _) => key.table,
+            Operation::Scan(scan) => scan.table,
+        }
     }
 
     /// Whether it writes.

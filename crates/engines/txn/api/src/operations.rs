@@ -1,7 +1,9 @@
 //! What a transaction can do while it runs. Procedures in the engine and interactive transactions see
 //! the same trait, so that one piece of code runs in both places.
 
-use crate::{Answer, Assignment, Change, Key, Operation, Page, Result, Scan, TableId};
+use crate::{
+    Answer, Assignment, Change, Code, Error, Key, Operation, Page, Result, Rows, Scan, TableId,
+};
 
 /// Reads and writes of one transaction. It reads its snapshot and its own writes.
 ///
@@ -14,7 +16,7 @@ use crate::{Answer, Assignment, Change, Key, Operation, Page, Result, Scan, Tabl
 ///
 /// fn transfer(bank: &mut dyn Operations, table: TableId, from: &[u8], to: &[u8]) -> Result<()> {
 ///     let balances = bank.get_many(&[(table, from), (table, to)])?;
-///     let amount = |n: usize| balances[n].as_ref().map_or(0, |value| value[0]);
+///     let amount = |n: usize| balances.get(n).map_or(0, |value| value[0]);
 ///     if amount(0) == 0 {
 ///         return Err(Error::user_abort("nothing left"));
 ///     }
@@ -27,6 +29,13 @@ pub trait Operations {
     /// key happen in their order. One error stands for all; others may have been done then.
     fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>>;
 
+    /// The last operations of a transaction, reads before writes: an engine that can commits in the same
+    /// message, which keeps what is written undecided for the shortest time. After an answer there is
+    /// nothing but the commit, since it may be too late to roll back; an error may be the commit's.
+    fn run_last(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
+        self.run(operations)
+    }
+
     /// The number of a table.
     fn table(&mut self, name: &str) -> Result<TableId>;
 
@@ -36,12 +45,25 @@ pub trait Operations {
     }
 
     /// Many rows' values at once, in the order of the keys.
-    fn get_many(&mut self, keys: &[(TableId, &[u8])]) -> Result<Vec<Option<Vec<u8>>>> {
-        let gets = keys
-            .iter()
-            .map(|(table, key)| Operation::Get(Key::new(*table, *key)));
+    fn get_many(&mut self, keys: &[(TableId, &[u8])]) -> Result<Rows> {
+        let gets = keys.iter().map(get);
         let answers = self.run(&gets.collect::<Vec<_>>())?;
-        answers.into_iter().map(Answer::value).collect()
+        values(answers.into_iter(), keys.len())
+    }
+
+    /// Writes, and then reads many rows' values, all at once: what is read is what the writes left. A row that
+    /// is written first and read behind that is nobody else's until the end, so that others wait for it where
+    /// they would be refused if it were read first.
+    fn write_then_get(
+        &mut self,
+        writes: Vec<(Key, Change)>,
+        keys: &[(TableId, &[u8])],
+    ) -> Result<Rows> {
+        let written = writes.len();
+        let writes = writes.into_iter().map(|(k, c)| Operation::Write(k, c));
+        let gets = keys.iter().map(get);
+        let answers = self.run(&writes.chain(gets).collect::<Vec<_>>())?;
+        values(answers.into_iter().skip(written), keys.len())
     }
 
     /// Writes a row. It may return before the engine took it: a failure then comes from a later call
@@ -51,7 +73,7 @@ pub trait Operations {
             .map(drop)
     }
 
-    /// Writes many rows at once.
+    /// Writes many rows at once. It may return before the engine took them, as [`Operations::write`] may.
     fn write_many(&mut self, writes: Vec<(Key, Change)>) -> Result<()> {
         let writes = writes.into_iter().map(|(k, c)| Operation::Write(k, c));
         self.run(&writes.collect::<Vec<_>>()).map(drop)
@@ -83,9 +105,29 @@ pub trait Operations {
     }
 }
 
+fn get(key: &(TableId, &[u8])) -> Operation {
+    Operation::Get(Key::new(key.0, key.1))
+}
+
+/// So many answers of gets.
+fn values(answers: impl Iterator<Item = Answer>, count: usize) -> Result<Rows> {
+    let mut rows = Rows::with_capacity(count);
+    for answer in answers {
+        rows.push(answer.value()?.as_deref());
+    }
+    match rows.len() == count {
+        true => Ok(rows),
+        false => Err(unanswered()),
+    }
+}
+
 fn one(answers: Vec<Answer>) -> Result<Answer> {
-    answers.into_iter().next().ok_or_else(|| {
-        let text = "an engine answered nothing to one operation";
-        crate::Error::new(crate::Code::Damaged, text)
-    })
+    answers.into_iter().next().ok_or_else(unanswered)
+}
+
+fn unanswered() -> Error {
+    Error::new(
+        Code::Damaged,
+        "an engine gave fewer answers than it was asked for",
+    )
 }

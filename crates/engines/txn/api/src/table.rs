@@ -1,7 +1,7 @@
 //! What a table is: its name, how it lies on partitions, its columns and its indexes.
 
 use crate::limits::{COLUMNS_MAX, INDEXES_MAX, NAME_BYTES_MAX, SPLITS_MAX, check_key};
-use crate::{Code, Error, Kind, Result, Row, TableId, Tuple, ValueRef};
+use crate::{Assignment, Code, Error, Kind, Result, Row, TableId, Tuple, ValueRef};
 
 /// Tables are numbered below this; an index has the table's number plus `n << TABLE_BITS`.
 pub const TABLE_BITS: u32 = 24;
@@ -175,19 +175,48 @@ impl TableDef {
         if row.columns() > self.columns.len() {
             return Err(self.bad_row("has more columns than the table"));
         }
-        for (at, column) in self.columns.iter().enumerate() {
-            match row.get(at as u16)?.kind() {
-                None if !column.nullable => {
-                    return Err(self.bad_row(&format!("has nothing in column `{}`", column.name)));
-                }
-                Some(kind) if kind != column.kind => {
-                    let text = format!("has another kind of value in column `{}`", column.name);
-                    return Err(self.bad_row(&text));
-                }
-                _ => {}
-            }
+        let kinds = row.kinds().chain(std::iter::repeat(Ok(None)));
+        for (column, kind) in self.columns.iter().zip(kinds) {
+            self.check_kind(column, kind?)?;
         }
         Ok(())
+    }
+
+    /// Whether an update leaves a row of the table one of it, by the columns that it changes.
+    pub fn check_update(&self, assignments: &[Assignment], new: &Row<'_>) -> Result<()> {
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        for Assignment { column, .. } in assignments {
+            let Some(of) = self.columns.get(usize::from(*column)) else {
+                return Err(self.bad_row("has more columns than the table"));
+            };
+            self.check_kind(of, new.get(*column)?.kind())?;
+        }
+        Ok(())
+    }
+
+    fn check_kind(&self, column: &Column, kind: Option<Kind>) -> Result<()> {
+        match kind {
+            None if !column.nullable => {
+                Err(self.bad_row(&format!("has nothing in column `{}`", column.name)))
+            }
+            Some(kind) if kind != column.kind => {
+                let text = format!("has another kind of value in column `{}`", column.name);
+                Err(self.bad_row(&text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an update changes where a row stands in an index.
+    pub fn moves_in_index(&self, assignments: &[Assignment]) -> bool {
+        let columns = self.indexes.iter().flat_map(|index| &index.columns);
+        columns.into_iter().any(|of| {
+            assignments
+                .iter()
+                .any(|assignment| assignment.column == *of)
+        })
     }
 
     /// The key of a row's entry in an index: the columns, then the row's key.

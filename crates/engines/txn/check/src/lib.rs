@@ -3,11 +3,11 @@
 //! What it is: [`history`] keeps what clients asked and were answered; three judges read it without a line of
 //! the engine's code: [`replay`] (in the order of the stamps, against a model), [`cycles`] (dependencies
 //! between transactions, after Adya and Elle) and [`bank`] (money is neither made nor lost). Histories come
-//! from [`drive`], clients of any database that has our interface, which do what [`work`] says; from [`kill`],
-//! which drives real servers and kills them; and from [`simulate`], the whole cluster in one thread from one
-//! seed.
-//! What it is not: a proof about power loss on real disks. In a simulation a crash keeps what was synced and
-//! perhaps some more; that the log keeps this promise on disks that tear and lose is proved in `dyno-txn-log`.
+//! from [`drive`], clients of any database that has our interface, which do what [`work`] says; from [`kill`]
+//! and [`soak`], which drive real servers, and kill them or watch them for long; and from [`simulate`], the
+//! whole cluster in one thread from one seed. [`recovery`] times how a killed server reads a long log.
+//! What it is not: a proof about power loss on real disks. In a simulation the engine's own log runs on disks that
+//! tear and lose what was not synced, and fail; their crash model is at the head of `dyno-sim`.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -33,9 +33,13 @@ pub mod cycles;
 pub mod drive;
 pub mod history;
 pub mod kill;
+pub mod recovery;
 pub mod replay;
+mod server;
 pub mod simulate;
+pub mod soak;
 mod verdict;
 pub mod work;
 
+pub use server::{Connect, ServerError, Start};
 pub use verdict::{Rule, Verdict, Violation};

@@ -52,6 +52,10 @@ pub enum Rule {
     BankTotal,
     /// A transaction did not end, or an intent was left behind.
     Liveness,
+    /// A log did not read back what it had called durable.
+    Durability,
+    /// A stamp was given that was not above all before it.
+    StampOrder,
 }
 
 /// A broken rule.

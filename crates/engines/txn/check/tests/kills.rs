@@ -1,12 +1,12 @@
-//! Real servers, killed under load. `DYNO_KILL_ROUNDS` and `DYNO_KILL_SEED` choose others.
+//! Real servers, killed under load, read back and watched. `DYNO_KILL_ROUNDS` and `DYNO_KILL_SEED` choose others.
 
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use dyno_txn_api::Target;
-use dyno_txn_check::{kill, work};
+use dyno_txn_api::{Database, Target};
+use dyno_txn_check::{kill, recovery, soak, work};
 use dyno_txn_node::{OpenOptions, ServeOptions, open, serve};
 
 const DATA: &str = "DYNO_TXN_CHECK_KILL_DATA";
@@ -40,6 +40,19 @@ fn child() {
     std::thread::sleep(Duration::from_secs(600));
 }
 
+fn start(data: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command
+        .args(["--exact", "child", "--nocapture"])
+        .env(DATA, data);
+    command
+}
+
+fn connect(address: &str, ring: bool) -> dyno_txn_api::Result<Box<dyn Database>> {
+    let target = Target::Dyno(vec![address.to_owned()]);
+    open(&target, OpenOptions { ring, ..engine() })
+}
+
 fn rounds_hold(rounds: u64) {
     let number = |variable: &str, usual: u64| {
         std::env::var(variable).map_or(usual, |n| n.parse().expect("a number"))
@@ -47,17 +60,8 @@ fn rounds_hold(rounds: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let seed = number("DYNO_KILL_SEED", 1);
     let outcome = kill::run(&kill::Options {
-        start: &|data: &Path| {
-            let mut command = Command::new(std::env::current_exe().expect("this program"));
-            command
-                .args(["--exact", "child", "--nocapture"])
-                .env(DATA, data);
-            command
-        },
-        connect: &|address, ring| {
-            let target = Target::Dyno(vec![address.to_owned()]);
-            open(&target, OpenOptions { ring, ..engine() })
-        },
+        start: &start,
+        connect: &connect,
         folder: folder.path(),
         rounds: number("DYNO_KILL_ROUNDS", rounds),
         seed,
@@ -99,4 +103,42 @@ fn a_killed_server_comes_back_with_all_that_it_answered() {
 #[ignore = "takes a minute or two: before a release, and after a change to the log or to recovery"]
 fn fifty_kills_hold() {
     rounds_hold(50);
+}
+
+#[test]
+fn a_short_soak_breaks_no_rule_and_is_not_called_flat() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let soaked = soak::run(&soak::Options {
+        start: &start,
+        connect: &connect,
+        folder: folder.path(),
+        length: Duration::from_secs(2),
+        seed: 1,
+        clients: 3,
+        rate: 150,
+        stop: &AtomicBool::new(false),
+        after_minute: &|_, _, _| {},
+    });
+    let soaked = soaked.expect("it serves");
+    assert!(soaked.holds(), "{}", soaked.judgement.verdict);
+    assert!(!soaked.is_long() && soaked.p99_ms.is_empty());
+    assert!(soaked.judgement.committed > 50, "{:?}", soaked.judgement);
+    let seen = soaked.samples.first().expect("it was looked at");
+    assert!(seen.memory_bytes > 1 << 20 && seen.disk_bytes > 1 << 20);
+}
+
+#[test]
+fn a_log_of_some_megabytes_is_read_back_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recovered = recovery::run(&recovery::Options {
+        start: &start,
+        connect: &connect,
+        folder: folder.path(),
+        log_bytes: 8 << 20,
+        seed: 1,
+        stop: &AtomicBool::new(false),
+    });
+    let recovered = recovered.expect("it serves");
+    assert_eq!(recovered.wrong_rows, 0, "{:?}", recovered.wrong);
+    assert!(recovered.transactions >= 1_000 && recovered.rows >= 8_000);
 }

@@ -1,6 +1,7 @@
-//! Bugs that are put in on purpose are caught, each within so many seeds.
+//! Bugs that are put in on purpose are caught, each within so many seeds, and so are disks that lie.
 
-use dyno_txn_check::simulate::{Options, simulate};
+use dyno_txn_check::Rule;
+use dyno_txn_check::simulate::{Options, Run, simulate};
 use dyno_txn_core::planted::{Bug, Planted};
 
 /// Some seed among the first must break a rule with the bug, and none without it.
@@ -43,4 +44,17 @@ fn a_recovery_that_forgets() {
 #[test]
 fn a_participant_that_finalizes_in_part() {
     caught(Bug::Finalize, 60);
+}
+
+/// The log's recovery, or the comparison with what it was given, must see that writes are missing which were confirmed.
+#[test]
+fn disks_that_confirm_what_they_did_not_write() {
+    let options = Options {
+        lying_disks: true,
+        ..Options::default()
+    };
+    let mut runs = (1..=60).map(|seed| simulate(seed, &options));
+    let lost = |run: &Run| run.judgement.verdict.broken.contains_key(&Rule::Durability);
+    let run = runs.find(lost).expect("a lost write is noticed");
+    println!("seed {}: {}", run.seed, run.judgement.verdict);
 }

@@ -41,7 +41,19 @@ enum State {
 
 /// Operations under way.
 #[derive(Debug)]
-struct Batch {
+enum Batch {
+    /// All at one partition, as most are: they travel without a copy, and nothing is put together.
+    Whole {
+        at: PartitionId,
+        count: usize,
+        writes: bool,
+    },
+    /// At several.
+    Spread(Spread),
+}
+
+#[derive(Debug)]
+struct Spread {
     operations: Vec<Operation>,
     /// Which operations each partition has to answer.
     missing: BTreeMap<PartitionId, Vec<usize>>,
@@ -70,7 +82,8 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// A transaction with a stamp of the oracle that was taken for it, now.
+    /// A transaction with a stamp of the oracle that was taken for it, now. Stamp 0: it is under way, and
+    /// [`Coordinator::stamped`] follows.
     pub fn begin(now: u64, stamp: Stamp, partitions: u32, options: &Options) -> Self {
         let deadline_ns = u64::try_from(options.deadline.as_nanos()).unwrap_or(u64::MAX);
         Self {
@@ -90,14 +103,22 @@ impl Coordinator {
         }
     }
 
-    /// Its stamp.
+    /// Its stamp has come.
+    pub fn stamped(&mut self, stamp: Stamp) {
+        self.stamp = stamp;
+    }
+
+    /// Its stamp; 0 while that is under way.
     pub fn stamp(&self) -> Stamp {
         self.stamp
     }
 
     /// When [`Coordinator::tick`] has something to do.
     pub fn wake_at(&self) -> u64 {
-        self.next_sign.min(self.until)
+        match self.state {
+            State::Over => self.until,
+            State::Open | State::Committing => self.next_sign.min(self.until),
+        }
     }
 
     /// Sends operations; their number comes back in an [`Event::Batch`]. Several batches may be under
@@ -120,10 +141,59 @@ impl Coordinator {
             let text = "a write in a transaction that was begun as read only";
             return Err(Error::new(Code::ReadOnly, text));
         }
-        let mut asked: BTreeMap<PartitionId, Vec<usize>> = BTreeMap::new();
+        let whole = self.whole(schema, &operations)?;
+        let number = self.next_batch;
+        let batch = match whole {
+            Some(at) => {
+                let count = operations.len();
+                let written = operations.iter().filter(|one| one.is_write()).count() as u32;
+                if written > 0 {
+                    self.holder.get_or_insert(at);
+                    *self.writes.entry(at).or_default() += written;
+                }
+                sends.push((at, self.execute(now, at, operations)));
+                let writes = written > 0;
+                Batch::Whole { at, count, writes }
+            }
+            None => Batch::Spread(self.spread(now, schema, operations, sends)?),
+        };
+        self.next_batch += 1;
+        self.batches.insert(number, batch);
+        Ok(number)
+    }
+
+    /// The one partition of all these operations, if it is one.
+    fn whole(&self, schema: &Schema, operations: &[Operation]) -> Result<Option<PartitionId>> {
+        let mut whole = None;
+        for operation in operations {
+            let at = match operation {
+                Operation::Get(key) | Operation::Write(key, _) => {
+                    partition_of(schema.table(key.table)?, self.partitions, &key.bytes)
+                }
+                Operation::Scan(_) => match self.partitions_of(schema, operation)?[..] {
+                    [at] => at,
+                    _ => return Ok(None),
+                },
+            };
+            if whole.replace(at).is_some_and(|before| before != at) {
+                return Ok(None);
+            }
+        }
+        Ok(whole)
+    }
+
+    /// Sends to each partition what is its own of the operations.
+    fn spread(
+        &mut self,
+        now: u64,
+        schema: &Schema,
+        operations: Vec<Operation>,
+        sends: &mut Sends,
+    ) -> Result<Spread> {
+        let mut missing: BTreeMap<PartitionId, Vec<usize>> = BTreeMap::new();
         for (at, operation) in operations.iter().enumerate() {
             for partition in self.partitions_of(schema, operation)? {
-                asked.entry(partition).or_default().push(at);
+                missing.entry(partition).or_default().push(at);
             }
         }
         for operation in operations.iter().filter(|operation| operation.is_write()) {
@@ -132,34 +202,30 @@ impl Coordinator {
                 *self.writes.entry(partition).or_default() += 1;
             }
         }
-        let number = self.next_batch;
-        self.next_batch += 1;
-        let deadline_ns = self.until.saturating_sub(now);
-        for (&partition, which) in &asked {
-            let operations: Vec<_> = which.iter().map(|&at| operations[at].clone()).collect();
-            let sent = self.sent.entry(partition).or_default();
-            let after = *sent;
-            *sent += u32::from(operations.iter().any(Operation::is_write));
-            let (head, batch) = (self.head(), number);
-            let execute = Message::Execute {
-                head,
-                batch,
-                after,
-                deadline_ns,
-                operations,
-            };
-            sends.push((partition, execute));
+        for (&partition, which) in &missing {
+            let own = which.iter().map(|&at| operations[at].clone()).collect();
+            sends.push((partition, self.execute(now, partition, own)));
         }
         let parts = operations.iter().map(|_| Vec::new()).collect();
-        self.batches.insert(
-            number,
-            Batch {
-                operations,
-                missing: asked,
-                parts,
-            },
-        );
-        Ok(number)
+        Ok(Spread {
+            operations,
+            missing,
+            parts,
+        })
+    }
+
+    /// The message of the next batch to one of its partitions.
+    fn execute(&mut self, now: u64, to: PartitionId, operations: Vec<Operation>) -> Message {
+        let sent = self.sent.entry(to).or_default();
+        let after = *sent;
+        *sent += u32::from(operations.iter().any(Operation::is_write));
+        Message::Execute {
+            head: self.head(),
+            batch: self.next_batch,
+            after,
+            deadline_ns: self.until.saturating_sub(now),
+            operations,
+        }
     }
 
     fn partitions_of(&self, schema: &Schema, operation: &Operation) -> Result<Vec<PartitionId>> {
@@ -262,32 +328,22 @@ impl Coordinator {
         number: u32,
         result: Result<Vec<Part>>,
     ) -> Option<Event> {
-        let batch = self.batches.get_mut(&number)?;
-        let which = batch.missing.remove(&from)?;
-        let result = match result {
-            Ok(parts) if parts.len() == which.len() => {
-                for (at, part) in which.into_iter().zip(parts) {
-                    batch.parts[at].push(part);
-                }
-                if !batch.missing.is_empty() {
-                    return None;
-                }
-                let batch = self.batches.remove(&number)?;
-                let each = batch.operations.iter().zip(batch.parts);
-                each.map(|(operation, parts)| answer(operation, parts))
-                    .collect()
-            }
-            Ok(parts) => {
-                let text = format!("{} answers to {} operations", parts.len(), which.len());
-                Err(Error::new(Code::Damaged, text))
-            }
-            Err(error) => Err(error),
+        let result = match self.batches.get_mut(&number)? {
+            Batch::Whole { at, .. } if *at != from => return None,
+            Batch::Whole { count, .. } => result.and_then(|parts| {
+                expect(*count, &parts)?;
+                Ok(parts.into_iter().map(single).collect())
+            }),
+            Batch::Spread(batch) => batch.answered(from, result)?,
         };
-        if let Err(error) = &result {
-            let writes = self.batches.remove(&number);
-            if writes.is_some_and(|batch| batch.operations.iter().any(Operation::is_write)) {
-                self.failed.get_or_insert(error.clone());
-            }
+        let writes = match self.batches.remove(&number)? {
+            Batch::Whole { writes, .. } => writes,
+            Batch::Spread(batch) => batch.operations.iter().any(Operation::is_write),
+        };
+        if let Err(error) = &result
+            && writes
+        {
+            self.failed.get_or_insert(error.clone());
         }
         Some(Event::Batch { number, result })
     }
@@ -321,16 +377,63 @@ impl Coordinator {
         None
     }
 
+    /// Whether it has sent a write.
+    pub fn has_written(&self) -> bool {
+        self.holder.is_some()
+    }
+
+    /// When its time is over.
+    pub fn deadline(&self) -> u64 {
+        self.until
+    }
+
     /// Partitions with operations that are not answered.
     pub fn waits_for(&self) -> BTreeSet<PartitionId> {
-        let missing = self.batches.values().flat_map(|batch| batch.missing.keys());
-        missing.copied().collect()
+        let missing = self.batches.values().flat_map(|batch| match batch {
+            Batch::Whole { at, .. } => vec![*at],
+            Batch::Spread(batch) => batch.missing.keys().copied().collect(),
+        });
+        missing.collect()
     }
 
     fn unknown(&self, why: &str) -> Error {
         let text = format!("transaction {}: {why}", self.stamp);
         Error::new(Code::OutcomeUnknown, text)
     }
+}
+
+impl Spread {
+    /// A partition has answered. None: others have not, or this one was not asked.
+    fn answered(
+        &mut self,
+        from: PartitionId,
+        result: Result<Vec<Part>>,
+    ) -> Option<Result<Vec<Answer>>> {
+        let which = self.missing.remove(&from)?;
+        let parts = match result.and_then(|parts| expect(which.len(), &parts).map(|()| parts)) {
+            Ok(parts) => parts,
+            Err(error) => return Some(Err(error)),
+        };
+        for (at, part) in which.into_iter().zip(parts) {
+            self.parts[at].push(part);
+        }
+        if !self.missing.is_empty() {
+            return None;
+        }
+        let each = self.operations.iter().zip(self.parts.drain(..));
+        Some(
+            each.map(|(operation, parts)| answer(operation, parts))
+                .collect(),
+        )
+    }
+}
+
+fn expect(count: usize, parts: &[Part]) -> Result<()> {
+    if parts.len() == count {
+        return Ok(());
+    }
+    let text = format!("{} answers to {count} operations", parts.len());
+    Err(Error::new(Code::Damaged, text))
 }
 
 fn answer(operation: &Operation, mut parts: Vec<Part>) -> Result<Answer> {

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use dyno_txn_api::Stamp;
 
-use crate::message::{Address, Message};
+use crate::message::{Address, Message, PartitionId};
 
 /// Counts a partition's log records: the first one is 1.
 pub type Position = u64;
@@ -15,8 +15,65 @@ pub type Position = u64;
 pub struct Effects {
     /// To be sent now. Those that wait for the log are kept in the partition.
     pub sends: Vec<(Address, Message)>,
+    /// To be sent now, to clients, in the bytes of messages: what [`Partition::handle_bytes`] answers at once.
+    ///
+    /// [`Partition::handle_bytes`]: crate::Partition::handle_bytes
+    pub answers: Answers,
     /// To be appended to the log, in order.
     pub records: Records,
+}
+
+/// Answers to clients as messages in bytes, one after the other in one buffer.
+#[derive(Debug, Default)]
+pub struct Answers {
+    bytes: Vec<u8>,
+    /// To which client, from which partition, and where it ends.
+    list: Vec<(u64, PartitionId, usize)>,
+}
+
+impl Answers {
+    /// Each answer: the client, the partition it is from, and a message's bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, PartitionId, &[u8])> {
+        let mut start = 0;
+        self.list.iter().map(move |&(client, from, end)| {
+            let bytes = &self.bytes[start..end];
+            start = end;
+            (client, from, bytes)
+        })
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Forgets them, keeping memory, though no more than `most_bytes`.
+    pub fn clear(&mut self, most_bytes: usize) {
+        self.bytes.clear();
+        self.bytes.shrink_to(most_bytes);
+        self.list.clear();
+    }
+
+    /// Where one that is being made goes; it counts with [`Answers::end`].
+    pub(crate) fn open(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// The one that is being made is whole.
+    pub(crate) fn end(&mut self, client: u64, from: PartitionId) {
+        self.list.push((client, from, self.bytes.len()));
+    }
+
+    /// What was made of one that is not whole.
+    pub(crate) fn made(&self) -> &[u8] {
+        &self.bytes[self.list.last().map_or(0, |&(.., end)| end)..]
+    }
+
+    /// Forgets what was made of it.
+    pub(crate) fn cancel(&mut self) {
+        self.bytes
+            .truncate(self.list.last().map_or(0, |&(.., end)| end));
+    }
 }
 
 /// Log records, one after the other in one buffer.
@@ -59,12 +116,26 @@ impl Records {
     }
 }
 
+/// One thing that waits for the log.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Message(Address, Message),
+    /// To a client, in bytes.
+    Bytes(u64, Vec<u8>),
+}
+
+/// Buffers of answers that are kept for the next ones, and the longest of those.
+const SPARE_MOST: usize = 1024;
+const SPARE_BYTES: usize = 4 << 10;
+
 /// What waits for the log.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     pub appended: Position,
     pub durable: Position,
-    messages: VecDeque<(Position, Address, Message)>,
+    messages: VecDeque<(Position, Answer)>,
+    /// Buffers that were used before.
+    spare: Vec<Vec<u8>>,
     /// Commits whose record is not durable yet: who reads their rows must not tell before it is.
     commits: HashMap<Stamp, Position, StampHash>,
     in_order: VecDeque<(Position, Stamp)>,
@@ -92,9 +163,27 @@ impl Held {
         }
     }
 
+    // Positions ascend but for answers that saw an older record; those wait a little longer.
+
     pub fn hold(&mut self, position: Position, to: Address, message: Message) {
-        // Positions ascend but for answers that saw an older record; those wait a little longer.
-        self.messages.push_back((position, to, message));
+        self.messages
+            .push_back((position, Answer::Message(to, message)));
+    }
+
+    /// The same for an answer in bytes, of which it takes a copy.
+    pub fn hold_bytes(&mut self, position: Position, client: u64, bytes: &[u8]) {
+        let mut kept = self.spare.pop().unwrap_or_default();
+        kept.extend_from_slice(bytes);
+        self.messages
+            .push_back((position, Answer::Bytes(client, kept)));
+    }
+
+    /// A buffer of [`Answer::Bytes`] that is not needed any more.
+    pub fn give_back(&mut self, mut bytes: Vec<u8>) {
+        if bytes.capacity() <= SPARE_BYTES && self.spare.len() < SPARE_MOST {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
     }
 
     /// The log is durable up to here: what waited no longer does, and comes out of [`Held::next`].
@@ -110,13 +199,10 @@ impl Held {
     }
 
     /// An answer that waited, and need not wait any more.
-    pub fn next(&mut self) -> Option<(Address, Message)> {
-        let (position, ..) = self.messages.front()?;
-        if *position > self.durable {
-            return None;
-        }
-        let (_, to, message) = self.messages.pop_front()?;
-        Some((to, message))
+    pub fn next(&mut self) -> Option<Answer> {
+        let durable = self.durable;
+        let ready = |(position, _): &mut (Position, Answer)| *position <= durable;
+        self.messages.pop_front_if(ready).map(|(_, answer)| answer)
     }
 }
 

@@ -109,6 +109,6 @@ mod store;
 mod wire;
 
 pub use coordinator::{Coordinator, Event, Sends};
-pub use effects::{Effects, Position, Records};
-pub use partition::{Checkpoint, Config, Counters, Partition, Stamps};
+pub use effects::{Answers, Effects, Position, Records};
+pub use partition::{Checkpoint, Config, Counters, Partition, Stamps, is_direct};
 pub use schema::Schema;

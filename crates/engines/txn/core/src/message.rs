@@ -219,6 +219,16 @@ impl Message {
         )
     }
 
+    /// Of an answer to an interactive transaction: which one.
+    pub fn to_interactive(&self) -> Option<Stamp> {
+        match self {
+            Message::Executed { stamp, .. }
+            | Message::Ended { stamp, .. }
+            | Message::Told { stamp, .. } => Some(*stamp),
+            _ => None,
+        }
+    }
+
     /// Appends the message's bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(MESSAGE_VERSION);

@@ -74,10 +74,7 @@ impl<'a> Optimistic<'a> {
         }
         let mut defs = BTreeMap::new();
         for operation in operations {
-            let table = match operation {
-                Operation::Get(key) | Operation::Write(key, _) => key.table,
-                Operation::Scan(scan) => scan.table,
-            };
+            let table = operation.table();
             if let Entry::Vacant(vacant) = defs.entry(table) {
                 vacant.insert(self.db.catalogue.numbered(&self.db.client, table)?);
             }

@@ -2,7 +2,7 @@
 //!
 //! What it is: [`Log`], to which one thread appends records and which it polls to hear how far they are
 //! on the disk. In files ([`FileLog`]) it has segments that are made ahead and used again, groups of
-//! records in one write (O_DIRECT and O_DSYNC, several under way), checkpoints that let it forget,
+//! records in one write (O_DIRECT, with an fdatasync linked to each; several under way), checkpoints that let it forget,
 //! and backups while it runs. [`Recovery`] reads all of it back. [`RemoteLog`] sends the bytes to
 //! other processes that keep them in memory ([`PersistStore`]); [`MemoryLog`] keeps nothing. What it is not: a
 //! thread, a network, or anything that knows what a record means.
@@ -61,8 +61,9 @@
 //! was durable is never at risk from a later write, and several writes can be under way. The example
 //! `append` measures writing to the next place and to the same.
 //!
-//! A thread that polls and has nothing else to do should yield (`std::thread::yield_now`) between two
-//! looks: the kernel ends an O_DSYNC write in a thread of its own, which may need this very core.
+//! A thread that polls and has nothing else to do should sleep for a moment now and then: whoever ends a write in the
+//! kernel runs on any core, but it needs one, and may not get it where every core is spun on. Shorter sleeps than 10 us
+//! do not help, since the kernel moves nobody to a core for so little.
 
 mod backup;
 mod checkpoint;

@@ -292,7 +292,7 @@ impl Recovery {
         };
         self.repair(life)?;
         let end = self.found.end;
-        self.make_segments(life)?;
+        self.make_segments(life, end)?;
         let manifest = Manifest {
             epoch: life.epoch,
             epoch_start: end,
@@ -360,8 +360,16 @@ impl Recovery {
         Ok(())
     }
 
-    fn make_segments(&mut self, life: Life) -> Result<(), LogError> {
-        while self.slots.len() < self.options.segments {
+    /// Makes those that a log has at first, and one where none is left for the next records: a process that was killed
+    /// may have filled the last one before the next was made.
+    fn make_segments(&mut self, life: Life, end: Lsn) -> Result<(), LogError> {
+        let keep = self.layout.index(self.manifest.first_needed);
+        let next = self.layout.index(end);
+        let takes = |slot: &Slot| {
+            slot.index()
+                .is_none_or(|index| index == next || index < keep)
+        };
+        while self.slots.len() < self.options.segments || !self.slots.iter().any(takes) {
             let used = |number: &u64| self.slots.iter().any(|slot| slot.number == *number);
             let number = (0..=u64::MAX).find(|number| !used(number)).unwrap_or(0);
             let header = segment::Header {

@@ -3,8 +3,12 @@
 
 mod load;
 
+use std::path::Path;
+use std::sync::Arc;
+
 use dyno_sim::{Disk, Failure, Faults, Random};
-use load::{Known, recover, work};
+use dyno_txn_log::{LogError, Recovery};
+use load::{DIRECTORY, Known, OPTIONS, recover, work};
 
 const STEPS: usize = 260;
 
@@ -45,6 +49,38 @@ fn a_crash_at_any_step_loses_nothing_durable() {
         }
     }
     assert!(torn > 10, "{torn} torn ends: the crashes miss the writes");
+}
+
+/// The next file is still being made when the last segment is full to its last byte.
+#[test]
+fn a_log_that_ended_with_its_last_segment_opens_again() {
+    let disk = Disk::new(4, Faults::default());
+    let open = |disk: &Disk| {
+        let disk = Arc::new(disk.clone());
+        Recovery::open(disk, Path::new(DIRECTORY), OPTIONS)?.finish()
+    };
+    let (mut log, _) = open(&disk).expect("a new log");
+    // There is no room for a third one.
+    disk.set_faults(Faults {
+        space_bytes: Some(2 * OPTIONS.segment_bytes + 8192),
+        ..Faults::default()
+    });
+    let most = log.most_record_bytes();
+    for _ in 0..2 {
+        for len in [most, most, most, most, most, most, most, most - 4096] {
+            log.append(&vec![7; len]).expect("room");
+            log.flush().expect("it is written");
+        }
+    }
+    assert_eq!(log.end().0, 2 * OPTIONS.segment_bytes);
+    let full = log.append(b"more").expect_err("nowhere to go on");
+    assert!(matches!(full, LogError::Full { .. }), "{full}");
+    for after in [disk.after_kill(1), disk.after_crash(1)] {
+        let (mut log, found) = open(&after).expect("there is room now");
+        assert_eq!(found.records, 16);
+        log.append(b"more").expect("room");
+        log.flush().expect("it is written");
+    }
 }
 
 #[test]

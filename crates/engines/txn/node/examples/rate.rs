@@ -1,7 +1,8 @@
 //! What the running engine does: transactions of one read and one write of 512 bytes.
 //!
 //! `cargo run --release -p dyno-txn-node --example rate -- WAY DURABILITY WHAT [--seconds N] [--window N]
-//! [--keys million|k2] [--server-core N] [--client-core N]`
+//! [--keys million|k2] [--retention MS]
+//! [--server-core N] [--client-core N]`
 //!
 //! WAY: `local` (a ring in the process), `ring` and `tcp` (a server in the process, reached by its address).
 //! WHAT: `one-shot` (pipelined), `interactive` (begin, get, put, commit; one at a time). Keys: a million
@@ -25,6 +26,7 @@ struct Arguments {
     k2: bool,
     window: usize,
     seconds: u64,
+    retention: Duration,
     server_core: usize,
     client_core: usize,
     durability: String,
@@ -46,6 +48,7 @@ fn arguments() -> Arguments {
         k2: option("--keys", "million") == "k2",
         window: number("--window", "256"),
         seconds: number("--seconds", "5") as u64,
+        retention: Duration::from_millis(number("--retention", "5000") as u64),
         server_core: number("--server-core", "1"),
         client_core: number("--client-core", "0"),
     }
@@ -59,7 +62,7 @@ fn main() {
         cores: vec![arguments.server_core],
         durability: arguments.durability.parse().expect("a durability"),
         memory_bytes: 12 << 30,
-        retention: Duration::from_millis(100),
+        retention: arguments.retention,
         spin: Duration::from_millis(1),
         ..OpenOptions::default()
     };

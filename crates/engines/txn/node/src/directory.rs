@@ -3,18 +3,20 @@
 //! `format` is text: `dyno-txn`, its version, the number of partitions, the durability, and a checksum
 //! (FORMAT.md, "An engine's directory").
 
-use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use dyno_io::{Claim, FileSystem, HostFiles, IoError, Storage};
-use dyno_txn_api::{Code, Error, Result};
+use dyno_txn_api::{Error, Result};
 
 use crate::error::{bad, unavailable};
 use crate::options::Durability;
+use crate::sealed::{Fields, Sealed, damaged};
 
-const FORMAT_VERSION: u32 = 1;
-const FORMAT: &str = "format";
+const FORMAT: Sealed = Sealed {
+    file: "format",
+    name: "dyno-txn",
+    version: 1,
+};
 /// Partitions of one directory at most.
 pub(crate) const PARTITIONS_MAX: u32 = 1024;
 
@@ -60,6 +62,9 @@ impl Directory {
         let (found, durability) = match known {
             Some((found, durability)) => {
                 check_same(path, (found, durability), (partitions, how))?;
+                if of > 1 && durability == Durability::Memory {
+                    return Err(rows_lost(path, (part, of)));
+                }
                 (found, durability)
             }
             None => {
@@ -96,6 +101,16 @@ pub(crate) fn log_of(directory: &Path, partition: u32) -> PathBuf {
     directory.join(format!("partition-{partition}"))
 }
 
+/// Other processes may go on while this one's rows are gone: it must not answer as if there had been none.
+fn rows_lost(path: &Path, (part, of): (u32, u32)) -> Error {
+    unavailable(format!(
+        "{}: part {part} of {of} kept its rows in memory alone (durability `memory`), and they are lost: they went with \
+         the process that had them, and without them the database is not whole. Stop all its processes and oracles, \
+         empty their directories, and start all anew",
+        path.display()
+    ))
+}
+
 fn check_same(
     path: &Path,
     found: (u32, Durability),
@@ -122,106 +137,53 @@ fn check_same(
 
 /// Partitions and durability of a directory that was made before.
 pub(crate) fn read_format(path: &Path) -> Result<Option<(u32, Durability)>> {
-    let file = path.join(FORMAT);
-    let Some(text) = read_text(&file)? else {
-        return Ok(None);
-    };
-    parse(&text).map(Some).map_err(|error| {
-        Error::new(
-            error.kind(),
-            format!("{}: {}", file.display(), error.text()),
-        )
-    })
+    FORMAT.read(path, parse)
 }
 
-fn parse(text: &str) -> Result<(u32, Durability)> {
-    let damaged = |what: &str| Error::new(Code::Damaged, what);
-    let mut lines = text.lines();
-    let version = lines.next().and_then(|line| line.strip_prefix("dyno-txn "));
-    let version: u32 = version
-        .and_then(|version| version.parse().ok())
-        .ok_or_else(|| damaged("it does not begin with `dyno-txn` and a version"))?;
-    if version > FORMAT_VERSION {
-        let text = format!("format version {version}; this program knows up to {FORMAT_VERSION}");
-        return Err(Error::new(Code::NewerVersion, text));
-    }
-    let mut field = |name: &str| {
-        let line = lines
-            .next()
-            .and_then(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.ok_or_else(|| damaged(&format!("no line `{name}` where it should be")))
-    };
-    let partitions = field("partitions")?;
-    let durability = field("durability")?;
-    let checksum = field("checksum")?;
-    let covered = text.len().saturating_sub("checksum 00000000\n".len());
-    if checksum != format!("{:08x}", dyno_checksum::crc32c(&text.as_bytes()[..covered])) {
-        return Err(damaged("its checksum is wrong"));
-    }
+fn parse(fields: &mut Fields<'_>) -> Result<(u32, Durability)> {
+    let partitions = u32::try_from(fields.number("partitions")?).ok();
     let partitions = partitions
-        .parse()
-        .ok()
-        .filter(|n| (1..=PARTITIONS_MAX).contains(n));
-    let partitions = partitions.ok_or_else(|| damaged("no number of partitions"))?;
-    Ok((partitions, durability.parse()?))
-}
-
-fn format_text(partitions: u32, durability: Durability) -> String {
-    let text =
-        format!("dyno-txn {FORMAT_VERSION}\npartitions {partitions}\ndurability {durability}\n");
-    let checksum = dyno_checksum::crc32c(text.as_bytes());
-    format!("{text}checksum {checksum:08x}\n")
+        .filter(|n| (1..=PARTITIONS_MAX).contains(n))
+        .ok_or_else(|| damaged(format!("partitions: from 1 to {PARTITIONS_MAX}")))?;
+    Ok((partitions, fields.text("durability")?.parse()?))
 }
 
 pub(crate) fn write_format(path: &Path, partitions: u32, durability: Durability) -> Result<()> {
-    write_text(path, FORMAT, &format_text(partitions, durability))
-}
-
-/// A file of text, if it is there.
-pub(crate) fn read_text(file: &Path) -> Result<Option<String>> {
-    match fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unavailable(format!("{}: {error}", file.display()))),
-    }
-}
-
-/// Writes a file aside and moves it to its place, so that it is there whole or not at all.
-pub(crate) fn write_text(directory: &Path, name: &str, text: &str) -> Result<()> {
-    let (file, aside) = (directory.join(name), directory.join(format!("{name}.new")));
-    let write = || -> std::io::Result<()> {
-        let mut out = fs::File::create(&aside)?;
-        out.write_all(text.as_bytes())?;
-        out.sync_all()?;
-        fs::rename(&aside, &file)
-    };
-    write().map_err(|error| unavailable(format!("{}: {error}", file.display())))?;
-    HostFiles.sync_directory(directory).map_err(unavailable)
+    FORMAT.write(
+        path,
+        &[("partitions", &partitions), ("durability", &durability)],
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Version 1 as it was first written: every later version must read it.
-    const FIXTURE: &str = "dyno-txn 1\npartitions 4\ndurability fsync\nchecksum ce95400d\n";
+    use crate::sealed::assert_sealed;
 
     #[test]
-    fn the_first_format_is_read() {
-        assert_eq!(parse(FIXTURE), Ok((4, Durability::Fsync)));
-        assert_eq!(format_text(4, Durability::Fsync), FIXTURE);
+    fn the_first_format_is_read_and_damage_found() {
+        // Version 1 as it was first written: every later version must read it.
+        assert_sealed(
+            &FORMAT,
+            "dyno-txn 1\npartitions 4\ndurability fsync\nchecksum ce95400d\n",
+            &[("partitions", &4), ("durability", &"fsync")],
+            (4, Durability::Fsync),
+            parse,
+        );
     }
 
     #[test]
-    fn a_change_is_found_and_a_newer_version_named() {
-        for at in 0..FIXTURE.len() {
-            let mut bytes = FIXTURE.as_bytes().to_vec();
-            bytes[at] ^= 1;
-            let text = String::from_utf8(bytes).expect("still ASCII");
-            assert!(parse(&text).is_err(), "byte {at}");
-        }
-        let newer = parse("dyno-txn 2\n").expect_err("newer");
-        assert_eq!(newer.kind(), Code::NewerVersion);
+    fn a_share_in_memory_alone_lives_once() {
+        let at = tempfile::tempdir().expect("a directory");
+        let open = |how, share| Directory::open(at.path(), Some(3), 1, how, share);
+        drop(open(Durability::Memory, (1, 3)).expect("new"));
+        let error = open(Durability::Memory, (1, 3)).expect_err("its rows are gone");
+        assert!(error.text().contains("part 1 of 3"), "{error}");
+        // One process that has everything begins with nothing, and says so by its durability.
+        let alone = tempfile::tempdir().expect("a directory");
+        let open = || Directory::open(alone.path(), None, 1, Durability::Memory, (0, 1));
+        drop(open().expect("new"));
+        drop(open().expect("again"));
     }
 
     #[test]

@@ -37,10 +37,12 @@ mod engine;
 mod error;
 mod greet;
 mod hello;
+mod lone;
 mod member;
 mod open;
 mod options;
 mod persist;
+mod sealed;
 mod serve;
 
 pub use backup::restore;

@@ -95,7 +95,8 @@ pub struct OpenOptions {
     pub tls: Option<Arc<rustls::ClientConfig>>,
     /// Whether a connection to this host may move to shared memory.
     pub ring: bool,
-    /// How long threads spin for work before they sleep; waking one costs some 50 us.
+    /// How long threads spin for work before they sleep; waking one costs some 50 us. Threads of a client that wait for
+    /// answers spin while they leave a processor to the engine; more of them sleep at once.
     pub spin: Duration,
 }
 

@@ -1,22 +1,23 @@
 //! A server: an engine that listens.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use dyno_net::{Address, Listener, rustls};
-use dyno_serve::{Endpoint, Registry, Settings, Token, guard};
+use dyno_serve::{Endpoint, Health, Registry, Settings, Token, guard};
 use dyno_txn_api::{Code, Error, Result};
 
 use crate::backups::Desk;
 use crate::engine::{Engine, FIGURE_NAMES};
 use crate::error::{bad, of_net, unavailable};
-use crate::member::OracleProcess;
+use crate::lone::Lone;
+use crate::member::start_oracle;
 use crate::options::{OpenOptions, Share};
-use crate::persist::Keeper;
+use crate::persist::start_keeper;
 
 /// What a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,8 +120,7 @@ pub struct Server {
 
 enum Running {
     Engine(Arc<Engine>),
-    Keeper(Arc<Keeper>),
-    Oracle(Arc<OracleProcess>),
+    Lone(Arc<Lone>),
 }
 
 /// Starts a server; it has recovered and listens when this returns.
@@ -141,6 +141,9 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
             "a share of the partitions is for role `partitions`, which needs one",
         ));
     }
+    if let Some(share) = &options.share {
+        reachable(&address, share)?;
+    }
     let mut listener = Listener::bind(&address).map_err(of_net)?;
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
@@ -148,23 +151,12 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
     match options.role {
         Role::All | Role::Partitions => serve_engine(options, token, listener),
         Role::Oracle => {
-            let oracle = OracleProcess::start(&options.engine, token.clone(), listener)?;
-            let oracle = Arc::new(oracle);
-            let (address, weak) = (oracle.address().to_string(), Arc::downgrade(&oracle));
-            let looked = move || {
-                let oracle = weak.upgrade()?;
-                Some((oracle.stats(), oracle.failure()))
-            };
-            without_rows(options, token, address, Running::Oracle(oracle), looked)
+            let oracle = start_oracle(&options.engine, token.clone(), listener)?;
+            serve_lone(oracle, options, token)
         }
         Role::Persist => {
-            let keeper = Arc::new(Keeper::start(&options.engine, token.clone(), listener)?);
-            let (address, weak) = (keeper.address().to_string(), Arc::downgrade(&keeper));
-            let looked = move || {
-                let keeper = weak.upgrade()?;
-                Some((keeper.stats(), keeper.failure()))
-            };
-            without_rows(options, token, address, Running::Keeper(keeper), looked)
+            let keeper = start_keeper(&options.engine, token.clone(), listener)?;
+            serve_lone(keeper, options, token)
         }
     }
 }
@@ -194,50 +186,49 @@ fn serve_engine(options: ServeOptions, token: Option<Token>, listener: Listener)
     })
 }
 
-fn without_rows(
-    options: ServeOptions,
-    token: Option<Token>,
-    address: String,
-    running: Running,
-    looked: impl Fn() -> Looked + Send + Sync + 'static,
-) -> Result<Server> {
-    let metrics = match options.metrics {
-        Some(at) => Some(small_endpoint(at, looked, token, options.tls)?),
-        None => None,
-    };
+fn serve_lone(lone: Lone, options: ServeOptions, token: Option<Token>) -> Result<Server> {
+    let lone = Arc::new(lone);
+    let endpoint = |at| lone_endpoint(at, &lone, token, options.tls);
     Ok(Server {
-        running,
-        metrics,
+        address: lone.address().to_string(),
+        metrics: options.metrics.map(endpoint).transpose()?,
         backups: None,
-        address,
+        running: Running::Lone(lone),
     })
 }
 
 /// What a process without rows shows: its figures, and whether it goes on.
-type Looked = Option<(Vec<(String, u64)>, Option<String>)>;
-
-fn small_endpoint(
+fn lone_endpoint(
     at: SocketAddr,
-    looked: impl Fn() -> Looked + Send + Sync + 'static,
+    lone: &Arc<Lone>,
     token: Option<Token>,
     tls: Option<Arc<rustls::ServerConfig>>,
 ) -> Result<Endpoint> {
-    let looked = Arc::new(looked);
     let registry = Registry::new();
-    let names = looked().unwrap_or_default().0;
-    for (place, (name, _)) in names.into_iter().enumerate() {
+    for (place, (name, _)) in lone.stats().into_iter().enumerate() {
         let help = format!("Of the process: {}.", name.replace('_', " "));
         let gauge = registry
             .gauge(&format!("dyno_txn_{name}"), &help, &[])
             .map_err(bad)?;
-        let looked = looked.clone();
-        let now = move || Some(looked()?.0.get(place)?.1);
+        let weak = Arc::downgrade(lone);
+        let now = move || Some(weak.upgrade()?.stats().get(place)?.1);
         registry.refresh_by(move || gauge.set(now().unwrap_or(0) as i64));
     }
-    let health: dyno_serve::Health = Arc::new(move || match looked() {
-        Some((_, failure)) => failure.map_or(Ok(()), Err),
+    let weak = Arc::downgrade(lone);
+    let health: Health = Arc::new(move || match weak.upgrade() {
+        Some(lone) => lone.failure().map_or(Ok(()), Err),
         None => Err("the process stops".to_owned()),
     });
+    listen(at, registry, health, token, tls)
+}
+
+fn listen(
+    at: SocketAddr,
+    registry: Registry,
+    health: Health,
+    token: Option<Token>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+) -> Result<Endpoint> {
     let settings = Settings {
         token,
         tls,
@@ -245,6 +236,25 @@ fn small_endpoint(
         ..Settings::default()
     };
     Endpoint::start(at, registry, settings).map_err(unavailable)
+}
+
+/// Other processes and clients are told where this one is: an address that stands for all of this machine would be
+/// each reader's own machine.
+fn reachable(listens: &Address, share: &Share) -> Result<()> {
+    let told = match &share.advertise {
+        Some(advertise) => advertise.parse().map_err(of_net)?,
+        None => listens.clone(),
+    };
+    let Address::Tcp { host, .. } = &told else {
+        return Ok(());
+    };
+    match host.parse::<IpAddr>() {
+        Ok(ip) if ip.is_unspecified() => Err(bad(format!(
+            "{told} is where this process would be said to be, and others cannot reach it there: name the address at \
+             which they do (`advertise`)"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Nobody listens beyond this machine without a token.
@@ -272,17 +282,11 @@ fn endpoint(
         }
     }
     let weak = Arc::downgrade(engine);
-    let health: dyno_serve::Health = Arc::new(move || match weak.upgrade() {
+    let health: Health = Arc::new(move || match weak.upgrade() {
         Some(engine) => engine.failure().map_or(Ok(()), Err),
         None => Err("the engine has stopped".to_owned()),
     });
-    let settings = Settings {
-        token,
-        tls,
-        health: Some(health),
-        ..Settings::default()
-    };
-    Endpoint::start(at, registry, settings).map_err(unavailable)
+    listen(at, registry, health, token, tls)
 }
 
 /// One figure of one partition; it is brought up to date when it is asked for.
@@ -361,8 +365,7 @@ impl Server {
     pub fn failure(&self) -> Option<String> {
         match &self.running {
             Running::Engine(engine) => engine.failure(),
-            Running::Keeper(keeper) => keeper.failure(),
-            Running::Oracle(oracle) => oracle.failure(),
+            Running::Lone(lone) => lone.failure(),
         }
     }
 
@@ -370,7 +373,7 @@ impl Server {
     pub fn last_note(&self) -> Option<String> {
         match &self.running {
             Running::Engine(engine) => engine.last_note(),
-            Running::Keeper(_) | Running::Oracle(_) => None,
+            Running::Lone(_) => None,
         }
     }
 
@@ -378,8 +381,7 @@ impl Server {
     pub fn stats(&self) -> Vec<(String, u64)> {
         match &self.running {
             Running::Engine(engine) => engine.stats(),
-            Running::Keeper(keeper) => keeper.stats(),
-            Running::Oracle(oracle) => oracle.stats(),
+            Running::Lone(lone) => lone.stats(),
         }
     }
 
@@ -390,7 +392,7 @@ impl Server {
     pub fn backup(&self, target: &Path) -> Result<()> {
         match &self.running {
             Running::Engine(engine) => engine.backup(target),
-            Running::Keeper(_) | Running::Oracle(_) => Err(Error::new(
+            Running::Lone(_) => Err(Error::new(
                 Code::NotSupported,
                 "this process has no rows: ask the one that has",
             )),
@@ -417,12 +419,8 @@ impl Server {
                 Ok(engine) => engine.stop(),
                 Err(_) => Err(unavailable(looked_at)),
             },
-            Running::Keeper(keeper) => match Arc::try_unwrap(keeper) {
-                Ok(keeper) => keeper.stop(),
-                Err(_) => Err(unavailable(looked_at)),
-            },
-            Running::Oracle(oracle) => match Arc::try_unwrap(oracle) {
-                Ok(oracle) => oracle.stop(),
+            Running::Lone(lone) => match Arc::try_unwrap(lone) {
+                Ok(lone) => lone.stop(),
                 Err(_) => Err(unavailable(looked_at)),
             },
         }

@@ -16,8 +16,8 @@ fn options() -> OpenOptions {
 fn sum(db: &dyn Database) -> u64 {
     let table = db.table("t").expect("it is there").id;
     let read = db.transact(|t| t.get_many(&[(table, b"a"), (table, b"b")]));
-    let values = read.expect("it reads").into_iter().flatten();
-    values.map(|value| u64::from(value[0])).sum()
+    let rows = read.expect("it reads");
+    rows.iter().flatten().map(|value| u64::from(value[0])).sum()
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn transfer(
     db.transact_with(&options, |t| {
         let keys = [from.to_be_bytes(), to.to_be_bytes()];
         let found = t.get_many(&[(table, &keys[0]), (table, &keys[1])])?;
-        let [a, b] = [0, 1].map(|at| number(found[at].clone()));
+        let [a, b] = [0, 1].map(|at| number(found.get(at).map(Vec::from)));
         if from != to && a > 0 {
             t.put(table, &keys[0], &(a - 1).to_le_bytes())?;
             t.put(table, &keys[1], &(b + 1).to_le_bytes())?;
@@ -157,7 +157,10 @@ fn check(db: &dyn Database, table: TableId, acked: &[AtomicU64], tried: &[Atomic
     let keys: Vec<_> = keys.iter().map(|key| (table, &key[..])).collect();
     let sum = db.transact(|t| {
         let found = t.get_many(&keys)?;
-        Ok(found.into_iter().map(number).sum::<u64>())
+        Ok(found
+            .iter()
+            .map(|row| number(row.map(Vec::from)))
+            .sum::<u64>())
     });
     assert_eq!(sum.expect("it reads"), ACCOUNTS * EACH);
     for thread in 0..acked.len() {

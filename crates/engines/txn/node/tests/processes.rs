@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 
 use dyno_sim::Random;
 use dyno_txn_api::{
-    Code, Database, Error, Key, Operation, Options, Retry, Scan, TableDef, TableId, Target,
-    Transact,
+    Code, Database, Error, Key, Operation, Options, Request, Retry, Scan, TableDef, TableId,
+    Target, Transact,
 };
-use dyno_txn_node::{OpenOptions, Role, ServeOptions, Share, open, serve};
+use dyno_txn_node::{Durability, OpenOptions, Role, ServeOptions, Share, backup, open, serve};
 
 const ROLE: &str = "DYNO_TXN_NODE_PROCESSES_ROLE";
 const DATA: &str = "DYNO_TXN_NODE_PROCESSES_DATA";
 const JOIN: &str = "DYNO_TXN_NODE_PROCESSES_JOIN";
 const AT: &str = "DYNO_TXN_NODE_PROCESSES_AT";
+const DURABILITY: &str = "DYNO_TXN_NODE_PROCESSES_DURABILITY";
 const PARTS: u32 = 3;
 const ACCOUNTS: u64 = 30;
 const EACH: u64 = 100;
@@ -39,7 +40,19 @@ struct Process {
     child: Child,
     address: String,
     /// What it prints is kept open: it would end where it could not print.
-    _output: Lines<BufReader<ChildStdout>>,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    /// Why it stopped by itself.
+    fn stopped(mut self) -> String {
+        let lines = self.output.by_ref().map_while(Result::ok);
+        let mut reasons = lines.filter_map(|line| {
+            let (_, why) = line.split_once("stopped: ")?;
+            Some(why.to_owned())
+        });
+        reasons.next().expect("it says why")
+    }
 }
 
 impl Drop for Process {
@@ -59,9 +72,11 @@ fn child() {
     let variable = |name| std::env::var(name).unwrap_or_default();
     let mut server = ServeOptions::new(variable(DATA), variable(AT));
     server.engine = options();
+    server.engine.durability = variable(DURABILITY).parse().expect("one of three");
     match role.parse() {
         Ok(part) => {
             server.role = Role::Partitions;
+            server.backups = Some(Path::new(&variable(DATA)).with_extension("copies"));
             server.share = Some(Share {
                 part,
                 of: PARTS,
@@ -79,13 +94,31 @@ fn child() {
         Ok(server) => println!("listens at {}", server.address()),
         Err(error) => println!("refuses: {error}"),
     }
-    std::thread::sleep(Duration::from_secs(300));
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(300) {
+        if let Some(why) = served.as_ref().ok().and_then(|server| server.failure()) {
+            println!("stopped: {why}");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn start(role: &str, data: &Path, join: &str, at: &str) -> Result<Process, String> {
+    start_with(Durability::Fsync, role, data, join, at)
+}
+
+fn start_with(
+    durability: Durability,
+    role: &str,
+    data: &Path,
+    join: &str,
+    at: &str,
+) -> Result<Process, String> {
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .args(["--exact", "child", "--nocapture"])
         .envs([(ROLE, role), (JOIN, join), (AT, at)])
+        .env(DURABILITY, durability.name())
         .env(DATA, data)
         .stdout(Stdio::piped())
         .spawn()
@@ -105,7 +138,7 @@ fn start(role: &str, data: &Path, join: &str, at: &str) -> Result<Process, Strin
         Some(Ok(address)) => Ok(Process {
             child,
             address,
-            _output: lines,
+            output: lines,
         }),
         other => {
             child.kill().expect("it is killed");
@@ -118,6 +151,7 @@ fn start(role: &str, data: &Path, join: &str, at: &str) -> Result<Process, Strin
 /// All processes of a database.
 struct Cluster {
     at: tempfile::TempDir,
+    durability: Durability,
     oracles: Vec<Option<Process>>,
     oracles_at: Vec<String>,
     parts: Vec<Option<Process>>,
@@ -125,11 +159,16 @@ struct Cluster {
 
 impl Cluster {
     fn start() -> Self {
+        Self::start_with(Durability::Fsync)
+    }
+
+    fn start_with(durability: Durability) -> Self {
         let at = tempfile::tempdir().expect("a directory");
         let oracle = || start("oracle", Path::new(""), "", "127.0.0.1:0").expect("it serves");
         let oracles = vec![oracle(), oracle()];
         let mut cluster = Self {
             at,
+            durability,
             oracles_at: oracles.iter().map(|one| one.address.clone()).collect(),
             oracles: oracles.into_iter().map(Some).collect(),
             parts: (0..PARTS).map(|_| None).collect(),
@@ -149,9 +188,7 @@ impl Cluster {
     fn restart(&mut self, which: usize) {
         match which.checked_sub(PARTS as usize) {
             None => {
-                let data = self.at.path().join(format!("part-{which}"));
-                let join = self.oracles_at.join(",");
-                let started = start(&which.to_string(), &data, &join, "127.0.0.1:0");
+                let started = self.start_part(which, &format!("part-{which}"));
                 self.parts[which] = Some(started.expect("it serves"));
             }
             Some(oracle) => {
@@ -160,6 +197,13 @@ impl Cluster {
                 self.oracles[oracle] = Some(started.expect("it serves"));
             }
         }
+    }
+
+    /// A process with a share of the partitions, in this directory.
+    fn start_part(&self, which: usize, name: &str) -> Result<Process, String> {
+        let (data, join) = (self.at.path().join(name), self.oracles_at.join(","));
+        let how = self.durability;
+        start_with(how, &which.to_string(), &data, &join, "127.0.0.1:0")
     }
 
     /// Through one address.
@@ -212,7 +256,7 @@ fn transfer(
     db.transact_with(&within(2), |t| {
         let keys = [from.to_be_bytes(), to.to_be_bytes()];
         let found = t.get_many(&[(table, &keys[0]), (table, &keys[1])])?;
-        let [a, b] = [0, 1].map(|at| number(found[at].clone()));
+        let [a, b] = [0, 1].map(|at| number(found.get(at).map(Vec::from)));
         if from != to && a > 0 {
             t.put(table, &keys[0], &(a - 1).to_le_bytes())?;
             t.put(table, &keys[1], &(b + 1).to_le_bytes())?;
@@ -227,7 +271,10 @@ fn total(db: &dyn Database, table: TableId) -> Result<u64, Error> {
     let keys: Vec<_> = keys.iter().map(|key| (table, &key[..])).collect();
     db.transact_with(&within(5), |t| {
         let found = t.get_many(&keys)?;
-        Ok(found.into_iter().map(number).sum::<u64>())
+        Ok(found
+            .iter()
+            .map(|row| number(row.map(Vec::from)))
+            .sum::<u64>())
     })
     .map(|sum| sum.value)
 }
@@ -298,6 +345,25 @@ fn any_process_may_be_killed_and_money_stays() {
     assert_eq!(at_last(|| total(&*other, table)), ACCOUNTS * EACH);
 }
 
+/// Processes call each other when they have something to say, which must not be lost meanwhile.
+#[test]
+fn the_first_transactions_over_several_processes_are_answered_at_once() {
+    let cluster = Cluster::start();
+    let dbs: Vec<_> = (0..PARTS as usize)
+        .map(|part| cluster.connect(&cluster.address(part)))
+        .collect();
+    let table = at_last(|| dbs[0].create_table(&TableDef::hash("rows", 0)));
+    for (round, db) in dbs.iter().cycle().take(12).enumerate() {
+        let put = |n: u64| {
+            let key = Key::new(table, (n * 1000 + round as u64).to_be_bytes());
+            Operation::put(key, b"row")
+        };
+        let request = Request::Operations((0..20).map(put).collect());
+        let done = db.execute(request, &within(10));
+        assert!(done.is_ok(), "round {round}: {done:?}");
+    }
+}
+
 #[test]
 fn ranges_lie_where_their_splits_say_and_shares_are_guarded() {
     let cluster = Cluster::start();
@@ -324,7 +390,77 @@ fn ranges_lie_where_their_splits_say_and_shares_are_guarded() {
         refused.contains("part 1 of 3") || refused.contains("another process"),
         "{refused}"
     );
+    let whole = Target::Dyno(vec![cluster.address(0)]);
+    let error = backup(&whole, options(), "monday").expect_err("not of one moment");
+    assert_eq!(error.kind(), Code::NotSupported, "{error}");
+    assert!(error.text().contains("several processes"), "{error}");
     let gone = Target::Dyno(vec!["127.0.0.1:1".to_owned()]);
     let error = open(&gone, options()).err().expect("nobody is there");
     assert_eq!(error.kind(), Code::Unavailable);
+}
+
+/// The other processes still have their rows, so one that begins with none must not answer as if there were none.
+#[test]
+fn a_process_whose_rows_were_in_memory_alone_does_not_come_back_without_them() {
+    let mut cluster = Cluster::start_with(Durability::Memory);
+    let db = cluster.connect(&cluster.address(0));
+    let table = at_last(|| db.create_table(&TableDef::hash("rows", 0)));
+    let keys: Vec<_> = (0..ACCOUNTS).map(u64::to_be_bytes).collect();
+    for key in &keys {
+        at_last(|| db.transact_with(&within(5), |t| t.put(table, key, b"kept")));
+    }
+    drop(db);
+    cluster.kill(1);
+    let refused = cluster.start_part(1, "part-1").err().expect("no rows");
+    assert!(
+        refused.contains("part 1 of 3") && refused.contains("start all anew"),
+        "{refused}"
+    );
+    // Nor does an empty directory stand in for it.
+    let other = cluster.start_part(1, "part-1-other").expect("it is new");
+    let stopped = other.stopped();
+    assert!(
+        stopped.contains("part 1: another directory") && stopped.contains("start all anew"),
+        "{stopped}"
+    );
+    // What the others have they still answer, and of what is gone nobody says that it never was.
+    let db = cluster.connect(&cluster.address(0));
+    let mut lost = 0;
+    for key in &keys {
+        match db.transact_with(&within(1), |t| t.get(table, key)) {
+            Ok(found) => assert_eq!(found.value.as_deref(), Some(&b"kept"[..])),
+            Err(_) => lost += 1,
+        }
+    }
+    assert!((1..ACCOUNTS).contains(&lost), "{lost} of {ACCOUNTS}");
+}
+
+#[test]
+fn an_address_that_others_cannot_call_is_not_told_to_them() {
+    let at = tempfile::tempdir().expect("a directory");
+    let serve_at = |listen: &str, advertise: Option<&str>| {
+        let mut options = ServeOptions::new(at.path().join("part"), listen);
+        options.role = Role::Partitions;
+        options.token = Some("a-secret-of-this-test".to_owned());
+        options.share = Some(Share {
+            part: 0,
+            of: 2,
+            join: vec!["127.0.0.1:1".to_owned()],
+            advertise: advertise.map(str::to_owned),
+        });
+        serve(options)
+    };
+    for (listen, advertise) in [
+        ("0.0.0.0:0", None),
+        ("[::]:0", None),
+        ("127.0.0.1:0", Some("0.0.0.0:7421")),
+    ] {
+        let error = serve_at(listen, advertise)
+            .err()
+            .expect("nobody reaches it");
+        assert_eq!(error.kind(), Code::BadArgument, "{error}");
+        assert!(error.text().contains("advertise"), "{error}");
+    }
+    assert!(!at.path().join("part").exists(), "nothing was begun");
+    drop(serve_at("0.0.0.0:0", Some("localhost:7421")).expect("it is named"));
 }

@@ -68,10 +68,7 @@ impl<'a> Running<'a> {
         self.wrote |= writes;
         let mut layouts = Layouts::new();
         for operation in operations {
-            let table = match operation {
-                Operation::Get(key) | Operation::Write(key, _) => key.table,
-                Operation::Scan(scan) => scan.table,
-            };
+            let table = operation.table();
             if let std::collections::btree_map::Entry::Vacant(vacant) = layouts.entry(table) {
                 vacant.insert(self.inner.catalogue.numbered(&self.inner.pool, table)?);
             }

@@ -94,10 +94,7 @@ struct Held<'a> {
 
 impl Held<'_> {
     fn one(&mut self, state: &mut State, operation: &Operation) -> Result<Answer> {
-        let table = match operation {
-            Operation::Get(key) | Operation::Write(key, _) => key.table,
-            Operation::Scan(scan) => scan.table,
-        };
+        let table = operation.table();
         let Some(def) = state.tables.get(&table) else {
             let text = format!("table number {}: there is none", table.0);
             return Err(Error::new(Code::NoSuchTable, text));

@@ -62,10 +62,10 @@ fn interactive(
     told: &mut Transaction,
 ) -> Result<()> {
     let mut transaction = db.begin(options)?;
-    told.stamp = transaction.stamp();
     let mut session = Session::new(&mut *transaction, tables, work.by);
     let worked = work.run(&mut session);
     told.ops = session.into_ops();
+    told.stamp = transaction.stamp();
     match worked {
         Ok(()) => {
             if let Some(stamp) = transaction.commit()? {

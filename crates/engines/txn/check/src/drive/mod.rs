@@ -40,6 +40,8 @@ pub struct Plan {
     pub options: Options,
     /// How long a client waits after a failure.
     pub pause: Duration,
+    /// From when one transaction of a client is due to when the next is; zero: as fast as they are answered.
+    pub pace: Duration,
 }
 
 impl Default for Plan {
@@ -53,6 +55,7 @@ impl Default for Plan {
             ways: vec![Way::Interactive, Way::Call, Way::Operations],
             options: Options::default(),
             pause: Duration::from_millis(1),
+            pace: Duration::ZERO,
         }
     }
 }
@@ -156,7 +159,8 @@ impl Drive {
         judge(&self.history, self.plan.shape)
     }
 
-    fn now_ns(&self) -> u64 {
+    /// Since the check began.
+    pub(crate) fn now_ns(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
@@ -178,6 +182,7 @@ impl Drive {
         let mut random = Random::fork(self.plan.seed ^ round, &format!("client {number}"));
         let mut done: Vec<Transaction> = Vec::new();
         let mut connection: Option<C> = None;
+        let mut due = Instant::now();
         while !stop.load(Ordering::Relaxed) && (done.len() as u64) < self.plan.transactions {
             let Some(db) = &connection else {
                 connection = connect().ok();
@@ -186,6 +191,9 @@ impl Drive {
                 }
                 continue;
             };
+            // One that is late catches up.
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            due += self.plan.pace;
             let work = self.plan.shape.work(self.plan.mix, &mut random, self.id());
             let way = self.plan.ways[random.below(self.plan.ways.len())];
             let clock = || self.now_ns();

@@ -35,8 +35,11 @@ pub(super) struct Chosen {
     pub crash_every_ns: u64,
     pub cut_every_ns: u64,
     pub late_messages: bool,
+    /// How often the oracle that serves is cut off.
     pub failover_every_ns: u64,
-    /// How long a sync takes.
+    /// Whether disks fail, and machines crash in the middle of a write.
+    pub disks_fail: bool,
+    /// After how long it is looked what the disk has written.
     pub sync: Delay,
     pub checkpoint_every_ns: u64,
     /// One transaction in so many is left by its client without a word; 0: none.
@@ -60,6 +63,12 @@ impl Chosen {
         let failover = every(random, 1_500, 3_000);
         let checkpoint = every(random, 50, 800);
         let link = Self::link(random);
+        let failover_every_ns = rare(2, random, failover);
+        // Another oracle takes over after some seconds; in longer storms there are no more transactions.
+        let longer = match failover_every_ns > 0 && !in_process {
+            true => 2,
+            false => 1,
+        };
         Self {
             seed,
             servers,
@@ -78,8 +87,8 @@ impl Chosen {
                 lists: 1 + random.below(3),
                 registers: random.below(3),
             },
-            storm_ns: every(random, 1_500, 4_000),
-            pause_ns: every(random, 1, 30),
+            storm_ns: longer * every(random, 1_500, 4_000),
+            pause_ns: longer * every(random, 1, 30),
             deadline_ns: every(random, 100, 1_500),
             wait_ns: every(random, 0, 20),
             heartbeat_ns: every(random, 150, 2_000),
@@ -94,7 +103,8 @@ impl Chosen {
             crash_every_ns: rare(2, random, crash),
             cut_every_ns: rare(2, random, cut),
             late_messages: random.one_in(4),
-            failover_every_ns: rare(2, random, failover),
+            failover_every_ns,
+            disks_fail: random.one_in(2),
             sync: Delay::uniform(50_000, 150_000).with_tail(20, 20 * MS),
             checkpoint_every_ns: rare(2, random, checkpoint),
             abandon_one_in: rare(3, random, 15) as usize,

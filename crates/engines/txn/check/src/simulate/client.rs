@@ -1,7 +1,7 @@
 //! A client node: its sessions take their stamps together.
 
 use dyno_sim::NodeId;
-use dyno_txn_api::{Result, Stamp};
+use dyno_txn_api::Stamp;
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::Batcher;
 
@@ -10,12 +10,15 @@ use super::cluster::{Cluster, Timer};
 /// Addresses of clients from here on are those of their batchers.
 pub(super) const BATCHERS: u64 = 1 << 32;
 
-/// After how long a client asks for stamps again.
+/// After how long without an answer, and after a refusal, a client asks the other oracle for stamps.
 const AGAIN_NS: u64 = 120_000_000;
+const PAUSE_NS: u64 = 40_000_000;
 
 pub(super) struct Client {
     pub node: NodeId,
     batcher: Batcher,
+    /// Which oracle it takes for the one that serves.
+    oracle: usize,
     /// Counts requests, so that a late timer does not repeat a younger one.
     requests: u64,
     under_way: bool,
@@ -26,6 +29,7 @@ impl Client {
         Self {
             node,
             batcher: Batcher::default(),
+            oracle: 0,
             requests: 0,
             under_way: false,
         }
@@ -43,8 +47,8 @@ impl Cluster {
         let Some(message) = message else {
             return;
         };
-        let oracle = self.oracle_to_ask();
         let asking = &mut self.clients[client];
+        let oracle = Address::Oracle(asking.oracle as u32);
         asking.requests += 1;
         asking.under_way = true;
         let (node, request) = (asking.node, asking.requests);
@@ -58,12 +62,23 @@ impl Cluster {
         let asking = &mut self.clients[client];
         if asking.under_way && asking.requests == request {
             let message = asking.batcher.again();
+            asking.oracle = (asking.oracle + 1) % self.oracles.nodes.len().max(1);
             self.ask_for_stamps(client, message);
         }
     }
 
-    pub(super) fn stamps_came(&mut self, client: usize, ticket: u64, result: Result<Stamp>) {
-        let (given, next) = self.clients[client].batcher.answered(ticket, result);
+    /// An oracle that does not serve says so: another one is asked, in a moment.
+    pub(super) fn stamps_were_refused(&mut self, client: usize) {
+        let asking = &self.clients[client];
+        if asking.under_way {
+            let (node, request) = (asking.node, asking.requests);
+            let again = Timer::Stamps { client, request };
+            self.world.set_timer(node, PAUSE_NS, again);
+        }
+    }
+
+    pub(super) fn stamps_came(&mut self, client: usize, ticket: u64, first: Stamp) {
+        let (given, next) = self.clients[client].batcher.answered(ticket, Ok(first));
         if given.is_empty() {
             return;
         }

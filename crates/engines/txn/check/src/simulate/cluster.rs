@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use dyno_sim::{Event, NodeId, Random, Settings, World};
+use dyno_sim::{Cut, Event, NodeId, Random, Settings, World};
 use dyno_txn_api::{Procedures, TableId};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 use dyno_txn_core::placement::partition_of;
@@ -15,13 +15,16 @@ use super::core::{Core, Wants};
 use super::oracles::{Elsewhere, Local, Oracles};
 use super::session::Session;
 use crate::history::{History, Key};
+use crate::verdict::Rule;
 use crate::work::{self, Tables};
 
 pub(super) const MS: u64 = 1_000_000;
 /// Who makes the tables.
 pub(super) const MAKER: u64 = BATCHERS - 1;
-/// How often oracles and who steers them look around.
-const LOOK_NS: u64 = 60 * MS;
+/// How often oracles look around.
+pub(super) const LOOK_NS: u64 = 60 * MS;
+/// The longest that an oracle is cut off.
+const CUT_OFF_NS: u64 = 5_000 * MS;
 /// A message on its way.
 #[derive(Debug, Clone)]
 pub(super) struct Envelope {
@@ -33,16 +36,41 @@ pub(super) struct Envelope {
 /// What a timer was set for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Timer {
-    Wake { core: usize },
-    Synced { core: usize },
-    Checkpoint { core: usize },
-    Recover { core: usize },
-    Oracle { number: usize },
-    Steer,
+    Wake {
+        core: usize,
+    },
+    Look {
+        core: usize,
+    },
+    Checkpoint {
+        core: usize,
+    },
+    Recover {
+        core: usize,
+    },
+    Oracle {
+        number: usize,
+    },
+    /// The oracle within the server wants a bound kept.
+    Keep,
     Failover,
-    Stamps { client: usize, request: u64 },
-    Session { session: usize, turn: u64 },
-    Next { session: usize },
+    Heal {
+        node: NodeId,
+    },
+    Start {
+        node: NodeId,
+    },
+    Stamps {
+        client: usize,
+        request: u64,
+    },
+    Session {
+        session: usize,
+        turn: u64,
+    },
+    Next {
+        session: usize,
+    },
 }
 
 pub(super) struct Cluster {
@@ -58,12 +86,14 @@ pub(super) struct Cluster {
     pub local: Local,
     /// How much faster each node's clock runs, parts per million.
     rates: Vec<i64>,
-    random: Random,
+    pub random: Random,
     next_id: u64,
     pub storming: bool,
     /// One-shots without a stamp that have arrived: a connection brings none twice.
     arrived: HashSet<(Address, u64)>,
-    pub unrest: Vec<String>,
+    /// Rules that were broken beside the history, in sentences.
+    pub broken: Vec<(Rule, String)>,
+    pub lying_disks: bool,
 }
 
 impl Cluster {
@@ -125,7 +155,8 @@ impl Cluster {
             next_id: 0,
             storming: false,
             arrived: HashSet::new(),
-            unrest: Vec::new(),
+            broken: Vec::new(),
+            lying_disks: options.lying_disks,
         }
     }
 
@@ -137,20 +168,16 @@ impl Cluster {
         self.history
     }
 
+    /// Something did not come to an end, or was not what it must be.
     pub(super) fn complain(&mut self, sentence: String) {
-        self.unrest.push(sentence);
+        self.broken.push((Rule::Liveness, sentence));
     }
 
     pub(super) fn event(&mut self, event: Event<Envelope, Timer>) {
         match event {
             Event::Message { to, message, .. } => self.deliver(to, message),
             Event::Timer { node, timer } => self.woke(node, timer),
-            Event::Crash { node } => {
-                self.oracles.crash(node);
-                for core in self.cores.iter_mut().filter(|core| core.node == node) {
-                    core.crash(&mut self.random);
-                }
-            }
+            Event::Crash { node } => self.crashed(node),
             Event::Start { node } => self.start(node),
         }
     }
@@ -165,8 +192,12 @@ impl Cluster {
             }
             Address::Client(MAKER) => {}
             Address::Client(number) if number >= BATCHERS => {
+                let client = (number - BATCHERS) as usize;
                 if let Message::Stamps { ticket, result } = message {
-                    self.stamps_came((number - BATCHERS) as usize, ticket, result);
+                    match result {
+                        Ok(first) => self.stamps_came(client, ticket, first),
+                        Err(_) => self.stamps_were_refused(client),
+                    }
                 }
             }
             Address::Client(number) => self.session_heard(number as usize, from, message),
@@ -175,8 +206,10 @@ impl Cluster {
 
     fn core_hears(&mut self, core: usize, from: Address, message: Message) {
         let node = self.cores[core].node;
-        if let Message::Stamps { result, .. } = &message {
-            if let (true, Ok(stamp)) = (self.cores[core].recovering, result) {
+        if let Message::Stamps { ticket, result } = &message {
+            // One that an earlier life asked for may be below others by now.
+            let asked = self.cores[core].recovering == Some(*ticket);
+            if let (true, Ok(stamp)) = (asked, result) {
                 self.recovered(core, *stamp);
             }
             return;
@@ -225,12 +258,17 @@ impl Cluster {
                 let wants = self.cores[core].tick(now);
                 self.apply(core, wants);
             }
-            Timer::Synced { core } => {
-                let wants = self.cores[core].synced(now);
+            Timer::Look { core } => {
+                let wants = self.cores[core].look(now);
                 self.apply(core, wants);
             }
             Timer::Checkpoint { core } => {
-                if self.cores[core].go_on_checkpoint() {
+                let more = self.cores[core].go_on_checkpoint();
+                self.apply(core, Wants::default());
+                if !self.world.is_up(node) {
+                    return;
+                }
+                if more {
                     self.world.set_timer(node, MS, timer);
                 } else {
                     self.plan_checkpoint(core);
@@ -238,19 +276,32 @@ impl Cluster {
             }
             Timer::Recover { core } => self.ask_for_floor(core),
             Timer::Oracle { number } => {
-                let wall = self.world.wall_ns(node);
-                for (to, message) in self.oracles.tick(number, now, wall) {
+                let clocks = (now, self.world.wall_ns(node));
+                for (to, message) in self.oracles.tick(number, clocks) {
                     self.post(node, Address::Oracle(number as u32), to, message);
                 }
                 self.world.set_timer(node, LOOK_NS, timer);
             }
-            Timer::Steer => self.steer(node),
+            Timer::Keep => {
+                let server = self.cores[0].node;
+                let (keep, from) = (self.local.keep(), Address::Oracle(0));
+                self.post(server, from, Address::Partition(0), keep);
+                self.world.set_timer(node, LOOK_NS, Timer::Keep);
+            }
             Timer::Failover if self.storming => {
-                self.take_over();
+                self.hide_oracle();
                 self.world
                     .set_timer(node, self.chosen.failover_every_ns, timer);
             }
             Timer::Failover => {}
+            Timer::Heal { node } => self.world.nodes().for_each(|other| {
+                self.world.heal(node, other);
+                self.world.heal(other, node);
+            }),
+            Timer::Start { node } => {
+                self.world.start(node);
+                self.start(node);
+            }
             Timer::Stamps { client, request } => self.stamps_are_late(client, request),
             Timer::Session { session, turn } => self.session_woke(session, turn),
             Timer::Next { session } => {
@@ -261,101 +312,29 @@ impl Cluster {
         }
     }
 
-    /// Who steers the cluster sees an oracle that is gone, after a time, and lets the other take over.
-    fn steer(&mut self, control: NodeId) {
-        if self.chosen.in_process {
-            let server = self.cores[0].node;
-            let (keep, from) = (self.local.keep(), Address::Oracle(0));
-            self.post(server, from, Address::Partition(0), keep);
-        } else if self.oracles.is_headless() {
-            self.take_over();
-        }
-        self.world.set_timer(control, LOOK_NS, Timer::Steer);
-    }
-
-    fn take_over(&mut self) {
-        if self.chosen.in_process {
-            return;
-        }
-        let other = 1 - self.oracles.active;
-        let up = |number: usize| self.world.is_up(self.oracles.nodes[number]);
-        let next = if up(other) {
-            other
-        } else {
-            self.oracles.active
-        };
-        if up(next) {
-            self.oracles.take_over(next);
-        }
-    }
-
-    fn start(&mut self, node: NodeId) {
-        if let Some(number) = self.oracles.nodes.iter().position(|&other| other == node) {
-            self.world
-                .set_timer(node, LOOK_NS, Timer::Oracle { number });
-        }
-        let mine: Vec<usize> = (0..self.cores.len())
-            .filter(|&c| self.cores[c].node == node)
-            .collect();
-        for &core in &mine {
-            let stamps = stamps(self.chosen, &self.local);
-            if let Err(sentence) = self.cores[core].restart(procedures(), stamps) {
-                self.complain(sentence);
-            }
-        }
-        if self.chosen.in_process {
-            let newest = self.cores.iter().map(Core::newest).max().unwrap_or(0);
-            self.local.begin(newest);
-            mine.into_iter()
-                .for_each(|core| self.recovered(core, newest));
-        } else {
-            mine.into_iter().for_each(|core| self.ask_for_floor(core));
-        }
-    }
-
-    /// A partition that has read its log asks for a stamp above all that were given.
-    fn ask_for_floor(&mut self, core: usize) {
-        if !self.cores[core].recovering {
-            return;
-        }
-        let node = self.cores[core].node;
-        let (from, oracle) = (Address::Partition(core as u32), self.oracle_to_ask());
-        let ask = Message::TakeStamps {
-            ticket: 0,
-            count: 1,
-        };
-        self.post(node, from, oracle, ask);
-        self.world.set_timer(node, LOOK_NS, Timer::Recover { core });
-    }
-
-    fn recovered(&mut self, core: usize, stamp: u64) {
-        let now = self.mono(self.cores[core].node);
-        match self.cores[core].recovered(now, stamp) {
-            Ok(wants) => self.apply(core, wants),
-            Err(sentence) => self.complain(sentence),
-        }
-        self.plan_checkpoint(core);
-    }
-
-    pub(super) fn plan_checkpoint(&mut self, core: usize) {
-        let every = self.chosen.checkpoint_every_ns;
-        if every > 0 && self.storming {
-            let after = every / 2 + self.random.between(0, every);
-            let node = self.cores[core].node;
-            self.world
-                .set_timer(node, after, Timer::Checkpoint { core });
+    /// The oracle that serves is cut off, and does not know it.
+    fn hide_oracle(&mut self) {
+        if let Some(oracle) = self.oracles.serving() {
+            self.world.part(&[oracle], Cut::Lose);
+            let after = self.random.between(CUT_OFF_NS / 4, CUT_OFF_NS);
+            let heal = Timer::Heal { node: oracle };
+            let control = self.clients[0].node;
+            self.world.set_timer(control, after, heal);
         }
     }
 
     /// Does what a partition wants.
     pub(super) fn apply(&mut self, core: usize, wants: Wants) {
         let node = self.cores[core].node;
+        if let Some(end) = self.cores[core].journal.ended().cloned() {
+            return self.fails(core, &end);
+        }
         for (to, message) in wants.sends {
             self.post(node, Address::Partition(core as u32), to, message);
         }
-        if wants.sync {
+        if wants.look {
             let after = self.chosen.sync.draw_ns(&mut self.random);
-            self.world.set_timer(node, after, Timer::Synced { core });
+            self.world.set_timer(node, after, Timer::Look { core });
         }
         if let Some(at) = wants.wake_at
             && self.cores[core].armed.is_none_or(|armed| at < armed)
@@ -391,13 +370,6 @@ impl Cluster {
             .send(node, receiver, Envelope { from, to, message });
     }
 
-    /// Most clients know which oracle is the active one.
-    pub(super) fn oracle_to_ask(&mut self) -> Address {
-        let active = self.oracles.active;
-        let wrong = !self.chosen.in_process && self.random.one_in(20);
-        Address::Oracle(if wrong { 1 - active } else { active } as u32)
-    }
-
     pub(super) fn next_id(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
@@ -429,13 +401,13 @@ impl Cluster {
     }
 }
 
-fn stamps(chosen: Chosen, local: &Local) -> Box<dyn Stamps + Send> {
+pub(super) fn stamps(chosen: Chosen, local: &Local) -> Box<dyn Stamps + Send> {
     match chosen.in_process {
         true => Box::new(local.clone()),
         false => Box::new(Elsewhere),
     }
 }
 
-fn procedures() -> Procedures {
+pub(super) fn procedures() -> Procedures {
     work::procedures().unwrap_or_default()
 }

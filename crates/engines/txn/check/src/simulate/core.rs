@@ -1,12 +1,13 @@
 //! One partition on a node: it is given messages and time, its records go to its journal, its messages to the
-//! network. When its node crashes only the journal is left.
+//! network. When its node crashes only the journal's disk is left.
 
 use dyno_sim::{NodeId, Random};
 use dyno_txn_api::{Procedures, Stamp};
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::{Checkpoint, Config, Effects, Partition, Position, Stamps};
+use dyno_txn_log::Lsn;
 
-use super::journal::Journal;
+use super::journal::{End, Journal, Weather};
 
 /// A partition, up or down.
 pub(super) struct Core {
@@ -14,8 +15,8 @@ pub(super) struct Core {
     pub config: Config,
     pub journal: Journal,
     partition: Option<Partition>,
-    /// It has read its log and waits for a stamp above all that were given.
-    pub recovering: bool,
+    /// It has read its log and waits for a stamp above all that were given, by this ticket.
+    pub recovering: Option<u64>,
     checkpoint: Option<Copying>,
     /// When its next wake-up is due, by its node's clock.
     pub armed: Option<u64>,
@@ -26,8 +27,9 @@ pub(super) struct Core {
 struct Copying {
     at: Checkpoint,
     records: Vec<Vec<u8>>,
-    /// The log from behind this record on belongs to it.
+    /// The log from behind this record on belongs to it; there the record ends.
     begun: Position,
+    from: Lsn,
     /// It counts once the log is durable up to here.
     ended: Option<Position>,
 }
@@ -36,7 +38,8 @@ struct Copying {
 #[derive(Default)]
 pub(super) struct Wants {
     pub sends: Vec<(Address, Message)>,
-    pub sync: bool,
+    /// Somebody is to look later what was written.
+    pub look: bool,
     pub wake_at: Option<u64>,
 }
 
@@ -51,9 +54,9 @@ impl Core {
         Self {
             node,
             partition: Some(Partition::new(config.clone(), procedures, stamps)),
+            journal: Journal::new(u64::from(config.id) + 1, config.seed),
             config,
-            journal: Journal::default(),
-            recovering: false,
+            recovering: None,
             checkpoint: None,
             armed: None,
             effects: Effects::default(),
@@ -65,37 +68,40 @@ impl Core {
         self.partition.as_ref().map_or(0, Partition::newest_stamp)
     }
 
-    /// Its node stops.
-    pub fn crash(&mut self, random: &mut Random) {
+    /// Its node stops, or, if it is `killed`, only what ran on it.
+    pub fn crash(&mut self, killed: bool, random: &mut Random) {
         self.partition = None;
+        self.recovering = None;
         self.checkpoint = None;
         self.armed = None;
         self.effects = Effects::default();
-        self.journal.crash(random);
+        self.journal.crash(killed, random);
     }
 
-    /// Its node starts: checkpoint and log are read. A record that cannot be is a breach, told in words.
+    /// Its node starts: checkpoint and log are read. A record that cannot be is a breach, told in words; the disk may
+    /// fail in the middle of it.
     pub fn restart(
         &mut self,
         procedures: Procedures,
         stamps: Box<dyn Stamps + Send>,
-    ) -> Result<(), String> {
+        (weather, random): (Weather, &mut Random),
+    ) -> Result<(), End> {
         let mut partition = Partition::new(self.config.clone(), procedures, stamps);
-        for record in self.journal.read() {
-            let id = self.config.id;
-            partition
-                .restore(record)
-                .map_err(|error| format!("partition {id} cannot read its log: {error}"))?;
+        self.journal.expose(weather, random);
+        self.journal.read()?;
+        for record in self.journal.records() {
+            let unread = |error| End::Broken(format!("it cannot take in its log: {error}"));
+            partition.restore(record).map_err(unread)?;
         }
         partition.start_at(self.journal.appended());
         self.partition = Some(partition);
-        self.recovering = true;
+        self.recovering = Some(0);
         Ok(())
     }
 
     /// Recovery ends with a stamp above all that were given.
     pub fn recovered(&mut self, now: u64, stamp: Stamp) -> Result<Wants, String> {
-        self.recovering = false;
+        self.recovering = None;
         let id = self.config.id;
         self.input(|partition, effects| {
             let done = partition.finish_recovery(now, stamp, effects);
@@ -105,26 +111,35 @@ impl Core {
 
     /// A message. While it recovers only oracles are heard: they need most partitions to go on.
     pub fn handle(&mut self, now: u64, from: Address, message: Message) -> Wants {
-        if self.recovering && !matches!(message, Message::KeepBound { .. }) {
+        if self.recovering.is_some() && !matches!(message, Message::KeepBound { .. }) {
             return Wants::default();
+        }
+        // Every second one comes in bytes, as from a real connection, which has a shorter way.
+        if matches!(&message, Message::OneShot { ticket, stamp: None, .. } if ticket % 2 == 0) {
+            let mut bytes = Vec::new();
+            message.encode(&mut bytes);
+            return self.input_ok(|partition, effects| {
+                let taken = partition.handle_bytes(now, from, &bytes, effects);
+                taken.expect("what was just encoded is a message");
+            });
         }
         self.input_ok(|partition, effects| partition.handle(now, from, message, effects))
     }
 
-    /// A sync is done.
-    pub fn synced(&mut self, now: u64) -> Wants {
-        let position = self.journal.end_sync();
+    /// Looks what was written.
+    pub fn look(&mut self, now: u64) -> Wants {
+        let position = self.journal.look();
         let mut wants =
             self.input_ok(|partition, effects| partition.durable(now, position, effects));
         self.keep_checkpoint();
-        wants.sync |= self.journal.begin_sync();
+        wants.look |= self.journal.write();
         wants
     }
 
     /// Time has passed.
     pub fn tick(&mut self, now: u64) -> Wants {
         self.armed = None;
-        if self.recovering {
+        if self.recovering.is_some() {
             return Wants::default();
         }
         self.input_ok(|partition, effects| partition.tick(now, effects))
@@ -132,20 +147,32 @@ impl Core {
 
     /// Begins a checkpoint, or goes on with one. True when there is more to do.
     pub fn go_on_checkpoint(&mut self) -> bool {
-        let Some(partition) = self.partition.as_ref().filter(|_| !self.recovering) else {
+        let Some(partition) = self
+            .partition
+            .as_ref()
+            .filter(|_| self.recovering.is_none())
+        else {
             return false;
         };
-        let copying = self.checkpoint.get_or_insert_with(|| {
-            let mut records = Vec::new();
-            let begun = partition.appended();
-            let at = partition.begin_checkpoint(&mut |record| records.push(record.to_vec()));
-            Copying {
-                at,
-                records,
-                begun,
-                ended: None,
+        let copying = match &mut self.checkpoint {
+            Some(copying) => copying,
+            none => {
+                // While records wait for the log it is not known where they will end.
+                let Some(from) = self.journal.place() else {
+                    return true;
+                };
+                let mut records = Vec::new();
+                let begun = partition.appended();
+                let at = partition.begin_checkpoint(&mut |record| records.push(record.to_vec()));
+                none.insert(Copying {
+                    at,
+                    records,
+                    begun,
+                    from,
+                    ended: None,
+                })
             }
-        });
+        };
         if copying.ended.is_none() {
             let records = &mut copying.records;
             let more = partition
@@ -163,7 +190,8 @@ impl Core {
         let durable = self.journal.durable();
         let ready = |copying: &mut Copying| copying.ended.is_some_and(|ended| ended <= durable);
         if let Some(copying) = self.checkpoint.take_if(ready) {
-            self.journal.replace(copying.records, copying.begun);
+            self.journal
+                .replace(copying.records, copying.from, copying.begun);
         }
     }
 
@@ -203,9 +231,16 @@ impl Core {
             self.journal.append(record);
         }
         self.effects.records.clear();
+        let mut sends = std::mem::take(&mut self.effects.sends);
+        for (client, _, bytes) in self.effects.answers.iter() {
+            let message = Message::decode(bytes)
+                .map_err(|error| format!("an answer that is no message: {error}"))?;
+            sends.push((Address::Client(client), message));
+        }
+        self.effects.answers.clear(0);
         Ok(Wants {
-            sends: std::mem::take(&mut self.effects.sends),
-            sync: self.journal.begin_sync(),
+            sends,
+            look: self.journal.write(),
             wake_at: partition.wake_at(),
         })
     }

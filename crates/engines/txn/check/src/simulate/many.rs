@@ -22,6 +22,8 @@ pub struct Many {
     pub crashes: u64,
     /// Messages lost.
     pub lost: u64,
+    /// How often oracles began to serve.
+    pub takeovers: u64,
     /// Runs in which a rule was broken, by seed; the first few, because each holds its history.
     pub broken: Vec<Run>,
     /// All seeds in which a rule was broken.
@@ -39,6 +41,7 @@ impl Many {
         self.unknown += run.judgement.unknown as u64;
         self.crashes += run.crashes;
         self.lost += run.lost;
+        self.takeovers += run.takeovers;
         if !run.holds() {
             self.broken_seeds.push(run.seed);
             self.broken.push(run);

@@ -7,8 +7,9 @@
 //! | `phases` | peace, storm and rest |
 //! | `cluster` | the world, and which node gets what happens |
 //! | `core` | one partition with its log; crash and recovery |
-//! | `journal` | a log that keeps what was synced, and perhaps some more |
-//! | `oracles` | who gives stamps, and who takes over |
+//! | `lives` | nodes crash, disks fail, nodes start |
+//! | `journal` | its log, the real one on a simulated disk, and what it must read back |
+//! | `oracles` | who gives stamps |
 //! | `client`, `session` | clients and what each is doing |
 //! | `known` | a transaction's code, run again with what is known so far |
 //! | `many` | many seeds, side by side |
@@ -23,6 +24,7 @@ mod cluster;
 mod core;
 mod journal;
 mod known;
+mod lives;
 mod many;
 mod oracles;
 mod phases;
@@ -32,7 +34,6 @@ use dyno_txn_core::planted::Planted;
 
 use crate::drive::{self, Judgement};
 use crate::history::History;
-use crate::verdict::Rule;
 
 pub use many::{Many, many};
 
@@ -48,6 +49,8 @@ pub struct Options {
     pub patient: bool,
     /// Whether the last events are kept as text.
     pub lines: bool,
+    /// Disks confirm writes that they did not do, which must be noticed.
+    pub lying_disks: bool,
 }
 
 /// What came of a run.
@@ -69,6 +72,8 @@ pub struct Run {
     pub crashes: u64,
     /// Messages lost.
     pub lost: u64,
+    /// How often an oracle on a node of its own began to serve.
+    pub takeovers: u64,
     /// The last events, if they were kept.
     pub lines: Vec<String>,
 }
@@ -85,10 +90,10 @@ pub fn simulate(seed: u64, options: &Options) -> Run {
     let mut chosen = Chosen::of(seed);
     chosen.eager &= !options.patient;
     let mut cluster = Cluster::new(chosen, options);
-    let unrest = cluster.play();
+    let broken = cluster.play();
     let mut judgement = drive::judge(cluster.history(), chosen.shape);
-    for sentence in unrest {
-        judgement.verdict.add(Rule::Liveness, || sentence);
+    for (rule, sentence) in broken {
+        judgement.verdict.add(rule, || sentence);
     }
     let counts = cluster.world.counts();
     let trace = cluster.world.trace();
@@ -100,6 +105,7 @@ pub fn simulate(seed: u64, options: &Options) -> Run {
         events: trace.entries(),
         crashes: counts.crashes,
         lost: counts.lost,
+        takeovers: cluster.oracles.takeovers(),
         lines: trace.lines().map(str::to_owned).collect(),
         history: cluster.into_history(),
     }

@@ -1,4 +1,4 @@
-//! Who gives stamps: the server itself, or one of two nodes, of which the other takes over.
+//! Who gives stamps: the server itself, or one of two nodes, which nobody steers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,61 +6,89 @@ use dyno_sim::NodeId;
 use dyno_txn_api::{Code, Error, Stamp};
 use dyno_txn_core::Stamps;
 use dyno_txn_core::message::{Address, Message};
-use dyno_txn_core::oracle::{Clock, Oracle};
+use dyno_txn_core::oracle::{Candidate, Clock};
 
 /// How far the bound of an oracle within the server goes beyond its time.
 const WINDOW_NS: u64 = 300_000_000;
 
+/// All stamps that were given, by whomever: each must be above those before.
+#[derive(Debug, Default)]
+struct Given {
+    last: Stamp,
+    fell: Option<String>,
+}
+
+impl Given {
+    fn note(&mut self, first: Stamp, count: u32) {
+        if first <= self.last {
+            let sentence = format!("stamp {first} was given after {}", self.last);
+            self.fell.get_or_insert(sentence);
+        }
+        self.last = self.last.max(first + u64::from(count.max(1)) - 1);
+    }
+}
+
 /// Oracles on nodes of their own.
 pub(super) struct Oracles {
     pub nodes: Vec<NodeId>,
-    machines: Vec<Option<Oracle>>,
+    machines: Vec<Option<Candidate>>,
     partitions: u32,
-    epoch: u64,
-    /// Whom clients ask.
-    pub active: usize,
+    given: Given,
+    takeovers: u64,
 }
 
 impl Oracles {
-    /// The first of these nodes serves.
+    /// None of them runs before [`Oracles::start`].
     pub fn new(nodes: Vec<NodeId>, partitions: u32) -> Self {
-        let mut oracles = Self {
+        Self {
             machines: nodes.iter().map(|_| None).collect(),
             nodes,
             partitions,
-            epoch: 0,
-            active: 0,
-        };
-        if !oracles.nodes.is_empty() {
-            oracles.take_over(0);
+            given: Given::default(),
+            takeovers: 0,
         }
-        oracles
     }
 
-    /// Who steers the cluster makes an oracle the active one; the one before may not know it yet.
-    pub fn take_over(&mut self, number: usize) {
-        self.epoch += 1;
-        self.machines[number] = Some(Oracle::new(self.epoch, 0..self.partitions));
-        self.active = number;
+    /// A node begins with nothing but its salt, which is random.
+    pub fn start(&mut self, number: usize, salt: u32) {
+        self.machines[number] = Some(Candidate::new(0..self.partitions, salt));
+    }
+
+    pub fn number(&self, node: NodeId) -> Option<usize> {
+        self.nodes.iter().position(|&other| other == node)
     }
 
     pub fn crash(&mut self, node: NodeId) {
-        if let Some(number) = self.nodes.iter().position(|&other| other == node) {
+        if let Some(number) = self.number(node) {
             self.machines[number] = None;
         }
     }
 
-    /// Whether the active one is gone, or knows that it is not the active one any more.
-    pub fn is_headless(&self) -> bool {
-        self.machines[self.active]
-            .as_ref()
-            .is_none_or(Oracle::is_deposed)
+    /// One that believes that it serves.
+    pub fn serving(&self) -> Option<NodeId> {
+        let serves = |machine: &Option<Candidate>| machine.as_ref().is_some_and(Candidate::serves);
+        self.machines
+            .iter()
+            .position(serves)
+            .map(|number| self.nodes[number])
     }
 
-    pub fn tick(&mut self, number: usize, now: u64, wall: u64) -> Vec<(Address, Message)> {
+    /// How stamps fell, if they did.
+    pub fn fell(&self) -> Option<String> {
+        self.given.fell.clone()
+    }
+
+    /// How often one began to serve.
+    pub fn takeovers(&self) -> u64 {
+        self.takeovers
+    }
+
+    pub fn tick(&mut self, number: usize, (now, wall): (u64, u64)) -> Vec<(Address, Message)> {
         let mut sends = Vec::new();
         if let Some(oracle) = &mut self.machines[number] {
+            let before = oracle.serves();
             oracle.tick(now, wall, &mut sends);
+            self.takeovers += u64::from(!before && oracle.serves());
         }
         sends
     }
@@ -76,50 +104,83 @@ impl Oracles {
         if let Some(oracle) = &mut self.machines[number] {
             oracle.handle(now, wall, from, message, &mut sends);
         }
+        for (_, message) in &sends {
+            if let Message::Stamps {
+                result: Ok(first), ..
+            } = message
+            {
+                self.given.note(*first, 1);
+            }
+        }
         sends
     }
 }
 
 /// The oracle within the server, shared with its partitions.
 #[derive(Debug, Clone)]
-pub(super) struct Local(Arc<Mutex<(Clock, u64)>>);
+pub(super) struct Local(Arc<Mutex<Within>>);
+
+#[derive(Debug)]
+struct Within {
+    clock: Clock,
+    /// What the node's clock shows.
+    wall: u64,
+    given: Given,
+}
+
+impl Within {
+    fn take(&mut self, wall: u64) -> Option<Stamp> {
+        let stamp = self.clock.take(wall)?;
+        self.given.note(stamp, 1);
+        Some(stamp)
+    }
+}
 
 impl Local {
     /// It gives nothing until it knows above what.
     pub fn new() -> Self {
-        Self(Arc::new(Mutex::new((Clock::new(0, 0), 0))))
+        Self(Arc::new(Mutex::new(Within {
+            clock: Clock::new(0, 0),
+            wall: 0,
+            given: Given::default(),
+        })))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut (Clock, u64)) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Within) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Gives stamps above `last` from now on, once a bound is kept.
     pub fn begin(&self, last: Stamp) {
-        self.with(|(clock, _)| *clock = Clock::new(last, last));
+        self.with(|within| within.clock = Clock::new(last, last));
     }
 
     pub fn extend(&self, bound: Stamp) {
-        self.with(|(clock, _)| clock.extend(bound));
+        self.with(|within| within.clock.extend(bound));
     }
 
     /// What the node's clock shows now.
     pub fn set_wall(&self, wall: u64) {
-        self.with(|(_, shown)| *shown = wall);
+        self.with(|within| within.wall = wall);
+    }
+
+    /// How stamps fell, if they did.
+    pub fn fell(&self) -> Option<String> {
+        self.with(|within| within.given.fell.clone())
     }
 
     /// What partition 0 is to keep: the bound goes well beyond the last stamp.
     pub fn keep(&self) -> Message {
-        let bound = self.with(|(clock, wall)| clock.last().max(*wall) + WINDOW_NS);
+        let bound = self.with(|within| within.clock.last().max(within.wall) + WINDOW_NS);
         Message::KeepBound { epoch: 1, bound }
     }
 
     /// An answer to who wants stamps: one at a time, in a row.
     pub fn answer(&self, ticket: u64, count: u32) -> Message {
-        let stamps = self.with(|(clock, wall)| {
-            let first = clock.take(*wall)?;
+        let stamps = self.with(|within| {
+            let first = within.take(within.wall)?;
             (1..count).try_fold(first, |last, _| {
-                clock.take(0).filter(|&next| next == last + 1)
+                within.take(0).filter(|&next| next == last + 1)
             })?;
             Some(first)
         });
@@ -131,11 +192,11 @@ impl Local {
 
 impl Stamps for Local {
     fn take(&mut self) -> Option<Stamp> {
-        self.with(|(clock, wall)| clock.take(*wall))
+        self.with(|within| within.take(within.wall))
     }
 
     fn plausible(&mut self, stamp: Stamp) -> bool {
-        self.with(|(clock, _)| stamp <= clock.last())
+        self.with(|within| stamp <= within.clock.last())
     }
 }
 

@@ -7,24 +7,30 @@ use super::cluster::{Cluster, MAKER, MS, Timer};
 use super::session::Session;
 use crate::drive::Way;
 use crate::history::Outcome;
+use crate::verdict::Rule;
 use crate::work::{Work, definitions};
 
-/// Time for tables, accounts and rest. An oracle that takes over waits for more than a second first, and after
-/// a restart writes wait until stamps have passed its predecessor's bound, two seconds at most.
+/// Time for tables, accounts and rest. An oracle takes over when it has heard of none for up to two and a half seconds,
+/// and waits for more than a second then; after a restart writes wait until stamps have passed its predecessor's bound,
+/// two seconds at most.
 const PATIENCE_NS: u64 = 30_000 * MS;
 
 impl Cluster {
-    /// The whole run. What did not come to rest, in sentences.
-    pub fn play(&mut self) -> Vec<String> {
+    /// The whole run. The rules that were broken beside the history.
+    pub fn play(&mut self) -> Vec<(Rule, String)> {
         self.set_up();
-        if self.unrest.is_empty() {
+        if self.broken.is_empty() {
             self.storm();
             self.calm();
         }
+        let fell = [self.oracles.fell(), self.local.fell()];
+        let fell = fell.into_iter().flatten();
+        self.broken
+            .extend(fell.map(|sentence| (Rule::StampOrder, sentence)));
         self.history
             .transactions
             .sort_by_key(|t| (t.begin_ns, t.id));
-        std::mem::take(&mut self.unrest)
+        std::mem::take(&mut self.broken)
     }
 
     fn set_up(&mut self) {
@@ -34,13 +40,12 @@ impl Cluster {
         }
         let control = self.clients[0].node;
         for number in 0..self.oracles.nodes.len() {
-            let node = self.oracles.nodes[number];
-            self.world.set_timer(node, 1, Timer::Oracle { number });
+            self.start_oracle(number);
         }
         if self.chosen.in_process {
             self.local.begin(1);
+            self.world.set_timer(control, 1, Timer::Keep);
         }
-        self.world.set_timer(control, 1, Timer::Steer);
         let Ok(defs) = definitions(1 + self.chosen.shape.registers / 8) else {
             return self.complain("the tables cannot be defined".to_owned());
         };
@@ -75,6 +80,7 @@ impl Cluster {
         let until = self.world.now_ns() + chosen.storm_ns;
         let spare_from = self.clients[0].node.index();
         self.storming = true;
+        self.expose();
         self.world.set_links(chosen.link);
         self.world.set_storm(chosen.storm(until, spare_from));
         let control = self.clients[0].node;
@@ -90,6 +96,7 @@ impl Cluster {
         }
         self.run(chosen.storm_ns, |_| false);
         self.storming = false;
+        self.expose();
         self.world.set_links(self.chosen.calm_link());
         self.world.heal_all();
     }

@@ -290,7 +290,7 @@ impl Cluster {
                     _ => self.end(session, Outcome::Unknown),
                 }
             }
-            (Doing::Interactive(running), message) if stamp_of(&message) == stamp => {
+            (Doing::Interactive(running), message) if message.to_interactive() == stamp => {
                 let mut sends = Vec::new();
                 let event = running.coordinator.handle(from, message, &mut sends);
                 self.send_all(session, sends);
@@ -394,13 +394,4 @@ fn is_blind(operations: &[Operation]) -> bool {
         )
     };
     operations.iter().all(blind)
-}
-
-fn stamp_of(message: &Message) -> Option<Stamp> {
-    match message {
-        Message::Executed { stamp, .. }
-        | Message::Ended { stamp, .. }
-        | Message::Told { stamp, .. } => Some(*stamp),
-        _ => None,
-    }
 }

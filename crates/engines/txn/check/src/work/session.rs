@@ -40,10 +40,10 @@ impl<'t> Session<'t> {
         let rows: Vec<_> = keys.iter().map(|&key| self.tables.key(key)).collect();
         let asked: Vec<_> = rows.iter().map(|row| (row.table, &*row.bytes)).collect();
         let answers = self.operations.get_many(&asked)?;
-        let value = |(key, bytes): (&Key, Option<Vec<u8>>)| {
-            bytes.map(|bytes| tables::value(key.table, &bytes))
+        let value = |(key, bytes): (&Key, Option<&[u8]>)| {
+            bytes.map(|bytes| tables::value(key.table, bytes))
         };
-        let values: Vec<_> = keys.iter().zip(answers).map(value).collect();
+        let values: Vec<_> = keys.iter().zip(answers.iter()).map(value).collect();
         for (&key, value) in keys.iter().zip(&values) {
             let value = value.clone();
             self.ops.push(Op::Read { key, value });

@@ -5,8 +5,6 @@
 //! - A write at `s` is refused where a read or a version above `s` is. Somebody else's undecided write is
 //!   in its way, whichever is older.
 
-use std::borrow::Cow;
-
 use dyno_txn_api::limits::{check_key, check_value};
 use dyno_txn_api::{
     Assignment, Change, Code, Error, Key, Result, Row as Columns, Stamp, TableDef, TableId,
@@ -42,6 +40,11 @@ pub(super) struct KeyRef<'a> {
 }
 
 impl KeyRef<'_> {
+    /// One of its own.
+    pub fn to_key(self) -> Key {
+        Key::new(self.table, self.bytes)
+    }
+
     /// For messages.
     fn text(&self) -> String {
         format!("{:?}", Key::new(self.table, self.bytes))
@@ -147,17 +150,21 @@ impl Partition {
         };
         let def = self.schema.table(key.table)?;
         let old = self.store.value(old);
-        let value = changed(def, key, change, old)?;
-        if def.indexes.is_empty() {
-            self.intend(txn, slot, value.as_deref());
-            return Ok(seen);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let value = changed(def, key, change, old, &mut scratch)?;
+        let stays = match change {
+            ChangeRef::Update(columns) => !def.moves_in_index(columns),
+            _ => def.indexes.is_empty(),
+        };
+        if !stays {
+            let (def, old) = (def.clone(), old.map(<[u8]>::to_vec));
+            let steps = self.index_steps(txn, &def, key, old.as_deref(), value)?;
+            for step in steps {
+                self.intend(txn, step.slot, step.there.then_some(&[]));
+            }
         }
-        let (def, old) = (def.clone(), old.map(<[u8]>::to_vec));
-        let steps = self.index_steps(txn, &def, key, old.as_deref(), value.as_deref())?;
-        for step in steps {
-            self.intend(txn, step.slot, step.there.then_some(&[]));
-        }
-        self.intend(txn, slot, value.as_deref());
+        self.intend(txn, slot, value);
+        self.scratch = scratch;
         Ok(seen)
     }
 
@@ -235,17 +242,18 @@ impl Partition {
     }
 }
 
-/// The value after a change.
+/// The value after a change; that of an update is made in `scratch`.
 fn changed<'a>(
     def: &TableDef,
     key: KeyRef<'_>,
     change: ChangeRef<'a>,
     old: Option<&[u8]>,
-) -> Result<Option<Cow<'a, [u8]>>> {
+    scratch: &'a mut Vec<u8>,
+) -> Result<Option<&'a [u8]>> {
     let there = || format!("key {} of table `{}`", key.text(), def.name);
     let new = match change {
-        ChangeRef::Put(value) => Cow::Borrowed(value),
-        ChangeRef::Insert(value) if old.is_none() => Cow::Borrowed(value),
+        ChangeRef::Put(value) => value,
+        ChangeRef::Insert(value) if old.is_none() => value,
         ChangeRef::Insert(_) => {
             let text = format!("{}: there is a row", there());
             return Err(Error::new(Code::AlreadyExists, text));
@@ -256,10 +264,13 @@ fn changed<'a>(
                 let text = format!("{}: there is no row", there());
                 return Err(Error::new(Code::NotFound, text));
             };
-            Cow::Owned(Columns::parse(old)?.update(columns)?)
+            Columns::parse(old)?.update_into(columns, scratch)?;
+            check_value(scratch)?;
+            def.check_update(columns, &Columns::parse(scratch)?)?;
+            return Ok(Some(scratch));
         }
     };
-    check_value(&new)?;
-    def.check_row(&new)?;
+    check_value(new)?;
+    def.check_row(new)?;
     Ok(Some(new))
 }

@@ -48,6 +48,12 @@ impl Batch {
             seen: 0,
         }
     }
+
+    /// Whether writes of it would be missing if it failed now: then the transaction can only be given up.
+    pub fn loses_writes(&self) -> bool {
+        let left = self.operations.iter().skip(self.parts.len());
+        left.into_iter().any(Operation::is_write)
+    }
 }
 
 impl Partition {
@@ -138,7 +144,7 @@ impl Partition {
             }
         };
         if let (Some(Stop::Failed(error)), Some(txn)) = (&stop, &mut txn)
-            && batch.operations[batch.parts.len()].is_write()
+            && batch.loses_writes()
         {
             txn.failed.get_or_insert_with(|| error.clone());
         }

@@ -2,10 +2,11 @@
 
 use dyno_txn_api::limits::check_key;
 use dyno_txn_api::{
-    Answer, Change, Code, Error, Key, Operation, Operations, Request, Result, Row, Scan, TableId,
+    Answer, Change, Code, Error, Key, Operation, Operations, Request, Result, Row, Rows, Scan,
+    TableId,
 };
 
-use super::access::Stop;
+use super::access::{KeyRef, Stop};
 use super::participant::Participant;
 use super::shot::Shot;
 use super::{Partition, Position};
@@ -93,40 +94,48 @@ impl<'a> Inline<'a> {
     fn one(&mut self, operation: &Operation) -> Result<Option<Answer>> {
         match operation {
             Operation::Get(key) => {
-                let value = self.value(key)?;
+                let value = self.value(key.into())?;
                 Ok(value.map(Answer::Value))
             }
-            Operation::Write(key, change) => {
-                let written = self.change(key, change);
-                if let Err(error) = &written
-                    && self.blocked.is_none()
-                {
-                    self.failed.get_or_insert_with(|| error.clone());
-                }
-                written.map(|()| Some(Answer::Done))
-            }
+            Operation::Write(key, change) => self.written(key, change).map(|()| Some(Answer::Done)),
             Operation::Scan(scan) => Ok(self.page(scan)?.map(Answer::Page)),
         }
     }
 
-    fn partition_of(&self, key: &Key) -> Result<PartitionId> {
+    /// Writes; one that fails dooms the run.
+    fn written(&mut self, key: &Key, change: &Change) -> Result<()> {
+        let written = self.change(key, change);
+        if let Err(error) = &written
+            && self.blocked.is_none()
+        {
+            self.failed.get_or_insert_with(|| error.clone());
+        }
+        written
+    }
+
+    fn partition_of(&self, key: KeyRef<'_>) -> Result<PartitionId> {
         let def = self.partition.schema.table(key.table)?;
         Ok(partition_of(
             def,
             self.partition.config.partitions,
-            &key.bytes,
+            key.bytes,
         ))
     }
 
-    fn value(&mut self, key: &Key) -> Result<Option<Option<Vec<u8>>>> {
+    fn value(&mut self, key: KeyRef<'_>) -> Result<Option<Option<Vec<u8>>>> {
         let at = self.partition_of(key)?;
         if at != self.partition.config.id {
-            return self.remote_value(at, key);
+            return self.remote_value(at, &key.to_key());
         }
-        match self.partition.get(&self.txn.head, key.into()) {
+        let value = self.value_here(key)?;
+        Ok(Some(value.map(Vec::from)))
+    }
+
+    fn value_here(&mut self, key: KeyRef<'_>) -> Result<Option<&[u8]>> {
+        match self.partition.get(&self.txn.head, key) {
             Ok((value, seen)) => {
                 self.seen = self.seen.max(seen);
-                Ok(Some(self.partition.store.value(value).map(Vec::from)))
+                Ok(self.partition.store.value(value))
             }
             Err(stop) => Err(self.stopped(stop)),
         }
@@ -159,7 +168,7 @@ impl<'a> Inline<'a> {
     }
 
     fn change(&mut self, key: &Key, change: &Change) -> Result<()> {
-        let at = self.partition_of(key)?;
+        let at = self.partition_of(key.into())?;
         if at != self.partition.config.id {
             check_key(&key.bytes)?;
             self.remote.push((at, key.clone(), change.clone()));
@@ -272,6 +281,49 @@ impl Operations for Inline<'_> {
 
     fn get(&mut self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.go_on()?;
-        self.value(&Key::new(table, key))?.ok_or_else(again)
+        self.value(KeyRef { table, bytes: key })?.ok_or_else(again)
+    }
+
+    fn get_many(&mut self, keys: &[(TableId, &[u8])]) -> Result<Rows> {
+        let keys = keys.iter().map(|&(table, bytes)| KeyRef { table, bytes });
+        self.partition
+            .prefetch_keys(keys.clone().map(|key| (key, true)));
+        let mut rows = Rows::with_capacity(keys.len());
+        let mut whole = true;
+        for key in keys {
+            self.go_on()?;
+            let at = self.partition_of(key)?;
+            if at == self.partition.config.id {
+                rows.push(self.value_here(key)?);
+                continue;
+            }
+            match self.remote_value(at, &key.to_key())? {
+                Some(value) => rows.push(value.as_deref()),
+                None => whole = false,
+            }
+        }
+        match whole {
+            true => Ok(rows),
+            false => Err(again()),
+        }
+    }
+
+    fn write_then_get(
+        &mut self,
+        writes: Vec<(Key, Change)>,
+        keys: &[(TableId, &[u8])],
+    ) -> Result<Rows> {
+        self.write_many(writes)?;
+        self.get_many(keys)
+    }
+
+    fn write_many(&mut self, writes: Vec<(Key, Change)>) -> Result<()> {
+        let keys = writes.iter().map(|(key, _)| (key.into(), false));
+        self.partition.prefetch_keys(keys);
+        for (key, change) in &writes {
+            self.go_on()?;
+            self.written(key, change)?;
+        }
+        Ok(())
     }
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `access` | one read or write of one row under the rules of the order; `scan` beside it |
 //! | `batch` | operations of an interactive transaction |
-//! | `shot`, `inline` | transactions in one request, procedures, fetching from other partitions |
+//! | `direct` | most transactions in one request: from a message's bytes to an answer's |
+//! | `shot`, `inline` | all others, procedures, fetching from other partitions |
 //! | `waiting` | work that waits for somebody's intent, and pushing |
 //! | `holder` | as record holder: deciding, commit, abort |
 //! | `participant` | as one that voted: prepared, finalized |
@@ -14,6 +15,7 @@
 
 mod access;
 mod batch;
+mod direct;
 mod holder;
 mod inline;
 mod participant;
@@ -28,7 +30,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use dyno_txn_api::{Code, Error, Procedures, Result, Stamp, TableId};
 
-use crate::effects::{Effects, Held, Position};
+use crate::effects::{Answer, Effects, Held, Position};
 use crate::message::{Address, Head, Message, PartitionId};
 use crate::outcomes::Outcomes;
 use crate::planted::Planted;
@@ -43,6 +45,7 @@ use shot::{Fetch, Shot};
 use tables::Making;
 use waiting::Waiting;
 
+pub use direct::is_direct;
 pub use recovery::Checkpoint;
 
 /// Messages after which old versions are looked for, and how many rows at a time.
@@ -157,6 +160,10 @@ pub struct Partition {
     floor: Stamp,
     /// Rows that the write under way has made.
     created: Vec<Slot>,
+    /// For the rows that the next one-shot writes.
+    slots: Vec<Slot>,
+    /// Where the value after an update is made.
+    scratch: Vec<u8>,
     handled: u64,
     counters: Counters,
 }
@@ -203,6 +210,8 @@ impl Partition {
             horizon: 0,
             floor: 0,
             created: Vec::new(),
+            slots: Vec::new(),
+            scratch: Vec::new(),
             handled: 0,
             counters: Counters::default(),
         }
@@ -219,8 +228,15 @@ impl Partition {
     pub fn durable(&mut self, now: u64, position: Position, effects: &mut Effects) {
         self.enter(now, effects);
         self.held.release(position);
-        while let Some((to, message)) = self.held.next() {
-            self.send(to, message);
+        while let Some(answer) = self.held.next() {
+            match answer {
+                Answer::Message(to, message) => self.send(to, message),
+                Answer::Bytes(client, bytes) => {
+                    self.out.answers.open().extend_from_slice(&bytes);
+                    self.out.answers.end(client, self.config.id);
+                    self.held.give_back(bytes);
+                }
+            }
         }
         self.leave(effects);
     }

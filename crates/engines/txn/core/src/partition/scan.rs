@@ -5,7 +5,7 @@ use dyno_txn_api::{
     Answer, Continuation, Direction, Found, Page, Result, Scan, TableDef, TableId, index_id,
 };
 
-use super::access::Stop;
+use super::access::{KeyRef, Stop};
 use super::{Partition, Position};
 use crate::message::{Head, Part};
 use crate::store::{Order, Slot};
@@ -59,16 +59,23 @@ impl Partition {
     ) -> Result<bool, Stop> {
         loop {
             let slots = self.next_slots(going);
-            let through = slots.len() < Order::CHUNK;
-            for slot in slots {
+            self.prefetch_slots(&slots[..slots.len().min(going.scan.page_rows())]);
+            let mut seen = 0;
+            for &slot in &slots {
                 if going.page.rows.len() == going.scan.page_rows() || going.bytes >= PAGE_BYTES_MAX
                 {
-                    return Ok(false);
+                    break;
                 }
                 self.look_at(head, def, going, slot)?;
-                going.last = Some(self.store.key(slot).to_vec());
+                seen += 1;
             }
-            if through {
+            if let Some(last) = slots[..seen].last() {
+                going.last = Some(self.store.key(*last).to_vec());
+            }
+            if seen < slots.len() {
+                return Ok(false);
+            }
+            if slots.len() < Order::CHUNK {
                 return Ok(true);
             }
         }
@@ -94,19 +101,18 @@ impl Partition {
             return Ok(());
         }
         let mut value = value;
-        let place = self.store.key(slot);
-        let mut key = place.to_vec();
+        let mut key = self.store.key(slot).to_vec();
         let mut entry_place = None;
         if let Some(index) = going.scan.index {
-            let row = def.key_of_entry(index, place)?.to_vec();
-            let entry = std::mem::replace(&mut key, row);
-            let at = dyno_txn_api::Key::new(going.scan.table, key.clone());
-            let (row, seen) = self.get(head, (&at).into())?;
+            let entry = key;
+            let (table, bytes) = (going.scan.table, def.key_of_entry(index, &entry)?);
+            let (row, seen) = self.get(head, KeyRef { table, bytes })?;
             going.seen = going.seen.max(seen);
             if row.is_none() {
                 return Ok(());
             }
             value = row;
+            key = bytes.to_vec();
             entry_place = Some(entry);
         }
         let bytes = self.store.value(value).unwrap_or(&[]);

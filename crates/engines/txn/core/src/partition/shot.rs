@@ -11,12 +11,10 @@ use dyno_txn_api::{
 
 use super::holder::{Holding, Reply, State};
 use super::inline::{Inline, Ran};
-use super::participant::{Participant, encode_writes};
+use super::participant::Participant;
 use super::waiting::Work;
 use super::{Partition, Position, Timer};
 use crate::message::{Address, Head, Message, Part, PartitionId};
-use crate::record::RECORD_VERSION;
-use crate::wire::Wire;
 
 /// How often one is tried with a new stamp after a conflict, and how often it runs until nothing is
 /// missing.
@@ -216,13 +214,7 @@ impl Partition {
     ) {
         let (stamp, mut position) = (shot.stamp, seen);
         if !txn.slots.is_empty() {
-            position = self.append(|store, out| {
-                out.extend_from_slice(&[RECORD_VERSION, 1]);
-                stamp.put(out);
-                encode_writes(store, &txn.slots, out);
-            });
-            self.committed(position, stamp);
-            self.settle(&txn.slots, true);
+            position = self.append_commit(stamp, &txn.slots);
         }
         if shot.given {
             self.active.remove(&stamp);

@@ -183,8 +183,9 @@ impl Partition {
         match work {
             Work::Batch(batch) => {
                 let stamp = batch.head.stamp;
-                let write = batch.operations[batch.parts.len()].is_write();
-                if write && let Some(txn) = self.participants.get_mut(&stamp) {
+                if batch.loses_writes()
+                    && let Some(txn) = self.participants.get_mut(&stamp)
+                {
                     txn.failed.get_or_insert_with(|| error.clone());
                     self.vote_when_complete(stamp);
                 }

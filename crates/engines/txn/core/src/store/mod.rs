@@ -268,8 +268,11 @@ impl Store {
                 Some(&(stamp, _)) if stamp <= horizon => {}
                 _ => return,
             }
-            if let Some(&(_, slot)) = self.forget.get(AHEAD) {
+            if let Some(&(_, slot)) = self.forget.get(2 * AHEAD) {
                 prefetch(self.row(slot));
+            }
+            if let Some(&(_, slot)) = self.forget.get(AHEAD) {
+                self.versions.prefetch(self.row(slot));
             }
             if let Some((_, slot)) = self.forget.pop_front() {
                 self.forget_row(slot, horizon);
@@ -348,8 +351,13 @@ impl Store {
     /// Second step: asks for the row, if one may have this hash.
     pub fn prefetch_row(&self, hash: u32) -> Option<Slot> {
         let slot = self.index.find(hash, |_| true)?;
-        prefetch(self.row(slot));
+        self.prefetch_at(slot);
         Some(slot)
+    }
+
+    /// The same where the row's place is known.
+    pub fn prefetch_at(&self, slot: Slot) {
+        prefetch(self.row(slot));
     }
 
     /// Third step: asks for the newest value's bytes.

@@ -7,7 +7,41 @@ use dyno_txn_api::{Direction, TableId};
 
 use super::Slot;
 
-type Keys = BTreeMap<Box<[u8]>, Slot>;
+type Keys = BTreeMap<OrderKey, Slot>;
+
+/// Bytes of a key that are compared without looking elsewhere: the usual key is not longer.
+const FRONT: usize = 24;
+
+/// A key in the order of its bytes. Most of the time of an insert is comparing, so the first bytes lie in the tree itself, as
+/// numbers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct OrderKey {
+    /// The first bytes, and zeros behind them.
+    front: (u128, u64),
+    /// How many of those are the key's: of two keys that differ only in zeros the shorter one is first.
+    length: u8,
+    /// The bytes behind them.
+    rest: Box<[u8]>,
+}
+
+impl OrderKey {
+    fn new(key: &[u8]) -> Self {
+        let (front, rest) = key.split_at(key.len().min(FRONT));
+        let mut bytes = [0; 32];
+        bytes[..front.len()].copy_from_slice(front);
+        let ([first, second], _) = bytes.as_chunks::<16>() else {
+            unreachable!("they are two")
+        };
+        Self {
+            front: (
+                u128::from_be_bytes(*first),
+                (u128::from_be_bytes(*second) >> 64) as u64,
+            ),
+            length: front.len() as u8,
+            rest: rest.into(),
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Order {
@@ -23,7 +57,9 @@ impl Order {
     }
 
     pub fn build(&mut self, table: TableId, rows: Vec<(&[u8], Slot)>) {
-        let keys = rows.into_iter().map(|(key, slot)| (key.into(), slot));
+        let keys = rows
+            .into_iter()
+            .map(|(key, slot)| (OrderKey::new(key), slot));
         let keys: Keys = keys.collect();
         if !self.has(table) {
             self.tables.push((table, keys));
@@ -32,13 +68,13 @@ impl Order {
 
     pub fn insert(&mut self, table: TableId, key: &[u8], slot: Slot) {
         if let Some(keys) = self.of_mut(table) {
-            keys.insert(key.into(), slot);
+            keys.insert(OrderKey::new(key), slot);
         }
     }
 
     pub fn remove(&mut self, table: TableId, key: &[u8]) {
         if let Some(keys) = self.of_mut(table) {
-            keys.remove(key);
+            keys.remove(&OrderKey::new(key));
         }
     }
 
@@ -63,7 +99,8 @@ impl Order {
         let (Some(keys), false) = (self.of(table), is_empty(low, high)) else {
             return Vec::new();
         };
-        let range = keys.range::<[u8], _>((low, high)).map(|(_, &slot)| slot);
+        let bounds = (low.map(OrderKey::new), high.map(OrderKey::new));
+        let range = keys.range(bounds).map(|(_, &slot)| slot);
         match direction {
             Direction::Forward => range.take(Self::CHUNK).collect(),
             Direction::Backward => range.rev().take(Self::CHUNK).collect(),
@@ -87,5 +124,26 @@ fn is_empty(low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         (Bound::Included(low), Bound::Excluded(high))
         | (Bound::Excluded(low), Bound::Excluded(high)) => low >= high,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Keys about as long as the front, of few different bytes, zeros among them.
+    fn awkward() -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(prop::sample::select(vec![0, 1, 0xff]), 0..4).prop_flat_map(|end| {
+            let front = prop::sample::select(vec![0, FRONT - 2, FRONT - 1, FRONT, FRONT + 2]);
+            front.prop_map(move |zeros| [vec![0; zeros], end.clone()].concat())
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn keys_are_in_the_order_of_their_bytes(a in awkward(), b in awkward()) {
+            prop_assert_eq!(OrderKey::new(&a).cmp(&OrderKey::new(&b)), a.cmp(&b));
+        }
     }
 }

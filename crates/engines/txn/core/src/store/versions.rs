@@ -3,6 +3,7 @@
 
 use dyno_txn_api::Stamp;
 
+use super::prefetch::prefetch;
 use super::row::{NOTHING, Row};
 use super::values::Stored;
 
@@ -71,6 +72,17 @@ impl Versions {
         };
         self.versions[at as usize].newer = oldest;
         row.older = at;
+        // The next place was left long ago.
+        if let Some(next) = self.versions.get(self.free as usize) {
+            prefetch(next);
+        }
+    }
+
+    /// Asks for the row's newest version of those before, where [`Versions::drop_oldest`] begins.
+    pub fn prefetch(&self, row: &Row) {
+        if let Some(version) = self.versions.get(row.older as usize) {
+            prefetch(version);
+        }
     }
 
     /// Takes the row's oldest version away where nobody at or above the horizon reads it: the next newer

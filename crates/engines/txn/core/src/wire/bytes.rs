@@ -18,11 +18,13 @@ pub(crate) trait Wire: Sized {
 }
 
 impl<'a> Reader<'a> {
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         let left = bytes;
         Self { left, depth: 0 }
     }
 
+    #[inline]
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         if count > self.left.len() {
             return Err(self.damaged("ends too early"));
@@ -32,17 +34,32 @@ impl<'a> Reader<'a> {
         Ok(front)
     }
 
+    #[inline]
     pub fn byte(&mut self) -> Result<u8> {
         Ok(self.bytes(1)?[0])
     }
 
     /// A count of things that take a byte at least.
+    #[inline]
     pub fn count(&mut self) -> Result<usize> {
         let count = u32::take(self)? as usize;
         match count <= self.left.len() {
             true => Ok(count),
             false => Err(self.damaged("counts more than it holds")),
         }
+    }
+
+    /// Bytes as [`put_bytes`] wrote them, where they lie.
+    #[inline]
+    pub fn counted(&mut self) -> Result<&'a [u8]> {
+        let count = self.count()?;
+        self.bytes(count)
+    }
+
+    /// All that is left.
+    #[inline]
+    pub fn rest(self) -> &'a [u8] {
+        self.left
     }
 
     /// Reads something that may contain its like.
@@ -56,6 +73,7 @@ impl<'a> Reader<'a> {
         value
     }
 
+    #[cold]
     pub fn damaged(&self, what: &str) -> Error {
         let text = format!(
             "bytes of a transaction {what}, {} before their end",
@@ -79,6 +97,7 @@ macro_rules! numbers {
             fn put(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.to_le_bytes());
             }
+            #[inline]
             fn take(reader: &mut Reader<'_>) -> Result<Self> {
                 let mut bytes = [0; size_of::<$number>()];
                 bytes.copy_from_slice(reader.bytes(size_of::<$number>())?);
@@ -133,8 +152,7 @@ impl Wire for Vec<u8> {
     }
 
     fn take(reader: &mut Reader<'_>) -> Result<Self> {
-        let count = reader.count()?;
-        Ok(reader.bytes(count)?.to_vec())
+        Ok(reader.counted()?.to_vec())
     }
 }
 

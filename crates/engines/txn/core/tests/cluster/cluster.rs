@@ -173,9 +173,14 @@ impl Cluster {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
         let message = Message::decode(&bytes).expect("what was encoded decodes");
+        let in_bytes = self.random.one_in(2);
         match to {
-            Address::Partition(id) => self.with(id, |server, now, effects| {
-                server.partition.handle(now, from, message, effects);
+            Address::Partition(id) => self.with(id, |server, now, effects| match in_bytes {
+                true => {
+                    let taken = server.partition.handle_bytes(now, from, &bytes, effects);
+                    taken.expect("what was encoded decodes");
+                }
+                false => server.partition.handle(now, from, message, effects),
             }),
             Address::Client(id) => self.arrived.push_back((id, from, message)),
             Address::Oracle(_) => {}
@@ -192,6 +197,11 @@ impl Cluster {
             .extend(effects.records.iter().map(<[u8]>::to_vec));
         for (to, message) in effects.sends {
             self.flying.push((Address::Partition(id), to, message));
+        }
+        for (client, from, bytes) in effects.answers.iter() {
+            let message = Message::decode(bytes).expect("an answer is a message");
+            self.flying
+                .push((Address::Partition(from), Address::Client(client), message));
         }
     }
 

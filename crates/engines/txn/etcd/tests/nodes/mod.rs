@@ -1,6 +1,6 @@
 //! etcd servers of a test's own, on loopback, in a folder that goes with them.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -101,6 +101,5 @@ impl Drop for Nodes {
 }
 
 fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
-    listener.local_addr().expect("it is bound").port()
+    dyno_ports::free().expect("loopback has a free port")
 }

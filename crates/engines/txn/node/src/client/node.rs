@@ -14,7 +14,7 @@ use dyno_txn_core::placement::{partition_of, partitions_of};
 
 use super::pipeline::NodePipeline;
 use super::reach::Reach;
-use super::session::Session;
+use super::session::{Crowd, Session};
 use super::transaction::NodeTransaction;
 use crate::error::unavailable;
 use crate::hello::Welcome;
@@ -31,6 +31,7 @@ pub(crate) struct Node {
     reach: Arc<Reach>,
     pub welcome: Welcome,
     spin: Duration,
+    crowd: Arc<Crowd>,
     schema: RwLock<Arc<Schema>>,
     idle: Mutex<Vec<Session>>,
     /// Where calls without a home go next.
@@ -45,6 +46,7 @@ impl Node {
             reach: Arc::new(reach),
             welcome,
             spin,
+            crowd: Arc::new(Crowd::new()),
             schema: RwLock::new(Arc::new(Schema::default())),
             idle: Mutex::new(Vec::new()),
             next_home: AtomicU32::new(0),
@@ -72,7 +74,10 @@ impl Node {
                 while session.next().is_some() {}
                 Ok(session)
             }
-            None => Session::new(self.reach.clone(), self.reach.map(), self.spin),
+            None => {
+                let (reach, map) = (self.reach.clone(), self.reach.map());
+                Session::new(reach, map, self.crowd.clone(), self.spin)
+            }
         }
     }
 
@@ -105,13 +110,7 @@ impl Node {
     /// The tables, asked for where one of these operations has an unknown one.
     pub fn schema_for(&self, operations: &[Operation]) -> Result<Arc<Schema>> {
         let schema = self.schema();
-        let unknown = |operation: &Operation| {
-            let table = match operation {
-                Operation::Get(key) | Operation::Write(key, _) => key.table,
-                Operation::Scan(scan) => scan.table,
-            };
-            schema.table(table).is_err()
-        };
+        let unknown = |operation: &Operation| schema.table(operation.table()).is_err();
         match operations.iter().any(unknown) {
             true => self.learn(),
             false => Ok(schema),

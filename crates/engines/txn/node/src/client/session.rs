@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_net::{FrameRef, Handler, Head, Outbound, PortId, Reactor, ReactorOptions, SendError};
@@ -22,9 +24,32 @@ const LOOKS: u32 = 16;
 /// The longest single sleep.
 const SLEEP: Duration = Duration::from_millis(50);
 
+/// Sessions of one client that wait at the same time.
+pub(crate) struct Crowd {
+    waiting: AtomicUsize,
+    /// As many may spin: processors, but for one that the engine may want.
+    most: usize,
+}
+
+impl Crowd {
+    pub fn new() -> Self {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            waiting: AtomicUsize::new(0),
+            most: processors - 1,
+        }
+    }
+
+    /// Whether who spins takes a processor from others that have something to do.
+    fn is_dense(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > self.most
+    }
+}
+
 /// Connections of one thread, used for one thing at a time.
 pub(crate) struct Session {
     reach: Arc<Reach>,
+    crowd: Arc<Crowd>,
     reactor: Reactor,
     map: Arc<Map>,
     /// Of all threads of all processes, one process after the other.
@@ -74,7 +99,12 @@ impl Handler for Inbox {
 
 impl Session {
     /// One without connections.
-    pub fn new(reach: Arc<Reach>, map: Arc<Map>, spin: Duration) -> Result<Self> {
+    pub fn new(
+        reach: Arc<Reach>,
+        map: Arc<Map>,
+        crowd: Arc<Crowd>,
+        spin: Duration,
+    ) -> Result<Self> {
         let (mut starts, mut count) = (Vec::new(), 0);
         for part in &map.parts {
             starts.push(count);
@@ -89,6 +119,7 @@ impl Session {
         };
         Ok(Self {
             reach,
+            crowd,
             reactor: Reactor::new(options).map_err(of_net)?,
             ports: vec![None; count],
             starts,
@@ -163,6 +194,22 @@ impl Session {
         }
     }
 
+    /// Asks for a stamp, of the thread of the first of these partitions. True: that thread has all of them, and gives
+    /// the stamp itself, so that what is sent to them next can go by it.
+    pub fn ask_before(
+        &mut self,
+        ticket: u64,
+        mut partitions: impl Iterator<Item = u32>,
+    ) -> Result<bool> {
+        if let Some(first) = partitions.next() {
+            self.last_core = self.place(first);
+        }
+        let core = self.last_core;
+        self.send(ORACLE, &Message::TakeStamps { ticket, count: 1 })?;
+        // Several processes have their oracle elsewhere.
+        Ok(self.starts.len() == 1 && partitions.all(|partition| self.place(partition) == core))
+    }
+
     /// Sends to a partition, or to the oracle. It goes out with the next [`Session::wait`].
     pub fn send(&mut self, to: u32, message: &Message) -> Result<()> {
         let core = match to {
@@ -219,6 +266,13 @@ impl Session {
 
     /// Waits until something has come or a connection has ended. False: neither until then.
     pub fn wait(&mut self, until: u64) -> Result<bool> {
+        self.crowd.waiting.fetch_add(1, Ordering::Relaxed);
+        let waited = self.wait_in_crowd(until);
+        self.crowd.waiting.fetch_sub(1, Ordering::Relaxed);
+        waited
+    }
+
+    fn wait_in_crowd(&mut self, until: u64) -> Result<bool> {
         let losses = self.losses;
         let mut looks = 0u32;
         loop {
@@ -239,7 +293,11 @@ impl Session {
                 left = left.min(Duration::from_nanos(until - now));
             }
             looks += 1;
-            self.reactor.idle(false, left).map_err(of_net)?;
+            let idle = match self.crowd.is_dense() {
+                true => self.reactor.sleep(left),
+                false => self.reactor.idle(false, left),
+            };
+            idle.map_err(of_net)?;
         }
     }
 

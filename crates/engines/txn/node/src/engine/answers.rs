@@ -5,9 +5,13 @@ use std::ops::Range;
 
 use dyno_net::{Head, Outbound, PortId, Reactor, SendError};
 use dyno_txn_api::{Code, Error};
+use dyno_txn_core::Answers as InBytes;
 use dyno_txn_core::message::{Address, Message};
 
 use crate::hello::{BETWEEN, MESSAGE, MOST_BODY_BYTES, encode_between};
+
+/// What waits for other processes whose connections are full, at most; bytes.
+const LATE_BETWEEN_MAX: usize = 64 << 20;
 
 /// Answers that wait for their connection's turn. They are bounded by what clients have under way: a
 /// connection that does not read is not read from.
@@ -17,6 +21,8 @@ pub(crate) struct Answers {
     list: Vec<(PortId, Head, Range<usize>)>,
     /// For connections whose outbox was full.
     late: VecDeque<(PortId, Head, Vec<u8>)>,
+    /// Of them, those to other processes.
+    late_between_bytes: usize,
     scratch: Vec<u8>,
     /// Connections to other processes that have ended: the reactor does not tell of those on which nothing came.
     pub ended: Vec<PortId>,
@@ -45,12 +51,35 @@ impl Answers {
     pub fn between(&mut self, port: PortId, from: Address, to: u32, message: &Message) {
         let start = self.bytes.len();
         encode_between(from, message, &mut self.bytes);
-        let head = Head {
-            verb: BETWEEN,
-            flags: 0,
-            request: to,
-        };
-        self.list.push((port, head, start..self.bytes.len()));
+        self.list
+            .push((port, between_to(to), start..self.bytes.len()));
+    }
+
+    /// The same, of what was encoded while the connection was made.
+    pub fn between_again(&mut self, port: PortId, to: u32, body: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(body);
+        self.list
+            .push((port, between_to(to), start..self.bytes.len()));
+    }
+
+    /// Hands over what partitions have answered in bytes.
+    pub fn send_bytes(&mut self, answers: &mut InBytes, reactor: &mut Reactor) {
+        for (client, from, bytes) in answers.iter() {
+            let (port, head) = (PortId::numbered(client), head(from));
+            if bytes.len() > MOST_BODY_BYTES {
+                // Said in a way that fits, with the next pass.
+                if let Ok(message) = Message::decode(bytes) {
+                    self.later(port, from, &message);
+                }
+                continue;
+            }
+            // An end is told of by the reactor.
+            if let Err(SendError::Full { .. }) = reactor.send(port, head, &[bytes]) {
+                self.keep(port, head, bytes.to_vec());
+            }
+        }
+        answers.clear(MOST_BODY_BYTES);
     }
 
     /// Hands over all that waits.
@@ -59,23 +88,52 @@ impl Answers {
             let Some((port, head, bytes)) = self.late.pop_front() else {
                 break;
             };
-            if let Err(SendError::Full { .. }) = reactor.send(port, head, &[&bytes]) {
-                self.late.push_back((port, head, bytes));
+            if head.verb == BETWEEN {
+                self.late_between_bytes -= bytes.len();
             }
-        }
-        for (port, head, range) in self.list.drain(..) {
-            let bytes = &self.bytes[range];
-            match reactor.send(port, head, &[bytes]) {
-                Err(SendError::Full { .. }) if head.verb == MESSAGE => {
-                    self.late.push_back((port, head, bytes.to_vec()));
-                }
+            match reactor.send(port, head, &[&bytes]) {
+                Err(SendError::Full { .. }) => self.keep(port, head, bytes),
                 Err(SendError::Ended) if head.verb == BETWEEN => self.ended.push(port),
-                // What is lost between processes is sent again; one that does not read gets no more.
                 Ok(()) | Err(_) => {}
             }
         }
+        let mut list = std::mem::take(&mut self.list);
+        for (port, head, range) in list.drain(..) {
+            let bytes = &self.bytes[range];
+            match reactor.send(port, head, &[bytes]) {
+                Err(SendError::Full { .. }) => {
+                    let bytes = bytes.to_vec();
+                    self.keep(port, head, bytes);
+                }
+                Err(SendError::Ended) if head.verb == BETWEEN => self.ended.push(port),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        self.list = list;
         self.bytes.clear();
         self.bytes.shrink_to(MOST_BODY_BYTES);
+    }
+}
+
+impl Answers {
+    /// For the next time. Another process that does not read gets no more after a while: what is lost between
+    /// processes costs its transaction the time that it has.
+    fn keep(&mut self, port: PortId, head: Head, bytes: Vec<u8>) {
+        if head.verb == BETWEEN {
+            if self.late_between_bytes + bytes.len() > LATE_BETWEEN_MAX {
+                return;
+            }
+            self.late_between_bytes += bytes.len();
+        }
+        self.late.push_back((port, head, bytes));
+    }
+}
+
+fn between_to(to: u32) -> Head {
+    Head {
+        verb: BETWEEN,
+        flags: 0,
+        request: to,
     }
 }
 

@@ -154,6 +154,8 @@ impl Core {
 
     /// Sends answers that no connection's own turn could take.
     fn send(&mut self) -> Result<()> {
+        let answers = &mut self.work.effects.answers;
+        self.work.answers.send_bytes(answers, &mut self.reactor);
         self.work.answers.send(&mut self.reactor);
         for port in std::mem::take(&mut self.work.answers.ended) {
             self.work.link_ended(port)?;

@@ -62,8 +62,10 @@ impl Door<'_> {
                     let text = format!("partition {to} is not of this connection");
                     return Err(Error::new(Code::BadArgument, text));
                 }
-                let message = Message::decode(frame.body)?;
-                self.work.hear_client(port, to, message, out);
+                if !self.work.hear_bytes(port, to, frame.body) {
+                    let message = Message::decode(frame.body)?;
+                    self.work.hear_client(port, to, message, out);
+                }
                 Ok(())
             }
             STATS => {

@@ -2,6 +2,7 @@
 //! where everybody is.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use dyno_net::{FrameRef, PortId};
 use dyno_txn_api::{Code, Error, Result, Stamp};
@@ -132,6 +133,9 @@ impl Work {
     pub fn linked(&mut self, whom: Whom, port: PortId) {
         if let Some(elsewhere) = &mut self.elsewhere {
             elsewhere.links.opened(whom, port);
+            for (to, body) in elsewhere.links.unsent(whom) {
+                self.answers.between_again(port, to, &body);
+            }
         }
     }
 
@@ -148,7 +152,7 @@ impl Work {
         Ok(())
     }
 
-    /// A message for a partition of another process. Without a connection it is lost, and will be sent again.
+    /// A message for a partition of another process. Without a connection it waits for one.
     pub fn send_elsewhere(&mut self, from: Address, to: PartitionId, message: &Message) {
         let Some(elsewhere) = &mut self.elsewhere else {
             return;
@@ -160,6 +164,7 @@ impl Work {
         match elsewhere.links.port(whom) {
             Some(port) => self.answers.between(port, from, to, message),
             None => {
+                elsewhere.links.keep(whom, from, to, message);
                 let mate = &self.mates[self.index];
                 if let Err(error) = elsewhere.links.call(whom, &self.shared, mate) {
                     self.failed.get_or_insert(error);
@@ -261,6 +266,7 @@ impl Work {
     fn recovered(&mut self, floor: Stamp) {
         if let Some(elsewhere) = &mut self.elsewhere {
             elsewhere.recovering = false;
+            elsewhere.links.member.begun.store(true, Ordering::Release);
         }
         if let Err(error) = self.finish_recovery(floor) {
             self.failed.get_or_insert(error);

@@ -5,10 +5,11 @@
 //! | `start` | threads are started, recover, learn of each other |
 //! | `core` | one thread: what happens in a pass |
 //! | `work` | its partitions, and where their messages go |
+//! | `together` | one-shots of one pass |
 //! | `door`, `answers` | what clients say and hear |
 //! | `mail` | between threads |
 //! | `journal`, `pieces`, `checkpoint`, `recovery` | a partition's log |
-//! | `oracle` | time and stamps |
+//! | `oracle`, `given` | time and stamps; which one a connection was given |
 //! | `elsewhere` | what goes to other processes and comes from them |
 //! | `layout` | which thread of which process has a partition |
 //! | `figures`, `pin` | counters; binding a thread to a core |
@@ -19,6 +20,7 @@ mod core;
 mod door;
 mod elsewhere;
 mod figures;
+mod given;
 mod journal;
 mod layout;
 mod mail;
@@ -27,6 +29,7 @@ mod pieces;
 mod pin;
 pub(crate) mod recovery;
 mod start;
+mod together;
 mod work;
 
 use std::path::Path;
@@ -58,7 +61,7 @@ pub(crate) use self::pieces::Joiner;
 pub(crate) use self::pin::pin;
 
 /// The size of each direction of a ring within the process.
-pub(crate) const RING_BYTES: u32 = 1 << 20;
+pub(crate) const RING_BYTES: u32 = 2 << 20;
 
 /// What all threads see.
 pub(crate) struct Shared {

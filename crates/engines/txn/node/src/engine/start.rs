@@ -19,12 +19,14 @@ use dyno_txn_log::{Checkpointer, Log};
 use super::core::{Core, Hosted};
 use super::elsewhere::Elsewhere;
 use super::figures::Figures;
+use super::given::Given;
 use super::journal::Journal;
 use super::layout::Layout;
 use super::mail::{MAIL_MAX, Mail, Mate};
 use super::oracle::{FromElsewhere, Oracle, Taker, Time};
 use super::pin::pin;
 use super::recovery::{log_options, recover};
+use super::together::Together;
 use super::work::Work;
 use super::{Engine, Shared, port_options};
 use crate::directory::Directory;
@@ -310,7 +312,8 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         moving: Vec::new(),
         answers: Default::default(),
         own: VecDeque::new(),
-        together: Vec::new(),
+        together: Together::default(),
+        given: Given::default(),
         held: VecDeque::new(),
         effects: Effects::default(),
         options: plan.options,

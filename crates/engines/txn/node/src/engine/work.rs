@@ -15,15 +15,14 @@ use super::answers::Answers;
 use super::checkpoint::Writing;
 use super::core::{Hosted, keep_bound};
 use super::elsewhere::{Elsewhere, takes_stamp};
+use super::given::{Given, lacks_stamp};
 use super::layout::Layout;
 use super::mail::{Mail, Mate};
+use super::together::{Came, Together};
 use crate::error::unavailable;
 use crate::hello::ORACLE;
 use crate::options::OpenOptions;
 use crate::persist::{Stores, call_again};
-
-/// Messages of clients that are handled together: their keys fit into what a prefetch asks for.
-const TOGETHER: usize = 16;
 
 /// Partitions and routes of one thread.
 pub(crate) struct Work {
@@ -46,7 +45,8 @@ pub(crate) struct Work {
     /// Between partitions of this thread.
     pub own: VecDeque<(Address, PartitionId, Message)>,
     /// One-shots that clients have sent in this pass.
-    pub together: Vec<(Address, PartitionId, Message)>,
+    pub together: Together,
+    pub given: Given,
     /// What needs a stamp while none may be given.
     pub held: VecDeque<(Address, PartitionId, Message)>,
     pub effects: Effects,
@@ -83,6 +83,7 @@ impl Work {
     pub fn unwelcome(&mut self, port: PortId) -> Result<()> {
         self.welcomed.remove(&port);
         self.members.remove(&port);
+        self.given.forget(port);
         self.last_welcomed = None;
         self.link_ended(port)
     }
@@ -128,10 +129,18 @@ impl Work {
         &mut self,
         port: PortId,
         to: PartitionId,
-        message: Message,
+        mut message: Message,
         out: &mut Outbound,
     ) {
         let from = Address::Client(port.number());
+        if matches!(message, Message::TakeStamps { .. }) {
+            self.given.forget(port);
+        } else if lacks_stamp(&message) {
+            if !self.held.is_empty() {
+                return self.held.push_back((from, to, message));
+            }
+            self.given.fill_in(port, &mut message);
+        }
         if let Some(refusal) = self.refuse(&message) {
             return self.answers.now(port, to, &refusal, out);
         }
@@ -149,29 +158,7 @@ impl Work {
             self.hand_in(from, to, message);
             return self.dispatch(to, Some((port, out)));
         }
-        self.together.push((from, to, message));
-        if self.together.len() == TOGETHER {
-            self.handle_together();
-        }
-    }
-
-    /// Handles the one-shots of one pass: their rows are asked for first, so that the waits for memory
-    /// overlap.
-    pub fn handle_together(&mut self) {
-        let mut together = std::mem::take(&mut self.together);
-        if together.len() > 1 {
-            for (place, hosted) in self.hosted.iter().enumerate() {
-                let mine = together
-                    .iter()
-                    .filter(|(_, to, _)| self.layout.place(*to) == place);
-                hosted.partition.prefetch(mine.map(|(.., message)| message));
-            }
-        }
-        for (from, to, message) in together.drain(..) {
-            self.hand_in(from, to, message);
-            self.dispatch(to, None);
-        }
-        self.together = together;
+        self.add_together(from, to, Came::Message(message));
     }
 
     /// While a process that keeps the log is away nothing becomes durable: what would wait for that is refused,
@@ -198,11 +185,11 @@ impl Work {
                 .held
                 .push_back((from, ORACLE, Message::TakeStamps { ticket, count }));
         }
-        let answer = self.stamps(ticket, count);
+        let answer = self.stamps(port, ticket, count);
         self.answers.now(port, ORACLE, &answer, out);
     }
 
-    fn stamps(&self, ticket: u64, count: u32) -> Message {
+    fn stamps(&mut self, port: PortId, ticket: u64, count: u32) -> Message {
         let result = match count {
             1 => self.shared.oracle.clock.take(self.wall()).ok_or_else(|| {
                 Error::new(Code::Unavailable, "no stamp can be given now: begin again")
@@ -212,6 +199,9 @@ impl Work {
                 "this oracle gives one stamp at a time",
             )),
         };
+        if let Ok(stamp) = result {
+            self.given.note(port, stamp);
+        }
         Message::Stamps { ticket, result }
     }
 
@@ -224,11 +214,16 @@ impl Work {
         if !self.shared.oracle.is_ready(self.wall()) {
             return Ok(false);
         }
-        while let Some((from, to, message)) = self.held.pop_front() {
+        while let Some((from, to, mut message)) = self.held.pop_front() {
             match (to, &from, &message) {
                 (ORACLE, Address::Client(port), &Message::TakeStamps { ticket, count }) => {
-                    let answer = self.stamps(ticket, count);
-                    self.answers.later(PortId::numbered(*port), ORACLE, &answer);
+                    let port = PortId::numbered(*port);
+                    let answer = self.stamps(port, ticket, count);
+                    self.answers.later(port, ORACLE, &answer);
+                }
+                (_, Address::Client(port), _) if lacks_stamp(&message) => {
+                    self.given.fill_in(PortId::numbered(*port), &mut message);
+                    self.deliver(from, to, message);
                 }
                 _ => self.deliver(from, to, message),
             }

@@ -7,17 +7,21 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use dyno_net::{Address, Port, PortId, PortOptions};
-use dyno_txn_api::Result;
+use dyno_net::{Address as Place, Port, PortId, PortOptions};
+use dyno_txn_api::{Code, Error, Result};
+use dyno_txn_core::message::{Address, Message, PartitionId};
 
 use super::Member;
 use crate::engine::{Mail, Mate, Shared, port_options};
 use crate::error::{of_net, unavailable};
 use crate::greet::{Greeting, greet};
-use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello};
+use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello, encode_between};
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Messages that wait for one connection, and their bytes, at most.
+const UNSENT_MAX: usize = 1024;
+const UNSENT_BYTES_MAX: usize = 16 << 20;
 
 /// The other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +39,8 @@ pub(crate) struct Links {
     open: HashMap<Whom, PortId>,
     known: HashMap<PortId, Whom>,
     calling: HashSet<Whom>,
+    /// What waits for a connection that is being made: to which partition, and the body.
+    unsent: HashMap<Whom, Vec<(PartitionId, Vec<u8>)>>,
 }
 
 impl Links {
@@ -45,6 +51,7 @@ impl Links {
             open: HashMap::new(),
             known: HashMap::new(),
             calling: HashSet::new(),
+            unsent: HashMap::new(),
         }
     }
 
@@ -56,6 +63,23 @@ impl Links {
     /// The connection to somebody, if there is one.
     pub fn port(&self, whom: Whom) -> Option<PortId> {
         self.open.get(&whom).copied()
+    }
+
+    /// Keeps a message until there is a connection. It is lost when too much waits already: then its transaction waits
+    /// until its time is over.
+    pub fn keep(&mut self, whom: Whom, from: Address, to: PartitionId, message: &Message) {
+        let waiting = self.unsent.entry(whom).or_default();
+        let bytes: usize = waiting.iter().map(|(_, body)| body.len()).sum();
+        let mut body = Vec::new();
+        encode_between(from, message, &mut body);
+        if waiting.len() < UNSENT_MAX && bytes + body.len() <= UNSENT_BYTES_MAX {
+            waiting.push((to, body));
+        }
+    }
+
+    /// What waited for a connection.
+    pub fn unsent(&mut self, whom: Whom) -> Vec<(PartitionId, Vec<u8>)> {
+        self.unsent.remove(&whom).unwrap_or_default()
     }
 
     pub fn opened(&mut self, whom: Whom, port: PortId) {
@@ -88,6 +112,13 @@ impl Links {
                             return;
                         }
                     }
+                    // An oracle that knows its database will not have this process in it, however often it calls.
+                    // One that serves already goes on: another one may be the wrong one.
+                    Err(error)
+                        if !member.begun.load(Ordering::Acquire) && is_refusal(whom, &error) =>
+                    {
+                        return shared.fail(format!("an oracle refuses this process: {error}"));
+                    }
                     Err(error) => shared.note(error.to_string()),
                 }
                 thread::sleep(PAUSE);
@@ -96,6 +127,11 @@ impl Links {
         let builder = thread::Builder::new().name("txn-call".to_owned());
         builder.spawn(run).map(drop).map_err(unavailable)
     }
+}
+
+/// Whether an oracle said that this process is not of its database.
+fn is_refusal(whom: Whom, error: &Error) -> bool {
+    matches!(whom, Whom::Oracle(_)) && error.kind() == Code::BadArgument
 }
 
 fn connect(member: &Member, thread: usize, whom: Whom) -> Result<Port> {
@@ -111,7 +147,7 @@ fn connect(member: &Member, thread: usize, whom: Whom) -> Result<Port> {
             (address, core)
         }
     };
-    let address: Address = address.parse().map_err(of_net)?;
+    let address: Place = address.parse().map_err(of_net)?;
     let options = PortOptions {
         ring: member.options.ring,
         tls: member.options.tls.clone(),

@@ -19,6 +19,7 @@ mod links;
 mod map;
 mod oracle;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::options::OpenOptions;
@@ -27,7 +28,7 @@ pub(crate) use asker::{Asker, Want};
 pub(crate) use identity::identity;
 pub(crate) use links::{Links, Whom};
 pub(crate) use map::{Map, Part};
-pub(crate) use oracle::OracleProcess;
+pub(crate) use oracle::start as start_oracle;
 
 /// What all threads of a process know of the others.
 pub(crate) struct Member {
@@ -44,6 +45,8 @@ pub(crate) struct Member {
     pub oracles: Vec<String>,
     /// How others are called.
     pub options: OpenOptions,
+    /// It has had a stamp of an oracle, and serves.
+    pub begun: AtomicBool,
     map: Mutex<Arc<Map>>,
 }
 
@@ -66,6 +69,7 @@ impl Member {
             address,
             oracles,
             options,
+            begun: AtomicBool::new(false),
             map: Mutex::new(Arc::new(Map::unknown(partitions, of))),
         }
     }

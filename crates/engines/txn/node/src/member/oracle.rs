@@ -5,25 +5,22 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use dyno_net::{
-    Address as At, Closed, FrameRef, Handler, Head, Listener, Outbound, PortId, Reactor,
-    ReactorOptions, SendError, Waker,
-};
+use dyno_net::{Closed, FrameRef, Handler, Head, Listener, Outbound, PortId, Reactor, SendError};
 use dyno_serve::Token;
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 use dyno_txn_core::oracle::Candidate;
 
 use super::{Map, Part};
-use crate::engine::{RING_BYTES, Time, pin, port_options};
+use crate::engine::Time;
 use crate::error::{bad, of_net, unavailable};
 use crate::hello::{
     BETWEEN, HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME, MESSAGE, MemberHello,
     ORACLE, REFUSED, WELCOME, Welcome, encode_between, encode_refusal, read_between,
 };
+use crate::lone::{Lone, Task};
 use crate::options::{Durability, OpenOptions};
 
 /// How often it looks at the clock without anything else to do.
@@ -40,101 +37,43 @@ struct Counts {
     serves: AtomicU64,
 }
 
-/// A running oracle. Dropping it stops it.
-pub(crate) struct OracleProcess {
-    thread: Option<JoinHandle<Result<()>>>,
-    stopping: Arc<AtomicBool>,
-    counts: Arc<Counts>,
-    waker: Waker,
-    address: At,
-}
+const TASK: Task = Task {
+    role: "oracle",
+    does: "gives stamps",
+};
 
-impl OracleProcess {
-    pub fn start(options: &OpenOptions, token: Option<Token>, listener: Listener) -> Result<Self> {
-        let mut reactor = Reactor::new(ReactorOptions {
-            port: port_options(),
-            ring_bytes: RING_BYTES,
-            spin: options.spin,
-            ..ReactorOptions::default()
-        })
-        .map_err(of_net)?;
-        if options.cores.len() > 1 {
-            return Err(bad("role `oracle` has one thread: name one core"));
-        }
-        let core = options.cores.first().copied();
-        let address = reactor.listen(listener).map_err(of_net)?;
-        let (waker, counts) = (reactor.waker(), Arc::new(Counts::default()));
-        let stopping = Arc::new(AtomicBool::new(false));
-        let desk = Desk {
-            token,
-            time: Time::start(),
-            counts: counts.clone(),
-            database: None,
-            clients: HashSet::new(),
-            ports: HashMap::new(),
-            sends: Vec::new(),
-            unsent: Vec::new(),
-        };
-        let stop = stopping.clone();
-        let run = move || {
-            if let Some(core) = core {
-                pin(core)?;
-            }
-            serve(reactor, desk, &stop)
-        };
-        let thread = thread::Builder::new().name("txn-oracle".to_owned());
-        Ok(Self {
-            thread: Some(thread.spawn(run).map_err(unavailable)?),
-            stopping,
-            counts,
-            waker,
-            address,
-        })
-    }
-
-    pub fn address(&self) -> &At {
-        &self.address
-    }
-
-    /// Why it stopped by itself.
-    pub fn failure(&self) -> Option<String> {
-        let ended = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        ended.then(|| "the thread that gives stamps has ended".to_owned())
-    }
-
-    /// Names and values.
-    pub fn stats(&self) -> Vec<(String, u64)> {
-        let counts = &self.counts;
-        let named = [
-            ("oracle_requests", &counts.requests),
-            ("oracle_stamps", &counts.stamps),
-            ("oracle_serves", &counts.serves),
-        ];
-        let pair =
-            |(name, value): (&str, &AtomicU64)| (name.to_owned(), value.load(Ordering::Relaxed));
-        named.map(pair).into()
-    }
-
-    pub fn stop(mut self) -> Result<()> {
-        self.join()
-    }
-
-    fn join(&mut self) -> Result<()> {
-        self.stopping.store(true, Ordering::Release);
-        self.waker.wake();
-        let panicked = || Err(unavailable("the thread that gives stamps panicked"));
-        match self.thread.take() {
-            Some(thread) => thread.join().unwrap_or_else(|_| panicked()),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for OracleProcess {
-    fn drop(&mut self) {
-        // Who wants to know how it ended calls `stop`.
-        drop(self.join());
-    }
+/// Starts an oracle.
+pub(crate) fn start(
+    options: &OpenOptions,
+    token: Option<Token>,
+    listener: Listener,
+) -> Result<Lone> {
+    let counts = Arc::new(Counts::default());
+    let desk = Desk {
+        token,
+        time: Time::start(),
+        counts: counts.clone(),
+        database: None,
+        clients: HashSet::new(),
+        ports: HashMap::new(),
+        sends: Vec::new(),
+        unsent: Vec::new(),
+    };
+    let figures = move || {
+        let Counts {
+            requests,
+            stamps,
+            serves,
+        } = &*counts;
+        [
+            ("oracle_requests", requests.load(Ordering::Relaxed)),
+            ("oracle_stamps", stamps.load(Ordering::Relaxed)),
+            ("oracle_serves", serves.load(Ordering::Relaxed)),
+        ]
+    };
+    Lone::start(TASK, options, listener, figures, |reactor, stop| {
+        serve(reactor, desk, stop)
+    })
 }
 
 fn serve(mut reactor: Reactor, mut desk: Desk, stop: &AtomicBool) -> Result<()> {
@@ -215,8 +154,8 @@ impl Desk {
             MEMBER_HELLO => {
                 let hello = MemberHello::decode(frame.body)?;
                 self.check(&hello.token)?;
-                answer(out, MEMBER_WELCOME, &[1])?;
-                self.joins(port, hello)
+                self.joins(port, hello)?;
+                answer(out, MEMBER_WELCOME, &[1])
             }
             HELLO => {
                 self.check(&Hello::decode(frame.body)?.token)?;
@@ -315,7 +254,8 @@ impl Desk {
         let identity = &mut database.identities[part];
         if *identity != 0 && *identity != hello.identity {
             return Err(bad(format!(
-                "part {part}: another directory has joined as this part since this oracle was started"
+                "part {part}: another directory has joined as this part since this oracle was started, and its rows are \
+                 not here. Start that directory, or stop all processes and oracles and start all anew"
             )));
         }
         *identity = hello.identity;

@@ -4,23 +4,19 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use dyno_net::{
-    Address, Closed, FrameRef, Handler, Head, Listener, Outbound, PortId, Reactor, ReactorOptions,
-    Waker,
-};
+use dyno_net::{Closed, FrameRef, Handler, Head, Listener, Outbound, PortId, Reactor};
 use dyno_serve::Token;
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Ask, MOST_CHUNK_BYTES, PersistStore, Read, Reply};
 
-use crate::engine::{RING_BYTES, pin, port_options};
-use crate::error::{bad, of_net, unavailable};
+use crate::error::of_net;
 use crate::hello::{
     KEEP_ASK, KEEP_HELLO, KEEP_REPLY, KEEP_WELCOME, REFUSED, encode_refusal, keep_welcome,
     read_keep_hello,
 };
+use crate::lone::{Lone, Task};
 use crate::options::OpenOptions;
 
 /// Logs that one process keeps at most.
@@ -36,103 +32,40 @@ struct Counts {
     refused: AtomicU64,
 }
 
-/// A running keeper. Dropping it stops it, and what it kept is gone.
-pub(crate) struct Keeper {
-    thread: Option<JoinHandle<Result<()>>>,
-    stopping: Arc<AtomicBool>,
-    counts: Arc<Counts>,
-    waker: Waker,
-    address: Address,
-}
+const TASK: Task = Task {
+    role: "persist",
+    does: "keeps logs",
+};
 
-impl Keeper {
-    /// Starts it.
-    pub fn start(options: &OpenOptions, token: Option<Token>, listener: Listener) -> Result<Self> {
-        let mut reactor = Reactor::new(ReactorOptions {
-            port: port_options(),
-            ring_bytes: RING_BYTES,
-            spin: options.spin,
-            ..ReactorOptions::default()
-        })
-        .map_err(of_net)?;
-        let core = options.cores.first().copied();
-        if options.cores.len() > 1 {
-            return Err(bad("role `persist` has one thread: name one core"));
-        }
-        let address = reactor.listen(listener).map_err(of_net)?;
-        let waker = reactor.waker();
-        let (stopping, counts) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(Counts::default()),
-        );
-        let door = Door {
-            store: PersistStore::new(options.memory_bytes, LOGS_MAX),
-            token,
-            known: HashSet::new(),
-            counts: counts.clone(),
-            scratch: Vec::new(),
-        };
-        let stop = stopping.clone();
-        let run = move || {
-            if let Some(core) = core {
-                pin(core)?;
-            }
-            keep(reactor, door, &stop)
-        };
-        let thread = thread::Builder::new().name("txn-persist".to_owned());
-        let thread = Some(thread.spawn(run).map_err(unavailable)?);
-        Ok(Self {
-            thread,
-            stopping,
-            counts,
-            waker,
-            address,
-        })
-    }
-
-    pub fn address(&self) -> &Address {
-        &self.address
-    }
-
-    /// Why it stopped by itself.
-    pub fn failure(&self) -> Option<String> {
-        let ended = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        ended.then(|| "the thread that keeps logs has ended".to_owned())
-    }
-
-    /// Names and values.
-    pub fn stats(&self) -> Vec<(String, u64)> {
-        let counts = &self.counts;
-        let named = [
-            ("persist_bytes", &counts.used_bytes),
-            ("persist_logs", &counts.logs),
-            ("persist_refused", &counts.refused),
-        ];
-        let pair =
-            |(name, value): (&str, &AtomicU64)| (name.to_owned(), value.load(Ordering::Relaxed));
-        named.map(pair).into()
-    }
-
-    pub fn stop(mut self) -> Result<()> {
-        self.join()
-    }
-
-    fn join(&mut self) -> Result<()> {
-        self.stopping.store(true, Ordering::Release);
-        self.waker.wake();
-        let panicked = || Err(unavailable("the thread that keeps logs panicked"));
-        match self.thread.take() {
-            Some(thread) => thread.join().unwrap_or_else(|_| panicked()),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        // Who wants to know how it ended calls `stop`.
-        drop(self.join());
-    }
+/// Starts a keeper.
+pub(crate) fn start(
+    options: &OpenOptions,
+    token: Option<Token>,
+    listener: Listener,
+) -> Result<Lone> {
+    let counts = Arc::new(Counts::default());
+    let door = Door {
+        store: PersistStore::new(options.memory_bytes, LOGS_MAX),
+        token,
+        known: HashSet::new(),
+        counts: counts.clone(),
+        scratch: Vec::new(),
+    };
+    let figures = move || {
+        let Counts {
+            used_bytes,
+            logs,
+            refused,
+        } = &*counts;
+        [
+            ("persist_bytes", used_bytes.load(Ordering::Relaxed)),
+            ("persist_logs", logs.load(Ordering::Relaxed)),
+            ("persist_refused", refused.load(Ordering::Relaxed)),
+        ]
+    };
+    Lone::start(TASK, options, listener, figures, |reactor, stop| {
+        keep(reactor, door, stop)
+    })
 }
 
 fn keep(mut reactor: Reactor, mut door: Door, stop: &AtomicBool) -> Result<()> {

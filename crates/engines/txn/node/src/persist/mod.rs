@@ -22,7 +22,7 @@ mod stores;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub(crate) use away::call_again;
-pub(crate) use keeper::Keeper;
+pub(crate) use keeper::start as start_keeper;
 pub(crate) use recovery::recover;
 pub(crate) use state::State;
 pub(crate) use stores::{CheckpointPart, Stores};

@@ -3,12 +3,15 @@
 
 use std::path::Path;
 
-use dyno_txn_api::{Code, Error, Result};
+use dyno_txn_api::Result;
 
-use crate::directory::{read_text, write_text};
+use crate::sealed::{Fields, Sealed, damaged};
 
-const FILE: &str = "remote";
-const VERSION: u32 = 1;
+const FILE: Sealed = Sealed {
+    file: "remote",
+    name: "dyno-txn-remote",
+    version: 1,
+};
 
 /// What the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,18 +32,12 @@ impl State {
 
     /// The state for a new start, which is on the disk when this returns.
     pub fn begin(directory: &Path) -> Result<Self> {
-        let path = directory.join(FILE);
-        let mut state = match read_text(&path)? {
-            Some(text) => parse(&text).map_err(|error| {
-                let text = format!("{}: {}", path.display(), error.text());
-                Error::new(error.kind(), text)
-            })?,
-            None => State {
-                logs: dyno_txn_log::fresh_identity(),
-                epoch: 0,
-                active: 0,
-            },
+        let fresh = || State {
+            logs: dyno_txn_log::fresh_identity(),
+            epoch: 0,
+            active: 0,
         };
+        let mut state = FILE.read(directory, parse)?.unwrap_or_else(fresh);
         state.epoch += 1;
         state.write(directory)?;
         Ok(state)
@@ -53,60 +50,33 @@ impl State {
     }
 
     fn write(&self, directory: &Path) -> Result<()> {
-        write_text(directory, FILE, &self.text())
-    }
-
-    fn text(&self) -> String {
-        let Self {
-            logs,
-            epoch,
-            active,
-        } = self;
-        let text =
-            format!("dyno-txn-remote {VERSION}\nlogs {logs}\nepoch {epoch}\nactive {active}\n");
-        let checksum = dyno_checksum::crc32c(text.as_bytes());
-        format!("{text}checksum {checksum:08x}\n")
+        FILE.write(
+            directory,
+            &[
+                ("logs", &self.logs),
+                ("epoch", &self.epoch),
+                ("active", &self.active),
+            ],
+        )
     }
 }
 
-fn parse(text: &str) -> Result<State> {
-    let damaged = |what: &str| Error::new(Code::Damaged, what);
-    let mut lines = text.lines();
-    let mut field = |name: &str| -> Result<&str> {
-        let line = lines
-            .next()
-            .and_then(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        line.ok_or_else(|| damaged(&format!("no line `{name}` where it should be")))
-    };
-    let version: u32 = field("dyno-txn-remote")?
-        .parse()
-        .map_err(|_| damaged("no version"))?;
-    if version > VERSION {
-        let text = format!("format version {version}; this program knows up to {VERSION}");
-        return Err(Error::new(Code::NewerVersion, text));
-    }
-    let mut number = |name: &str| -> Result<u64> {
-        let found = field(name)?.parse();
-        found.map_err(|_| damaged(&format!("`{name}` is no number")))
-    };
-    let (logs, epoch, active) = (number("logs")?, number("epoch")?, number("active")?);
+fn parse(fields: &mut Fields<'_>) -> Result<State> {
     let state = State {
-        logs,
-        epoch,
-        active,
+        logs: fields.number("logs")?,
+        epoch: fields.number("epoch")?,
+        active: fields.number("active")?,
     };
-    match state.text() == text && active <= epoch {
+    match state.active <= state.epoch {
         true => Ok(state),
-        false => Err(damaged("its checksum is wrong")),
+        false => Err(damaged("it was active in an epoch to come".to_owned())),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Version 1 as it was first written: every later version must read it.
-    const FIXTURE: &str = "dyno-txn-remote 1\nlogs 77\nepoch 3\nactive 2\nchecksum cd286e43\n";
+    use crate::sealed::assert_sealed;
 
     #[test]
     fn the_first_format_is_read_and_damage_found() {
@@ -115,16 +85,14 @@ mod tests {
             epoch: 3,
             active: 2,
         };
-        assert_eq!(state.text(), FIXTURE);
-        assert_eq!(parse(FIXTURE), Ok(state));
-        for at in 0..FIXTURE.len() {
-            let mut bytes = FIXTURE.as_bytes().to_vec();
-            bytes[at] ^= 1;
-            let text = String::from_utf8(bytes).expect("still ASCII");
-            assert!(parse(&text).is_err(), "byte {at}");
-        }
-        let newer = parse("dyno-txn-remote 2\n").expect_err("newer");
-        assert_eq!(newer.kind(), Code::NewerVersion);
+        // Version 1 as it was first written: every later version must read it.
+        assert_sealed(
+            &FILE,
+            "dyno-txn-remote 1\nlogs 77\nepoch 3\nactive 2\nchecksum cd286e43\n",
+            &[("logs", &77), ("epoch", &3), ("active", &2)],
+            state,
+            parse,
+        );
     }
 
     #[test]

@@ -2,16 +2,34 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::{KillError, Options, PATIENCE};
+use dyno_txn_api::Database;
+
+/// How a server is started: on this directory, with `listening at HOST:PORT` as its first line.
+pub type Start<'a> = dyn Fn(&Path) -> Command + Sync + 'a;
+/// How a client connects to `HOST:PORT`, and whether it may move to shared memory.
+pub type Connect<'a> = dyn Fn(&str, bool) -> dyno_txn_api::Result<Box<dyn Database>> + Sync + 'a;
+
+/// How long a started server may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server that did not start, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+#[error("the server {what}; what it said is in {log}")]
+pub struct ServerError {
+    /// What it did.
+    pub what: String,
+    /// What it said.
+    pub log: PathBuf,
+}
 
 /// A server that listens. Dropping it kills it.
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Process,
     address: String,
     log: PathBuf,
@@ -36,9 +54,9 @@ impl Drop for Process {
 
 impl Server {
     /// Starts one and waits until it listens.
-    pub fn start(options: &Options<'_>) -> Result<Server, KillError> {
-        let (mut process, log) = spawn(options)?;
-        let wrong = |what: String| KillError::Server {
+    pub fn start(start: &Start<'_>, folder: &Path) -> Result<Server, ServerError> {
+        let (mut process, log) = spawn(start, folder)?;
+        let wrong = |what: String| ServerError {
             what,
             log: log.clone(),
         };
@@ -69,13 +87,22 @@ impl Server {
     }
 
     /// Starts one and kills it so soon that it may not have recovered.
-    pub fn kill_starting(options: &Options<'_>, after: Duration) -> Result<(), KillError> {
-        let (mut process, log) = spawn(options)?;
+    pub fn kill_starting(
+        start: &Start<'_>,
+        folder: &Path,
+        after: Duration,
+    ) -> Result<(), ServerError> {
+        let (mut process, log) = spawn(start, folder)?;
         thread::sleep(after);
-        process.kill().map_err(|error| KillError::Server {
+        process.kill().map_err(|error| ServerError {
             what: format!("cannot be killed: {error}"),
             log,
         })
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.process.0.id()
     }
 
     /// Where it listens.
@@ -84,8 +111,8 @@ impl Server {
     }
 
     /// Kills it as kill -9 does. One that has ended by itself is an error.
-    pub fn kill(&mut self) -> Result<(), KillError> {
-        let wrong = |what: String| KillError::Server {
+    pub fn kill(&mut self) -> Result<(), ServerError> {
+        let wrong = |what: String| ServerError {
             what,
             log: self.log.clone(),
         };
@@ -100,9 +127,14 @@ impl Server {
     }
 }
 
-fn spawn(options: &Options<'_>) -> Result<(Process, PathBuf), KillError> {
-    let log = options.folder.join("server.log");
-    let wrong = |what: String| KillError::Server {
+/// Its directory below the folder of a check.
+pub(crate) fn data(folder: &Path) -> PathBuf {
+    folder.join("data")
+}
+
+fn spawn(start: &Start<'_>, folder: &Path) -> Result<(Process, PathBuf), ServerError> {
+    let log = folder.join("server.log");
+    let wrong = |what: String| ServerError {
         what,
         log: log.clone(),
     };
@@ -111,7 +143,7 @@ fn spawn(options: &Options<'_>) -> Result<(Process, PathBuf), KillError> {
         .append(true)
         .open(&log)
         .map_err(|error| wrong(format!("cannot write what it says: {error}")))?;
-    let mut command = (options.start)(&options.folder.join("data"));
+    let mut command = start(&data(folder));
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -5,22 +5,18 @@
 //! it recovers; then it is started again and everything is read. One history goes across all rounds, and all
 //! judges judge it at the end. The seed decides the moments and what clients do, not what comes of it.
 
-mod server;
-
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_sim::Random;
-use dyno_txn_api::{Database, Options as HowToRun};
+use dyno_txn_api::Options as HowToRun;
 
 use crate::drive::{Drive, Judgement, Plan};
 use crate::history::HistoryError;
+use crate::server::{Connect, Server, ServerError, Start};
 use crate::work::{Shape, Tables};
-
-use server::Server;
 
 /// The server works at least so long before it is killed, and so much longer at most.
 const LOAD_MS: (u64, usize) = (40, 400);
@@ -32,11 +28,6 @@ const RECOVERY_EVERY: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Lists get longer with every round, so there are more of them in long checks.
 const ROUNDS_PER_LIST: u64 = 10;
-
-/// How a server is started: on this directory, with `listening at HOST:PORT` as its first line.
-pub type Start<'a> = dyn Fn(&Path) -> Command + Sync + 'a;
-/// How a client connects to `HOST:PORT`, and whether it may move to shared memory.
-pub type Connect<'a> = dyn Fn(&str, bool) -> dyno_txn_api::Result<Box<dyn Database>> + Sync + 'a;
 
 /// What is to be done.
 pub struct Options<'a> {
@@ -86,13 +77,8 @@ impl Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum KillError {
     /// A server did not start, or ended by itself.
-    #[error("the server {what}; what it said is in {log}")]
-    Server {
-        /// What it did.
-        what: String,
-        /// What it said.
-        log: PathBuf,
-    },
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// A database that was started again does not answer: round, counted from 1, and why.
     #[error(
         "after kill {round} the server does not serve what it holds: {source}; the history is in {history}"
@@ -134,7 +120,7 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
         ..Plan::default()
     });
     let mut random = Random::fork(options.seed, "kills");
-    let mut server = Server::start(options)?;
+    let mut server = Server::start(options.start, options.folder)?;
     let mut outcome = Outcome {
         rounds: 0,
         kills: 0,
@@ -156,10 +142,10 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
         let began = Instant::now();
         if random.below(RECOVERY_EVERY) == 0 {
             let after = Duration::from_micros(random.below(RECOVERY_US) as u64);
-            Server::kill_starting(options, after)?;
+            Server::kill_starting(options.start, options.folder, after)?;
             outcome.kills_recovering += 1;
         }
-        server = Server::start(options)?;
+        server = Server::start(options.start, options.folder)?;
         let read = (options.connect)(server.address(), true)
             .and_then(|db| drive.read_all(&*db, tables, PATIENCE));
         if let Err(source) = read {
@@ -202,7 +188,7 @@ fn work_until_killed(
             thread::sleep(after);
             let killed = server.kill();
             over.store(true, Ordering::Release);
-            killed
+            Ok(killed?)
         });
         drive.round(connect, tables, &over);
         match killer.join() {

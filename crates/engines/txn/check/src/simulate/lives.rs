@@ -1,0 +1,121 @@
+//! How the lives of nodes end and begin: crashes, failing disks, recovery, checkpoints for the next one.
+
+use dyno_sim::NodeId;
+use dyno_txn_core::message::{Address, Message};
+
+use super::cluster::{Cluster, LOOK_NS, MS, Timer, procedures, stamps};
+use super::core::Core;
+use super::journal::{End, Weather};
+use crate::verdict::Rule;
+
+/// The longest that a server whose disk has failed is away.
+const AWAY_NS: u64 = 400 * MS;
+
+impl Cluster {
+    /// Every third crash is one of the process alone: the machine goes on, with what it has not written yet.
+    pub(super) fn crashed(&mut self, node: NodeId) {
+        self.oracles.crash(node);
+        let killed = self.random.one_in(3);
+        for core in self.cores.iter_mut().filter(|core| core.node == node) {
+            core.crash(killed, &mut self.random);
+        }
+    }
+
+    /// A server whose disk has failed ends, and is started again.
+    pub(super) fn fails(&mut self, core: usize, end: &End) {
+        if let End::Broken(sentence) = end {
+            let sentence = format!("the log of partition {core}: {sentence}");
+            self.broken.push((Rule::Durability, sentence));
+        }
+        let node = self.cores[core].node;
+        self.world.crash(node);
+        self.crashed(node);
+        let after = self.random.between(1, AWAY_NS);
+        let control = self.clients[0].node;
+        self.world.set_timer(control, after, Timer::Start { node });
+    }
+
+    /// Disks do what they do in a storm, or nothing but their work.
+    pub(super) fn expose(&mut self) {
+        let weather = self.weather();
+        for core in &mut self.cores {
+            core.journal.expose(weather, &mut self.random);
+        }
+    }
+
+    fn weather(&self) -> Weather {
+        match (self.storming, self.lying_disks) {
+            (true, true) => Weather::Lying,
+            (true, false) if self.chosen.disks_fail => Weather::Storm,
+            _ => Weather::Calm,
+        }
+    }
+
+    pub(super) fn start_oracle(&mut self, number: usize) {
+        self.oracles.start(number, self.random.bits() as u32);
+        let node = self.oracles.nodes[number];
+        self.world
+            .set_timer(node, LOOK_NS, Timer::Oracle { number });
+    }
+
+    pub(super) fn start(&mut self, node: NodeId) {
+        if let Some(number) = self.oracles.number(node) {
+            self.start_oracle(number);
+        }
+        let mine: Vec<usize> = (0..self.cores.len())
+            .filter(|&c| self.cores[c].node == node)
+            .collect();
+        for &core in &mine {
+            let stamps = stamps(self.chosen, &self.local);
+            let disk = (self.weather(), &mut self.random);
+            if let Err(end) = self.cores[core].restart(procedures(), stamps, disk) {
+                return self.fails(core, &end);
+            }
+        }
+        if self.chosen.in_process {
+            let newest = self.cores.iter().map(Core::newest).max().unwrap_or(0);
+            self.local.begin(newest);
+            mine.into_iter()
+                .for_each(|core| self.recovered(core, newest));
+        } else {
+            mine.into_iter().for_each(|core| self.ask_for_floor(core));
+        }
+    }
+
+    /// A partition that has read its log asks for a stamp above all that were given.
+    pub(super) fn ask_for_floor(&mut self, core: usize) {
+        if self.cores[core].recovering.is_none() {
+            return;
+        }
+        let ticket = self.next_id();
+        self.cores[core].recovering = Some(ticket);
+        let node = self.cores[core].node;
+        let oracle = self.random.below(self.oracles.nodes.len());
+        let (from, oracle) = (
+            Address::Partition(core as u32),
+            Address::Oracle(oracle as u32),
+        );
+        let ask = Message::TakeStamps { ticket, count: 1 };
+        self.post(node, from, oracle, ask);
+        self.world.set_timer(node, LOOK_NS, Timer::Recover { core });
+    }
+
+    pub(super) fn recovered(&mut self, core: usize, stamp: u64) {
+        let now = self.mono(self.cores[core].node);
+        match self.cores[core].recovered(now, stamp) {
+            Ok(wants) => self.apply(core, wants),
+            Err(sentence) => self.complain(sentence),
+        }
+        self.plan_checkpoint(core);
+    }
+
+    pub(super) fn plan_checkpoint(&mut self, core: usize) {
+        let every = self.chosen.checkpoint_every_ns;
+        if every > 0 && self.storming {
+            let after = every / 2 + self.random.between(0, every);
+            let node = self.cores[core].node;
+            self.world
+                .set_timer(node, after, Timer::Checkpoint { core });
+        }
+    }
+}

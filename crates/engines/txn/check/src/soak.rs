@@ -1,0 +1,326 @@
+//! A real server under a steady load for long: memory, disk and latency must stay as they began, and every rule must
+//! hold.
+//!
+//! The soak is cut into minutes. Each begins with empty tables, so that lists stay short and a history can be judged
+//! and forgotten; the server goes on. Transactions are due at a steady pace, and their latency counts from then.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_soak::{Trend, is_long, p99, private_bytes};
+use dyno_txn_api::{Database, Operation, Transact};
+use serde::{Deserialize, Serialize};
+
+use crate::drive::{Drive, Judgement, Plan};
+use crate::history::{History, HistoryError, Key, Outcome};
+use crate::server::{self, Connect, Server, ServerError, Start};
+use crate::work::{ACCOUNTS, LISTS, REGISTERS, Shape, Tables};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// Between two looks at the server.
+const LOOK: Duration = Duration::from_secs(5);
+/// Between two looks whether the minute is over.
+const TICK: Duration = Duration::from_millis(20);
+/// How long what must succeed may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// More rows than a check of kills has: they are shared by more transactions.
+const SHAPE: Shape = Shape {
+    accounts: 20,
+    balance: 100,
+    registers: 64,
+    lists: 40,
+};
+/// Below these nothing is growth: bytes, bytes, milliseconds.
+const MEMORY_GRAIN: f64 = 8e6;
+const DISK_GRAIN: f64 = 64e6;
+const LATENCY_GRAIN_MS: f64 = 5.0;
+
+/// What is to be done.
+pub struct Options<'a> {
+    /// Starts the server.
+    pub start: &'a Start<'a>,
+    /// Connects to it.
+    pub connect: &'a Connect<'a>,
+    /// A folder for the server's directory and what it says; it must be there.
+    pub folder: &'a Path,
+    /// How long.
+    pub length: Duration,
+    /// Decides what clients do.
+    pub seed: u64,
+    /// Clients, each in a thread; every second one over shared memory.
+    pub clients: u32,
+    /// Transactions a second of all of them.
+    pub rate: u32,
+    /// Ends it early.
+    pub stop: &'a AtomicBool,
+    /// Told after each minute: its number, counted from 1, committed transactions, and their p99 in milliseconds.
+    pub after_minute: &'a (dyn Fn(usize, usize, f64) + Sync),
+}
+
+/// What was seen at a moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// From the beginning, seconds.
+    pub at_s: f64,
+    /// Private memory of the server.
+    pub memory_bytes: u64,
+    /// Of its directory.
+    pub disk_bytes: u64,
+}
+
+/// What the soak has shown.
+#[derive(Debug, Clone)]
+pub struct Soaked {
+    /// How long it was, seconds.
+    pub seconds: f64,
+    /// What was seen of the server.
+    pub samples: Vec<Sample>,
+    /// From due to answered, of each whole minute, milliseconds.
+    pub p99_ms: Vec<f64>,
+    /// The judgement on them.
+    pub trends: Vec<Trend>,
+    /// What all judges found, over all minutes.
+    pub judgement: Judgement,
+    /// The history's file, if a rule is broken.
+    pub history: Option<PathBuf>,
+}
+
+impl Soaked {
+    /// Whether it was long enough to say that something grows.
+    pub fn is_long(&self) -> bool {
+        is_long(self.seconds)
+    }
+
+    /// Whether no rule was broken, and, of a long one, all stayed flat.
+    pub fn holds(&self) -> bool {
+        let flat = || self.trends.iter().all(|trend| trend.flat);
+        self.judgement.verdict.holds() && (!self.is_long() || flat())
+    }
+}
+
+/// Why there is no judgement.
+#[derive(Debug, thiserror::Error)]
+pub enum SoakError {
+    /// The server did not start.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The server does not do what must succeed.
+    #[error("the server does not serve: {0}")]
+    Database(#[from] dyno_txn_api::Error),
+    /// The history cannot be kept.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+}
+
+/// Soaks and judges.
+///
+/// # Errors
+/// See [`SoakError`]; a broken rule is no error, it is in what is returned.
+pub fn run(options: &Options<'_>) -> Result<Soaked, SoakError> {
+    let server = Server::start(options.start, options.folder)?;
+    let db = (options.connect)(server.address(), false)?;
+    let tables = Tables::create(&*db, SHAPE.registers / 8)?;
+    let began = Instant::now();
+    let (mut samples, mut p99_ms) = (Vec::new(), Vec::new());
+    let (mut judgement, mut history) = (Drive::new(Plan::default()).judge(), None);
+    for minute in 1.. {
+        let left = options.length.saturating_sub(began.elapsed());
+        if left.is_zero() || options.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        wipe(&*db, tables)?;
+        let mut drive = Drive::new(plan(options, minute));
+        drive.open(&*db, tables, PATIENCE)?;
+        let from_ns = drive.now_ns();
+        samples.append(&mut work(
+            options,
+            &server,
+            (&mut drive, tables),
+            (began, left),
+        ));
+        let latency = latency_ms(drive.history(), from_ns, pace(options));
+        drive.read_all(&*db, tables, PATIENCE)?;
+        let judged = drive.judge();
+        (options.after_minute)(minute, judged.committed, latency);
+        if left >= MINUTE {
+            p99_ms.push(latency);
+        }
+        if !judged.verdict.holds() && history.is_none() {
+            let path = options.folder.join("history.ndjson");
+            let about = format!("soak, seed {}, minute {minute}", options.seed);
+            drive.history().save(&path, &about)?;
+            history = Some(path);
+        }
+        add(&mut judgement, judged);
+    }
+    Ok(Soaked {
+        seconds: began.elapsed().as_secs_f64(),
+        trends: trends(&samples, &p99_ms),
+        samples,
+        p99_ms,
+        judgement,
+        history,
+    })
+}
+
+fn plan(options: &Options<'_>, minute: usize) -> Plan {
+    Plan {
+        seed: options.seed.wrapping_add(minute as u64),
+        clients: options.clients,
+        shape: SHAPE,
+        pace: pace(options),
+        ..Plan::default()
+    }
+}
+
+fn pace(options: &Options<'_>) -> Duration {
+    Duration::from_secs_f64(f64::from(options.clients) / f64::from(options.rate.max(1)))
+}
+
+/// Empties the tables: what follows is a history of its own.
+fn wipe(db: &dyn Database, tables: Tables) -> Result<(), dyno_txn_api::Error> {
+    let rows = [
+        (ACCOUNTS, SHAPE.accounts),
+        (REGISTERS, SHAPE.registers),
+        (LISTS, SHAPE.lists),
+    ];
+    let keys = rows.into_iter();
+    let keys = keys.flat_map(|(table, rows)| (0..rows).map(move |id| Key::new(table, id)));
+    let deletes: Vec<_> = keys.map(|key| Operation::delete(tables.key(key))).collect();
+    db.transact(|t| t.run(&deletes).map(drop))
+}
+
+/// Clients work for a minute, or what is left, while the server is looked at.
+fn work(
+    options: &Options<'_>,
+    server: &Server,
+    (drive, tables): (&mut Drive, Tables),
+    (began, left): (Instant, Duration),
+) -> Vec<Sample> {
+    let over = AtomicBool::new(false);
+    let until = Instant::now() + left.min(MINUTE);
+    let connected = AtomicU64::new(0);
+    let connect = || {
+        let number = connected.fetch_add(1, Ordering::Relaxed);
+        (options.connect)(server.address(), number.is_multiple_of(2))
+    };
+    thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let (mut samples, mut next) = (Vec::new(), Instant::now());
+            while Instant::now() < until && !options.stop.load(Ordering::Relaxed) {
+                if Instant::now() >= next {
+                    next += LOOK;
+                    // One that is gone cannot be looked at: its clients tell of it.
+                    samples.extend(sample(options, server, began));
+                }
+                thread::sleep(TICK);
+            }
+            over.store(true, Ordering::Release);
+            samples
+        });
+        drive.round(connect, tables, &over);
+        match watcher.join() {
+            Ok(samples) => samples,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+fn sample(options: &Options<'_>, server: &Server, began: Instant) -> Option<Sample> {
+    Some(Sample {
+        at_s: began.elapsed().as_secs_f64(),
+        memory_bytes: private_bytes(server.pid())?,
+        disk_bytes: disk_bytes(&server::data(options.folder)),
+    })
+}
+
+/// Lengths of all files below a folder. What is removed meanwhile does not count.
+fn disk_bytes(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(data) if data.is_dir() => disk_bytes(&entry.path()),
+        Ok(data) => data.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// The p99 of what was committed since a moment, from when it was due: each client's transactions are due at one pace.
+fn latency_ms(history: &History, from_ns: u64, pace: Duration) -> f64 {
+    let mut firsts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut all = Vec::new();
+    // In the order of their begins.
+    for done in &history.transactions {
+        if done.begin_ns < from_ns {
+            continue;
+        }
+        let (first_ns, number) = firsts.entry(done.process).or_insert((done.begin_ns, 0));
+        let due_ns = *first_ns + *number * pace.as_nanos() as u64;
+        *number += 1;
+        if let (Outcome::Ok, Some(end_ns)) = (done.outcome, done.end_ns) {
+            all.push(end_ns.saturating_sub(due_ns) as f64 / 1e6);
+        }
+    }
+    p99(&mut all)
+}
+
+fn trends(samples: &[Sample], p99_ms: &[f64]) -> Vec<Trend> {
+    let of = |what: fn(&Sample) -> u64| -> Vec<f64> {
+        samples.iter().map(|sample| what(sample) as f64).collect()
+    };
+    let memory = of(|sample| sample.memory_bytes);
+    let disk = of(|sample| sample.disk_bytes);
+    vec![
+        Trend::of("memory of server, bytes", &memory, MEMORY_GRAIN),
+        Trend::of("disk, bytes", &disk, DISK_GRAIN),
+        Trend::of("p99 of a minute, ms", p99_ms, LATENCY_GRAIN_MS),
+    ]
+}
+
+fn add(all: &mut Judgement, one: Judgement) {
+    all.verdict.merge(one.verdict);
+    all.committed += one.committed;
+    all.failed += one.failed;
+    all.unknown += one.unknown;
+    all.audits += one.audits;
+    all.replayed = one.replayed;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Transaction;
+
+    #[test]
+    fn latency_counts_from_when_a_transaction_was_due() {
+        let told = |id: u64, begin_ms: u64, end_ms: u64| Transaction {
+            id,
+            process: 1,
+            begin_ns: begin_ms * 1_000_000,
+            end_ns: Some(end_ms * 1_000_000),
+            outcome: Outcome::Ok,
+            stamp: None,
+            ops: Vec::new(),
+        };
+        let mut history = History::default();
+        // Due at 10, 20 and 30; the second was slow, so the third began late.
+        let all = [
+            told(1, 1, 2),
+            told(2, 10, 11),
+            told(3, 20, 70),
+            told(4, 70, 71),
+        ];
+        history.transactions.extend(all);
+        let found = latency_ms(&history, 5_000_000, Duration::from_millis(10));
+        assert_eq!(found, 50.0);
+        history.transactions.truncate(2);
+        assert_eq!(
+            latency_ms(&history, 5_000_000, Duration::from_millis(10)),
+            1.0
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! Small files of text in an engine's directory: a name with a version, a line for each field, and a seal, which is
+//! the checksum of all before it (FORMAT.md, "An engine's directory").
+
+use std::fmt::Display;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use dyno_io::{FileSystem, HostFiles};
+use dyno_txn_api::{Code, Error, Result};
+
+use crate::error::unavailable;
+
+/// Length of the last line: `checksum`, a space, eight hexadecimal digits, a line's end.
+const SEAL_BYTES: usize = 18;
+
+/// One such file: its name in the directory, and the name and newest version that its first line says.
+pub(crate) struct Sealed {
+    pub file: &'static str,
+    pub name: &'static str,
+    pub version: u32,
+}
+
+/// The lines between the first and the seal, which must be read in their order.
+pub(crate) struct Fields<'a>(std::str::Lines<'a>);
+
+impl<'a> Fields<'a> {
+    /// The next line's value; it must have this name.
+    pub fn text(&mut self, name: &str) -> Result<&'a str> {
+        let line = self.0.next();
+        line.and_then(|line| line.strip_prefix(name)?.strip_prefix(' '))
+            .ok_or_else(|| damaged(format!("no line `{name}` where it should be")))
+    }
+
+    /// The next line's value as a number.
+    pub fn number(&mut self, name: &str) -> Result<u64> {
+        let text = self.text(name)?;
+        text.parse()
+            .map_err(|_| damaged(format!("`{name}` is no number")))
+    }
+}
+
+impl Sealed {
+    /// What the directory's file says, if it is there. An error names the file.
+    pub fn read<T>(
+        &self,
+        directory: &Path,
+        parse: impl FnOnce(&mut Fields<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let file = directory.join(self.file);
+        let text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unavailable(format!("{}: {error}", file.display()))),
+        };
+        let named = |error: Error| {
+            let text = format!("{}: {}", file.display(), error.text());
+            Error::new(error.kind(), text)
+        };
+        self.parse(&text, parse).map(Some).map_err(named)
+    }
+
+    /// Writes the file aside and moves it to its place, so that it is there whole or not at all.
+    pub fn write(&self, directory: &Path, fields: &[(&str, &dyn Display)]) -> Result<()> {
+        let file = directory.join(self.file);
+        let aside = directory.join(format!("{}.new", self.file));
+        let write = || -> std::io::Result<()> {
+            let mut out = fs::File::create(&aside)?;
+            out.write_all(self.seal(fields).as_bytes())?;
+            out.sync_all()?;
+            fs::rename(&aside, &file)
+        };
+        write().map_err(|error| unavailable(format!("{}: {error}", file.display())))?;
+        HostFiles.sync_directory(directory).map_err(unavailable)
+    }
+
+    fn seal(&self, fields: &[(&str, &dyn Display)]) -> String {
+        let mut text = format!("{} {}\n", self.name, self.version);
+        for (name, value) in fields {
+            text += &format!("{name} {value}\n");
+        }
+        let checksum = dyno_checksum::crc32c(text.as_bytes());
+        text + &format!("checksum {checksum:08x}\n")
+    }
+
+    fn parse<T>(&self, text: &str, parse: impl FnOnce(&mut Fields<'_>) -> Result<T>) -> Result<T> {
+        let first = text.lines().next().unwrap_or_default();
+        let version = first.strip_prefix(self.name).unwrap_or_default();
+        let version = version
+            .strip_prefix(' ')
+            .and_then(|v| v.parse::<u32>().ok());
+        // A newer version may be sealed in another way, so it is named before the seal is looked at.
+        match version {
+            Some(found) if found > self.version => {
+                let known = self.version;
+                let text = format!("format version {found}; this program knows up to {known}");
+                return Err(Error::new(Code::NewerVersion, text));
+            }
+            Some(_) => {}
+            None => {
+                let text = format!("it does not begin with `{}` and a version", self.name);
+                return Err(damaged(text));
+            }
+        }
+        let broken = || damaged("its checksum is wrong".to_owned());
+        let covered = text.len().checked_sub(SEAL_BYTES).ok_or_else(broken)?;
+        let (covered, seal) = text.split_at_checked(covered).ok_or_else(broken)?;
+        if seal
+            != format!(
+                "checksum {:08x}\n",
+                dyno_checksum::crc32c(covered.as_bytes())
+            )
+        {
+            return Err(broken());
+        }
+        let mut fields = Fields(covered.lines());
+        fields.0.next();
+        let parsed = parse(&mut fields)?;
+        match fields.0.next() {
+            None => Ok(parsed),
+            Some(line) => Err(damaged(format!("a line `{line}` that nobody asked for"))),
+        }
+    }
+}
+
+/// The file is not what was written.
+pub(crate) fn damaged(text: String) -> Error {
+    Error::new(Code::Damaged, text)
+}
+
+/// For the tests of every such file: this text is written for these fields, is read again, is refused when any byte
+/// differs, and a newer version is named.
+#[cfg(test)]
+pub(crate) fn assert_sealed<T: PartialEq + std::fmt::Debug>(
+    sealed: &Sealed,
+    fixture: &str,
+    fields: &[(&str, &dyn Display)],
+    value: T,
+    parse: impl Fn(&mut Fields<'_>) -> Result<T>,
+) {
+    assert_eq!(sealed.seal(fields), fixture);
+    assert_eq!(sealed.parse(fixture, &parse), Ok(value));
+    for at in 0..fixture.len() {
+        let mut bytes = fixture.as_bytes().to_vec();
+        bytes[at] ^= 1;
+        let text = String::from_utf8(bytes).expect("still ASCII");
+        assert!(sealed.parse(&text, &parse).is_err(), "byte {at}");
+        assert!(sealed.parse(&fixture[..at], &parse).is_err(), "cut at {at}");
+    }
+    let newer = format!("{} {}\n", sealed.name, sealed.version + 1);
+    let newer = sealed.parse(&newer, &parse).expect_err("newer");
+    assert_eq!(newer.kind(), Code::NewerVersion);
+}
