@@ -332,6 +332,20 @@ fn overhead_is_at_most_24_bytes_a_page() {
 }
 
 #[test]
+fn a_class_takes_no_more_memory_than_its_slots_and_a_piece_ahead() {
+    let store = store(1000, 8 << 20);
+    let mut lane = store.lane().expect("memory");
+    // Nine spans of sixteen whole pages, and one page in the tenth.
+    for page in 0..9 * 16 + 1 {
+        lane.write(page, &page_of(NOISE + 6 * page)).expect("room");
+    }
+    let stats = store.stats().expect("figures");
+    let index = 4096 + 8192 + 4096;
+    let most = stats.slot_bytes + index + 16 * 1024;
+    assert!(stats.resident_bytes <= most, "{stats:?}, at most {most}");
+}
+
+#[test]
 fn a_page_in_another_place_is_not_taken_for_this_one() {
     let store = store(10, 1 << 20);
     let mut lane = store.lane().expect("memory");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use dyno_pages::check::page_of;
-use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store, StoreError};
+use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store, StoreError, WriteBack};
 use proptest::prelude::*;
 
 const PAGES: u64 = 80;
@@ -135,10 +135,14 @@ impl Twin {
                 }
             }
             Step::WriteBack(most, packed) => {
+                let which = WriteBack {
+                    packed: packed.then_some(1),
+                    raw: Some(1),
+                };
                 self.store
                     .lane()
                     .expect("memory")
-                    .write_back(most, 1, packed)
+                    .write_back(0, most, which)
                     .expect("a file");
             }
             Step::Crash => return self.crash(),

@@ -20,6 +20,7 @@
 //! # Ok::<(), dyno_pages::StoreError>(())
 //! ```
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_pages::{Lane, PAGE_BYTES, Page, Store, StoreError};
@@ -35,6 +36,23 @@ const PAGE: u64 = PAGE_BYTES as u64;
 pub struct Disk {
     store: Arc<Store>,
     locks: Box<[Mutex<()>]>,
+    figures: Figures,
+    /// It keeps nothing.
+    null: bool,
+}
+
+/// What all heads of a disk were asked for since it was made, failures included: what a measurement from outside
+/// compares its own counts with.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// Reads.
+    pub reads: AtomicU64,
+    /// Bytes of them.
+    pub read_bytes: AtomicU64,
+    /// Writes.
+    pub writes: AtomicU64,
+    /// Bytes of them.
+    pub written_bytes: AtomicU64,
 }
 
 /// What becomes of pages that are zeroed as a whole.
@@ -52,12 +70,28 @@ impl Disk {
         Self {
             store,
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+            figures: Figures::default(),
+            null: false,
+        }
+    }
+
+    /// A disk as long as `store` that keeps nothing: what is read is what the reader's memory held. What remains is what
+    /// the way to a disk costs, for who measures a front.
+    pub fn null(store: Arc<Store>) -> Self {
+        Self {
+            null: true,
+            ..Self::new(store)
         }
     }
 
     /// The store below.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    /// Counters.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     /// Its size.
@@ -116,7 +150,13 @@ impl Head<'_> {
     /// [`StoreError::OutOfRange`] before anything is read; [`StoreError::Corrupt`] for the first page
     /// that is not what was written, when `into` holds what came before it.
     pub fn read(&mut self, at: u64, into: &mut [u8]) -> Result<(), StoreError> {
-        self.disk.within(at, into.len() as u64)?;
+        self.disk.figures.reads.fetch_add(1, Relaxed);
+        let len = into.len() as u64;
+        self.disk.figures.read_bytes.fetch_add(len, Relaxed);
+        self.disk.within(at, len)?;
+        if self.disk.null {
+            return Ok(());
+        }
         let (first, offset) = (at / PAGE, (at % PAGE) as usize);
         let cut = match offset {
             0 => 0,
@@ -147,7 +187,13 @@ impl Head<'_> {
     /// [`StoreError::OutOfRange`] before anything is written; [`StoreError::NoSpace`] when pages before
     /// the failing one are written, and those from it on are as they were.
     pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), StoreError> {
-        self.disk.within(at, bytes.len() as u64)?;
+        self.disk.figures.writes.fetch_add(1, Relaxed);
+        let len = bytes.len() as u64;
+        self.disk.figures.written_bytes.fetch_add(len, Relaxed);
+        self.disk.within(at, len)?;
+        if self.disk.null {
+            return Ok(());
+        }
         let (first, offset) = (at / PAGE, (at % PAGE) as usize);
         let cut = match offset {
             0 => 0,
@@ -180,6 +226,9 @@ impl Head<'_> {
     /// Those of [`Head::write`]; parts of a page at either end may need space.
     pub fn zero(&mut self, at: u64, len: u64, zeros: Zeros) -> Result<(), StoreError> {
         self.disk.within(at, len)?;
+        if self.disk.null {
+            return Ok(());
+        }
         let end = at + len;
         let (first, last) = (at.div_ceil(PAGE), end / PAGE);
         if first > last {

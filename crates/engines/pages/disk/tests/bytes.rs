@@ -140,3 +140,32 @@ fn writers_of_neighbouring_sectors_lose_nothing() {
         .expect("whole");
     assert!(all.iter().all(|&byte| byte == 20));
 }
+
+#[test]
+fn a_disk_counts_what_it_is_asked_for_and_a_null_one_keeps_nothing() {
+    use std::sync::atomic::Ordering::Relaxed;
+    let store = || Arc::new(Store::create(Settings::new(8, 1 << 20)).expect("memory"));
+    for null in [false, true] {
+        let disk = if null {
+            Disk::null(store())
+        } else {
+            Disk::new(store())
+        };
+        let mut head = disk.head().expect("memory");
+        head.write(4000, &[7; 200]).expect("inside");
+        let mut bytes = [1; 100];
+        head.read(4050, &mut bytes).expect("inside");
+        assert_eq!(bytes, if null { [1; 100] } else { [7; 100] });
+        assert!(head.read(8 * 4096, &mut bytes).is_err());
+        head.zero(0, 8192, Zeros::Free).expect("inside");
+        let figures = disk.figures();
+        let counts = [
+            &figures.reads,
+            &figures.read_bytes,
+            &figures.writes,
+            &figures.written_bytes,
+        ];
+        assert_eq!(counts.map(|count| count.load(Relaxed)), [2, 200, 1, 200]);
+        assert_eq!(disk.store().stats().expect("figures").stored_pages(), 0);
+    }
+}

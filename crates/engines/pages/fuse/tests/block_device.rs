@@ -87,7 +87,8 @@ fn a_full_store_is_a_full_device_until_something_is_discarded() {
 fn verified_writes(device: &str) -> Vec<String> {
     let words = format!(
         "fio --name=verified --filename={device} --direct=1 --ioengine=libaio --iodepth=8 \
-         --rw=randwrite --bsrange=4k-64k --size={BYTES} --verify=crc32c --verify_fatal=1 --rate_iops=700"
+         --rw=randwrite --bsrange=4k-64k --size={BYTES} --verify=crc32c --verify_fatal=1 \
+         --verify_state_save=0 --rate_iops=700"
     );
     words.split_whitespace().map(str::to_owned).collect()
 }

@@ -50,13 +50,26 @@ pub fn send(socket: &UnixStream, message: &[u8], file: Option<BorrowedFd<'_>>) -
         }
     }
     // SAFETY: the structures and what they point at live through the call.
-    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const head, libc::MSG_NOSIGNAL) };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let sent = uninterrupted(|| unsafe {
+        libc::sendmsg(socket.as_raw_fd(), &raw const head, libc::MSG_NOSIGNAL)
+    })?;
     // The descriptor went with the first byte.
     let mut socket = socket;
-    socket.write_all(&message[sent as usize..])
+    socket.write_all(&message[sent..])
+}
+
+/// Calls again when a signal came before anything was moved. On sockets with a time limit the system does not do that by
+/// itself, and a process that uses io_uring is interrupted by that too.
+fn uninterrupted(mut call: impl FnMut() -> isize) -> io::Result<usize> {
+    loop {
+        if let Ok(moved) = usize::try_from(call()) {
+            return Ok(moved);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
 }
 
 /// Waits for a message.
@@ -94,10 +107,9 @@ fn receive_some(socket: &UnixStream, into: &mut [u8]) -> io::Result<(usize, Opti
     head.msg_control = control.as_mut_ptr().cast();
     head.msg_controllen = size_of_val(&control) as _;
     // SAFETY: the structures and what they point at live through the call.
-    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut head, libc::MSG_CMSG_CLOEXEC) };
-    if got < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let got = uninterrupted(|| unsafe {
+        libc::recvmsg(socket.as_raw_fd(), &raw mut head, libc::MSG_CMSG_CLOEXEC)
+    })?;
     let mut files = Vec::new();
     // SAFETY: the system has written whole control messages into `control` and their lengths into the
     // heads; each descriptor in them is new, and owned from here on.
@@ -118,7 +130,7 @@ fn receive_some(socket: &UnixStream, into: &mut [u8]) -> io::Result<(usize, Opti
     files.truncate(1);
     match got {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok((got as usize, files.pop())),
+        _ => Ok((got, files.pop())),
     }
 }
 
@@ -150,4 +162,41 @@ pub fn peer_user(socket: &UnixStream) -> io::Result<u32> {
 pub fn own_user() -> u32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::geteuid() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::thread::JoinHandleExt;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::message::{Verb, message};
+
+    extern "C" fn nothing(_signal: libc::c_int) {}
+
+    #[test]
+    fn a_signal_does_not_end_the_wait_for_a_message() {
+        let handler: extern "C" fn(libc::c_int) = nothing;
+        // SAFETY: the handler does nothing.
+        unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+        let (here, there) = UnixStream::pair().expect("a pair");
+        here.set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("a limit");
+        let waiting = thread::spawn(move || receive(&here));
+        let thread = waiting.as_pthread_t();
+        for _ in 0..2000 {
+            if waiting.is_finished() {
+                break;
+            }
+            // SAFETY: the thread is not joined yet.
+            unsafe { libc::pthread_kill(thread, libc::SIGUSR1) };
+            thread::yield_now();
+        }
+        let question = message(Verb::List, "", &[]).expect("short");
+        // Who waited in vain has closed its end.
+        let _sent = send(&there, &question, None);
+        let arrived = waiting.join().expect("no panic").expect("a message");
+        assert_eq!(arrived.head.verb, Verb::List);
+    }
 }

@@ -11,6 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dyno_certificates::Certificates;
 use dyno_net::Address;
 use dyno_pages_disk::Disk;
 use dyno_pages_nbd::{Clients, NbdError, Options, Server, Tls};
@@ -240,36 +241,14 @@ fn libnbd_finds_what_a_model_says_over_tcp() {
     assert!(bad.is_empty(), "{bad:?}");
 }
 
-/// A root, a certificate for `localhost` and one for a client, by the names that libnbd looks for.
-fn certificates(dir: &Path) -> bool {
-    let signed = "-CA ca-cert.pem -CAkey ca-key.pem -CAcreateserial -days 2";
-    let lines = [
-        "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout ca-key.pem -out ca-cert.pem"
-            .to_owned(),
-        "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout server-key.pem -out server.csr".to_owned(),
-        format!("x509 -req -in server.csr {signed} -extfile names -out server-cert.pem"),
-        "req -newkey rsa:2048 -nodes -subj /CN=client -keyout client-key.pem -out client.csr".to_owned(),
-        format!("x509 -req -in client.csr {signed} -extfile names -out client-cert.pem"),
-    ];
-    std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n").is_ok()
-        && lines.iter().all(|line| {
-            let words = line.split_whitespace();
-            let output = Command::new("openssl")
-                .args(words)
-                .current_dir(dir)
-                .output();
-            output.is_ok_and(|output| output.status.success())
-        })
-}
-
 #[test]
 fn tls_comes_first_and_asks_clients_who_they_are() {
     let dir = tempfile::tempdir().expect("a directory");
     let (known, strange) = (dir.path().join("known"), dir.path().join("strange"));
     for place in [&known, &strange] {
         std::fs::create_dir(place).expect("a directory");
-        if !certificates(place) {
-            return println!("skipped: NBD over TLS: openssl makes no certificates");
+        if Certificates::make(place, "NBD over TLS").is_none() {
+            return;
         }
     }
     if !present(&["nbdinfo"]) {

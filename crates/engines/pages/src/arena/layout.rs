@@ -1,6 +1,6 @@
 //! Where things lie in the memory. FORMAT.md has the table; versions 1 and 2.
 
-use dyno_codec::checksum;
+use dyno_checksum::crc32c;
 
 use super::classes::SPAN_BYTES;
 use crate::PAGE_BYTES;
@@ -87,7 +87,7 @@ impl Layout {
         bytes[16..24].copy_from_slice(&self.pages.to_le_bytes());
         bytes[24..28].copy_from_slice(&(SPAN_BYTES as u32).to_le_bytes());
         bytes[28..32].copy_from_slice(&self.spans.to_le_bytes());
-        let sum = checksum::of_bytes(&bytes[..HEADER_BYTES - 4]);
+        let sum = crc32c(&bytes[..HEADER_BYTES - 4]);
         bytes[HEADER_BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
@@ -109,7 +109,7 @@ impl Layout {
             );
             return refuse(text);
         }
-        if word(HEADER_BYTES - 4) != checksum::of_bytes(&bytes[..HEADER_BYTES - 4]) {
+        if word(HEADER_BYTES - 4) != crc32c(&bytes[..HEADER_BYTES - 4]) {
             return refuse("the header's checksum is wrong".into());
         }
         if word(12) as usize != PAGE_BYTES || word(24) as usize != SPAN_BYTES {

@@ -216,14 +216,14 @@ impl Memory {
         }
     }
 
-    /// Has the system find the memory of a span now. A hint: without it (before Linux 5.14), or
-    /// without memory, each page is found when it is touched.
-    pub fn populate(&self, span: u32) {
-        let at = self.layout.arena_at() + span as usize * SPAN_BYTES;
+    /// Has the system find the memory of `len` bytes at `at` of the arena now, whole pages. A hint: without it
+    /// (before Linux 5.14), or without memory, each page is found when it is touched.
+    pub fn populate(&self, at: usize, len: usize) {
+        debug_assert!(at + len <= self.layout.spans as usize * SPAN_BYTES);
         // SAFETY: part of the mapping; no content changes.
         unsafe {
-            let from = self.base.add(at).as_ptr().cast();
-            libc::madvise(from, SPAN_BYTES, libc::MADV_POPULATE_WRITE);
+            let from = self.base.add(self.layout.arena_at() + at).as_ptr().cast();
+            libc::madvise(from, len, libc::MADV_POPULATE_WRITE);
         }
     }
 

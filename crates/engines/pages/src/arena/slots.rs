@@ -18,6 +18,8 @@ pub struct Slot {
     pub at: usize,
     /// Class of its span.
     pub class: Class,
+    /// Spans of that class, when no slot so far into this one was taken before since it came to the class.
+    pub fresh: Option<u32>,
 }
 
 /// What is known of a span. Changed under the lock of its class alone.
@@ -28,6 +30,8 @@ struct Span {
     next: AtomicU32,
     before: AtomicU32,
     used: AtomicU16,
+    /// Slots from here on were not taken since the span came to its class.
+    top: AtomicU16,
     class: AtomicU8,
     /// Being emptied: no slot of it is given out, and it is in no list.
     draining: AtomicBool,
@@ -102,8 +106,8 @@ impl Slots {
     }
 
     /// Takes a slot for `bytes`: of the shortest class that holds them, else, when no span is left
-    /// for it, of the next one that has a slot free. `assign` is told when a span gets a class, and how many the class has.
-    pub fn take(&self, bytes: usize, assign: impl Fn(u32, Class, u32)) -> Option<Slot> {
+    /// for it, of the next one that has a slot free. `assign` is told when a span gets a class.
+    pub fn take(&self, bytes: usize, assign: impl Fn(u32, Class)) -> Option<Slot> {
         let fits = self.classes.for_bytes(bytes);
         if let Some(slot) = self.take_of(fits, Some(&assign)) {
             return Some(slot);
@@ -111,18 +115,19 @@ impl Slots {
         let longer = fits + 1..self.classes.count() as Class;
         longer
             .into_iter()
-            .find_map(|class| self.take_of(class, None::<&fn(u32, Class, u32)>))
+            .find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
     }
 
     /// Takes a slot of `class`; without `assign`, of a span that the class has already.
-    pub fn take_of(&self, class: Class, assign: Option<&impl Fn(u32, Class, u32)>) -> Option<Slot> {
+    pub fn take_of(&self, class: Class, assign: Option<&impl Fn(u32, Class)>) -> Option<Slot> {
         let mut state = self.lock(class);
         if state.open == NONE {
             let assign = assign?;
             let span = grasp(&self.pool).take()?;
             self.spans[span as usize].class.store(class, Relaxed);
+            self.spans[span as usize].top.store(0, Relaxed);
             state.spans += 1;
-            assign(span, class, state.spans);
+            assign(span, class);
             self.link(&mut state, span);
         }
         let number = state.open;
@@ -131,11 +136,19 @@ impl Slots {
         let slot = span.first_free(slots)?;
         span.taken[slot / 64].fetch_or(1 << (slot % 64), Relaxed);
         state.used += 1;
+        let fresh = slot >= usize::from(span.top.load(Relaxed));
+        if fresh {
+            span.top.store(slot as u16 + 1, Relaxed);
+        }
         if usize::from(span.used.fetch_add(1, Relaxed)) + 1 == slots {
             self.unlink(&mut state, number);
         }
         let at = number as usize * SPAN_BYTES + slot * self.classes.bytes(class);
-        Some(Slot { at, class })
+        Some(Slot {
+            at,
+            class,
+            fresh: fresh.then_some(state.spans),
+        })
     }
 
     /// The class of the span of byte `at`, of which a slot is taken.
@@ -198,6 +211,7 @@ impl Slots {
             return false;
         }
         span.used.fetch_add(1, Relaxed);
+        span.top.fetch_max(slot as u16 + 1, Relaxed);
         true
     }
 
@@ -395,6 +409,7 @@ impl Span {
             next: AtomicU32::new(NONE),
             before: AtomicU32::new(NONE),
             used: AtomicU16::new(0),
+            top: AtomicU16::new(0),
             class: AtomicU8::new(0),
             draining: AtomicBool::new(false),
         }

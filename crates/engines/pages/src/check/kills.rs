@@ -5,9 +5,12 @@
 use std::collections::HashMap;
 use std::env;
 use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -15,14 +18,14 @@ use super::model::kept;
 use super::{CheckError, Outcome, Plan, page_of};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
-use crate::store::{Settings, Store, thread_time};
+use crate::store::{Settings, Store, WriteBack, thread_time};
 
 /// A program and its arguments.
 pub type Job = Vec<OsString>;
 
 const PAGES: u64 = 400;
 const LIMIT_BYTES: u64 = 4 << 20;
-/// Tells a process its descriptor and its first round.
+/// Tells a process its descriptor, its first round and the descriptor of its file.
 const VARIABLE: &str = "DYNO_PAGES_CHECK_JOB";
 /// Page and round, eight bytes each.
 const RECORD_BYTES: usize = 16;
@@ -33,7 +36,7 @@ fn seed(page: u64, round: u64) -> u64 {
 }
 
 /// What a process of the check does until it is killed: two threads write every page round after
-/// round, and another one recompresses and compacts. Returns at once when it is not one.
+/// round, and another one recompresses, writes back and compacts. Returns at once when it is not one.
 ///
 /// # Errors
 /// What the store says.
@@ -47,24 +50,55 @@ pub fn job() -> Result<(), StoreError> {
     let mut numbers = text
         .split(' ')
         .filter_map(|number| number.parse::<u64>().ok());
-    let (Some(fd), Some(first_round)) = (numbers.next(), numbers.next()) else {
+    let (Some(fd), Some(first_round), Some(back)) =
+        (numbers.next(), numbers.next(), numbers.next())
+    else {
         return Err(StoreError::Settings(format!("{VARIABLE} is `{text}`")));
     };
     // SAFETY: the parent opened the descriptor for this process alone.
     let file = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-    let (store, _) = Store::reopen(file, Settings::new(1, 1))?;
+    let (store, _) = Store::reopen(file, with_file(back as i32))?;
+    let which = WriteBack {
+        packed: Some(2),
+        raw: Some(1),
+    };
     thread::scope(|scope| {
         for half in 0..2 {
             let store = &store;
             scope.spawn(move || write_for_ever(store, half, first_round));
         }
         let mut recompressor = store.recompressor()?;
+        let mut lane = store.lane()?;
         loop {
             store.age();
             recompressor.pass(0, 1, Duration::from_millis(3), thread_time)?;
+            lane.write_back(0, PAGES / 8, which)?;
             store.compact(4)?;
         }
     })
+}
+
+/// Settings of a store that is opened again with the file behind a descriptor.
+fn with_file(back: i32) -> Settings {
+    Settings {
+        backing: Some((PathBuf::from(format!("/proc/self/fd/{back}")), PAGES as u32)),
+        ..Settings::new(PAGES, LIMIT_BYTES)
+    }
+}
+
+/// A file without a name for what leaves memory.
+pub(super) fn file_without_name() -> Result<File, CheckError> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Relaxed);
+    let name = format!("dyno-pages-check-{}-{number}", std::process::id());
+    let path = env::temp_dir().join(name);
+    let mut options = File::options();
+    let options = options.read(true).write(true).create_new(true);
+    let made = options.open(&path).and_then(|file| {
+        fs::remove_file(&path)?;
+        Ok(file)
+    });
+    made.map_err(|e| CheckError::Job(format!("{}: {e}", path.display())))
 }
 
 fn write_for_ever(store: &Store, half: u64, first_round: u64) -> Result<(), StoreError> {
@@ -94,9 +128,10 @@ fn say(page: u64, round: u64) {
 
 /// Kills one process after the other, and judges the memory after each.
 pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Result<(), CheckError> {
+    let back = file_without_name()?;
     let settings = Settings {
         share: plan.share,
-        ..Settings::new(PAGES, LIMIT_BYTES)
+        ..with_file(back.as_raw_fd())
     };
     let file = kept(&Store::create(settings)?)?;
     let mut said: HashMap<u64, u64> = HashMap::new();
@@ -107,23 +142,24 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
         }
         // Another moment of the rounds each time.
         let life = plan.life + Duration::from_millis(37) * blow;
-        outcome.acknowledged += run_and_kill(plan, &file, next_round, life, &mut said)?;
+        outcome.acknowledged += run_and_kill(plan, (&file, &back), next_round, life, &mut said)?;
         outcome.kills += 1;
         next_round = said.values().max().map_or(next_round, |round| round + 2);
-        judge(&file, &said, outcome)?;
+        judge((&file, &back), &said, outcome)?;
     }
     Ok(())
 }
 
 fn judge(
-    file: &OwnedFd,
+    (file, back): (&OwnedFd, &File),
     said: &HashMap<u64, u64>,
     outcome: &mut Outcome,
 ) -> Result<(), CheckError> {
     let ours = file
         .try_clone()
         .map_err(|e| CheckError::Job(e.to_string()))?;
-    let (store, found) = Store::reopen(ours, Settings::new(1, 1))?;
+    let (store, found) = Store::reopen(ours, with_file(back.as_raw_fd()))?;
+    outcome.written_back = outcome.written_back.max(store.stats()?.file.pages);
     outcome.unlocked += found.unlocked;
     let blow = outcome.kills;
     let mut wrong = |what: String| outcome.broken.push(format!("kill {blow}: {what}"));
@@ -156,27 +192,34 @@ fn judge(
 
 fn run_and_kill(
     plan: &Plan,
-    file: &OwnedFd,
+    (file, back): (&OwnedFd, &File),
     round: u64,
     life: Duration,
     said: &mut HashMap<u64, u64>,
 ) -> Result<u64, CheckError> {
     let failed = |e: std::io::Error| CheckError::Job(e.to_string());
     let theirs = file.try_clone().map_err(failed)?;
-    // SAFETY: a flag of a descriptor that is open.
-    unsafe { libc::fcntl(theirs.as_raw_fd(), libc::F_SETFD, 0) };
+    let back = back.try_clone().map_err(failed)?;
+    // SAFETY: a flag of descriptors that are open.
+    unsafe {
+        libc::fcntl(theirs.as_raw_fd(), libc::F_SETFD, 0);
+        libc::fcntl(back.as_raw_fd(), libc::F_SETFD, 0);
+    }
     let (program, arguments) = plan
         .job
         .split_first()
         .ok_or_else(|| CheckError::Job("no program was named".to_string()))?;
     let mut child = Command::new(program)
         .args(arguments)
-        .env(VARIABLE, format!("{} {round}", theirs.as_raw_fd()))
+        .env(
+            VARIABLE,
+            format!("{} {round} {}", theirs.as_raw_fd(), back.as_raw_fd()),
+        )
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    drop(theirs);
+    drop((theirs, back));
     let pipe = child.stderr.take();
     let listener = thread::spawn(move || {
         let mut records = Vec::new();

@@ -1,9 +1,10 @@
-//! A check of the store by what it does: a model of it under random steps, and processes that die by
-//! SIGKILL in the middle of their writes. Everything follows from a seed, except the moment of a kill.
+//! A check of the store by what it does: a model of it under random steps, processes that die by SIGKILL in the middle
+//! of their writes, and a long run. Everything follows from a seed, except the moment of a kill and what clocks say.
 
 mod kills;
 mod model;
 mod page;
+mod soak;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::error::StoreError;
 
 pub use kills::{Job, job};
 pub use page::page_of;
+pub use soak::{Soak, Window};
 
 /// What to check, and how much of it.
 #[derive(Debug, Clone)]
@@ -26,6 +28,8 @@ pub struct Plan {
     pub life: Duration,
     /// Whether pages of equal content share slots.
     pub share: bool,
+    /// How long to go on with one store afterwards, on three threads; not at all when it is zero.
+    pub soak: Duration,
     /// Starts a process that calls [`job`].
     pub job: Job,
 }
@@ -41,8 +45,12 @@ pub struct Outcome {
     pub kills: u32,
     /// Writes that processes had reported as done before they were killed.
     pub acknowledged: u64,
+    /// Pages that were in the file, and not in memory, after a kill at most.
+    pub written_back: u64,
     /// Locks of dead threads that were found and opened.
     pub unlocked: u64,
+    /// What the long run measured.
+    pub soak: Soak,
     /// What is wrong; nothing when every rule holds.
     pub broken: Vec<String>,
 }
@@ -77,6 +85,9 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool) -> Result<Outcome, CheckError> 
     model::run(plan, stop, &mut outcome)?;
     if outcome.holds() && !stop() {
         kills::run(plan, stop, &mut outcome)?;
+    }
+    if outcome.holds() && !stop() && plan.soak > Duration::ZERO {
+        soak::run(plan, stop, &mut outcome)?;
     }
     Ok(outcome)
 }

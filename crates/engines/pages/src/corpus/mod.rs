@@ -306,7 +306,8 @@ pub fn entropy_bits(page: &[u8; PAGE_BYTES]) -> f64 {
     counts
         .iter()
         .filter(|&&c| c > 0)
-        .map(|&c| -share(c) * share(c).log2())
+        // Of shares below 1 the logarithm is negative; said this way round, an even page has no "-0".
+        .map(|&c| share(c) * share(c).recip().log2())
         .sum()
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{Recompressor, Store};
+use super::{Lane, Recompressor, Store, Tiers, WriteBack};
 use crate::error::StoreError;
 
 /// What the thread does when.
@@ -20,6 +20,11 @@ pub struct Schedule {
     pub cpu_share: f64,
     /// Spans of each class that one compaction empties at most.
     pub compact_spans: usize,
+    /// What leaves memory for the store's file; nothing: no page.
+    pub write_back: Option<WriteBack>,
+    /// Memory stays as it is: nothing is compacted, given back or gathered. For who serves swap, and could
+    /// not have it back.
+    pub fixed: bool,
 }
 
 impl Default for Schedule {
@@ -29,12 +34,16 @@ impl Default for Schedule {
             idle: 2,
             cpu_share: 0.05,
             compact_spans: 8,
+            write_back: None,
+            fixed: false,
         }
     }
 }
 
 /// It turns so often in each `age_every`.
 const TURNS: u32 = 100;
+/// Pages that leave memory in one turn at most: 4 MiB, so that a disk has pauses.
+const MOST_WRITTEN_BACK: u64 = 1024;
 
 /// The thread. Dropping it ends it, within one turn's budget.
 #[derive(Debug)]
@@ -57,8 +66,10 @@ impl Background {
                 let mut turn = Turn {
                     store: &store,
                     recompressor: store.recompressor()?,
+                    lane: store.lane()?,
                     schedule,
                     page: 0,
+                    back_page: 0,
                     count: 0,
                 };
                 loop {
@@ -107,8 +118,10 @@ impl Drop for Background {
 struct Turn<'a> {
     store: &'a Store,
     recompressor: Recompressor<'a>,
+    lane: Lane<'a>,
     schedule: Schedule,
     page: u64,
+    back_page: u64,
     count: u32,
 }
 
@@ -118,13 +131,34 @@ impl Turn<'_> {
         self.count += 1;
         if self.count.is_multiple_of(TURNS) {
             self.store.age();
-            self.store.compact(self.schedule.compact_spans)?;
-            self.store.gather();
+            if !self.schedule.fixed {
+                self.store.compact(self.schedule.compact_spans)?;
+                self.store.gather();
+            }
+        }
+        if let Some(which) = self.schedule.write_back {
+            self.write_back(which)?;
+        }
+        if self.store.settings.tiers != Tiers::Lz4ThenZstd {
+            return Ok(());
         }
         let budget = period.mul_f64(self.schedule.cpu_share.clamp(0.0, 1.0));
         let (page, idle) = (self.page, self.schedule.idle);
         let done = self.recompressor.pass(page, idle, budget, thread_time)?;
         self.page = done.next_page;
+        Ok(())
+    }
+
+    fn write_back(&mut self, which: WriteBack) -> Result<(), StoreError> {
+        match self
+            .lane
+            .write_back(self.back_page, MOST_WRITTEN_BACK, which)
+        {
+            Ok(done) => self.back_page = done.next_page,
+            // A disk that is full or away may be there again later; the store counts it, and keeps the page.
+            Err(StoreError::File(_)) => {}
+            Err(other) => return Err(other),
+        }
         Ok(())
     }
 }

@@ -96,7 +96,7 @@ impl Store {
 
     fn copy_to_other_slot(&self, stored: Stored, at: usize, len: usize) -> Option<Stored> {
         let class = self.slots.class_of(at);
-        let slot = self.slots.take_of(class, None::<&fn(u32, Class, u32)>)?;
+        let slot = self.slots.take_of(class, None::<&fn(u32, Class)>)?;
         self.copy_slot(at, len, slot.at);
         Some(match stored {
             Stored::Raw { sum, .. } => Stored::Raw {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use dyno_codec::lz4::Page;
-use dyno_io::{Access, BlockFile, Caching};
+use dyno_io::{Access, AlignedBuffer, BlockFile, Caching, IoError};
 
 use super::Settings;
 use super::lane::Lane;
@@ -48,7 +48,11 @@ impl Backing {
             Start::Empty => Access::Create,
             Start::Kept => Access::Update,
         };
-        let file = BlockFile::open(path, access, Caching::Cached)?;
+        let file = match BlockFile::open(path, access, Caching::Direct) {
+            // Pages left memory for it; a cache of it is memory again, but all that some file systems have.
+            Err(IoError::DirectRefused { .. }) => BlockFile::open(path, access, Caching::Cached)?,
+            opened => opened?,
+        };
         let words = (pages as usize).div_ceil(64);
         let taken: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
         // Bits behind the last page are never free.
@@ -89,50 +93,72 @@ impl Backing {
         None
     }
 
-    pub fn read(&self, place: u32, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
-        match self
-            .file
-            .read_at(u64::from(place) * PAGE_BYTES as u64, bytes)?
-        {
-            PAGE_BYTES => Ok(()),
-            _ => Err(StoreError::Corrupt {
-                page,
-                what: Damage::File,
-            }),
-        }
+    /// Whether it is read and written past the page cache.
+    pub fn direct(&self) -> bool {
+        self.file.caching() == Caching::Direct
     }
 }
 
+/// Which pages leave memory for the file, by passes of [`Store::age`] that they were not touched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteBack {
+    /// For packed pages; nothing: none.
+    pub packed: Option<u8>,
+    /// For pages that nothing packs; nothing: none.
+    pub raw: Option<u8>,
+}
+
+impl WriteBack {
+    fn means(self, word: u64) -> Option<Entry> {
+        let found = Entry::unpack(word)?;
+        let least = match found.stored {
+            Stored::Raw { .. } => self.raw,
+            Stored::Packed { .. } => self.packed,
+            Stored::Empty | Stored::Fill { .. } | Stored::File { .. } => None,
+        };
+        least.filter(|&least| found.age >= least).map(|_| found)
+    }
+}
+
+/// What one call of [`Lane::write_back`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WrittenBack {
+    /// Pages that left memory.
+    pub pages: u64,
+    /// Where the next call goes on, 0 when this one met the end or the file is full.
+    pub next_page: u64,
+}
+
 impl Lane<'_> {
-    /// Moves up to `most` pages that were not touched for `idle` passes of [`Store::age`] from
-    /// memory to the file, the incompressible ones alone unless `also_packed`. Returns how many, less
-    /// than `most` when there are no more or the file is full. The file is not synced: it is of no
-    /// use after a crash of the machine, which the memory does not outlive.
+    /// Moves up to `most` of the pages that `which` means, from `from_page` on, from memory to the file: less
+    /// than `most` when there are no more or the file is full. The file is not synced: it is of no use after
+    /// a crash of the machine, which the memory does not outlive. Of a crash of this process it knows
+    /// nothing: an entry says that its page is in the file when it is.
     ///
     /// # Errors
     /// [`StoreError::NoFile`], and what the file answers; the page is in memory then.
     pub fn write_back(
         &mut self,
+        from_page: u64,
         most: u64,
-        idle: u8,
-        also_packed: bool,
-    ) -> Result<u64, StoreError> {
+        which: WriteBack,
+    ) -> Result<WrittenBack, StoreError> {
         let store = self.store();
         let backing = store.backing.as_ref().ok_or(StoreError::NoFile)?;
-        let mut moved = 0;
+        let mut done = WrittenBack::default();
         let mut from_word = 0;
-        for page in 0..store.pages() {
-            if moved == most {
-                break;
-            }
+        for page in from_page..store.pages() {
             // Looked at without the lock first, as most pages are not meant.
-            let meant = |word| movable(word, idle, also_packed);
-            if meant(store.peek(page)).is_none() {
+            if which.means(store.peek(page)).is_none() {
                 continue;
+            }
+            if done.pages == most {
+                done.next_page = page;
+                break;
             }
             let entry = store.memory.entry(page);
             let word = lock(entry);
-            let outcome = match meant(word) {
+            let outcome = match which.means(word) {
                 None => Ok(None),
                 Some(old) => self.move_out(backing, page, old, &mut from_word),
             };
@@ -140,16 +166,20 @@ impl Lane<'_> {
                 Ok(Some((new, _))) => unlock(entry, new.pack()),
                 _ => unlock(entry, word),
             }
-            match outcome? {
-                None if meant(word).is_some() => break,
-                None => {}
-                Some((_, old)) => {
+            match outcome {
+                Ok(None) if which.means(word).is_some() => break,
+                Ok(None) => {}
+                Ok(Some((_, old))) => {
                     store.release(old);
-                    moved += 1;
+                    done.pages += 1;
+                }
+                Err(error) => {
+                    store.kept_back.fetch_add(1, Relaxed);
+                    return Err(error);
                 }
             }
         }
-        Ok(moved)
+        Ok(done)
     }
 
     /// Nothing when the file is full.
@@ -165,9 +195,11 @@ impl Lane<'_> {
         let Some(place) = backing.take(from_word) else {
             return Ok(None);
         };
+        let block = self.transfer_block();
+        block.copy_from_slice(&bytes);
         let written = backing
             .file
-            .write_at(u64::from(place) * PAGE_BYTES as u64, &bytes);
+            .write_at(u64::from(place) * PAGE_BYTES as u64, block);
         if let Err(error) = written {
             backing.free(place);
             return Err(error.into());
@@ -182,14 +214,28 @@ impl Lane<'_> {
             old.stored,
         )))
     }
-}
 
-fn movable(word: u64, idle: u8, also_packed: bool) -> Option<Entry> {
-    let found = Entry::unpack(word)?;
-    let kind = match found.stored {
-        Stored::Raw { .. } => true,
-        Stored::Packed { .. } => also_packed,
-        Stored::Empty | Stored::Fill { .. } | Stored::File { .. } => false,
-    };
-    (kind && found.age >= idle).then_some(found)
+    /// Reads a page that is in the file; the caller compares its sum.
+    #[cold]
+    pub(super) fn read_file(
+        &mut self,
+        place: u32,
+        page: u64,
+        bytes: &mut Page,
+    ) -> Result<(), StoreError> {
+        let backing = self.store().backing.as_ref().ok_or(StoreError::NoFile)?;
+        let block = self.transfer_block();
+        let at = u64::from(place) * PAGE_BYTES as u64;
+        if backing.file.read_at(at, block)? != PAGE_BYTES {
+            let what = Damage::File;
+            return Err(StoreError::Corrupt { page, what });
+        }
+        bytes.copy_from_slice(block);
+        Ok(())
+    }
+
+    fn transfer_block(&mut self) -> &mut [u8] {
+        self.transfer
+            .get_or_insert_with(|| AlignedBuffer::zeroed(PAGE_BYTES))
+    }
 }

@@ -1,11 +1,13 @@
 //! A thread's way in and out of a store. Has `unsafe`: stored bytes as slices, under their lock.
 
+use dyno_checksum::crc32c;
 use dyno_codec::lz4::{self, BLOCK_BOUND, Block, Page};
-use dyno_codec::{checksum, repeat, zstd};
+use dyno_codec::{repeat, zstd};
+use dyno_io::AlignedBuffer;
 
-use super::Store;
 use super::place::{SUM_BYTES, bound_sum, extent};
 use super::shared::{Shared, content_of};
+use super::{Store, Tiers};
 use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, Packing, Stored};
@@ -21,7 +23,11 @@ const AHEAD_BYTES: usize = 1024;
 pub struct Lane<'a> {
     store: &'a Store,
     encoder: lz4::Encoder,
+    /// There when zstd packs what is written.
+    frames: Option<zstd::Encoder>,
     decoder: zstd::Decoder,
+    /// Through which pages go to the file and come back; there when there is one.
+    pub(super) transfer: Option<AlignedBuffer>,
     block: Box<Block>,
     /// A page that may equal the one being written; there when pages share slots.
     twin: Option<Box<Page>>,
@@ -31,14 +37,27 @@ pub struct Lane<'a> {
 
 impl<'a> Lane<'a> {
     pub(super) fn new(store: &'a Store) -> Result<Self, StoreError> {
-        Ok(Self {
+        let mut lane = Self {
             store,
             encoder: lz4::Encoder::new(store.settings.writer),
+            frames: match store.settings.tiers {
+                Tiers::Zstd => Some(zstd::Encoder::new(store.settings.level)?),
+                Tiers::Lz4 | Tiers::Lz4ThenZstd => None,
+            },
             decoder: zstd::Decoder::new()?,
+            transfer: store
+                .backing
+                .as_ref()
+                .map(|_| AlignedBuffer::zeroed(PAGE_BYTES)),
             block: Box::new([0; BLOCK_BOUND]),
             twin: store.shared.as_ref().map(|_| Box::new([0; PAGE_BYTES])),
             limit_bytes: store.slots.classes().longest_that_pays() - SUM_BYTES,
-        })
+        };
+        if let Some(frames) = &mut lane.frames {
+            // The library takes its memory with the first page; no call of a lane allocates.
+            let _length = frames.encode(&[0; PAGE_BYTES], &mut lane.block, BLOCK_BOUND);
+        }
+        Ok(lane)
     }
 
     /// Stores `bytes` as page `page`. When it fails, the page is as it was.
@@ -134,7 +153,7 @@ impl<'a> Lane<'a> {
 
     /// The checksum of `bytes` as page `page`.
     pub(super) fn sum_of(&self, bytes: &Page, page: u64) -> u32 {
-        bound_sum(checksum::of_page(bytes), page)
+        bound_sum(crc32c(bytes), page)
     }
 
     /// Reads page `page`, which is in range, without touching its age.
@@ -185,7 +204,7 @@ impl<'a> Lane<'a> {
         match joined {
             // A page kept as it is has its sum in the entry, where it is bound to the page.
             Some(Stored::Raw { place, .. }) => {
-                let sum = bound_sum(checksum::of_page(bytes), page);
+                let sum = bound_sum(crc32c(bytes), page);
                 Ok(Stored::Raw { place, sum })
             }
             Some(stored) => Ok(stored),
@@ -221,16 +240,20 @@ impl<'a> Lane<'a> {
     #[inline(always)]
     fn form_alone(&mut self, page: u64, bytes: &Page) -> Result<Stored, StoreError> {
         // First, as it brings the page into the nearest cache for what follows.
-        let sum = checksum::of_page(bytes);
-        match self
-            .encoder
-            .encode(bytes, &mut self.block, self.limit_bytes)
-        {
-            Some(len) => self.store.place_packed(
+        let sum = crc32c(bytes);
+        let limit = self.limit_bytes;
+        let (packing, len) = match &mut self.frames {
+            None => (
                 Packing::Lz4,
-                &self.block[..len],
-                self.store.slot_sum(sum, page),
+                self.encoder.encode(bytes, &mut self.block, limit),
             ),
+            Some(frames) => (Packing::Zstd, frames.encode(bytes, &mut self.block, limit)),
+        };
+        match len {
+            Some(len) => {
+                self.store
+                    .place_packed(packing, &self.block[..len], self.store.slot_sum(sum, page))
+            }
             None => self.store.place_raw(bytes, bound_sum(sum, page)),
         }
     }
@@ -239,7 +262,7 @@ impl<'a> Lane<'a> {
         let pattern = word as u16;
         let sum = match word {
             0 => ZERO_PAGE_SUM,
-            _ => checksum::of_page(bytes),
+            _ => crc32c(bytes),
         };
         if word == u64::from(pattern) * 0x0001_0001_0001_0001 {
             let sum = bound_sum(sum, page);
@@ -290,8 +313,7 @@ impl<'a> Lane<'a> {
                 sum
             }
             Stored::File { place, sum } => {
-                let backing = self.store.backing.as_ref().ok_or(StoreError::NoFile)?;
-                backing.read(place, page, bytes)?;
+                self.read_file(place, page, bytes)?;
                 sum
             }
             Stored::Packed { packing, .. } => {
@@ -318,7 +340,7 @@ impl<'a> Lane<'a> {
         if !self.store.settings.verify {
             return Ok(());
         }
-        let computed = bound_sum(checksum::of_page(bytes), page);
+        let computed = bound_sum(crc32c(bytes), page);
         if computed == stored {
             return Ok(());
         }
@@ -384,9 +406,6 @@ impl Store {
 mod tests {
     #[test]
     fn the_sum_of_zeros_is_the_constant() {
-        assert_eq!(
-            dyno_codec::checksum::of_page(&[0; 4096]),
-            super::ZERO_PAGE_SUM
-        );
+        assert_eq!(super::crc32c(&[0; 4096]), super::ZERO_PAGE_SUM);
     }
 }

@@ -24,6 +24,7 @@ use crate::error::StoreError;
 
 pub use background::{Background, Schedule, thread_time};
 pub use compact::Compacted;
+pub use file::{WriteBack, WrittenBack};
 pub use lane::Lane;
 pub use recompress::{Recompressed, Recompressor};
 pub use recover::{Bad, Recovered};
@@ -33,6 +34,17 @@ use file::Backing;
 use huge::Huge;
 use shared::Shared;
 
+/// What packs pages when they are written, and when nobody touches them any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tiers {
+    /// LZ4, and that is all: the fastest to read.
+    Lz4,
+    /// zstd at once: the smallest from the beginning, some three times as long a write.
+    Zstd,
+    /// LZ4, and what is idle again with zstd.
+    Lz4ThenZstd,
+}
+
 /// How a store is made.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -40,6 +52,10 @@ pub struct Settings {
     pub pages: u64,
     /// Bytes that stored pages may take in memory. The index comes on top, eight bytes a page.
     pub limit_bytes: u64,
+    /// What packs pages.
+    pub tiers: Tiers,
+    /// zstd's level, 1 to 19.
+    pub level: i32,
     /// Whose LZ4 writes. Ours by default, which is the faster one.
     pub writer: lz4::Codec,
     /// Whose LZ4 reads. The C library by default: ours is no faster.
@@ -47,7 +63,7 @@ pub struct Settings {
     /// Whether checksums are compared when pages are read. Off, damage in memory goes unnoticed.
     pub verify: bool,
     /// A file that idle and incompressible pages can leave memory for, with its size in pages. Its
-    /// content means something together with the memory alone.
+    /// content means something together with the memory alone. A new store empties it.
     pub backing: Option<(PathBuf, u32)>,
     /// Whether pages of equal content share one slot. Costs each write a look-up by content and some
     /// 120 bytes of memory for each different page; a store opened again is as it was made.
@@ -60,6 +76,8 @@ impl Settings {
         Self {
             pages,
             limit_bytes,
+            tiers: Tiers::Lz4ThenZstd,
+            level: recompress::LEVEL,
             writer: lz4::Codec::Page,
             reader: lz4::Codec::C,
             verify: true,
@@ -82,6 +100,17 @@ pub struct Store {
     settings: Settings,
     /// Pages refused for want of space.
     refused: AtomicU64,
+    /// Pages that could not be written to the file.
+    kept_back: AtomicU64,
+}
+
+fn check(settings: &Settings) -> Result<(), StoreError> {
+    match settings.level {
+        1..=19 => Ok(()),
+        other => Err(StoreError::Settings(format!(
+            "zstd's level {other}: 1 to 19 can be"
+        ))),
+    }
 }
 
 impl Store {
@@ -96,6 +125,7 @@ impl Store {
         };
         let memory = Memory::create(layout)?;
         let slots = Slots::new(layout.spans);
+        check(&settings)?;
         let backing = Backing::of(&settings, file::Start::Empty)?;
         Ok(Self {
             huge: Huge::new(memory.huge_pages()),
@@ -105,6 +135,7 @@ impl Store {
             backing,
             settings,
             refused: AtomicU64::new(0),
+            kept_back: AtomicU64::new(0),
         })
     }
 
@@ -114,6 +145,11 @@ impl Store {
     /// When there is no memory for its contexts.
     pub fn lane(&self) -> Result<Lane<'_>, StoreError> {
         Lane::new(self)
+    }
+
+    /// How it was made or opened.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Pages that it can hold.

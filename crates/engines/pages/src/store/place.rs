@@ -4,6 +4,8 @@ use dyno_codec::lz4::Page;
 
 use super::Store;
 use crate::PAGE_BYTES;
+use crate::arena::classes::SPAN_BYTES;
+use crate::arena::slots::Slot;
 use crate::error::StoreError;
 use crate::index::entry::{Packing, Stored, UNIT_BYTES};
 
@@ -29,13 +31,14 @@ pub fn bound_sum(sum: u32, page: u64) -> u32 {
 impl Store {
     /// Puts the page as it is into a slot.
     pub(super) fn place_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
-        let assign = |span, class, spans| self.assign(span, class, spans);
+        let assign = |span, class| self.assign(span, class);
         let Some(slot) = self
             .slots
             .take_of(self.slots.classes().of_pages(), Some(&assign))
         else {
             return Err(self.no_space(PAGE_BYTES));
         };
+        self.populate(&slot);
         // SAFETY: the slot was just taken, is a page long, and no entry points at it yet.
         unsafe { self.memory.write(slot.at, page) };
         Ok(Stored::Raw {
@@ -54,10 +57,11 @@ impl Store {
         let needed = bytes.len() + SUM_BYTES;
         let Some(slot) = self
             .slots
-            .take(needed, |span, class, spans| self.assign(span, class, spans))
+            .take(needed, |span, class| self.assign(span, class))
         else {
             return Err(self.no_space(needed));
         };
+        self.populate(&slot);
         // SAFETY: the slot was just taken, holds `needed` bytes, and no entry points at it yet.
         unsafe {
             self.memory.write(slot.at, &sum.to_le_bytes());
@@ -112,16 +116,40 @@ impl Store {
     }
 
     /// Before any entry points into the span, so that who opens the memory again knows the class.
-    fn assign(&self, span: u32, class: u8, spans: u32) {
+    fn assign(&self, span: u32, class: u8) {
         self.memory
             .class(span)
             .store(class, std::sync::atomic::Ordering::Release);
-        if spans >= LARGE_CLASS_SPANS {
-            self.memory.populate(span);
+    }
+
+    /// Has the system find the memory of a slot and of those behind it at once, instead of in a fault for each page: a piece
+    /// of a span in a class that will use it up soon, a span in one that has many. In a smaller class what stays
+    /// untouched would weigh.
+    #[inline(always)]
+    fn populate(&self, slot: &Slot) {
+        if let Some(spans) = slot.fresh
+            && spans >= LARGE_CLASS_SPANS
+        {
+            self.populate_behind(slot.at, self.slots.classes().bytes(slot.class), spans);
+        }
+    }
+
+    fn populate_behind(&self, at: usize, bytes: usize, spans: u32) {
+        let piece = match spans {
+            HUGE_CLASS_SPANS.. => SPAN_BYTES,
+            _ => PIECE_BYTES,
+        };
+        // A slot that begins at a piece's border or goes across one is the first that needs it.
+        let border = at.next_multiple_of(piece);
+        if border < at + bytes && border / SPAN_BYTES == at / SPAN_BYTES {
+            self.memory.populate(border, piece);
         }
     }
 }
 
-/// A class of so many spans gets the memory of its next one at once, instead of a fault for each page;
-/// in a smaller class the part of a span that stays untouched would weigh.
+/// A class of so many spans gets memory in pieces ahead.
 const LARGE_CLASS_SPANS: u32 = 8;
+/// And one of so many in whole spans.
+const HUGE_CLASS_SPANS: u32 = 128;
+/// Some ten pages' worth of packed ones.
+const PIECE_BYTES: usize = 16 * 1024;

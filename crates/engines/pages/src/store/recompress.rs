@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use dyno_checksum::crc32c;
 use dyno_codec::lz4::{BLOCK_BOUND, Block, Page};
-use dyno_codec::{checksum, zstd};
+use dyno_codec::zstd;
 
 use super::Store;
 use super::lane::Lane;
@@ -76,12 +77,17 @@ impl Store {
     /// # Errors
     /// When there is no memory for its contexts.
     pub fn recompressor(&self) -> Result<Recompressor<'_>, StoreError> {
-        Ok(Recompressor {
+        let mut made = Recompressor {
             lane: self.lane()?,
-            encoder: zstd::Encoder::new(LEVEL)?,
+            encoder: zstd::Encoder::new(self.settings.level)?,
             page: Box::new([0; PAGE_BYTES]),
             block: Box::new([0; BLOCK_BOUND]),
-        })
+        };
+        // The library takes its memory with the first page, and a store that serves swap must take none later.
+        let _length = made
+            .encoder
+            .encode(&made.page, &mut made.block, BLOCK_BOUND);
+        Ok(made)
     }
 }
 
@@ -158,7 +164,7 @@ impl Recompressor<'_> {
         if classes.bytes(classes.for_bytes(len + SUM_BYTES)) >= has {
             return Ok(None);
         }
-        let sum = store.slot_sum(checksum::of_page(&self.page), page);
+        let sum = store.slot_sum(crc32c(self.page.as_slice()), page);
         match store.place_packed(Packing::Zstd, &self.block[..len], sum) {
             Ok(stored) if store.slot_bytes(stored) < has as u64 => {
                 let stays = store.stays(old.stored, stored);

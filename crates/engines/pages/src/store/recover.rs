@@ -51,6 +51,7 @@ impl Store {
     pub fn reopen(file: OwnedFd, settings: Settings) -> Result<(Self, Recovered), StoreError> {
         let memory = Memory::adopt(file)?;
         let mut slots = Slots::new(memory.layout().spans);
+        super::check(&settings)?;
         let backing = Backing::of(&settings, Start::Kept)?;
         let mut found = Recovered::default();
         let mut places = memory.layout().shared.then(HashMap::new);
@@ -90,6 +91,7 @@ impl Store {
             backing,
             settings,
             refused: AtomicU64::new(0),
+            kept_back: AtomicU64::new(0),
         };
         store.count_shared()?;
         Ok((store, found))

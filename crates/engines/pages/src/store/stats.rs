@@ -41,6 +41,10 @@ pub struct Stats {
     pub shared: u64,
     /// Pages refused for want of space since the store was opened.
     pub refused: u64,
+    /// Times that the file refused a page since then, which stayed in memory.
+    pub kept_back: u64,
+    /// Whether the file is written past the page cache; nothing when there is none.
+    pub file_direct: Option<bool>,
     /// Bytes of slots taken, the rounding included.
     pub slot_bytes: u64,
     /// Bytes of spans that classes have.
@@ -77,6 +81,8 @@ impl Store {
     pub fn stats(&self) -> Result<Stats, StoreError> {
         let mut stats = Stats {
             refused: self.refused.load(Relaxed),
+            kept_back: self.kept_back.load(Relaxed),
+            file_direct: self.backing.as_ref().map(super::file::Backing::direct),
             shared: self.shared.as_ref().map_or(0, super::shared::Shared::saved),
             resident_bytes: self.memory.resident_bytes()?,
             beside_bytes: self.beside_bytes(),

@@ -8,8 +8,8 @@ use std::path::Path;
 use io_uring::squeue::Entry128;
 use io_uring::{IoUring, cqueue, opcode, types};
 
-use crate::UblkError;
 use crate::layout::{ANY, Info, Order, OrderBody, Params};
+use crate::{UblkError, missing};
 
 const PATH: &str = "/dev/ublk-control";
 
@@ -29,6 +29,7 @@ pub fn open(path: &str) -> Result<File, UblkError> {
         .open(Path::new(path))
         .map_err(|source| UblkError::NotHere {
             path: path.to_owned(),
+            advice: missing::advice(&source),
             source,
         })
 }

@@ -1,9 +1,8 @@
 //! A device from its beginning to its end.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -44,7 +43,6 @@ impl Default for Settings {
 pub struct Device {
     number: u32,
     threads: Vec<JoinHandle<Result<(), UblkError>>>,
-    served: Arc<AtomicU64>,
 }
 
 /// The driver says so while it still notices that a daemon has died; a few seconds at most.
@@ -104,11 +102,9 @@ impl Device {
             Ok(())
         })?;
         let file = file.ok_or_else(|| UblkError::Settings("no file".to_owned()))?;
-        let served = Arc::new(AtomicU64::new(0));
         let mut threads = Vec::new();
         for number in 0..info.queues {
-            let (file, served) = (Arc::clone(&file), Arc::clone(&served));
-            let queue = Queue::new(file, number, info.depth, info.most_bytes, served)?;
+            let queue = Queue::new(Arc::clone(&file), number, info.depth, info.most_bytes)?;
             let disk = Arc::clone(disk);
             let thread = std::thread::Builder::new()
                 .name(format!("ublk-{number}"))
@@ -119,7 +115,6 @@ impl Device {
         Ok(Self {
             number: info.number,
             threads,
-            served,
         })
     }
 
@@ -130,12 +125,23 @@ impl Device {
 
     /// The block device.
     pub fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/dev/ublkb{}", self.number))
+        Self::path_of(self.number)
     }
 
-    /// Requests served since this process began.
-    pub fn served(&self) -> u64 {
-        self.served.load(Relaxed)
+    /// Device `number`'s block device.
+    pub fn path_of(number: u32) -> PathBuf {
+        PathBuf::from(format!("/dev/ublkb{number}"))
+    }
+
+    /// The number of the block device at `path`, when it is one of ublk.
+    pub fn number_of(path: &Path) -> Option<u32> {
+        let name = path.to_str()?.strip_prefix("/dev/ublkb")?;
+        name.parse().ok()
+    }
+
+    /// Whether it has ended, by [`delete`] or a failure of every queue.
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
     }
 
     /// Waits until somebody deletes it.

@@ -7,15 +7,15 @@ use dyno_pages::StoreError;
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UblkError {
-    /// The module is not loaded, or this is not root: load `ublk_drv`, or use FUSE with a loop device.
-    #[error(
-        "no ublk here: cannot open {path}: {source} (Linux 6.0 or later, modprobe ublk_drv, root)"
-    )]
+    /// No driver, or not for us: do what the advice says, or use FUSE with a loop device.
+    #[error("no ublk here: cannot open {path}: {source}; {advice}")]
     NotHere {
         /// What could not be opened.
         path: String,
         /// The system's reason.
         source: io::Error,
+        /// What is missing, and how to get it.
+        advice: String,
     },
     /// The driver refused a command.
     #[error("cannot {what} ublk device {number}: {source}")]

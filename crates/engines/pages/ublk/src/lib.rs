@@ -15,6 +15,7 @@ mod device;
 mod error;
 mod layout;
 mod mapping;
+mod missing;
 mod queue;
 mod swap;
 

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use dyno_pages::{PAGE_BYTES, StoreError};
 use dyno_pages_disk::{Disk, Head, Zeros};
@@ -24,7 +23,6 @@ pub struct Queue {
     descriptors: Mapping,
     buffers: Mapping,
     ring: IoUring,
-    served: Arc<AtomicU64>,
 }
 
 impl Queue {
@@ -34,7 +32,6 @@ impl Queue {
         number: u16,
         depth: u16,
         most_bytes: u32,
-        served: Arc<AtomicU64>,
     ) -> Result<Self, UblkError> {
         let stride = usize::from(MOST_DEPTH) * DESCRIPTOR_BYTES;
         let offset = stride.next_multiple_of(PAGE_BYTES) * usize::from(number);
@@ -48,7 +45,6 @@ impl Queue {
             number,
             depth,
             most_bytes,
-            served,
         })
     }
 
@@ -77,7 +73,6 @@ impl Queue {
                     0 => {
                         let result = self.serve(&mut head, tag);
                         self.push(COMMIT_AND_FETCH, tag, result).map_err(failed)?;
-                        self.served.fetch_add(1, Relaxed);
                     }
                     // The device is being stopped: this one comes no more.
                     libc::ENODEV => open -= 1,
