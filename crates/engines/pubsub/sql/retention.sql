@@ -69,7 +69,8 @@ BEGIN
 END $$;
 
 -- Applies every topic's retention, and forgets producers that were silent for seven days (one that comes back
--- after that is refused with a sequence gap, and takes a new id).
+-- after that is refused with a sequence gap, and takes a new id). Those with names, whose ids are negative, are kept:
+-- forgotten, they would send all again.
 CREATE OR REPLACE FUNCTION pubsub.maintain()
 RETURNS TABLE (topic text, partition int, first_offset bigint, outcome text)
 LANGUAGE plpgsql AS $$
@@ -96,5 +97,5 @@ BEGIN
             END LOOP;
         END LOOP;
     END LOOP;
-    DELETE FROM pubsub.producers AS p WHERE p.seen_at < now() - interval '7 days';
+    DELETE FROM pubsub.producers AS p WHERE p.seen_at < now() - interval '7 days' AND p.producer_id > 0;
 END $$;

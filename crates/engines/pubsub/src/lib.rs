@@ -55,7 +55,7 @@ pub mod wire;
 pub use append::Appended;
 pub use client::{
     Acknowledge, Address, Change, Consumer, ConsumerOptions, FetchError, Joined, Lanes, Message,
-    Place, Producer, ProducerOptions, Receipt, Sealed, Source,
+    PartitionEnds, Place, Producer, ProducerOptions, Reader, Receipt, Sealed, Source,
 };
 pub use connection::Connection;
 pub use error::{Code, Error, Result, Retry};

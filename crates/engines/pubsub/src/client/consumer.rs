@@ -5,14 +5,13 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant};
 
 use super::address::Address;
-use super::broker;
 use super::message::{self, Message};
 use super::options::ConsumerOptions;
 use super::owned::Owned;
-use super::source::{self, FetchError, Source};
+use super::reader;
+use super::source::{FetchError, Source};
 use crate::error::{Code, Error, Result, Retry};
 use crate::group::{Assigned, Membership};
-use crate::wire::ClientOptions;
 
 /// What happened to a consumer's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,18 +78,7 @@ impl Consumer {
         A: TryInto<Address>,
         Error: From<A::Error>,
     {
-        let source: Box<dyn Source> = match address.try_into()? {
-            Address::Server(dsn) => source::direct(&dsn, topic, options.idle_pause)?,
-            Address::Broker(broker) => {
-                let client = ClientOptions {
-                    token: options.token.clone().unwrap_or_default(),
-                    name: "dyno-consumer".to_owned(),
-                    tls: options.tls.clone(),
-                    ..ClientOptions::default()
-                };
-                broker::source(&broker, topic, client, options.idle_pause)?
-            }
-        };
+        let source = reader::source_of(address.try_into()?, topic, &options)?;
         Consumer::with_source(source, topic, group, options)
     }
 

@@ -1,7 +1,7 @@
 //! Carries a producer's batches to the servers themselves, one connection and one thread for some of the lanes of
 //! one server.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,6 +24,9 @@ pub(super) struct Carrier {
     /// Its partitions.
     pub share: Vec<usize>,
     pub connection: Option<Connection>,
+    /// The id of a producer with a name, and what partitions had of it when it was opened; without one the server
+    /// gives ids.
+    pub named: Option<(i64, BTreeMap<i32, i64>)>,
 }
 
 /// The server that has a carrier's partitions.
@@ -43,7 +46,7 @@ pub(super) enum Server {
 
 impl Server {
     /// Connects, and finds the topic's number where that is not known.
-    fn connect(&mut self, acknowledge: Acknowledge) -> Result<Connection> {
+    pub fn connect(&mut self, acknowledge: Acknowledge) -> Result<Connection> {
         match self {
             Server::Named(dsn, _) => connect(dsn, acknowledge),
             Server::Elsewhere {
@@ -62,7 +65,7 @@ impl Server {
         }
     }
 
-    fn topic_id(&self) -> Option<i32> {
+    pub fn topic_id(&self) -> Option<i32> {
         match self {
             Server::Named(_, topic_id) => Some(*topic_id),
             Server::Elsewhere { topic_id, .. } => *topic_id,
@@ -90,9 +93,17 @@ impl Carrier {
     /// Sends until the producer is closed and nothing is left.
     pub fn run(mut self, lanes: &Arc<Lanes>) {
         let mut identities = HashMap::new();
+        let mut ended = HashSet::new();
         while let Some(sealed) = lanes.take(&self.share, 1, None) {
+            if ended.contains(&sealed.partition) {
+                lanes.finish(sealed, Err(behind_a_failure()));
+                continue;
+            }
             let outcome = self.deliver(&sealed, &mut identities);
-            if outcome.is_err() {
+            if outcome.is_err() && self.named.is_some() {
+                // Sent behind a gap, it would be taken for what is missing there.
+                ended.insert(sealed.partition);
+            } else if outcome.is_err() {
                 // Whether the sequences were used is not known: go on as somebody else.
                 identities.remove(&sealed.partition);
             }
@@ -137,10 +148,17 @@ impl Carrier {
         };
         let identity = match identities.entry(sealed.partition) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(unknown) => unknown.insert(Identity {
-                producer_id: connection.new_producer()?,
-                next_sequence: 0,
-            }),
+            std::collections::hash_map::Entry::Vacant(unknown) => {
+                // Not what the server has by now: records were left out by what it had then.
+                let (producer_id, next_sequence) = match &self.named {
+                    Some((id, sent)) => (*id, sent.get(&sealed.partition).copied().unwrap_or(0)),
+                    None => (connection.new_producer()?, 0),
+                };
+                unknown.insert(Identity {
+                    producer_id,
+                    next_sequence,
+                })
+            }
         };
         let run = Run {
             producer_id: identity.producer_id,
@@ -155,6 +173,12 @@ impl Carrier {
             Appended::Known { offsets } => offsets.first().copied().flatten().unwrap_or(-1),
         })
     }
+}
+
+fn behind_a_failure() -> Error {
+    let text =
+        "what comes before it was not acknowledged, and a producer with a name leaves no gaps";
+    Error::new(Code::Closed, text)
 }
 
 /// A connection for appending.

@@ -36,6 +36,9 @@ pub struct ProducerOptions {
     pub delivery_timeout: Duration,
     /// What a receipt means; direct mode.
     pub acknowledge: Acknowledge,
+    /// What the producer is known by, so that one that is started again goes on behind what is there: direct mode.
+    /// See [`Producer::sent_before`](super::Producer::sent_before). One at a time may have a name.
+    pub name: Option<String>,
     /// The token that a broker asks for.
     pub token: Option<String>,
     /// TLS to brokers over TCP: what certificates are trusted.
@@ -52,6 +55,7 @@ impl Default for ProducerOptions {
             connections: 4,
             delivery_timeout: Duration::from_secs(120),
             acknowledge: Acknowledge::Committed,
+            name: None,
             token: None,
             tls: None,
         }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::source::{FetchError, Joined, Source};
+use super::source::{FetchError, Joined, PartitionEnds, Source};
 use crate::error::{Code, Error, Result, Retry};
 use crate::fetch::Fetched;
 use crate::group::{Assigned, Cursor, Membership};
@@ -47,6 +47,16 @@ impl Part {
 
     fn named(&self, error: &Error) -> Error {
         at_cluster(&self.cluster, error)
+    }
+
+    /// Finds the topic where that has to be done.
+    fn attach(&mut self, topic: &str) -> Result<()> {
+        if !self.state.joined {
+            self.source.attach(topic)?;
+            self.state.joined = true;
+            self.state.heard_at = Some(Instant::now());
+        }
+        Ok(())
     }
 
     /// Joins where that has to be done, renews the lease, and says what is owned.
@@ -115,6 +125,8 @@ impl Part {
 pub(super) struct Placed {
     parts: Vec<Part>,
     membership: Option<Membership>,
+    /// Without a group: the topic that each cluster is asked for when it is there.
+    topic: Option<String>,
     idle_pause: Duration,
     turn: usize,
 }
@@ -124,6 +136,7 @@ impl Placed {
         Placed {
             parts,
             membership: None,
+            topic: None,
             idle_pause,
             turn: 0,
         }
@@ -133,6 +146,16 @@ impl Placed {
         self.membership
             .clone()
             .ok_or_else(|| Error::new(Code::UnknownMember, "the consumer has not joined its group"))
+    }
+
+    /// How long what was read may be trusted: without a group nobody else reads it instead.
+    fn lease(&self) -> Result<Duration> {
+        match &self.topic {
+            Some(_) => Ok(Duration::MAX),
+            None => Ok(Duration::from_millis(
+                self.membership()?.lease_ms.unsigned_abs(),
+            )),
+        }
     }
 
     fn part_of(&mut self, partition: i32) -> Result<&mut Part> {
@@ -161,6 +184,12 @@ impl Placed {
             let mut its = places.to_vec();
             its.retain(|(partition, _)| part.partitions.contains(partition));
             if its.is_empty() || left < most_bytes / 8 || part.rests() {
+                continue;
+            }
+            if let Some(topic) = &self.topic
+                && let Err(error) = part.attach(topic)
+            {
+                part.fail(&error);
                 continue;
             }
             match part.source.fetch(&its, left, Duration::ZERO) {
@@ -201,6 +230,35 @@ impl Source for Placed {
             topic_id: 0,
             partitions: u32::try_from(partitions).unwrap_or(u32::MAX),
         })
+    }
+
+    /// Attaches to nothing yet: each cluster is asked at the first call that needs it.
+    fn attach(&mut self, topic: &str) -> Result<Joined> {
+        self.topic = Some(topic.to_owned());
+        let partitions: usize = self.parts.iter().map(|part| part.partitions.len()).sum();
+        Ok(Joined {
+            group_id: 0,
+            topic_id: 0,
+            partitions: u32::try_from(partitions).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Of all clusters, or none: who loads all that is there must not take a part for it.
+    fn ends(&mut self) -> Result<Vec<PartitionEnds>> {
+        let mut all = Vec::new();
+        for part in &mut self.parts {
+            let asked = match &self.topic {
+                Some(topic) => part.attach(topic),
+                None => Ok(()),
+            };
+            let ends = asked.and_then(|()| part.source.ends());
+            let ends = ends.map_err(|error| part.named(&error))?;
+            all.extend(
+                ends.into_iter()
+                    .filter(|is| part.partitions.contains(&is.partition)),
+            );
+        }
+        Ok(all)
     }
 
     fn heartbeat(&mut self, released: &[i32]) -> Result<Vec<Assigned>> {
@@ -272,7 +330,7 @@ impl Source for Placed {
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
-        let lease = Duration::from_millis(self.membership()?.lease_ms.unsigned_abs());
+        let lease = self.lease()?;
         let until = Instant::now() + wait;
         let mut pause = Duration::from_millis(1).min(self.idle_pause);
         loop {

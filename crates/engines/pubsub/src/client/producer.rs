@@ -1,5 +1,6 @@
 //! The producer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,6 +11,7 @@ use super::address::Address;
 use super::broker::{self, Everywhere};
 use super::direct::{self, Carrier, Server};
 use super::lanes::Lanes;
+use super::named;
 use super::options::ProducerOptions;
 use super::receipt::Receipt;
 use crate::connection::Connection;
@@ -25,6 +27,7 @@ use crate::wire::ClientOptions;
 pub struct Producer {
     lanes: Arc<Lanes>,
     partitions: u32,
+    sent_before: BTreeMap<i32, i64>,
     carriers: Vec<JoinHandle<()>>,
 }
 
@@ -46,9 +49,14 @@ impl Producer {
                 let topic = connection.topic(topic)?;
                 let partitions = topic.options.partitions;
                 let lanes = Arc::new(Lanes::new(partitions as usize, options.clone()));
-                let carriers = direct_carriers(&dsn, connection, &topic, &options)?;
-                Producer::running(lanes, partitions, carriers, Carrier::run)
+                let (carriers, sent_before) = direct_carriers(&dsn, connection, &topic, &options)?;
+                let mut producer = Producer::running(lanes, partitions, carriers, Carrier::run)?;
+                producer.sent_before = sent_before;
+                Ok(producer)
             }
+            Address::Broker(_) if options.name.is_some() => Err(Error::bad_argument(
+                "a producer with a name needs its server, not a broker, which does not say what is there of it",
+            )),
             Address::Broker(broker) => {
                 let client = ClientOptions {
                     token: options.token.clone().unwrap_or_default(),
@@ -89,7 +97,17 @@ impl Producer {
             carriers: threads?,
             lanes,
             partitions,
+            sent_before: BTreeMap::new(),
         })
+    }
+
+    /// How many records a partition had of this producer's name when it was opened. Who gives each record its
+    /// partition by a rule, and sends the same ones again, leaves out so many of each partition's: then each is
+    /// in the log once, whatever was killed and when. After a failure at a partition no more is sent to it.
+    pub fn sent_before(&self, partition: u32) -> u64 {
+        let partition = i32::try_from(partition).unwrap_or(i32::MAX);
+        let sent = self.sent_before.get(&partition).copied().unwrap_or(0);
+        sent.max(0).cast_unsigned()
     }
 
     /// The topic's partitions.
@@ -182,7 +200,7 @@ fn direct_carriers(
     connection: Connection,
     topic: &Topic,
     options: &ProducerOptions,
-) -> Result<Vec<Carrier>> {
+) -> Result<(Vec<Carrier>, BTreeMap<i32, i64>)> {
     let mut connection = connection;
     let placement = connection.placement(topic)?;
     let mut servers: Vec<(Server, Vec<usize>)> = Vec::new();
@@ -202,6 +220,17 @@ fn direct_carriers(
     }
     let home = Server::Named(dsn.clone(), topic.topic_id);
     servers.insert(0, (home, lanes_of(&at_home)));
+    let mut sent_before = BTreeMap::new();
+    if let Some(name) = &options.name {
+        sent_before = named::sent_before(&mut connection, topic.topic_id, topic, name)?;
+        for (server, _) in &mut servers[1..] {
+            let mut elsewhere = server.connect(options.acknowledge)?;
+            let topic_id = server.topic_id().unwrap_or_default();
+            sent_before.extend(named::sent_before(&mut elsewhere, topic_id, topic, name)?);
+        }
+    }
+    let producer_id = options.name.as_deref();
+    let producer_id = producer_id.map(|name| named::id(name, topic.options.partitions));
     let mut first = Some(connection);
     let mut carriers = Vec::new();
     for (server, share) in servers {
@@ -213,10 +242,11 @@ fn direct_carriers(
                 codec: topic.options.compression,
                 share: share.iter().copied().skip(carrier).step_by(count).collect(),
                 connection: first.take(),
+                named: producer_id.map(|id| (id, sent_before.clone())),
             });
         }
     }
-    Ok(carriers)
+    Ok((carriers, sent_before))
 }
 
 /// Partitions as numbers of lanes.

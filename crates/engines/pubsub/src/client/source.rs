@@ -24,13 +24,36 @@ pub struct Joined {
     pub partitions: u32,
 }
 
-/// A connection of one member of a group. After an error it reconnects by itself at the next call.
+/// How far a partition reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartitionEnds {
+    /// Its number.
+    pub partition: i32,
+    /// The first offset that is still there.
+    pub first_offset: i64,
+    /// The offset that the next record gets.
+    pub next_offset: i64,
+}
+
+/// A connection of one member of a group, or of a reader without one. After an error it reconnects by itself at the next call.
 pub trait Source: Send {
     /// Enters the group.
     ///
     /// # Errors
     /// See [`Connection::join_group`].
     fn join(&mut self, membership: &Membership) -> Result<Joined>;
+
+    /// Finds the topic without entering a group: then only [`Self::ends`] and [`Self::fetch`] may be called.
+    ///
+    /// # Errors
+    /// `unknown-topic`, and whatever the server says.
+    fn attach(&mut self, topic: &str) -> Result<Joined>;
+
+    /// How far each partition reaches; joined or attached.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    fn ends(&mut self) -> Result<Vec<PartitionEnds>>;
 
     /// Renews the lease, gives partitions back, and says what is owned now.
     ///
@@ -312,6 +335,34 @@ impl Source for Direct {
         })?;
         self.joined = Some((joined, membership.member.clone()));
         Ok(joined)
+    }
+
+    fn attach(&mut self, topic: &str) -> Result<Joined> {
+        let home = self.home.clone();
+        let joined = self.with_reading(|connection| {
+            if let Some(home) = home {
+                connection.share_of(topic, &home)?;
+            }
+            let topic = connection.topic(topic)?;
+            Ok(Joined {
+                group_id: 0,
+                topic_id: topic.topic_id,
+                partitions: topic.options.partitions,
+            })
+        })?;
+        self.joined = Some((joined, String::new()));
+        Ok(joined)
+    }
+
+    fn ends(&mut self) -> Result<Vec<PartitionEnds>> {
+        let (_, topic_id, _) = self.member()?;
+        let partitions = self.with_reading(|connection| connection.partitions(topic_id))?;
+        let ends = partitions.into_iter().map(|is| PartitionEnds {
+            partition: is.partition,
+            first_offset: is.first_offset,
+            next_offset: is.next_offset,
+        });
+        Ok(ends.collect())
     }
 
     fn heartbeat(&mut self, released: &[i32]) -> Result<Vec<Assigned>> {

@@ -178,3 +178,97 @@ fn nothing_is_lost_or_doubled_when_all_server_processes_are_killed() {
     let (acknowledged, numbers) = numbers_through(&server, kill);
     assert_eq!(numbers, (0..acknowledged).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_producer_with_a_name_goes_on_behind_what_is_there() {
+    let server = Server::shared();
+    let (topic_id, name) = server.topic(&TopicOptions {
+        partitions: 2,
+        ..TopicOptions::default()
+    });
+    let open = || {
+        let options = ProducerOptions {
+            name: Some("archive".to_owned()),
+            linger: Duration::from_secs(60),
+            ..ProducerOptions::default()
+        };
+        Producer::open(&server.dsn, &name, options)
+    };
+    // Sends what is not there of so many numbers, each to the partition of its parity.
+    let send_upto = |end: u64| {
+        let producer = open().unwrap();
+        let mut seen = [0, 0];
+        for n in 0..end {
+            let partition = (n % 2) as u32;
+            seen[partition as usize] += 1;
+            if seen[partition as usize] > producer.sent_before(partition) {
+                let value = n.to_be_bytes();
+                producer
+                    .send_with(None, &value, &[], Some(partition))
+                    .unwrap();
+            }
+        }
+        producer.flush().unwrap();
+        producer.sent_before(0) + producer.sent_before(1)
+    };
+    assert_eq!(
+        [send_upto(101), send_upto(101), send_upto(250)],
+        [0, 101, 101]
+    );
+    let mut connection = server.connect();
+    for partition in 0..2 {
+        let read = read_all(&mut connection, topic_id, partition, 0);
+        let numbers: Vec<u64> = read
+            .iter()
+            .map(|(_, record)| u64::from_be_bytes(record.value[..].try_into().unwrap()))
+            .collect();
+        let expected: Vec<u64> = (0..250).filter(|n| n % 2 == partition as u64).collect();
+        assert_eq!(numbers, expected);
+    }
+    // One that was opened before another went on is told that its place is taken, and doubles nothing.
+    let late = open().unwrap();
+    send_upto(260);
+    for n in 250..270_u64 {
+        let _receipt = late.send_with(None, &n.to_be_bytes(), &[], Some((n % 2) as u32));
+    }
+    assert_eq!(late.flush().unwrap_err().code(), "sequence-gap");
+    let read = read_all(&mut connection, topic_id, 0, 0);
+    assert_eq!(read.len(), 130);
+    connection
+        .alter_topic(
+            &name,
+            &dyno_pubsub::TopicChanges {
+                partitions: Some(3),
+                ..Default::default()
+            },
+        )
+        .unwrap();
+    let error = open().err().unwrap();
+    assert!(error.text().contains("had 2 partitions"), "{error}");
+}
+
+#[test]
+fn named_producers_are_not_forgotten() {
+    let _alone = Server::maintenance();
+    let server = Server::shared();
+    let (topic_id, name) = server.topic(&TopicOptions::default());
+    for named in [None, Some("archive".to_owned())] {
+        let options = ProducerOptions {
+            name: named,
+            ..ProducerOptions::default()
+        };
+        let producer = Producer::open(&server.dsn, &name, options).unwrap();
+        producer.send(None, b"x").unwrap();
+        producer.flush().unwrap();
+    }
+    let mut connection = server.connect();
+    let age = "UPDATE pubsub.producers SET seen_at = now() - interval '8 days' WHERE topic_id = $1";
+    connection.client().execute(age, &[&topic_id]).unwrap();
+    connection
+        .client()
+        .batch_execute("SELECT * FROM pubsub.maintain()")
+        .unwrap();
+    let left = "SELECT count(*), max(producer_id) < 0 FROM pubsub.producers WHERE topic_id = $1";
+    let row = connection.client().query_one(left, &[&topic_id]).unwrap();
+    assert_eq!((row.get::<_, i64>(0), row.get::<_, bool>(1)), (1, true));
+}

@@ -1,7 +1,11 @@
+use std::time::Duration;
+
 use dyno_pubsub::record::{self, Batch, Codec, Run};
 use dyno_pubsub::server::postgres::Client;
 use dyno_pubsub::server::postgres::fallible_iterator::FallibleIterator;
-use dyno_pubsub::{Connection, Start, TopicOptions};
+use dyno_pubsub::{
+    Connection, ConsumerOptions, Producer, ProducerOptions, Reader, Start, TopicOptions,
+};
 
 use super::server::Server;
 use super::{base, batch, read_all, unpack};
@@ -333,4 +337,47 @@ fn who_waits_at_the_end_is_told_of_the_next_append() {
     let wait = std::time::Duration::from_secs(60);
     let told_of = notifications.timeout_iter(wait).next().unwrap();
     assert_eq!(told_of.unwrap().channel(), format!("pubsub_{topic_id}_0"));
+}
+
+#[test]
+fn a_reader_without_a_group_reads_by_offset_and_says_how_far_partitions_reach() {
+    let server = Server::shared();
+    let (_, name) = server.topic(&TopicOptions {
+        partitions: 2,
+        ..TopicOptions::default()
+    });
+    let producer = Producer::open(&server.dsn, &name, ProducerOptions::default()).unwrap();
+    for n in 0..1000_u32 {
+        let partition = Some(n % 2);
+        producer
+            .send_with(None, &n.to_be_bytes(), &[], partition)
+            .unwrap();
+    }
+    producer.flush().unwrap();
+    let mut reader = Reader::open(&server.dsn, &name, &ConsumerOptions::default()).unwrap();
+    let ends: Vec<_> = reader.ends().unwrap();
+    assert!(
+        ends.iter()
+            .all(|is| (is.first_offset, is.next_offset) == (0, 500))
+    );
+    let mut next = [490, 7];
+    while next != [500, 500] {
+        let places = [(0, next[0]), (1, next[1])];
+        for message in reader
+            .read(&places, 1 << 10, Duration::from_secs(5))
+            .unwrap()
+        {
+            let at = &mut next[message.partition as usize];
+            assert_eq!(message.offset, *at);
+            let value = u32::from_be_bytes(message.value[..].try_into().unwrap());
+            assert_eq!(
+                i64::from(value),
+                2 * message.offset + i64::from(message.partition)
+            );
+            *at += 1;
+        }
+    }
+    let beyond = reader.read(&[(0, 501)], 1 << 10, Duration::ZERO);
+    assert_eq!(beyond.unwrap_err().error.code(), "offset-out-of-range");
+    assert!(server.connect().group_states(&name).unwrap().is_empty());
 }

@@ -15,10 +15,11 @@ mod soak;
 mod strike;
 
 pub use drive::run;
+pub use dyno_soak::Trend;
 pub use options::{Mode, Options};
 pub use outcome::Outcome;
 pub use recorder::Recorder;
-pub use soak::{Sample, Soaked, Trend};
+pub use soak::{Sample, Soaked};
 
 use crate::child::SpawnError;
 use crate::history::HistoryError;

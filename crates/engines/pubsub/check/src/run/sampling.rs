@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use super::clients::Clients;
 use super::servers::Servers;
-use super::soak::{Sample, Soaked, disk_bytes, p99_by_minute, private_bytes};
+use super::soak::{Sample, Soaked, disk_bytes, p99_by_minute};
 use super::{Recorder, RunError, readings};
 use crate::child::Process;
 use crate::clock::now_us;
+use dyno_soak::private_bytes;
 
 /// The samples of a soak.
 #[derive(Debug)]

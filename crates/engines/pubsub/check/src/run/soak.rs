@@ -4,15 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use dyno_soak::Trend;
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Event, What};
-
-/// How much higher the last third may be than the first, as a share.
-const GROWTH_MAX: f64 = 0.25;
-
-/// Shorter soaks are not judged, seconds.
-const JUDGED_FROM_S: f64 = 600.0;
 
 /// What is sampled, at a moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,20 +22,6 @@ pub struct Sample {
     pub log_bytes: u64,
     /// In the tables of the schema.
     pub dead_rows: i64,
-}
-
-/// One quantity over the soak.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trend {
-    /// What it is, with its unit.
-    pub name: String,
-    /// Median of the first third.
-    pub begin: f64,
-    /// Median of the last third.
-    pub end: f64,
-    /// Whether it did not grow by more than a quarter, or by less than the quantity's grain; of the write-ahead
-    /// log, whether it stayed within its bound.
-    pub flat: bool,
 }
 
 /// What a soak has shown.
@@ -73,19 +54,19 @@ impl Soaked {
         for kind in kinds {
             let values = samples.iter().filter_map(|s| s.memory_bytes.get(&kind));
             let values: Vec<f64> = values.map(|bytes| *bytes as f64).collect();
-            trends.push(trend(format!("memory of {kind}, bytes"), &values, 8e6));
+            trends.push(Trend::of(format!("memory of {kind}, bytes"), &values, 8e6));
         }
         let disk: Vec<f64> = samples.iter().map(|s| s.disk_bytes as f64).collect();
-        trends.push(trend("disk, bytes".to_owned(), &disk, 64e6));
+        trends.push(Trend::of("disk, bytes", &disk, 64e6));
         let log: Vec<f64> = samples.iter().map(|s| s.log_bytes as f64).collect();
-        let log = trend("write-ahead log, bytes".to_owned(), &log, 64e6);
+        let log = Trend::of("write-ahead log, bytes", &log, 64e6);
         trends.push(Trend {
             flat: log.end <= log_most_bytes as f64,
             ..log
         });
         let dead: Vec<f64> = samples.iter().map(|s| s.dead_rows as f64).collect();
-        trends.push(trend("dead rows".to_owned(), &dead, 2000.0));
-        trends.push(trend("p99 of a minute, ms".to_owned(), &p99_ms, 5.0));
+        trends.push(Trend::of("dead rows", &dead, 2000.0));
+        trends.push(Trend::of("p99 of a minute, ms", &p99_ms, 5.0));
         Self {
             seconds,
             samples,
@@ -94,43 +75,15 @@ impl Soaked {
         }
     }
 
-    /// Whether it was long enough to tell growth from a beginning: a log grows until retention and the server's
-    /// own recycling have something to take.
+    /// Whether it was long enough to be judged.
     pub fn is_long(&self) -> bool {
-        self.seconds >= JUDGED_FROM_S
+        dyno_soak::is_long(self.seconds)
     }
 
     /// Whether everything stayed flat.
     pub fn flat(&self) -> bool {
         self.trends.iter().all(|trend| trend.flat)
     }
-}
-
-/// Compares the medians of the first and the last third; below `grain` nothing is growth.
-fn trend(name: String, values: &[f64], grain: f64) -> Trend {
-    let third = values.len().div_ceil(3);
-    let begin = median(&values[..third.min(values.len())]);
-    let end = median(&values[values.len() - third.min(values.len())..]);
-    Trend {
-        name,
-        begin,
-        end,
-        flat: end <= begin + (begin * GROWTH_MAX).max(grain),
-    }
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// Memory that a process shares with nobody, bytes; `None` once it is gone.
-pub fn private_bytes(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
 }
 
 /// Where a server keeps its write-ahead log, below its folder.
@@ -180,10 +133,7 @@ pub fn p99_by_minute(events: &[Event], from_us: i64) -> Vec<f64> {
     minutes.pop_last();
     minutes
         .into_values()
-        .map(|mut all| {
-            all.sort_by(f64::total_cmp);
-            all[(all.len() * 99 / 100).min(all.len() - 1)]
-        })
+        .map(|mut all| dyno_soak::p99(&mut all))
         .collect()
 }
 
@@ -229,10 +179,5 @@ mod tests {
             fs::write(dir.path().join("data").join(name), vec![0; bytes]).unwrap();
         }
         assert_eq!(disk_bytes(dir.path()), (15, 7));
-    }
-
-    #[test]
-    fn the_own_process_has_memory() {
-        assert!(private_bytes(std::process::id()).unwrap() > 10_000);
     }
 }

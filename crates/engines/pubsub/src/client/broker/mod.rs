@@ -151,6 +151,12 @@ impl Brokers {
             .ok_or_else(|| Error::new(Code::ServerLost, "no broker has answered"))
     }
 
+    /// The topic as it is.
+    pub fn places_now(&mut self) -> Result<&TopicIs> {
+        self.places = None;
+        self.places()
+    }
+
     /// The topic as these brokers' cluster has it.
     fn ask_placement(&mut self) -> Result<PlacementIs> {
         let topic = self.topic.clone();

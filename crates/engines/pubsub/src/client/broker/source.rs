@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::super::source::{FetchError, Joined, Source};
+use super::super::source::{FetchError, Joined, PartitionEnds, Source};
 use super::Brokers;
 use crate::error::{Code, Error, Result};
 use crate::fetch::{Fetched, StoredRow};
@@ -120,6 +120,27 @@ impl Source for Brokered {
         };
         self.joined = Some((joined, membership.member.clone()));
         Ok(joined)
+    }
+
+    fn attach(&mut self, _topic: &str) -> Result<Joined> {
+        let places = self.brokers.places()?;
+        let joined = Joined {
+            group_id: 0,
+            topic_id: places.topic_id,
+            partitions: u32::try_from(places.partitions.len()).unwrap_or(u32::MAX),
+        };
+        self.joined = Some((joined, String::new()));
+        Ok(joined)
+    }
+
+    fn ends(&mut self) -> Result<Vec<PartitionEnds>> {
+        let places = self.brokers.places_now()?;
+        let ends = places.partitions.iter().map(|is| PartitionEnds {
+            partition: is.partition,
+            first_offset: is.first_offset,
+            next_offset: is.next_offset,
+        });
+        Ok(ends.collect())
     }
 
     fn heartbeat(&mut self, released: &[i32]) -> Result<Vec<Assigned>> {

@@ -1,0 +1,92 @@
+//! A producer that is known by a name, so that one that is started again goes on where the last one was stopped.
+//!
+//! The name stands for producer ids of its own, negative ones, which no sequence gives out. A partition counts the
+//! records that it has of each producer, in the same transaction as it appends them; so a producer that knows which of
+//! its records go to which partition knows which of them are there. That depends on how many partitions there are, so the
+//! id does too, and a name that was used with another number of them is refused.
+
+use std::collections::BTreeMap;
+
+use crate::connection::Connection;
+use crate::error::{Code, Error, Result};
+use crate::topic::Topic;
+
+/// Partitions that a topic may have.
+const PARTITIONS_MOST: u32 = 1000;
+
+/// The id of a name at a topic of so many partitions.
+pub(super) fn id(name: &str, partitions: u32) -> i64 {
+    // FNV-1a, 64 bits: the id is stored, so it may not change with the library that computes it.
+    let text = format!("{name}/{partitions}");
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    -((hash >> 1).max(1).cast_signed())
+}
+
+/// How many records of `name` each partition of `topic` has that lies on this server.
+///
+/// # Errors
+/// `bad-argument` where the name was used when the topic had another number of partitions.
+pub(super) fn sent_before(
+    connection: &mut Connection,
+    topic_id: i32,
+    topic: &Topic,
+    name: &str,
+) -> Result<BTreeMap<i32, i64>> {
+    let ids: Vec<i64> = (1..=PARTITIONS_MOST).map(|n| id(name, n)).collect();
+    let failed = || Error::statement(format!("find the producer {name:?}"));
+    let mut transaction = connection.client().transaction().map_err(failed())?;
+    // What a producer sent before it was killed may be on its way to its commit: that is waited for. What comes later
+    // all the same finds its sequences taken, or takes those of this producer, whose batch is then refused.
+    transaction
+        .query(
+            "SELECT FROM pubsub.partitions WHERE topic_id = $1 ORDER BY partition FOR UPDATE",
+            &[&topic_id],
+        )
+        .map_err(failed())?;
+    let rows = transaction
+        .query(
+            "SELECT partition, producer_id, sequence FROM pubsub.producers \
+              WHERE topic_id = $1 AND producer_id = ANY($2)",
+            &[&topic_id, &ids],
+        )
+        .map_err(failed())?;
+    transaction.commit().map_err(failed())?;
+    let mut sent = BTreeMap::new();
+    let own = id(name, topic.options.partitions);
+    for row in rows {
+        let (partition, producer, sequence): (i32, i64, i64) = (row.get(0), row.get(1), row.get(2));
+        if producer != own {
+            let then = ids
+                .iter()
+                .position(|id| *id == producer)
+                .map_or(0, |at| at + 1);
+            let text = format_args!(
+                "producer {name:?} sent when topic {:?} had {then} partitions, and it has {}: what is there of it \
+                 cannot be told from what is not",
+                topic.name, topic.options.partitions
+            );
+            return Err(Error::new(Code::BadArgument, text));
+        }
+        sent.insert(partition, sequence + 1);
+    }
+    Ok(sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_negative_and_differ_and_stay_what_they_are() {
+        let ids: Vec<i64> = (1..=PARTITIONS_MOST).map(|n| id("archive", n)).collect();
+        assert!(ids.iter().all(|id| *id < 0));
+        let mut unique = ids.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), ids.len());
+        assert_ne!(id("a", 1), id("b", 1));
+        assert_eq!(id("archive", 4), ids[3]);
+    }
+}
