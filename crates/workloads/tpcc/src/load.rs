@@ -54,9 +54,9 @@ pub fn rows_of(scale: &Scale) -> u64 {
         scale.items,
     ]
     .map(u64::from);
-    // Of each customer: itself, its payment, its order, ten lines; of three in ten a waiting order.
-    let of_district = customers * 13 + customers * 3 / 10 + 3;
-    items + warehouses * (2 + items + districts * of_district)
+    // Of each customer: itself, its sums, its payment, its order, ten lines; of three in ten a waiting order.
+    let of_district = customers * 14 + customers * 3 / 10 + 3;
+    items + warehouses * (2 + 2 * items + districts * of_district)
 }
 
 /// Loads a database that is empty, or was left by a load of the same population; does nothing where that load

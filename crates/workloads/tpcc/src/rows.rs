@@ -1,6 +1,8 @@
 //! The rows of the nine tables (clause 1.3). Money is in cents, rates in hundredths of a percent, times in
 //! milliseconds since 1970.
 
+use std::borrow::Cow;
+
 /// A place (part of several rows).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
@@ -146,7 +148,7 @@ pub struct Order {
 
 /// ORDER-LINE.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OrderLine {
+pub struct OrderLine<'a> {
     /// Warehouse.
     pub warehouse: u32,
     /// District.
@@ -166,7 +168,7 @@ pub struct OrderLine {
     /// Cents.
     pub amount: i64,
     /// 24 letters of the stock's district.
-    pub info: String,
+    pub info: Cow<'a, str>,
 }
 
 /// ITEM.

@@ -7,7 +7,7 @@ use dyno_tpcc::drive::{self, Done, Ended, Form, Plan, Until};
 use dyno_tpcc::input::{Draw, Kind, Mix};
 use dyno_tpcc::load::{self, Progress};
 use dyno_tpcc::random::Skew;
-use dyno_tpcc::schema::{self, Tables, key};
+use dyno_tpcc::schema::{self, Tables, history_key, key};
 use dyno_tpcc::{Population, Scale, transactions};
 use dyno_txn_api::{Assignment, Code, Procedures, TableId, Transact, model::Model};
 
@@ -144,23 +144,30 @@ fn damages(tables: &Tables) -> Vec<Damage> {
         (tables.order_line, &[1, 1, 60, 1], delivered),
         (tables.warehouse_ytd, &[1], add(schema::ytd::YTD)),
         (tables.history, &[1, 1, 0, 3], add(schema::history::AMOUNT)),
-        (tables.customer, &[1, 1, 4], add(schema::customer::BALANCE)),
         (
-            tables.customer,
-            &[1, 1, 5],
-            count(schema::customer::DELIVERIES),
+            tables.customer_sums,
+            &[1, 1, 4],
+            add(schema::customer_sums::BALANCE),
         ),
         (
-            tables.customer,
+            tables.customer_sums,
+            &[1, 1, 5],
+            count(schema::customer_sums::DELIVERIES),
+        ),
+        (
+            tables.customer_sums,
             &[1, 1, 6],
-            add(schema::customer::YTD_PAYMENT),
+            add(schema::customer_sums::YTD_PAYMENT),
         ),
     ];
     let numbered = all.into_iter().zip(1..);
-    let damage = |((table, at, change), condition)| Damage {
+    let damage = |((table, at, change), condition): ((TableId, &[u32], _), u8)| Damage {
         condition,
         table,
-        at: key(at),
+        at: match table == tables.history {
+            true => history_key(at[0], at[1], [at[2], at[3]].map(u64::from)),
+            false => key(at),
+        },
         change,
     };
     numbered.map(damage).collect()

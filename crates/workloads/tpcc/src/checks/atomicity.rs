@@ -1,9 +1,11 @@
 //! Atomicity of Payment (clause 3.2.2): one that is committed changes all its rows, one that is rolled back none.
 
-use dyno_txn_api::{Database, Error, Operations, Result, Row, Transact};
+use dyno_txn_api::{
+    Answer, Database, Error, Operation, Operations, Result, Row, TableId, Transact,
+};
 
 use crate::input::{CustomerRef, Input, Payment, Who};
-use crate::schema::{Tables, customer, history_key, key, ytd};
+use crate::schema::{Tables, customer_sums, history_key, key, ytd};
 use crate::transactions::run;
 
 /// The amount of the two payments, cents.
@@ -26,7 +28,7 @@ pub fn atomicity(db: &dyn Database, tables: &Tables, unique: [u64; 2]) -> Result
     let before = db.transact(|t| sums(&mut *t, tables, unique))?;
     let payment = Input::Payment(payment);
     let refused = db.transact(|t| {
-        run(&mut *t, tables, &payment)?;
+        run(&mut Undecided(t), tables, &payment)?;
         Err::<(), Error>(Error::user_abort("rolled back to see whether it is"))
     });
     if refused.is_ok() {
@@ -57,6 +59,19 @@ pub fn atomicity(db: &dyn Database, tables: &Tables, unique: [u64; 2]) -> Result
     Ok(None)
 }
 
+/// Operations of which none commits ([`Operations::run_last`]), so that it is not too late to roll back.
+struct Undecided<'a>(&'a mut dyn Operations);
+
+impl Operations for Undecided<'_> {
+    fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
+        self.0.run(operations)
+    }
+
+    fn table(&mut self, name: &str) -> Result<TableId> {
+        self.0.table(name)
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct Sums {
     warehouse: i64,
@@ -73,11 +88,11 @@ fn sums<T: Operations + ?Sized>(t: &mut T, tables: &Tables, unique: [u64; 2]) ->
     let rows = t.get_many(&[
         (tables.warehouse_ytd, &warehouse),
         (tables.district_ytd, &district),
-        (tables.customer, &buyer),
+        (tables.customer_sums, &buyer),
         (tables.history, &history),
     ])?;
     let row = |at: usize| {
-        let bytes = rows[at].as_deref();
+        let bytes = rows.get(at);
         Row::parse(
             bytes.ok_or_else(|| Error::user_abort("a row is missing: was the database loaded?"))?,
         )
@@ -86,9 +101,9 @@ fn sums<T: Operations + ?Sized>(t: &mut T, tables: &Tables, unique: [u64; 2]) ->
     Ok(Sums {
         warehouse: row(0)?.i64(ytd::YTD)?,
         district: row(1)?.i64(ytd::YTD)?,
-        balance: buyer.i64(customer::BALANCE)?,
-        paid: buyer.i64(customer::YTD_PAYMENT)?,
-        payments: buyer.u64(customer::PAYMENTS)?,
-        history: rows[3].is_some(),
+        balance: buyer.i64(customer_sums::BALANCE)?,
+        paid: buyer.i64(customer_sums::YTD_PAYMENT)?,
+        payments: buyer.u64(customer_sums::PAYMENTS)?,
+        history: rows.get(3).is_some(),
     })
 }

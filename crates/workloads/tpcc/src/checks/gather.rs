@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dyno_txn_api::{Database, Operations, Options, Result, Row, Scan, Transact, TupleReader};
+use dyno_txn_api::{Database, Operations, Options, Result, Row, Scan, Transact};
 
-use crate::schema::{Tables, customer, district_order, history, key, order, order_line, ytd};
+use crate::schema::{
+    Tables, customer_sums, district_order, history, key, numbers_of, order, order_line, ytd,
+};
 
 /// Time for reading one warehouse.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -133,10 +135,10 @@ fn read<T: Operations + ?Sized>(
     })?;
     orders(t, tables, &prefix, &mut facts)?;
     lines(t, tables, number, &mut facts, sums)?;
-    let scan = Scan::prefix(tables.customer, prefix).columns(&[
-        customer::BALANCE,
-        customer::YTD_PAYMENT,
-        customer::DELIVERIES,
+    let scan = Scan::prefix(tables.customer_sums, prefix).columns(&[
+        customer_sums::BALANCE,
+        customer_sums::YTD_PAYMENT,
+        customer_sums::DELIVERIES,
     ]);
     each(t, scan, |at, row| {
         let sum = sums.entry([at[0], at[1], at[2]]).or_default();
@@ -208,7 +210,9 @@ pub(super) fn each<T: Operations + ?Sized>(
     scan: Scan,
     mut row: impl FnMut([u32; 4], Row<'_>) -> Result<()>,
 ) -> Result<()> {
-    pages(t, scan, |key, value| row(numbers(key), Row::parse(value)?))
+    pages(t, scan, |key, value| {
+        row(numbers_of(key), Row::parse(value)?)
+    })
 }
 
 fn keys<T: Operations + ?Sized>(
@@ -217,7 +221,7 @@ fn keys<T: Operations + ?Sized>(
     mut key: impl FnMut([u32; 4]),
 ) -> Result<()> {
     pages(t, scan, |bytes, _| {
-        key(numbers(bytes));
+        key(numbers_of(bytes));
         Ok(())
     })
 }
@@ -238,9 +242,4 @@ pub(super) fn pages<T: Operations + ?Sized>(
             None => return Ok(()),
         }
     }
-}
-
-fn numbers(key: &[u8]) -> [u32; 4] {
-    let mut reader = TupleReader::new(key);
-    std::array::from_fn(|_| reader.u64().unwrap_or(0) as u32)
 }

@@ -40,7 +40,7 @@ pub struct PlacedOrder {
     /// The order.
     pub order: Order,
     /// Its lines.
-    pub lines: Vec<OrderLine>,
+    pub lines: Vec<OrderLine<'static>>,
     /// Present when it is not delivered.
     pub waiting: Option<Waiting>,
 }
@@ -183,7 +183,7 @@ fn placed(
                 true => 0,
                 false => i64::from(random.within(1, 999_999)),
             },
-            info: letters(random, 24, 24),
+            info: letters(random, 24, 24).into(),
         })
         .collect();
     let waiting = (!delivered).then_some(Waiting {

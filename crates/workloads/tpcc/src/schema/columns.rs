@@ -21,9 +21,10 @@ places! {
     /// CUSTOMER.
     customer {
         WAREHOUSE = 0, DISTRICT = 1, LAST = 2, FIRST = 3, MIDDLE = 4,
-        CREDIT = 11, DATA = 12, DISCOUNT = 13, PAYMENTS = 14, DELIVERIES = 15,
-        BALANCE = 16, YTD_PAYMENT = 17, CREDIT_LIMIT = 18,
+        CREDIT = 11, DATA = 12, DISCOUNT = 13, CREDIT_LIMIT = 14,
     }
+    /// What payments and deliveries change of CUSTOMER.
+    customer_sums { PAYMENTS = 0, DELIVERIES = 1, BALANCE = 2, YTD_PAYMENT = 3, }
     /// HISTORY.
     history {
         CUSTOMER_WAREHOUSE = 0, CUSTOMER_DISTRICT = 1, CUSTOMER = 2, DATE = 3, AMOUNT = 4,
@@ -38,8 +39,8 @@ places! {
     }
     /// ITEM.
     item { IMAGE = 0, PRICE = 1, NAME = 2, DATA = 3, }
-    /// STOCK.
-    stock {
-        QUANTITY = 0, YTD = 1, ORDERS = 2, REMOTE = 3, DISTRICT_1 = 4, DATA = 14,
-    }
+    /// The numbers of STOCK.
+    stock { QUANTITY = 0, YTD = 1, ORDERS = 2, REMOTE = 3, }
+    /// The texts of STOCK.
+    stock_info { DISTRICT_1 = 0, DATA = 10, }
 }

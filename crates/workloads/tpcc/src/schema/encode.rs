@@ -66,15 +66,18 @@ impl Stored for Customer {
             ValueRef::Text(&self.credit),
             ValueRef::Text(&self.data),
             number(self.discount),
-            number(self.payments),
-            number(self.deliveries),
-            ValueRef::I64(self.balance),
-            ValueRef::I64(self.ytd_payment),
             ValueRef::I64(self.credit_limit),
             ValueRef::I64(self.since),
         ]);
         let at = key(&[self.warehouse, self.district, self.id]);
-        out.push((Key::new(tables.customer, at), encode_row(&row)));
+        out.push((Key::new(tables.customer, at.clone()), encode_row(&row)));
+        let sums = encode_row(&[
+            number(self.payments),
+            number(self.deliveries),
+            ValueRef::I64(self.balance),
+            ValueRef::I64(self.ytd_payment),
+        ]);
+        out.push((Key::new(tables.customer_sums, at), sums));
     }
 }
 
@@ -116,7 +119,7 @@ impl Stored for Order {
     }
 }
 
-impl Stored for OrderLine {
+impl Stored for OrderLine<'_> {
     fn store(&self, tables: &Tables, out: &mut Vec<(Key, Vec<u8>)>) {
         let row = [
             number(self.item),
@@ -146,15 +149,16 @@ impl Stored for Item {
 
 impl Stored for Stock {
     fn store(&self, tables: &Tables, out: &mut Vec<(Key, Vec<u8>)>) {
-        let mut row = vec![
+        let numbers = encode_row(&[
             ValueRef::I64(self.quantity),
             ValueRef::U64(self.ytd),
             number(self.orders),
             number(self.remote),
-        ];
-        row.extend(self.districts.iter().map(|text| ValueRef::Text(text)));
-        row.push(ValueRef::Text(&self.data));
+        ]);
         let at = key(&[self.warehouse, self.item]);
-        out.push((Key::new(tables.stock, at), encode_row(&row)));
+        out.push((Key::new(tables.stock, at.clone()), numbers));
+        let texts = self.districts.iter().chain([&self.data]);
+        let texts: Vec<_> = texts.map(|text| ValueRef::Text(text)).collect();
+        out.push((Key::new(tables.stock_info, at), encode_row(&texts)));
     }
 }

@@ -1,9 +1,9 @@
 //! Finding a customer, by number or by last name (clauses 2.5.2.2 and 2.6.2.2).
 
-use dyno_txn_api::{Answer, Code, Error, Key, Operation, Result, Scan, Tuple, TupleReader};
+use dyno_txn_api::{Answer, Code, Error, Key, Operation, Result, Scan, Tuple};
 
 use crate::input::{CustomerRef, Who};
-use crate::schema::{CUSTOMER_BY_NAME, Tables, key};
+use crate::schema::{CUSTOMER_BY_NAME, Tables, key, numbers_of};
 use crate::text::last_name;
 
 /// A customer that was found.
@@ -15,13 +15,13 @@ pub(super) struct Customer {
 
 /// The one operation that finds it.
 pub(super) fn find(tables: &Tables, wanted: &CustomerRef) -> Operation {
-    let at = key(&[wanted.warehouse, wanted.district]);
     match wanted.who {
         Who::Id(id) => {
-            let at = Tuple::after(at).u64(u64::from(id)).finish();
+            let at = key(&[wanted.warehouse, wanted.district, id]);
             Operation::Get(Key::new(tables.customer, at))
         }
         Who::LastName(number) => {
+            let at = key(&[wanted.warehouse, wanted.district]);
             let prefix = Tuple::after(at).text(&last_name(number)).finish();
             Operation::Scan(Scan::prefix(tables.customer, prefix).index(CUSTOMER_BY_NAME))
         }
@@ -53,12 +53,8 @@ pub(super) fn found(wanted: &CustomerRef, answer: Answer) -> Result<Customer> {
                 .checked_sub(1)
                 .ok_or_else(none)?;
             let row = page.rows.into_iter().nth(middle).ok_or_else(none)?;
-            let mut at = TupleReader::new(&row.key);
-            let (_, _, id) = (at.u64()?, at.u64()?, at.u64()?);
-            Ok(Customer {
-                id: id as u32,
-                row: row.value,
-            })
+            let [_, _, id, _] = numbers_of(&row.key);
+            Ok(Customer { id, row: row.value })
         }
     }
 }

@@ -2,13 +2,12 @@
 //! clause allows. A district without one is skipped.
 
 use dyno_txn_api::{
-    Answer, Assignment, Change, Key, Operation, Operations, Result, Row, Scan, TupleReader,
-    ValueRef, encode_row,
+    Answer, Assignment, Change, Key, Operation, Operations, Result, Row, Scan, ValueRef, encode_row,
 };
 
 use super::present;
 use crate::input::Delivery;
-use crate::schema::{Tables, customer, key, order, order_line};
+use crate::schema::{Tables, customer_sums, key, numbers_of, order, order_line};
 
 /// Districts of a warehouse. A district that a small database lacks has no waiting order.
 const DISTRICTS: u32 = 10;
@@ -60,11 +59,10 @@ fn deliver(
     lines: Answer,
     writes: &mut Vec<(Key, Change)>,
 ) -> Result<u64> {
-    let mut reader = TupleReader::new(&at);
-    let (_, district, number) = (reader.u64()?, reader.u64()?, reader.u64()?);
+    let [warehouse, district, number, _] = numbers_of(&at);
     let row = order.value()?;
-    let numbers = [input.warehouse, district as u32, number as u32];
-    let buyer = present(&row, "order", &numbers)?.u64(order::CUSTOMER)?;
+    let numbers = [warehouse, district, number];
+    let buyer = present(row.as_deref(), "order", &numbers)?.u64(order::CUSTOMER)?;
     let mut amount = 0;
     for line in lines.page()?.rows {
         amount += Row::parse(&line.value)?.i64(order_line::AMOUNT)?;
@@ -76,13 +74,13 @@ fn deliver(
     writes.push((Key::new(tables.order, at.clone()), Change::Update(carrier)));
     writes.push((Key::new(tables.waiting, at), Change::Delete));
     let of_customer = vec![
-        Assignment::add(customer::BALANCE, amount),
-        Assignment::add(customer::DELIVERIES, 1u64),
+        Assignment::add(customer_sums::BALANCE, amount),
+        Assignment::add(customer_sums::DELIVERIES, 1u64),
     ];
-    let buyer = key(&[input.warehouse, district as u32, buyer as u32]);
+    let buyer = key(&[warehouse, district, buyer as u32]);
     writes.push((
-        Key::new(tables.customer, buyer),
+        Key::new(tables.customer_sums, buyer),
         Change::Update(of_customer),
     ));
-    Ok(number)
+    Ok(u64::from(number))
 }

@@ -72,7 +72,7 @@ pub fn call(tables: &Tables, input: &Input) -> Request {
 }
 
 /// A row that must be there.
-fn present<'a>(found: &'a Option<Vec<u8>>, what: &str, number: &[u32]) -> Result<Row<'a>> {
+fn present<'a>(found: Option<&'a [u8]>, what: &str, number: &[u32]) -> Result<Row<'a>> {
     match found {
         Some(bytes) => Row::parse(bytes),
         None => {
@@ -86,8 +86,11 @@ fn present<'a>(found: &'a Option<Vec<u8>>, what: &str, number: &[u32]) -> Result
 pub(crate) fn all(transaction: &mut dyn Operations, mut scan: Scan) -> Result<Vec<Found>> {
     let mut rows = Vec::new();
     loop {
-        let page = transaction.scan(&scan)?;
-        rows.extend(page.rows);
+        let mut page = transaction.scan(&scan)?;
+        match rows.is_empty() {
+            true => rows = page.rows,
+            false => rows.append(&mut page.rows),
+        }
         match page.next {
             Some(next) => scan = scan.after(next),
             None => return Ok(rows),

@@ -1,16 +1,22 @@
-//! New Order (clause 2.4.2): all rows it needs are known from its input, so it reads once and writes once.
+//! New Order (clause 2.4.2): all rows it needs are known from its input, so it reads once and writes once. The district's
+//! next number, which every order of the district wants, is taken with the reads: whoever comes second waits.
 
 use dyno_txn_api::{
-    Assignment, Change, Error, Key, Operations, Result, Row, TableId, ValueRef, encode_row,
+    Assignment, Change, Error, Key, Operations, Result, Row, Rows, TableId, ValueRef, encode_row,
 };
 
 use super::{place, present};
 use crate::input::{Line, NewOrder};
 use crate::rows::{Order, OrderLine, Waiting};
-use crate::schema::{Stored, Tables, customer, district_order, item, key, stock, warehouse};
+use crate::schema::{
+    Keys, Stored, Tables, customer, district_order, item, key, stock, stock_info, warehouse,
+};
 
 /// Reads at the front of the batch: warehouse, district, customer.
 const FIXED: usize = 3;
+/// What the terminal shows of the order, and of each of its lines.
+const SHOWN: usize = 6;
+const SHOWN_OF_LINE: usize = 3;
 
 /// What a stock row is changed to while lines are gone through.
 struct Sold {
@@ -26,7 +32,8 @@ pub(super) fn run(
     input: &NewOrder,
 ) -> Result<Vec<u8>> {
     let home = [input.warehouse, input.district];
-    let (mut items, mut stocks) = (Vec::new(), Vec::new());
+    let most = input.lines.len();
+    let (mut items, mut stocks) = (Vec::with_capacity(most), Vec::with_capacity(most));
     let places: Vec<Place> = input
         .lines
         .iter()
@@ -36,33 +43,39 @@ pub(super) fn run(
         })
         .collect();
     let rows = read(transaction, tables, input, &items, &stocks)?;
-    let (fixed, rest) = rows.split_at(FIXED);
-    let (item_rows, stock_rows) = rest.split_at(items.len());
-    if item_rows.iter().any(Option::is_none) {
+    let stocks_at = FIXED + items.len();
+    let infos_at = stocks_at + stocks.len();
+    if (FIXED..stocks_at).any(|at| rows.get(at).is_none()) {
         return Err(Error::user_abort("item number is not valid"));
     }
-    let at_warehouse = present(&fixed[0], "warehouse", &home[..1])?;
-    let at_district = present(&fixed[1], "district", &home)?;
-    let buyer = present(&fixed[2], "customer", &[home[0], home[1], input.customer])?;
-    let number = at_district.u64(district_order::NEXT)? as u32;
+    let at_warehouse = present(rows.get(0), "warehouse", &home[..1])?;
+    let at_district = present(rows.get(1), "district", &home)?;
+    let buyer = present(rows.get(2), "customer", &[home[0], home[1], input.customer])?;
+    // It was read behind its own change.
+    let number = at_district.u64(district_order::NEXT)? as u32 - 1;
 
-    let mut writes = order_rows(tables, input, number, &at_district)?;
+    let mut writes = order_rows(tables, input, number);
     let mut sold: Vec<Option<Sold>> = stocks.iter().map(|_| None).collect();
-    let (mut total, mut shown) = (0, Vec::new());
+    let (mut total, mut stored) = (0, Vec::new());
+    let mut shown = Vec::with_capacity(SHOWN + SHOWN_OF_LINE * most);
+    shown.resize(SHOWN, ValueRef::Null);
     for ((at, line), place) in input.lines.iter().enumerate().zip(places) {
+        let stock =
+            |from: usize| present(rows.get(from + place.stock), "stock", &stocks[place.stock]);
+        let numbers = stock(stocks_at)?;
         let rows = LineRows {
-            item: present(&item_rows[place.item], "item", &[line.item])?,
-            stock: present(&stock_rows[place.stock], "stock", &stocks[place.stock])?,
+            item: present(rows.get(FIXED + place.item), "item", &[line.item])?,
+            stock: stock(infos_at)?,
         };
-        let left = sell(&mut sold[place.stock], &rows.stock, line, input.warehouse)?;
-        let stored = rows.order_line(input, number, at)?;
-        total += stored.amount;
+        let left = sell(&mut sold[place.stock], &numbers, line, input.warehouse)?;
+        let line = rows.order_line(input, number, at)?;
+        total += line.amount;
         shown.extend([
             ValueRef::I64(left),
-            ValueRef::I64(stored.amount),
+            ValueRef::I64(line.amount),
             ValueRef::Text(rows.brand()?),
         ]);
-        inserts(&stored, tables, &mut writes);
+        inserts(&line, tables, &mut stored, &mut writes);
     }
     let sold = stocks.iter().zip(sold);
     writes.extend(sold.filter_map(|(at, sold)| Some(sold?.update(tables.stock, at))));
@@ -70,16 +83,15 @@ pub(super) fn run(
 
     let tax = at_warehouse.u64(warehouse::TAX)? + at_district.u64(district_order::TAX)?;
     let discount = buyer.u64(customer::DISCOUNT)?;
-    let mut screen = vec![
+    shown[..SHOWN].copy_from_slice(&[
         ValueRef::U64(u64::from(number)),
         ValueRef::I64(charged(total, discount, tax)),
         ValueRef::Text(buyer.text(customer::LAST)?),
         ValueRef::Text(buyer.text(customer::CREDIT)?),
         ValueRef::U64(discount),
         ValueRef::U64(tax),
-    ];
-    screen.extend(shown);
-    Ok(encode_row(&screen))
+    ]);
+    Ok(encode_row(&shown))
 }
 
 /// Where a line's rows are among those that were read.
@@ -91,13 +103,14 @@ struct Place {
 /// What was read for a line.
 struct LineRows<'a> {
     item: Row<'a>,
+    /// Its texts.
     stock: Row<'a>,
 }
 
-impl LineRows<'_> {
-    fn order_line(&self, input: &NewOrder, order: u32, at: usize) -> Result<OrderLine> {
+impl<'a> LineRows<'a> {
+    fn order_line(&self, input: &NewOrder, order: u32, at: usize) -> Result<OrderLine<'a>> {
         let line = input.lines[at];
-        let district = stock::DISTRICT_1 + input.district as u16 - 1;
+        let district = stock_info::DISTRICT_1 + input.district as u16 - 1;
         Ok(OrderLine {
             warehouse: input.warehouse,
             district: input.district,
@@ -108,16 +121,22 @@ impl LineRows<'_> {
             delivered: None,
             quantity: line.quantity,
             amount: self.item.i64(item::PRICE)? * i64::from(line.quantity),
-            info: self.stock.text(district)?.to_owned(),
+            info: self.stock.text(district)?.into(),
         })
     }
 
     /// B when item and stock both say that they are original, else G (clause 2.4.2.2).
     fn brand(&self) -> Result<&'static str> {
-        let original = self.item.text(item::DATA)?.contains("ORIGINAL")
-            && self.stock.text(stock::DATA)?.contains("ORIGINAL");
+        let original = has_original(self.item.text_bytes(item::DATA)?)
+            && has_original(self.stock.text_bytes(stock_info::DATA)?);
         Ok(if original { "B" } else { "G" })
     }
+}
+
+fn has_original(data: &[u8]) -> bool {
+    const WORD: &[u8] = b"ORIGINAL";
+    let mut begins = (0..data.len()).filter(|at| data[*at] == WORD[0]);
+    begins.any(|at| data[at..].starts_with(WORD))
 }
 
 fn read(
@@ -126,37 +145,29 @@ fn read(
     input: &NewOrder,
     items: &[u32],
     stocks: &[[u32; 2]],
-) -> Result<Vec<Option<Vec<u8>>>> {
-    let mut keys: Vec<(TableId, Vec<u8>)> = vec![
-        (tables.warehouse, key(&[input.warehouse])),
-        (
-            tables.district_order,
-            key(&[input.warehouse, input.district]),
-        ),
-        (
-            tables.customer,
-            key(&[input.warehouse, input.district, input.customer]),
-        ),
-    ];
-    keys.extend(items.iter().map(|item| (tables.item, key(&[*item]))));
-    keys.extend(stocks.iter().map(|at| (tables.stock, key(at))));
-    let keys: Vec<(TableId, &[u8])> = keys.iter().map(|(table, key)| (*table, &**key)).collect();
-    transaction.get_many(&keys)
+) -> Result<Rows> {
+    let home = [input.warehouse, input.district, input.customer];
+    let mut keys = Keys::with_capacity(FIXED + items.len() + 2 * stocks.len());
+    keys.push(tables.warehouse, &home[..1]);
+    keys.push(tables.district_order, &home[..2]);
+    keys.push(tables.customer, &home);
+    for item in items {
+        keys.push(tables.item, &[*item]);
+    }
+    for table in [tables.stock, tables.stock_info] {
+        for at in stocks {
+            keys.push(table, at);
+        }
+    }
+    let next = vec![Assignment::add(district_order::NEXT, 1u64)];
+    let district = Key::new(tables.district_order, key(&home[..2]));
+    keys.get_after((district, Change::Update(next)), transaction)
 }
 
-/// The district's next number, the order, and that it is to be delivered.
-fn order_rows(
-    tables: &Tables,
-    input: &NewOrder,
-    number: u32,
-    district: &Row<'_>,
-) -> Result<Vec<(Key, Change)>> {
-    let next = encode_row(&[
-        district.get(district_order::TAX)?,
-        ValueRef::U64(u64::from(number) + 1),
-    ]);
-    let at = key(&[input.warehouse, input.district]);
-    let mut writes = vec![(Key::new(tables.district_order, at), Change::Put(next))];
+/// The order, and that it is to be delivered.
+fn order_rows(tables: &Tables, input: &NewOrder, number: u32) -> Vec<(Key, Change)> {
+    // The order, that it waits, and for each line itself and its stock.
+    let mut writes = Vec::with_capacity(2 + 2 * input.lines.len());
     let order = Order {
         warehouse: input.warehouse,
         district: input.district,
@@ -170,24 +181,27 @@ fn order_rows(
             .iter()
             .all(|line| line.supply == input.warehouse),
     };
-    inserts(&order, tables, &mut writes);
+    let mut stored = Vec::new();
+    inserts(&order, tables, &mut stored, &mut writes);
     let waiting = Waiting {
         warehouse: input.warehouse,
         district: input.district,
         order: number,
     };
-    inserts(&waiting, tables, &mut writes);
-    Ok(writes)
+    inserts(&waiting, tables, &mut stored, &mut writes);
+    writes
 }
 
-fn inserts(row: &dyn Stored, tables: &Tables, writes: &mut Vec<(Key, Change)>) {
-    let mut stored = Vec::with_capacity(1);
-    row.store(tables, &mut stored);
-    writes.extend(
-        stored
-            .into_iter()
-            .map(|(key, value)| (key, Change::Insert(value))),
-    );
+/// Appends a row's inserts; `stored` is used on the way, and is empty before and after.
+fn inserts(
+    row: &dyn Stored,
+    tables: &Tables,
+    stored: &mut Vec<(Key, Vec<u8>)>,
+    writes: &mut Vec<(Key, Change)>,
+) {
+    row.store(tables, stored);
+    let inserts = stored.drain(..);
+    writes.extend(inserts.map(|(key, value)| (key, Change::Insert(value))));
 }
 
 /// Takes a line's quantity from the stock (clause 2.4.2.2); what is left.

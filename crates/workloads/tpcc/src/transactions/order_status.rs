@@ -1,10 +1,12 @@
 //! Order Status (clause 2.6.2): the customer's last order and its lines.
 
-use dyno_txn_api::{Operations, Result, Row, Scan, TupleReader, ValueRef, encode_row};
+use dyno_txn_api::{Answer, Key, Operation, Operations, Result, Row, Scan, ValueRef, encode_row};
 
-use super::{all, customer as customers};
+use super::{all, customer as customers, present};
 use crate::input::OrderStatus;
-use crate::schema::{ORDER_BY_CUSTOMER, Tables, customer, key, order, order_line};
+use crate::schema::{
+    ORDER_BY_CUSTOMER, Tables, customer, customer_sums, key, numbers_of, order, order_line,
+};
 
 pub(super) fn run(
     transaction: &mut dyn Operations,
@@ -14,29 +16,34 @@ pub(super) fn run(
     let wanted = &input.customer;
     let answer = transaction.run(&[customers::find(tables, wanted)])?;
     let answer = answer.into_iter().next();
-    let found = customers::found(wanted, answer.unwrap_or(dyno_txn_api::Answer::Done))?;
+    let found = customers::found(wanted, answer.unwrap_or(Answer::Done))?;
     let row = Row::parse(&found.row)?;
     let of_customer = key(&[wanted.warehouse, wanted.district, found.id]);
-    let last = transaction.scan(
-        &Scan::prefix(tables.order, of_customer)
-            .index(ORDER_BY_CUSTOMER)
-            .backward()
-            .limit(1),
-    )?;
+    let last = Scan::prefix(tables.order, of_customer.clone())
+        .index(ORDER_BY_CUSTOMER)
+        .backward()
+        .limit(1);
+    let answers = transaction.run(&[
+        Operation::Get(Key::new(tables.customer_sums, of_customer)),
+        Operation::Scan(last),
+    ])?;
+    let mut answers = answers.into_iter();
+    let mut next = || answers.next().unwrap_or(Answer::Done);
+    let (sums, last) = (next().value()?, next().page()?);
+    let of = [wanted.warehouse, wanted.district, found.id];
     let mut screen = vec![
         ValueRef::U64(u64::from(found.id)),
         ValueRef::Text(row.text(customer::LAST)?),
-        ValueRef::I64(row.i64(customer::BALANCE)?),
+        ValueRef::I64(present(sums.as_deref(), "customer", &of)?.i64(customer_sums::BALANCE)?),
     ];
     // In the population every customer has an order.
     let Some(last) = last.rows.first() else {
         return Ok(encode_row(&screen));
     };
     let order_row = Row::parse(&last.value)?;
-    let mut at = TupleReader::new(&last.key);
-    let (_, _, number) = (at.u64()?, at.u64()?, at.u64()?);
+    let [_, _, number, _] = numbers_of(&last.key);
     screen.extend([
-        ValueRef::U64(number),
+        ValueRef::U64(u64::from(number)),
         ValueRef::I64(order_row.i64(order::ENTERED)?),
         order_row.get(order::CARRIER)?,
     ]);

@@ -1,13 +1,13 @@
 //! Payment (clause 2.5.2). Sums are added to without being read.
 
 use dyno_txn_api::{
-    Assignment, Change, Key, Operation, Operations, Result, Row, ValueRef, encode_row,
+    Answer, Assignment, Key, Operation, Operations, Result, Row, ValueRef, encode_row,
 };
 
 use super::{customer as customers, present};
 use crate::input::Payment;
 use crate::rows::History;
-use crate::schema::{Stored, Tables, customer, district, key, warehouse, ytd};
+use crate::schema::{Stored, Tables, customer, customer_sums, district, key, warehouse, ytd};
 
 /// C_DATA holds so many characters.
 const DATA_MAX: usize = 500;
@@ -25,78 +25,93 @@ pub(super) fn run(
             customers::find(tables, &input.customer),
         ])?
         .into_iter();
-    let mut next = || answers.next().unwrap_or(dyno_txn_api::Answer::Done);
+    let mut next = || answers.next().unwrap_or(Answer::Done);
     let (at_warehouse, at_district) = (next().value()?, next().value()?);
     let payer = customers::found(&input.customer, next())?;
-    let at_warehouse = present(&at_warehouse, "warehouse", &home[..1])?;
-    let at_district = present(&at_district, "district", &home)?;
+    let at_warehouse = present(at_warehouse.as_deref(), "warehouse", &home[..1])?;
+    let at_district = present(at_district.as_deref(), "district", &home)?;
     let row = Row::parse(&payer.row)?;
 
-    let history = History {
-        warehouse: input.warehouse,
-        district: input.district,
-        unique: input.unique,
-        customer_warehouse: input.customer.warehouse,
-        customer_district: input.customer.district,
-        customer: payer.id,
-        date: input.paid_ms,
-        amount: input.amount,
-        data: [
-            at_warehouse.text(warehouse::NAME)?,
-            "    ",
-            at_district.text(district::NAME)?,
-        ]
-        .concat(),
-    };
+    let of = [input.customer.warehouse, input.customer.district, payer.id];
+    let sums = Key::new(tables.customer_sums, key(&of));
+    // The balance before the change, so that what is read goes before what is written.
+    let mut operations = vec![Operation::Get(sums.clone())];
     let mut stored = Vec::with_capacity(1);
-    history.store(tables, &mut stored);
-    let mut writes: Vec<(Key, Change)> = stored
-        .into_iter()
-        .map(|(key, value)| (key, Change::Insert(value)))
-        .collect();
-    let sum = || Change::Update(vec![Assignment::add(ytd::YTD, input.amount)]);
-    writes.push((Key::new(tables.warehouse_ytd, key(&home[..1])), sum()));
-    writes.push((Key::new(tables.district_ytd, key(&home)), sum()));
-    let at = [input.customer.warehouse, input.customer.district, payer.id];
-    let columns = of_customer(input, payer.id, &row)?;
-    writes.push((Key::new(tables.customer, key(&at)), Change::Update(columns)));
-    transaction.write_many(writes)?;
+    history(input, payer.id, &at_warehouse, &at_district)?.store(tables, &mut stored);
+    let inserts = stored.into_iter();
+    operations.extend(inserts.map(|(key, value)| Operation::insert(key, value)));
+    operations.push(Operation::update(sums, paid(input.amount)));
+    if row.text(customer::CREDIT)? == "BC" {
+        let at = Key::new(tables.customer, key(&of));
+        let data = Assignment::set(customer::DATA, data_after(input, payer.id, &row)?);
+        operations.push(Operation::update(at, vec![data]));
+    }
+    // The rows that every payment of a district and of a warehouse changes come last, so that they are held shortest.
+    let sum = || vec![Assignment::add(ytd::YTD, input.amount)];
+    let at = Key::new(tables.district_ytd, key(&home));
+    operations.push(Operation::update(at, sum()));
+    let at = Key::new(tables.warehouse_ytd, key(&home[..1]));
+    operations.push(Operation::update(at, sum()));
+    let before = transaction.run_last(&operations)?.into_iter().next();
+    let before = before.unwrap_or(Answer::Done).value()?;
+    let sums = present(before.as_deref(), "customer", &of)?;
+    let balance = sums.i64(customer_sums::BALANCE)? - input.amount;
 
     Ok(encode_row(&[
         ValueRef::U64(u64::from(payer.id)),
         ValueRef::Text(row.text(customer::FIRST)?),
         ValueRef::Text(row.text(customer::LAST)?),
         ValueRef::Text(row.text(customer::CREDIT)?),
-        ValueRef::I64(row.i64(customer::BALANCE)? - input.amount),
+        ValueRef::I64(balance),
         ValueRef::Text(at_warehouse.text(warehouse::STREET_1)?),
         ValueRef::Text(at_district.text(district::STREET_1)?),
     ]))
 }
 
-fn of_customer(input: &Payment, id: u32, row: &Row<'_>) -> Result<Vec<Assignment>> {
-    let mut columns = vec![
-        Assignment::set(
-            customer::BALANCE,
-            row.i64(customer::BALANCE)? - input.amount,
-        ),
-        Assignment::set(
-            customer::YTD_PAYMENT,
-            row.i64(customer::YTD_PAYMENT)? + input.amount,
-        ),
-        Assignment::set(customer::PAYMENTS, row.u64(customer::PAYMENTS)? + 1),
-    ];
-    if row.text(customer::CREDIT)? == "BC" {
-        let mut data = format!(
-            "{id} {} {} {} {} {} ",
-            input.customer.district,
-            input.customer.warehouse,
-            input.district,
-            input.warehouse,
-            input.amount,
-        );
-        data.push_str(row.text(customer::DATA)?);
-        data.truncate(DATA_MAX);
-        columns.push(Assignment::set(customer::DATA, data));
-    }
-    Ok(columns)
+fn history(
+    input: &Payment,
+    payer: u32,
+    warehouse: &Row<'_>,
+    district: &Row<'_>,
+) -> Result<History> {
+    Ok(History {
+        warehouse: input.warehouse,
+        district: input.district,
+        unique: input.unique,
+        customer_warehouse: input.customer.warehouse,
+        customer_district: input.customer.district,
+        customer: payer,
+        date: input.paid_ms,
+        amount: input.amount,
+        data: [
+            warehouse.text(warehouse::NAME)?,
+            "    ",
+            district.text(district::NAME)?,
+        ]
+        .concat(),
+    })
+}
+
+/// What a payment changes of a customer's sums.
+fn paid(amount: i64) -> Vec<Assignment> {
+    vec![
+        Assignment::add(customer_sums::BALANCE, -amount),
+        Assignment::add(customer_sums::YTD_PAYMENT, amount),
+        Assignment::add(customer_sums::PAYMENTS, 1u64),
+    ]
+}
+
+/// C_DATA of a customer with bad credit: the payment, and what was there before.
+fn data_after(input: &Payment, id: u32, row: &Row<'_>) -> Result<String> {
+    let mut data = format!(
+        "{id} {} {} {} {} {} ",
+        input.customer.district,
+        input.customer.warehouse,
+        input.district,
+        input.warehouse,
+        input.amount,
+    );
+    data.push_str(row.text(customer::DATA)?);
+    data.truncate(DATA_MAX);
+    Ok(data)
 }

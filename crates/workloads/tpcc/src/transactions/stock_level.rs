@@ -1,12 +1,10 @@
 //! Stock Level (clause 2.8.2): of the items in a district's last 20 orders, how many run short.
 
-use std::collections::BTreeSet;
-
-use dyno_txn_api::{Operations, Result, Row, Scan, TableId, ValueRef, encode_row};
+use dyno_txn_api::{Operations, Result, Row, Scan, ValueRef, encode_row};
 
 use super::{all, present};
 use crate::input::StockLevel;
-use crate::schema::{Tables, district_order, key, order_line, stock};
+use crate::schema::{Keys, Tables, district_order, key, order_line, stock};
 
 /// Orders that are looked at.
 const ORDERS: u32 = 20;
@@ -18,19 +16,23 @@ pub(super) fn run(
 ) -> Result<Vec<u8>> {
     let home = [input.warehouse, input.district];
     let row = transaction.get(tables.district_order, &key(&home))?;
-    let next = present(&row, "district", &home)?.u64(district_order::NEXT)? as u32;
+    let next = present(row.as_deref(), "district", &home)?.u64(district_order::NEXT)? as u32;
     let from = key(&[home[0], home[1], next.saturating_sub(ORDERS)]);
     let until = key(&[home[0], home[1], next]);
     let scan = Scan::range(tables.order_line, from, Some(until)).columns(&[order_line::ITEM]);
-    let mut items = BTreeSet::new();
+    let mut items = Vec::new();
     for line in all(transaction, scan)? {
-        items.insert(Row::parse(&line.value)?.u64(0)? as u32);
+        items.push(Row::parse(&line.value)?.u64(0)? as u32);
     }
-    let keys: Vec<Vec<u8>> = items.iter().map(|item| key(&[home[0], *item])).collect();
-    let wanted: Vec<(TableId, &[u8])> = keys.iter().map(|key| (tables.stock, &**key)).collect();
-    let rows = transaction.get_many(&wanted)?;
+    items.sort_unstable();
+    items.dedup();
+    let mut keys = Keys::with_capacity(items.len());
+    for item in &items {
+        keys.push(tables.stock, &[home[0], *item]);
+    }
+    let rows = keys.get(transaction)?;
     let mut short = 0;
-    for (item, row) in items.iter().zip(&rows) {
+    for (item, row) in items.iter().zip(rows.iter()) {
         let quantity = present(row, "stock", &[home[0], *item])?.i64(stock::QUANTITY)?;
         short += u64::from(quantity < i64::from(input.threshold));
     }
