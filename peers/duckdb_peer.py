@@ -1,4 +1,4 @@
-"""DuckDB as a peer: loads spot archives into a table on disk, and answers the top-ten query."""
+"""DuckDB as a peer: loads spot archives into a table on disk, and answers queries on it."""
 
 import os
 import time
@@ -100,7 +100,8 @@ def query_prepare(params, scratch, phase):
     return {"answer": {"count": count, "checksum": "-"}}
 
 
-def query_top_ten(params, scratch, phase):
+def ask(params, sql):
+    """The connection, the answer's rows, and the seconds of each repetition."""
     connection = duckdb.connect(
         os.path.join(params["db"], "spots.duckdb"),
         read_only=True,
@@ -109,10 +110,21 @@ def query_top_ten(params, scratch, phase):
     times_s = []
     for _ in range(params["repeats"]):
         at = time.perf_counter()
-        rows = connection.execute(spots.TOP_TEN).fetchall()
+        rows = connection.execute(sql).fetchall()
         times_s.append(time.perf_counter() - at)
+    return connection, rows, times_s
+
+
+def query_top_ten(params, scratch, phase):
+    connection, rows, times_s = ask(params, spots.TOP_TEN)
     count = connection.execute("SELECT count(*) FROM spots").fetchone()[0]
     return spots.query_reply(count, rows, times_s)
+
+
+def query_spots(params, scratch, phase):
+    connection, rows, times_s = ask(params, spots.query_text(params["query"]))
+    names = [column[0] for column in connection.description]
+    return spots.spots_reply(params["rows"], names, rows, times_s)
 
 
 if __name__ == "__main__":
@@ -122,5 +134,6 @@ if __name__ == "__main__":
             "ingest-load": ingest_load,
             "query-prepare": query_prepare,
             "query-top-ten": query_top_ten,
+            "query-spots": query_spots,
         },
     )

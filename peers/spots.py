@@ -1,6 +1,7 @@
 """The spots table as every system must make it, and its checksum. FORMAT.md defines both."""
 
 import hashlib
+import os
 
 # Fields of a row of a WSPR archive, in order.
 FIELDS = [
@@ -66,6 +67,36 @@ def rows_checksum(rows):
     """MD5 of the ten rows (callsign, average, count) of the query."""
     text = ";".join(f"{call}|{count}|{average:.6f}" for call, average, count in rows)
     return hashlib.md5(text.encode()).hexdigest()
+
+
+def query_text(name):
+    """The query of spots_queries.sql with this name."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spots_queries.sql")
+    with open(path, encoding="utf-8") as texts:
+        parts = texts.read().split("-- name: ")[1:]
+    return {part.split("\n", 1)[0].strip(): part.split("\n", 1)[1].strip() for part in parts}[name]
+
+
+def field(value):
+    """A value of an answer as text: floats by four decimals, moments without a zone."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def spots_reply(table_rows, names, rows, times_s):
+    """The reply of `query-spots`; `names` are the columns of the answer's rows."""
+    order = sorted(range(len(names)), key=lambda column: names[column])
+    lines = sorted("|".join(field(row[column]) for column in order) for row in rows)
+    median_s = sorted(times_s)[len(times_s) // 2]
+    checksum_of_lines = hashlib.md5(";".join(lines).encode()).hexdigest()
+    return {
+        "answer": {"count": len(rows), "checksum": checksum_of_lines},
+        "metrics": {"throughput": table_rows / median_s, "time": median_s},
+        "windows": [table_rows / seconds for seconds in times_s],
+    }
 
 
 def load_reply(count, sums, watch, threads, inputs_bytes, table_bytes):

@@ -8,9 +8,10 @@ pub enum RigError {
     /// The suite names a workload that no rig has.
     #[error(
         "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
-         query-prepare, query-top-ten, tpch-write, pubsub-flow, pubsub-queue, pubsub-capacity, \
+         chain, query-prepare, query-top-ten, query-spots, clickhouse-load, llm-beside, tpch-write, pubsub-flow, \
+         pubsub-queue, pubsub-capacity, \
          pubsub-commits, txn-rpc, txn-transport, txn-k2, tpcc-run, pages-corpus, \
-         pages-codec, pages-store, pages-device, pages-space"
+         pages-codec, pages-store, pages-device, pages-fault, pages-space"
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
@@ -24,6 +25,17 @@ pub enum RigError {
     /// The ingest engine failed.
     #[error(transparent)]
     Ingest(#[from] dyno_ingest::Error),
+    /// A ClickHouse server did not do what it should.
+    #[error(transparent)]
+    ClickHouse(#[from] dyno_ingest_clickhouse::Error),
+    /// Another program failed.
+    #[error("{program}: {reason}")]
+    Program {
+        /// The program.
+        program: &'static str,
+        /// How it ended.
+        reason: String,
+    },
     /// The TPC-H engine failed.
     #[error(transparent)]
     Tpch(#[from] dyno_tpch_files::Error),
@@ -36,13 +48,16 @@ pub enum RigError {
     /// Transactions of TPC-C did not do what they should.
     #[error(transparent)]
     Tpcc(#[from] crate::tpcc::TpccError),
+    /// An endpoint of a language model could not be measured.
+    #[error(transparent)]
+    Llm(#[from] crate::llm::LlmError),
     /// Pages could not be made, kept or read.
     #[error(transparent)]
     Pages(#[from] crate::pages::PagesError),
     /// No protocol of that name is spoken here.
     #[error(
         "no peer is called `{0}` here; there are: pg-msg-bench, pgbench, postgres, \
-         postgres-serializable, etcd, zram-lz4, zram-lzo-rle, tmpfs"
+         postgres-serializable, etcd, clickhouse-client, zram-lz4, zram-lzo-rle, tmpfs"
     )]
     Peer(String),
     /// An archive is not in the table as it should be.

@@ -123,6 +123,12 @@ pub(crate) fn load_into(
     };
     let inputs = files.iter().cloned().map(Input::File).collect();
     let report = load::load(inputs, table, &options, &Progress::default())?;
+    all_loaded(&report)?;
+    Ok(report)
+}
+
+/// That every archive is in its table with every row.
+pub(crate) fn all_loaded(report: &LoadReport) -> Result<(), RigError> {
     for archive in &report.archives {
         let reason = match &archive.outcome {
             Outcome::Loaded { bad_rows: 0, .. } => continue,
@@ -135,11 +141,11 @@ pub(crate) fn load_into(
             reason,
         });
     }
-    Ok(report)
+    Ok(())
 }
 
 /// Busy seconds of the stages, for people.
-fn detail(report: &LoadReport, longest_s: f64) -> String {
+pub(crate) fn detail(report: &LoadReport, longest_s: f64) -> String {
     let stages = report.stages();
     format!(
         "busy seconds: inflate {:.2}, parse {:.2}, encode {:.2}, write {:.2}; the longest is {:.0}% of {:.2} s",

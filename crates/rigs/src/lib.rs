@@ -3,8 +3,11 @@
 //! A rig runs inside a child process of the runner. It reads the case's parameters, runs the
 //! engine as its public command would, and answers through `dyno_suite::protocol`.
 
+mod chain;
+mod clickhouse;
 mod error;
 mod ingest;
+mod llm;
 mod pages;
 mod params;
 mod pubsub;
@@ -17,6 +20,7 @@ mod used;
 
 use dyno_suite::protocol::{Reply, Request, VersionReply};
 
+pub use clickhouse::server_checksum;
 pub use error::RigError;
 pub use params::Params;
 pub use table_checksum::{TableSum, table_checksum};
@@ -27,6 +31,7 @@ pub const DATA_VERSION: &str = "1";
 /// Why a peer that needs no installation cannot take part on this machine; nothing where it can.
 pub fn peer_missing(peer: &str) -> Option<String> {
     pubsub::peer_missing(peer)
+        .or_else(|| clickhouse::peer_missing(peer))
         .or_else(|| txn::peer_missing(peer))
         .or_else(|| pages::peer_missing(peer))
 }
@@ -52,8 +57,12 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         "ingest-gen" => ingest::generate(&mut params, scratch)?,
         "ingest-parquet" => ingest::parquet(&mut params, scratch)?,
         "ingest-load" => ingest::load(&mut params, scratch)?,
+        "clickhouse-load" => clickhouse::load(&mut params, scratch, speak_as)?,
+        "chain" => chain::chain(&mut params, request)?,
         "query-prepare" => query::prepare(&mut params, scratch)?,
         "query-top-ten" => query::top_ten(&mut params)?,
+        "query-spots" => query::spots(&mut params)?,
+        "llm-beside" => llm::beside(&mut params, request)?,
         "tpch-write" => tpch::write(&mut params, request)?,
         "pubsub-flow" => pubsub::flow(&mut params, request, speak_as)?,
         "pubsub-queue" => pubsub::queue(&mut params, request, speak_as)?,
@@ -67,6 +76,7 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         "pages-codec" => pages::codec(&mut params, request)?,
         "pages-store" => pages::store(&mut params, request, speak_as)?,
         "pages-device" => pages::device(&mut params, request, speak_as)?,
+        "pages-fault" => pages::fault(&mut params, request)?,
         "pages-space" => pages::space(&mut params, request, speak_as)?,
         other => return Err(RigError::Unknown(other.to_string())),
     };
@@ -76,6 +86,9 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
 
 /// The version of a peer that is a protocol, or a server that a rig starts.
 fn peer_version(peer: &str) -> Result<&'static str, RigError> {
+    if peer == clickhouse::PEER {
+        return Ok(clickhouse::PEER_VERSION);
+    }
     if pages::PEERS.contains(&peer) {
         return Ok(pages::PEER_VERSION);
     }

@@ -27,4 +27,9 @@ impl Stop {
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
+
+    /// The same for code that keeps it.
+    pub fn shared(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
 }

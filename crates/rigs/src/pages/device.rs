@@ -1,16 +1,19 @@
 //! `pages-device`: a block device under fio, with an asynchronous engine and direct I/O, filled with real pages first.
-//! Ours is made by this program's own commands, as anybody would.
+//! Ours is made by this program's own commands, as anybody would; what fio says that it read and wrote is compared with
+//! what the process behind the device served.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 use serde_json::Value;
 
+use super::fio::{self, Target, VERIFYING};
 use super::passes::SLICE;
 use super::place::{Worker, aligned};
 use super::source::{Source, hash_of};
@@ -18,37 +21,10 @@ use super::zram::Zram;
 use super::{PagesError, bytes_of, files, store};
 use crate::{Params, RigError};
 
-/// A seed document's pattern, as fio is told.
-struct Pattern {
-    rw: &'static str,
-    block_bytes: u64,
-    depth: u32,
-    submit: u32,
-    writes: bool,
-}
-
-fn pattern(name: &str) -> Option<Pattern> {
-    let of = |rw, block_bytes, depth, submit, writes| Pattern {
-        rw,
-        block_bytes,
-        depth,
-        submit,
-        writes,
-    };
-    Some(match name {
-        "p1" => of("read", 1 << 20, 4, 1, false),
-        "p2" => of("write", 1 << 20, 4, 1, true),
-        "p3" => of("randread", 4096, 32, 1, false),
-        "p4" => of("randwrite", 4096, 32, 1, true),
-        "p5" => of("randrw", 4096, 32, 1, true),
-        "p6" => of("randrw", 4096, 128, 64, true),
-        _ => return None,
-    })
-}
-
 /// What is under test. It goes when this is dropped.
 enum Device {
-    Ours(Attached),
+    Attached(Attached),
+    Served(Served),
     Zram(Zram),
     Memory { _file: File, path: PathBuf },
 }
@@ -57,6 +33,7 @@ enum Device {
 struct Attached {
     name: String,
     path: PathBuf,
+    null: bool,
 }
 
 impl Drop for Attached {
@@ -67,27 +44,46 @@ impl Drop for Attached {
     }
 }
 
+/// A store of `dyno pages serve`.
+struct Served {
+    name: String,
+    socket: PathBuf,
+    process: Child,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let ended = Command::new("kill")
+            .args(["-INT", &self.process.id().to_string()])
+            .status()
+            .and_then(|_| self.process.wait());
+        if let Err(error) = ended {
+            eprintln!("{} stays: {error}", self.name);
+        }
+    }
+}
+
 impl Device {
-    fn open(peer: Option<&str>, pages: u64) -> Result<Device, PagesError> {
-        match peer {
-            None => {
-                let name = format!("bench-{}", std::process::id());
-                let (size, limit) = (bytes_of(pages), bytes_of(pages) + (32 << 20));
-                let (size, limit) = (format!("{size}B"), format!("{limit}B"));
-                let said = own(&[
-                    "pages", "attach", "--name", &name, "--size", &size, "--limit", &limit,
-                    "--cpu", "0",
-                ])?;
-                let path = PathBuf::from(said.trim());
-                Ok(Device::Ours(Attached { name, path }))
-            }
-            Some("tmpfs") => {
+    fn open(
+        peer: Option<&str>,
+        front: &str,
+        pages: u64,
+        scratch: &Path,
+    ) -> Result<Device, PagesError> {
+        match (peer, front) {
+            (None, "device") => attach(pages, false),
+            (None, "null") => attach(pages, true),
+            (None, "nbd") => serve(pages, scratch),
+            (None, other) => Err(PagesError::Refused(format!(
+                "no front is called `{other}`; there are: device, null, nbd"
+            ))),
+            (Some("tmpfs"), _) => {
                 let file = files::in_memory(bytes_of(pages))?;
                 let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
                 let path = PathBuf::from(format!("/proc/{}/fd/{fd}", std::process::id()));
                 Ok(Device::Memory { _file: file, path })
             }
-            Some(peer) => match peer.strip_prefix("zram-") {
+            (Some(peer), _) => match peer.strip_prefix("zram-") {
                 Some(algorithm) => Zram::new(algorithm, bytes_of(pages)).map(Device::Zram),
                 None => Err(PagesError::Refused(format!(
                     "no system is called `{peer}` here"
@@ -96,28 +92,90 @@ impl Device {
         }
     }
 
-    fn path(&self) -> PathBuf {
+    fn target(&self) -> Target {
         match self {
-            Device::Ours(attached) => attached.path.clone(),
-            Device::Zram(zram) => zram.path(),
-            Device::Memory { path, .. } => path.clone(),
+            Device::Attached(attached) => Target::Path(attached.path.clone()),
+            Device::Served(served) => Target::Nbd(served.socket.clone(), served.name.clone()),
+            Device::Zram(zram) => Target::Path(zram.path()),
+            Device::Memory { path, .. } => Target::Path(path.clone()),
         }
     }
 
-    fn file(&self) -> Result<File, PagesError> {
-        let path = self.path();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).custom_flags(libc::O_DIRECT);
-        options
-            .open(&path)
-            .map_err(|e| PagesError::system(path.display().to_string(), e))
+    /// The name that `dyno pages status` knows it by, when it is ours.
+    fn name(&self) -> Option<&str> {
+        match self {
+            Device::Attached(attached) => Some(&attached.name),
+            Device::Served(served) => Some(&served.name),
+            Device::Zram(_) | Device::Memory { .. } => None,
+        }
     }
+
+    fn keeps_nothing(&self) -> bool {
+        matches!(self, Device::Attached(Attached { null: true, .. }))
+    }
+
+    fn front(&self) -> &'static str {
+        match self {
+            Device::Attached(attached) => match attached.path.to_string_lossy().contains("ublk") {
+                true => "ublk",
+                false => "FUSE and a loop device",
+            },
+            Device::Served(_) => "NBD over a Unix socket, fio as its client",
+            Device::Zram(_) | Device::Memory { .. } => "the kernel's own",
+        }
+    }
+}
+
+fn attach(pages: u64, null: bool) -> Result<Device, PagesError> {
+    let name = format!("bench-{}", std::process::id());
+    let [size, limit] = sizes(pages);
+    let mut arguments = vec![
+        "pages", "attach", "--name", &name, "--size", &size, "--limit", &limit, "--cpu", "0",
+    ];
+    arguments.extend(null.then_some("--null"));
+    let path = PathBuf::from(own(&arguments)?.trim());
+    Ok(Device::Attached(Attached { name, path, null }))
+}
+
+fn serve(pages: u64, scratch: &Path) -> Result<Device, PagesError> {
+    let name = format!("bench-{}", std::process::id());
+    let socket = scratch.join("nbd");
+    let listen = format!("unix:{}", socket.display());
+    let [size, limit] = sizes(pages);
+    let mut process = program()?
+        .args(["pages", "serve", "--name", &name, "--nbd", &listen])
+        .args(["--size", &size, "--limit", &limit, "--cpu", "0"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| PagesError::system("this program", e))?;
+    let out = process.stdout.take();
+    let served = Served {
+        name,
+        socket,
+        process,
+    };
+    let first = out.and_then(|out| BufReader::new(out).lines().next()?.ok());
+    match first {
+        Some(line) if line.starts_with("listening at ") => Ok(Device::Served(served)),
+        other => Err(PagesError::Refused(format!(
+            "dyno pages serve says {other:?}"
+        ))),
+    }
+}
+
+fn sizes(pages: u64) -> [String; 2] {
+    let (size, limit) = (bytes_of(pages), bytes_of(pages) + (32 << 20));
+    [format!("{size}B"), format!("{limit}B")]
+}
+
+fn program() -> Result<Command, PagesError> {
+    let program = std::env::current_exe().map_err(|e| PagesError::system("this program", e))?;
+    Ok(Command::new(program))
 }
 
 /// This program with `arguments`: what it prints.
 fn own(arguments: &[&str]) -> Result<String, PagesError> {
-    let program = std::env::current_exe().map_err(|e| PagesError::system("this program", e))?;
-    let output = Command::new(program)
+    let output = program()?
         .args(arguments)
         .output()
         .map_err(|e| PagesError::system("this program", e))?;
@@ -128,8 +186,22 @@ fn own(arguments: &[&str]) -> Result<String, PagesError> {
     Err(PagesError::Refused(said.trim().to_string()))
 }
 
+/// Bytes that the process behind a device of ours has read and written for it so far.
+fn served(name: &str) -> Result<(u64, u64), PagesError> {
+    let said = own(&["pages", "status", "--name", name, "--json"])?;
+    let status: Value = serde_json::from_str(&said)
+        .map_err(|e| PagesError::Wrong(format!("dyno pages status: {e}")))?;
+    let of = |name: &str| {
+        let count = status[name].as_u64();
+        count.ok_or_else(|| PagesError::Wrong(format!("dyno pages status has no {name}")))
+    };
+    Ok((of("read_bytes")?, of("written_bytes")?))
+}
+
 /// `pattern` (p1 to p6) for `seconds` on a device of `pages` pages of `class`, all written before. What the device holds
 /// is compared before fio and, where fio only read, after it; where fio wrote, it verifies a pass of its own at the end.
+/// Of ours, every byte that fio counts must have been served by the process behind the device: a cache in between would
+/// be what is measured. A front that keeps nothing is compared by that alone.
 pub(crate) fn device(
     params: &mut Params<'_>,
     request: &Request,
@@ -137,40 +209,85 @@ pub(crate) fn device(
 ) -> Result<Reply, RigError> {
     let name = params.text("pattern")?;
     let seconds = params.count("seconds")?;
+    let front = params.text_or_none("front")?.unwrap_or("device");
     let source = store::source(params)?;
-    let Some(pattern) = pattern(name) else {
+    let Some(pattern) = fio::pattern(name) else {
         return Err(params.wrong("pattern", format!("`{name}` is none of p1 to p6")));
     };
-    let device = Device::open(peer, source.count())?;
-    let mut worker = Worker::File(device.file()?);
-    fill(&mut worker, &source)?;
-    let answer = content(&mut worker, &source)?;
-    let told = fio(&device.path(), &pattern, Some(seconds), &request.scratch)?;
-    if pattern.writes {
-        let verifying = Pattern {
-            rw: "randwrite",
-            block_bytes: 4096,
-            depth: 16,
-            submit: 1,
-            writes: true,
-        };
-        fio(&device.path(), &verifying, None, &request.scratch)?;
-    } else {
-        content(&mut worker, &source)?;
+    let device = Device::open(peer, front, source.count(), &request.scratch)?;
+    let (target, scratch) = (device.target(), &request.scratch);
+    if !device.keeps_nothing() {
+        fill(&target, &source, scratch)?;
+        content(&target, &source, scratch)?;
     }
-    let fact = match peer {
-        None => "FUSE and a loop device",
-        Some(_) => "the kernel's own",
-    };
+    let before = device.name().map(served).transpose()?;
+    let told = fio::run(&target, &pattern, Some(seconds), scratch)?;
+    let mut facts = BTreeMap::from([("front".to_string(), device.front().to_string())]);
+    if let (Some(before), Some(name)) = (before, device.name()) {
+        facts.insert("served".to_string(), reached(before, served(name)?, &told)?);
+    }
+    if device.keeps_nothing() {
+        // There is nothing to compare.
+    } else if pattern.writes {
+        fio::run(&target, &VERIFYING, None, scratch)?;
+    } else {
+        content(&target, &source, scratch)?;
+    }
     Ok(Reply {
-        answer: Some(answer),
-        metrics: metrics(&told, &pattern)?,
-        facts: BTreeMap::from([("front".to_string(), fact.to_string())]),
+        answer: Some(Answer {
+            count: source.count(),
+            checksum: format!("{:032x}", source.hash()),
+        }),
+        metrics: fio::metrics(&told, &pattern)?,
+        facts,
         ..Reply::default()
     })
 }
 
-fn fill(worker: &mut Worker<'_>, source: &Source) -> Result<(), PagesError> {
+/// Whether all of fio's bytes were served. There may be more: the system looks at a device of its own accord.
+fn reached(
+    (read_before, written_before): (u64, u64),
+    (read_after, written_after): (u64, u64),
+    told: &Value,
+) -> Result<String, PagesError> {
+    let (read, written) = fio::moved(told);
+    let (read_here, written_here) = (read_after - read_before, written_after - written_before);
+    if read_here < read || written_here < written {
+        return Err(PagesError::Wrong(format!(
+            "fio read {read} bytes and wrote {written}, but only {read_here} and {written_here} came to the process \
+             behind the device: a cache in between was measured"
+        )));
+    }
+    let share = (read_here + written_here) as f64 / (read + written).max(1) as f64;
+    Ok(format!("{share:.3} of fio's bytes"))
+}
+
+fn open(path: &Path) -> Result<Worker<'static>, PagesError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_DIRECT);
+    let file = options
+        .open(path)
+        .map_err(|e| PagesError::system(path.display().to_string(), e))?;
+    Ok(Worker::File(file))
+}
+
+fn fill(target: &Target, source: &Source, scratch: &Path) -> Result<(), PagesError> {
+    match target {
+        Target::Path(path) => write(&mut open(path)?, source),
+        Target::Nbd(..) => {
+            let image = scratch.join("image");
+            let file = File::create(&image).and_then(|file| {
+                file.set_len(bytes_of(source.count()))?;
+                Ok(file)
+            });
+            let file = file.map_err(|e| PagesError::system(image.display().to_string(), e))?;
+            write(&mut Worker::File(file), source)?;
+            nbd_copy(&image.display().to_string(), &target.uri())
+        }
+    }
+}
+
+fn write(worker: &mut Worker<'_>, source: &Source) -> Result<(), PagesError> {
     let buffer = aligned(SLICE);
     let mut first = 0;
     while first < source.count() {
@@ -184,8 +301,18 @@ fn fill(worker: &mut Worker<'_>, source: &Source) -> Result<(), PagesError> {
     Ok(())
 }
 
-/// What the device holds, compared with the source.
-fn content(worker: &mut Worker<'_>, source: &Source) -> Result<Answer, PagesError> {
+/// Compares what the device holds with the source.
+fn content(target: &Target, source: &Source, scratch: &Path) -> Result<(), PagesError> {
+    let mut worker = match target {
+        Target::Path(path) => open(path)?,
+        Target::Nbd(..) => {
+            let image = scratch.join("image");
+            let failed = |e| PagesError::system(image.display().to_string(), e);
+            fs::remove_file(&image).map_err(failed)?;
+            nbd_copy(&target.uri(), &image.display().to_string())?;
+            Worker::File(File::open(&image).map_err(failed)?)
+        }
+    };
     let buffer = aligned(SLICE);
     let mut failure = Ok(());
     let found = hash_of(source.count(), |number| {
@@ -197,93 +324,25 @@ fn content(worker: &mut Worker<'_>, source: &Source) -> Result<Answer, PagesErro
         buffer[at]
     });
     failure?;
-    if found != source.hash() {
-        return Err(PagesError::Wrong(
-            "the device holds other pages than were written".to_string(),
-        ));
+    if found == source.hash() {
+        return Ok(());
     }
-    let (count, checksum) = (source.count(), format!("{found:032x}"));
-    Ok(Answer { count, checksum })
+    Err(PagesError::Wrong(
+        "the device holds other pages than were written".to_string(),
+    ))
 }
 
-/// fio's own account; without `seconds` a pass over the device that is verified.
-fn fio(
-    path: &Path,
-    pattern: &Pattern,
-    seconds: Option<u64>,
-    scratch: &Path,
-) -> Result<Value, PagesError> {
-    let mut command = Command::new("fio");
-    command
-        .current_dir(scratch)
-        .args([
-            "--name=pages",
-            "--ioengine=libaio",
-            "--direct=1",
-            "--output-format=json",
-        ])
-        // Data that half goes away: fio's own, which says less of writes than real pages do.
-        .args([
-            "--refill_buffers",
-            "--buffer_compress_percentage=50",
-            "--rwmixread=70",
-        ])
-        .arg(format!("--filename={}", path.display()))
-        .arg(format!("--rw={}", pattern.rw))
-        .arg(format!("--bs={}", pattern.block_bytes))
-        .arg(format!("--iodepth={}", pattern.depth))
-        .arg(format!("--iodepth_batch_submit={}", pattern.submit))
-        .arg("--size=100%");
-    match seconds {
-        Some(seconds) => command
-            .arg("--time_based")
-            .arg(format!("--runtime={seconds}")),
-        None => command.args(["--verify=crc32c", "--do_verify=1", "--verify_fatal=1"]),
-    };
-    let output = command
+/// Another's client moves an image to a server or from it.
+fn nbd_copy(from: &str, to: &str) -> Result<(), PagesError> {
+    let output = Command::new("nbdcopy")
+        .args([from, to])
         .output()
-        .map_err(|e| PagesError::system("fio (Debian: fio)", e))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr);
-        return Err(PagesError::Wrong(format!(
-            "fio {}: {}",
-            output.status,
-            why.trim()
-        )));
+        .map_err(|e| PagesError::system("nbdcopy (Debian: libnbd-bin)", e))?;
+    if output.status.success() {
+        return Ok(());
     }
-    // Notes may stand before the object.
-    let json = said.find('{').map_or("", |at| &said[at..]);
-    serde_json::from_str(json).map_err(|e| PagesError::Wrong(format!("fio's account: {e}")))
-}
-
-fn metrics(told: &Value, pattern: &Pattern) -> Result<BTreeMap<String, f64>, PagesError> {
-    let job = &told["jobs"][0];
-    let of = |side: &str, name: &str| job[side][name].as_f64().unwrap_or(0.0);
-    let iops = of("read", "iops") + of("write", "iops");
-    if iops == 0.0 {
-        return Err(PagesError::Wrong("fio did nothing".to_string()));
-    }
-    let bytes = of("read", "bw_bytes") + of("write", "bw_bytes");
-    // Of the side that most calls are on.
-    let side = if pattern.rw.ends_with("write") {
-        "write"
-    } else {
-        "read"
-    };
-    let quantile = |name: &str| {
-        job[side]["clat_ns"]["percentile"][name]
-            .as_f64()
-            .map(|ns| ns / 1e9)
-    };
-    let mut metrics = BTreeMap::from([
-        ("throughput".to_string(), iops),
-        ("io-rate".to_string(), bytes),
-    ]);
-    for (name, key) in [("latency-p50", "50.000000"), ("latency-p99", "99.000000")] {
-        metrics.extend(quantile(key).map(|value| (name.to_string(), value)));
-    }
-    Ok(metrics)
+    let why = String::from_utf8_lossy(&output.stderr);
+    Err(PagesError::Wrong(format!("nbdcopy: {}", why.trim())))
 }
 
 #[cfg(test)]
@@ -293,12 +352,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_of_a_mixture_count() {
-        let side = |iops: f64| json!({ "iops": iops, "bw_bytes": iops * 4096.0, "clat_ns": { "percentile": { "50.000000": 7000 } } });
-        let told = json!({ "jobs": [{ "read": side(70.0), "write": side(30.0) }] });
-        let mixed = pattern("p5").expect("known");
-        let metrics = metrics(&told, &mixed).expect("figures");
-        assert_eq!(metrics["throughput"], 100.0);
-        assert_eq!(metrics["latency-p50"], 7e-6);
+    fn what_was_not_served_was_a_cache() {
+        let told =
+            json!({ "jobs": [{ "read": { "io_bytes": 8192 }, "write": { "io_bytes": 4096 } }] });
+        let all = reached((100, 200), (100 + 8192, 200 + 5000), &told).expect("all came");
+        assert_eq!(all, "1.074 of fio's bytes");
+        let cached = reached((100, 200), (100 + 8191, 200 + 5000), &told);
+        let said = cached.expect_err("one byte less").to_string();
+        assert!(said.contains("only 8191 and 5000"), "{said}");
     }
 }

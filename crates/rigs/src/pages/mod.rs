@@ -4,7 +4,9 @@
 mod codec;
 mod corpus;
 mod device;
+mod fault;
 mod files;
+mod fio;
 mod passes;
 mod place;
 mod source;
@@ -22,6 +24,7 @@ use dyno_pages::{PAGE_BYTES, StoreError};
 pub(crate) use codec::codec;
 pub(crate) use corpus::corpus;
 pub(crate) use device::device;
+pub(crate) use fault::fault;
 pub(crate) use space::space;
 pub(crate) use store::store;
 pub use zram::missing as zram_missing;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use dyno_pages::{Lane, PAGE_BYTES, Page, Settings, Store};
+use dyno_pages::{Lane, PAGE_BYTES, Page, Settings, Store, Tiers};
 
 use super::files;
 use super::zram::Zram;
@@ -28,11 +28,14 @@ pub(super) enum Worker<'a> {
 
 impl Place {
     /// The place that a peer's name stands for, or our store, for `pages` pages.
-    pub fn open(peer: Option<&str>, pages: u64) -> Result<Place, PagesError> {
+    pub fn open(peer: Option<&str>, pages: u64, tiers: Tiers) -> Result<Place, PagesError> {
         match peer {
             None => {
                 // Room for all pages as they are, a span of each size of slot besides.
-                let settings = Settings::new(pages, bytes_of(pages) + (32 << 20));
+                let settings = Settings {
+                    tiers,
+                    ..Settings::new(pages, bytes_of(pages) + (32 << 20))
+                };
                 Ok(Place::Store(Box::new(Store::create(settings)?)))
             }
             Some("tmpfs") => files::in_memory(bytes_of(pages)).map(Place::Memory),

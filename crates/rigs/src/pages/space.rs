@@ -24,8 +24,9 @@ pub(crate) fn space(
             return Err(params.wrong("tier", text));
         }
     };
+    let tiers = store::tiers(params)?;
     let source = store::source(params)?;
-    let place = Place::open(peer, source.count())?;
+    let place = Place::open(peer, source.count(), tiers)?;
     store::fill(&place, &source, &mut Times::default())?;
     // The kernel has no such pass of its own accord, and is compared as it is.
     if packed && peer.is_none() {

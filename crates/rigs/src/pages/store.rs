@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 
-use dyno_pages::{PAGE_BYTES, Page};
+use dyno_pages::{PAGE_BYTES, Page, Tiers};
 use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 
@@ -57,6 +57,7 @@ struct Asked {
     threads: usize,
     passes: u64,
     tier: Tier,
+    tiers: Tiers,
     source: Source,
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn store(
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
     let asked = asked(params)?;
-    let place = Place::open(peer, asked.source.count())?;
+    let place = Place::open(peer, asked.source.count(), asked.tiers)?;
     if asked.op != Op::Fill {
         fill(&place, &asked.source, &mut Times::default())?;
     }
@@ -152,6 +153,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
             return Err(params.wrong("tier", text));
         }
     };
+    let tiers = tiers(params)?;
     let source = source(params)?;
     Ok(Asked {
         op,
@@ -160,8 +162,22 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
         threads,
         passes,
         tier,
+        tiers,
         source,
     })
+}
+
+/// What packs pages in our store: `codec` is auto, lz4 or zstd.
+pub(super) fn tiers(params: &mut Params<'_>) -> Result<Tiers, RigError> {
+    match params.text_or_none("codec")?.unwrap_or("auto") {
+        "auto" => Ok(Tiers::Lz4ThenZstd),
+        "lz4" => Ok(Tiers::Lz4),
+        "zstd" => Ok(Tiers::Zstd),
+        other => {
+            let text = format!("`{other}` is none of auto, lz4, zstd");
+            Err(params.wrong("codec", text))
+        }
+    }
 }
 
 /// The pages that `corpus`, `class` and `pages` ask for.

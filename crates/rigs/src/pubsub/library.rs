@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -104,7 +105,8 @@ impl Library {
             socket: socket.to_owned(),
         };
         let until = Instant::now() + Duration::from_secs(30);
-        while !socket.exists() {
+        // The socket is there a moment before anybody listens at it, and may be left from a process that was killed.
+        while UnixStream::connect(socket).is_err() {
             if let Ok(Some(status)) = process.child.try_wait() {
                 return Err(FlowError::Way(format!("the broker ended: {status}")));
             }

@@ -189,6 +189,19 @@ impl Server {
         })
     }
 
+    /// Kills every process of a private server with signal 9 and starts it again.
+    ///
+    /// # Errors
+    /// When it does not come back, or is somebody's.
+    pub fn crash(&mut self) -> Result<(), FlowError> {
+        let Place::Private { cluster, .. } = &mut self.place else {
+            let reason = "somebody's server is not killed";
+            return Err(FlowError::Way(reason.to_string()));
+        };
+        cluster.kill_all()?;
+        Ok(cluster.restart()?)
+    }
+
     /// Where the files of a private one are.
     pub fn files(&self) -> Option<&Path> {
         match &self.place {

@@ -1,12 +1,12 @@
 //! The engine of one invocation: started empty, opened, stopped and removed at the end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dyno_txn_api::{Database, Target};
 
 use super::TpccError;
 use crate::pubsub::Server;
-use crate::txn::{Durability, DynoServer, EtcdNodes, Isolation, OpenHow, open};
+use crate::txn::{Durability, DynoServer, EtcdNodes, Isolation, OpenHow, Role, open};
 
 /// Which engine, and how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(super) struct Engine {
     /// What it runs on, for people.
     pub says: String,
     _server: Process,
+    /// What keeps its log, with durability `remote-memory`; the last to go.
+    _persist: Option<DynoServer>,
 }
 
 /// What is stopped when an invocation ends.
@@ -68,6 +70,8 @@ impl Engine {
             ..OpenHow::default()
         };
         let data = scratch.join("rows");
+        let persist = persist(which, ours, scratch)?;
+        how.persist = persist.iter().map(DynoServer::address).collect();
         let (target, server, says) = match which {
             Which::Local => {
                 let says = format!("{} threads in this process", ours.cores.max(1));
@@ -75,7 +79,7 @@ impl Engine {
             }
             Which::Served { ring } => {
                 how.ring = *ring;
-                let server = served(ours, &how.cores, &data)?;
+                let server = served(ours, &how, &data)?;
                 let way = if *ring { "shared memory" } else { "TCP" };
                 let says = format!("{} threads, over {way}", ours.cores.max(1));
                 (server.target(), Process::Served { _server: server }, says)
@@ -98,6 +102,7 @@ impl Engine {
             db: open(&target, &how)?,
             says,
             _server: server,
+            _persist: persist,
         })
     }
 
@@ -114,16 +119,34 @@ impl Engine {
     }
 }
 
-fn served(ours: &Ours, cores: &[usize], data: &Path) -> Result<DynoServer, TpccError> {
-    let program = std::env::current_exe()
-        .map_err(|error| TpccError::Server(format!("this program's file: {error}")))?;
+fn served(ours: &Ours, how: &OpenHow, data: &Path) -> Result<DynoServer, TpccError> {
     let durability = ours.durability.to_string();
     let memory = ours.memory_bytes.to_string();
-    let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
-    let list = list.join(",");
+    let cores: Vec<String> = how.cores.iter().map(ToString::to_string).collect();
+    let (cores, persist) = (cores.join(","), how.persist.join(","));
     let mut more = vec!["--durability", &durability, "--memory", &memory];
-    if !list.is_empty() {
-        more.extend(["--cores", &list]);
+    for (word, list) in [("--cores", &cores), ("--persist", &persist)] {
+        if !list.is_empty() {
+            more.extend([word, list]);
+        }
     }
-    Ok(DynoServer::start(&program, data, &more)?)
+    Ok(DynoServer::start(&program()?, data, &more)?)
+}
+
+/// The process that holds the log in its memory, where the durability wants one.
+fn persist(which: &Which, ours: &Ours, scratch: &Path) -> Result<Option<DynoServer>, TpccError> {
+    let is_ours = matches!(which, Which::Local | Which::Served { .. });
+    if !is_ours || ours.durability != Durability::RemoteMemory {
+        return Ok(None);
+    }
+    // A log and the checkpoint that lets it forget are both there for a while.
+    let memory = ours.memory_bytes.saturating_mul(2).to_string();
+    let (log, more) = (scratch.join("persist.log"), ["--memory", &memory]);
+    let server = DynoServer::start_role(&program()?, Role::Persist, &log, &more)?;
+    Ok(Some(server))
+}
+
+fn program() -> Result<PathBuf, TpccError> {
+    std::env::current_exe()
+        .map_err(|error| TpccError::Server(format!("this program's file: {error}")))
 }

@@ -13,7 +13,7 @@ pub use dyno_txn_node::{
 pub use dyno_txn_postgres::Isolation;
 pub(crate) use k2::{K2Error, k2};
 pub use open::{OpenHow, backup, open, procedures};
-pub use servers::{DynoServer, EtcdNodes};
+pub use servers::{DynoProcesses, DynoServer, EtcdNodes};
 
 use crate::RigError;
 

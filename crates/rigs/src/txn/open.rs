@@ -17,6 +17,8 @@ use crate::tpcc::functions;
 pub struct OpenHow {
     /// Of our engine in this process: when an answer is given.
     pub durability: Durability,
+    /// Of our engine in this process, for `remote-memory`: processes that hold the log, `HOST:PORT` each.
+    pub persist: Vec<String>,
     /// Of our engine in this process: one thread pinned to each; one thread that is not pinned when empty.
     pub cores: Vec<usize>,
     /// Of our engine in this process: bytes of all rows.
@@ -35,6 +37,7 @@ impl Default for OpenHow {
     fn default() -> OpenHow {
         OpenHow {
             durability: Durability::Fsync,
+            persist: Vec::new(),
             cores: Vec::new(),
             memory_bytes: 4 << 30,
             token: None,
@@ -86,6 +89,7 @@ fn options(how: &OpenHow) -> Result<OpenOptions> {
         procedures: procedures()?,
         cores: how.cores.clone(),
         durability: how.durability,
+        persist: how.persist.clone(),
         memory_bytes: how.memory_bytes,
         token: how.token.clone(),
         tls: how.tls.clone(),

@@ -2,13 +2,14 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_txn_api::{Code, Error, Result, Target};
+use dyno_txn_node::{OpenOptions, Role};
 
 /// How long a server may take until it listens: recovery included, on a machine that does other things.
 const START: Duration = Duration::from_secs(120);
@@ -16,11 +17,12 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Operations of one transaction of etcd: a page of ten deliveries with all their lines fits.
 const MAX_TXN_OPS: &str = "4096";
 
-/// A server of ours, `dyno txn serve`.
+/// A process of ours, `dyno txn serve`.
 pub struct DynoServer {
     program: PathBuf,
-    data: PathBuf,
-    more: Vec<String>,
+    words: Vec<String>,
+    /// What it says.
+    log: PathBuf,
     port: u16,
     child: Child,
 }
@@ -31,21 +33,41 @@ impl DynoServer {
     /// # Errors
     /// When it does not start.
     pub fn start(program: &Path, data: &Path, more: &[&str]) -> Result<DynoServer> {
+        let folder = data.to_string_lossy();
+        let words = [&["--data", &folder], more].concat();
+        DynoServer::start_with(program, &words, data.with_extension("log"))
+    }
+
+    /// Starts one of a role that has no rows; what it says goes into a file.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start_role(program: &Path, role: Role, log: &Path, more: &[&str]) -> Result<DynoServer> {
+        let words = [&["--role", role.name()], more].concat();
+        DynoServer::start_with(program, &words, log.to_owned())
+    }
+
+    fn start_with(program: &Path, words: &[&str], log: PathBuf) -> Result<DynoServer> {
         let port = free_port()?;
-        let more: Vec<String> = more.iter().map(ToString::to_string).collect();
-        let child = serve(program, data, &more, port)?;
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        let child = serve(program, &words, &log, port)?;
         Ok(DynoServer {
             program: program.to_owned(),
-            data: data.to_owned(),
-            more,
+            words,
+            log,
             port,
             child,
         })
     }
 
     /// Where it listens.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The same, for who opens a database.
     pub fn target(&self) -> Target {
-        Target::Dyno(vec![format!("127.0.0.1:{}", self.port)])
+        Target::Dyno(vec![self.address()])
     }
 
     /// The number of its process.
@@ -63,7 +85,7 @@ impl DynoServer {
     /// # Errors
     /// When it does not start.
     pub fn start_again(&mut self) -> Result<()> {
-        self.child = serve(&self.program, &self.data, &self.more, self.port)?;
+        self.child = serve(&self.program, &self.words, &self.log, self.port)?;
         Ok(())
     }
 }
@@ -74,14 +96,69 @@ impl Drop for DynoServer {
     }
 }
 
-fn serve(program: &Path, data: &Path, more: &[String], port: u16) -> Result<Child> {
+fn serve(program: &Path, words: &[String], log: &Path, port: u16) -> Result<Child> {
     let mut command = Command::new(program);
     command
-        .args(["txn", "serve", "--data"])
-        .arg(data)
-        .args(["--listen", &format!("127.0.0.1:{port}")])
-        .args(more);
-    spawn(command, &data.with_extension("log"), &[port])
+        .args(["txn", "serve"])
+        .args(words)
+        .args(["--listen", &format!("127.0.0.1:{port}")]);
+    spawn(command, log, &[port])
+}
+
+/// A database of ours in several processes, with one oracle beside them.
+pub struct DynoProcesses {
+    parts: Vec<DynoServer>,
+    _oracle: DynoServer,
+}
+
+impl DynoProcesses {
+    /// Starts so many, with their data below a folder; the database answers when this returns.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn start(
+        program: &Path,
+        folder: &Path,
+        count: usize,
+        more: &[&str],
+    ) -> Result<DynoProcesses> {
+        let log = folder.join("oracle.log");
+        let oracle = DynoServer::start_role(program, Role::Oracle, &log, &[])?;
+        let join = oracle.address();
+        let mut parts = Vec::with_capacity(count);
+        for number in 0..count {
+            let part = format!("{number}/{count}");
+            let role = ["--role", "partitions", "--part", &part, "--join", &join];
+            let data = folder.join(format!("part-{number}"));
+            let words = [&role[..], more].concat();
+            parts.push(DynoServer::start(program, &data, &words)?);
+        }
+        let processes = DynoProcesses {
+            parts,
+            _oracle: oracle,
+        };
+        processes.wait()?;
+        Ok(processes)
+    }
+
+    /// Processes listen before an oracle has given them a stamp; until then they refuse everybody.
+    fn wait(&self) -> Result<()> {
+        let until = Instant::now() + START;
+        for part in &self.parts {
+            while let Err(error) = dyno_txn_node::open(&part.target(), OpenOptions::default()) {
+                if Instant::now() > until {
+                    return Err(error);
+                }
+                thread::sleep(LOOK);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where clients connect: one address leads to all.
+    pub fn target(&self) -> Target {
+        self.parts[0].target()
+    }
 }
 
 /// An etcd cluster.
@@ -221,7 +298,5 @@ fn wait(child: &mut Child, log: &Path, ports: &[u16]) -> Result<()> {
 }
 
 fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(unavailable)?;
-    let address = listener.local_addr().map_err(unavailable)?;
-    Ok(address.port())
+    dyno_ports::free().map_err(unavailable)
 }

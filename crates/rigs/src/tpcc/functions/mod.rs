@@ -89,14 +89,10 @@ fn payment(paid: &Payment) -> Vec<Argument> {
         district,
         who,
     } = paid.customer;
-    let at = key(&[warehouse, district]);
     let [by_key, from, until] = match who {
-        Who::Id(id) => [
-            Some(Tuple::after(at).u64(u64::from(id)).finish()),
-            None,
-            None,
-        ],
+        Who::Id(id) => [Some(key(&[warehouse, district, id])), None, None],
         Who::LastName(name) => {
+            let at = key(&[warehouse, district]);
             let from = Tuple::after(at).text(&last_name(name)).finish();
             let until = prefix_end(&from);
             [None, Some(from), until]

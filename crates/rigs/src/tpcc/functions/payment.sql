@@ -22,19 +22,20 @@ BEGIN
         RAISE EXCEPTION 'customer: there is none; was the database loaded?' USING ERRCODE = 'DT015';
     END IF;
     -- The number is the key's third part.
-    id := ('x' || encode(substring(ck FROM 17 FOR 8), 'hex'))::bit(64)::bigint;
+    id := ('x' || encode(substring(ck FROM 17 FOR 4), 'hex'))::bit(32)::bigint;
     SELECT t.name, t.street_1 INTO STRICT w_name, w_street FROM dyno_txn."tpcc-warehouse" t WHERE t._key = wk;
     SELECT t.name, t.street_1 INTO STRICT d_name, d_street FROM dyno_txn."tpcc-district" t WHERE t._key = dk;
-    UPDATE dyno_txn."tpcc-customer" t SET
+    UPDATE dyno_txn."tpcc-customer-sums" t SET
         balance = t.balance - paid,
         ytd_payment = t.ytd_payment + paid,
-        payment_cnt = t.payment_cnt + 1,
-        data = CASE WHEN t.credit = 'BC'
-            THEN left(concat_ws(' ', id, cd, cw, d, w, paid, t.data), 500) ELSE t.data END
-        WHERE t._key = ck
-        RETURNING t.first, t.last, t.credit, t.balance INTO c_first, c_last, c_credit, c_balance;
+        payment_cnt = t.payment_cnt + 1
+        WHERE t._key = ck RETURNING t.balance INTO c_balance;
+    SELECT t.first, t.last, t.credit INTO c_first, c_last, c_credit FROM dyno_txn."tpcc-customer" t WHERE t._key = ck;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'customer: there is none; was the database loaded?' USING ERRCODE = 'DT015';
+    END IF;
+    IF c_credit = 'BC' THEN
+        UPDATE dyno_txn."tpcc-customer" t SET data = left(concat_ws(' ', id, cd, cw, d, w, paid, t.data), 500) WHERE t._key = ck;
     END IF;
     INSERT INTO dyno_txn."tpcc-history" (_key, c_w_id, c_d_id, c_id, date, amount, data)
         VALUES (history_key, cw, cd, id, paid_ms, paid, w_name || '    ' || d_name);

@@ -1,0 +1,221 @@
+//! The two commands of a chain as processes, which may be killed and started again.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::Asked;
+use crate::RigError;
+
+/// The topic, and the name of its producer.
+pub(super) const TOPIC: &str = "chain";
+const PRODUCER: &str = "archive";
+/// A command that ends in failure is started again so often: after a kill the first attempt may find its place taken.
+const RESTARTS_MOST: u32 = 20;
+
+/// A process that is killed when dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // One that has ended already is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(super) fn failed(what: &'static str, reason: impl std::fmt::Display) -> RigError {
+    let reason = reason.to_string();
+    RigError::Program {
+        program: what,
+        reason,
+    }
+}
+
+/// This program with some words, its complaints in a file.
+fn command(words: &[&str], said: &Path) -> Result<Command, RigError> {
+    let program = std::env::current_exe().map_err(|e| failed("dyno", e))?;
+    let file = File::options().create(true).append(true).open(said);
+    let file = file.map_err(|e| RigError::io(said, e))?;
+    let mut command = Command::new(program);
+    command.args(words).stdout(Stdio::null()).stderr(file);
+    Ok(command)
+}
+
+/// The last thing that a command said.
+fn last_word(said: &Path) -> String {
+    let text = fs::read_to_string(said).unwrap_or_default();
+    text.lines().last().unwrap_or("nothing").to_owned()
+}
+
+/// `dyno ingest watch`.
+pub(super) struct Watch {
+    words: Vec<String>,
+    said: PathBuf,
+    running: Killed,
+    restarts: u32,
+}
+
+impl Watch {
+    pub(super) fn start(
+        asked: &Asked,
+        dsn: &str,
+        table: &Path,
+        scratch: &Path,
+    ) -> Result<Watch, RigError> {
+        let words = [
+            "ingest",
+            "watch",
+            &format!("pubsub://{TOPIC}"),
+            "--dsn",
+            dsn,
+            "--into",
+            &table.to_string_lossy(),
+            "--batch-wait",
+            &format!("{}ms", asked.batch_wait.as_millis()),
+        ]
+        .map(str::to_owned);
+        let said = scratch.join("watch.log");
+        let running = spawn_watch(&words, &said)?;
+        Ok(Watch {
+            words: words.into(),
+            said,
+            running,
+            restarts: 0,
+        })
+    }
+
+    pub(super) fn kill(&mut self) -> Result<(), RigError> {
+        self.running = spawn_watch(&self.words, &self.said)?;
+        Ok(())
+    }
+
+    /// Starts it again when it has ended by itself, which it does when a server that it needs says no.
+    pub(super) fn look_after(&mut self) -> Result<(), RigError> {
+        if let Ok(Some(status)) = self.running.0.try_wait() {
+            self.restarts += 1;
+            if self.restarts > RESTARTS_MOST {
+                let last = last_word(&self.said);
+                return Err(failed("dyno ingest watch", format!("{status}: {last}")));
+            }
+            self.running = spawn_watch(&self.words, &self.said)?;
+        }
+        Ok(())
+    }
+}
+
+fn spawn_watch(words: &[String], said: &Path) -> Result<Killed, RigError> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let spawned = command(&words, said)?.stdin(Stdio::null()).spawn();
+    spawned
+        .map(Killed)
+        .map_err(|e| failed("dyno ingest watch", e))
+}
+
+/// `dyno pubsub produce`, and the thread that hands it the lines.
+pub(super) struct Producer {
+    files: Vec<PathBuf>,
+    rate: Option<f64>,
+    began: Instant,
+    dsn: String,
+    said: PathBuf,
+    running: Option<(Killed, JoinHandle<()>)>,
+    restarts: u32,
+}
+
+impl Producer {
+    pub(super) fn start(asked: &Asked, dsn: &str, scratch: &Path) -> Result<Producer, RigError> {
+        let mut producer = Producer {
+            files: asked.files.clone(),
+            rate: asked.rate,
+            began: Instant::now(),
+            dsn: dsn.to_owned(),
+            said: scratch.join("produce.log"),
+            running: None,
+            restarts: 0,
+        };
+        producer.spawn()?;
+        Ok(producer)
+    }
+
+    fn spawn(&mut self) -> Result<(), RigError> {
+        let words = [
+            "pubsub", "produce", TOPIC, "--resume", PRODUCER, "--dsn", &self.dsn,
+        ];
+        let spawned = command(&words, &self.said)?.stdin(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(|e| failed("dyno pubsub produce", e))?;
+        let pipe = child.stdin.take();
+        let (files, rate, began) = (self.files.clone(), self.rate, self.began);
+        let feeding = thread::spawn(move || {
+            // The pipe breaks when its reader is killed: then another thread feeds another one.
+            let _ = pipe.map(|pipe| feed(&files, rate, began, &mut BufWriter::new(pipe)));
+        });
+        self.running = Some((Killed(child), feeding));
+        Ok(())
+    }
+
+    /// Whether it was on its way.
+    pub(super) fn kill(&mut self) -> Result<bool, RigError> {
+        let Some((killed, _feeding)) = self.running.take() else {
+            return Ok(false);
+        };
+        drop(killed);
+        self.spawn()?;
+        Ok(true)
+    }
+
+    /// Starts it again when it has failed; tells whether it is done.
+    pub(super) fn look_after(&mut self) -> Result<bool, RigError> {
+        let Some((running, _)) = &mut self.running else {
+            return Ok(true);
+        };
+        match running.0.try_wait() {
+            Ok(Some(status)) if status.success() => {
+                self.running = None;
+                Ok(true)
+            }
+            Ok(Some(status)) => {
+                self.restarts += 1;
+                if self.restarts > RESTARTS_MOST {
+                    let last = last_word(&self.said);
+                    return Err(failed("dyno pubsub produce", format!("{status}: {last}")));
+                }
+                self.spawn()?;
+                Ok(false)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Lines of the files, each when its time has come; those of a second attempt are due already.
+fn feed(
+    files: &[PathBuf],
+    rate: Option<f64>,
+    began: Instant,
+    to: &mut impl Write,
+) -> std::io::Result<()> {
+    const TOGETHER: u64 = 50;
+    let mut line = 0_u64;
+    for file in files {
+        let text = fs::read(file)?;
+        for bytes in text.split_inclusive(|byte| *byte == b'\n') {
+            if let Some(rate) = rate
+                && line.is_multiple_of(TOGETHER)
+            {
+                let due = began + Duration::from_secs_f64(line as f64 / rate);
+                let early = due.saturating_duration_since(Instant::now());
+                if !early.is_zero() {
+                    to.flush()?;
+                    thread::sleep(early);
+                }
+            }
+            to.write_all(bytes)?;
+            line += 1;
+        }
+    }
+    to.flush()
+}

@@ -1,0 +1,122 @@
+//! How long records took from the log to the table: when the server appended them, and when the table's ledger had them,
+//! by the one clock of this machine.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dyno_ingest::table::{Manifest, stream_name};
+use dyno_pubsub::{Connection, Dsn};
+
+use super::children::TOPIC;
+use crate::RigError;
+use crate::pubsub::FlowError;
+
+/// Bytes of one fetch while the times of appends are read.
+const FETCH_BYTES: usize = 8 << 20;
+
+/// Which records the ledger had when.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// By partition: the offset behind the last record, and when it was first seen, microseconds since 1970.
+    upto: BTreeMap<i32, Vec<(u64, i64)>>,
+    generation: u64,
+    /// Changes of the ledger that were seen.
+    pub(super) commits: u64,
+}
+
+impl Seen {
+    /// Looks at the ledger; tells how many records it has.
+    pub(super) fn look(&mut self, table: &Path, partitions: u32) -> Result<u64, RigError> {
+        let Some(manifest) = Manifest::read(table)? else {
+            return Ok(0);
+        };
+        let now = now_us();
+        if manifest.generation != self.generation {
+            self.generation = manifest.generation;
+            self.commits += 1;
+        }
+        let positions = manifest.positions();
+        let mut records = 0;
+        for partition in 0..i32::try_from(partitions).unwrap_or(i32::MAX) {
+            let Some(position) = positions.get(&stream_name("wspr", TOPIC, partition)) else {
+                continue;
+            };
+            records += position.next;
+            let seen = self.upto.entry(partition).or_default();
+            if seen.last().is_none_or(|(upto, _)| *upto < position.next) {
+                seen.push((position.next, now));
+            }
+        }
+        Ok(records)
+    }
+
+    /// Percentiles of the delay over all records, in seconds.
+    pub(super) fn percentiles(&self, dsn: &Dsn) -> Result<BTreeMap<String, f64>, RigError> {
+        let log = |error: dyno_pubsub::Error| RigError::from(FlowError::from(error));
+        let mut connection = Connection::open(dsn).map_err(log)?;
+        let topic_id = connection.topic(TOPIC).map_err(log)?.topic_id;
+        let mut delays: Vec<(i64, u64)> = Vec::new();
+        for (partition, seen) in &self.upto {
+            let mut offset = 0;
+            loop {
+                let fetched = connection.fetch(topic_id, *partition, offset, FETCH_BYTES);
+                let fetched = fetched.map_err(log)?;
+                if fetched.rows.is_empty() {
+                    break;
+                }
+                for row in &fetched.rows {
+                    // A batch of the watch ends where a fetch did, between two rows.
+                    let last = row.base_offset + i64::from(row.count) - 1;
+                    let last = u64::try_from(last).unwrap_or(0);
+                    let at = seen.partition_point(|(upto, _)| *upto <= last);
+                    if let Some((_, seen_us)) = seen.get(at) {
+                        let count = u64::from(row.count.unsigned_abs());
+                        delays.push((seen_us - row.appended_at_us, count));
+                    }
+                }
+                offset = fetched.next_offset;
+            }
+        }
+        delays.sort_unstable();
+        let names = [("latency-p50", 0.5), ("latency-p99", 0.99)];
+        let percentiles = names
+            .iter()
+            .filter_map(|(name, share)| Some((name.to_string(), percentile(&delays, *share)?)));
+        Ok(percentiles.collect())
+    }
+}
+
+/// The delay that so large a share of the records does not exceed, in seconds.
+fn percentile(delays: &[(i64, u64)], share: f64) -> Option<f64> {
+    let all: u64 = delays.iter().map(|(_, count)| count).sum();
+    let wanted = (share * all as f64).ceil() as u64;
+    let mut upto = 0;
+    let found = delays.iter().find(|(_, count)| {
+        upto += count;
+        upto >= wanted
+    });
+    found.map(|(delay_us, _)| *delay_us as f64 / 1e6)
+}
+
+/// Microseconds since 1970.
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_weigh_rows_by_their_records() {
+        let delays = [(1_000_000, 98), (2_000_000, 1), (5_000_000, 1)];
+        assert_eq!(percentile(&delays, 0.5), Some(1.0));
+        assert_eq!(percentile(&delays, 0.99), Some(2.0));
+        assert_eq!(percentile(&delays, 1.0), Some(5.0));
+        assert_eq!(percentile(&[], 0.5), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! One run of a chain.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_pubsub::{Connection, TopicOptions};
+
+use super::Asked;
+use super::children::{Producer, TOPIC, Watch, failed};
+use super::delays::Seen;
+use crate::RigError;
+use crate::pubsub::{FlowError, Server};
+
+/// Between two looks at the ledger: what a delay is known to.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// Connections of the producer, the watch and the rig.
+const CONNECTIONS: usize = 16;
+/// A chain in which nothing is committed for so long has broken.
+const STILL_MAX: Duration = Duration::from_secs(60);
+
+/// What a run came to.
+pub(super) struct Ran {
+    pub(super) seconds: f64,
+    pub(super) commits: u64,
+    pub(super) delays: BTreeMap<String, f64>,
+    pub(super) killed: String,
+}
+
+/// Runs the chain until the table has all rows.
+pub(super) fn run(asked: &Asked, rows: u64, table: &Path, scratch: &Path) -> Result<Ran, RigError> {
+    let log = |error: dyno_pubsub::Error| RigError::from(FlowError::from(error));
+    let mut server = Server::start(scratch, CONNECTIONS, 1)?;
+    let dsn = server.dsn();
+    let mut connection = Connection::open(&dsn).map_err(log)?;
+    connection.install().map_err(log)?;
+    let topic = TopicOptions {
+        partitions: asked.partitions,
+        ..TopicOptions::default()
+    };
+    connection.create_topic(TOPIC, &topic).map_err(log)?;
+    drop(connection);
+
+    let mut watch = Watch::start(asked, &dsn.text(), table, scratch)?;
+    let mut producer = Producer::start(asked, &dsn.text(), scratch)?;
+    let mut blows = Blows::new(asked, rows);
+    let mut seen = Seen::default();
+    let began = Instant::now();
+    let (mut there, mut moved_at) = (0, began);
+    loop {
+        let now_there = seen.look(table, asked.partitions)?;
+        if now_there > there {
+            (there, moved_at) = (now_there, Instant::now());
+        }
+        let sent = producer.look_after()?;
+        if there >= rows && sent {
+            break;
+        }
+        watch.look_after()?;
+        if moved_at.elapsed() > STILL_MAX {
+            let reason = format!("nothing is committed any more at {there} of {rows} rows");
+            return Err(failed("the chain", reason));
+        }
+        if blows.is_next(there) {
+            blows.strike(&mut watch, &mut producer, &mut server)?;
+            moved_at = Instant::now();
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(Ran {
+        seconds,
+        commits: seen.commits,
+        delays: seen.percentiles(&dsn)?,
+        killed: blows.told(),
+    })
+}
+
+/// Kills, spread over the rows at random, each at another process than the last.
+struct Blows {
+    /// Rows in the table from which on each strikes, the next one last.
+    at_rows: Vec<u64>,
+    struck: [u64; 3],
+    turn: usize,
+}
+
+impl Blows {
+    fn new(asked: &Asked, rows: u64) -> Blows {
+        let mut state = asked.seed;
+        let mut at_rows: Vec<u64> = (0..asked.kills)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                // Not at the very end, where nothing is left to be cut off.
+                (state >> 33) % (rows * 9 / 10).max(1)
+            })
+            .collect();
+        at_rows.sort_unstable_by(|a, b| b.cmp(a));
+        Blows {
+            at_rows,
+            struck: [0; 3],
+            turn: 0,
+        }
+    }
+
+    fn is_next(&self, there: u64) -> bool {
+        self.at_rows.last().is_some_and(|rows| there >= *rows)
+    }
+
+    fn strike(
+        &mut self,
+        watch: &mut Watch,
+        producer: &mut Producer,
+        server: &mut Server,
+    ) -> Result<(), RigError> {
+        self.at_rows.pop();
+        match self.turn % 3 {
+            0 => watch.kill()?,
+            1 if producer.kill()? => {}
+            // A producer that is done cannot be killed.
+            1 => watch.kill()?,
+            _ => server.crash()?,
+        }
+        self.struck[self.turn % 3] += 1;
+        self.turn += 1;
+        Ok(())
+    }
+
+    fn told(&self) -> String {
+        let [watch, producer, server] = self.struck;
+        format!("watch {watch}, producer {producer}, server {server} times")
+    }
+}

@@ -1,0 +1,285 @@
+//! Loads into a real ClickHouse server, which each invocation starts for itself on loopback.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
+
+use dyno_ingest::contract::{COLUMNS, MODE, bands};
+use dyno_ingest::load::{self, Input, LoadReport, Opening, Options, Outcome, Progress, Target};
+use dyno_ingest_clickhouse::private_server::{Config, Ports, PrivateServer};
+use dyno_ingest_clickhouse::{ServerTable, Settings};
+use dyno_record::Answer;
+use dyno_suite::protocol::Reply;
+
+use crate::ingest::{all_loaded, detail};
+use crate::{Params, RigError, TableSum};
+
+/// The server's own client.
+pub(crate) const PEER: &str = "clickhouse-client";
+pub(crate) const PEER_VERSION: &str = "as-installed";
+
+const STRINGS: [&str; 6] = [
+    "reporter",
+    "reporter_grid",
+    "callsign",
+    "grid",
+    "mode",
+    "version",
+];
+
+/// Where rows go.
+const TABLE: &str = "wspr.bronze";
+
+/// Why the peer cannot take part here; nothing where it can, or where it is another.
+pub(crate) fn peer_missing(peer: &str) -> Option<String> {
+    if peer != PEER {
+        return None;
+    }
+    let client = Command::new(PEER).arg("--version").output();
+    let text = "clickhouse-client: it is not installed (Debian: clickhouse-client)";
+    PrivateServer::missing().or_else(|| client.is_err().then(|| text.to_owned()))
+}
+
+/// `clickhouse-load`: loads `files` with `workers` into a table of a fresh server. The clock runs from
+/// opening the inputs to the last commit; the server is up before it. `text` is how strings are stored:
+/// `fixed` or `dictionary`.
+pub(crate) fn load(
+    params: &mut Params<'_>,
+    scratch: &Path,
+    speak_as: Option<&str>,
+) -> Result<Reply, RigError> {
+    params.text("source")?;
+    let files = params.paths("files")?;
+    let workers = usize::try_from(params.count("workers")?).unwrap_or(usize::MAX);
+    let dictionary_types = match params.text("text")? {
+        "fixed" => false,
+        "dictionary" => true,
+        other => {
+            return Err(params.wrong("text", format!("`{other}` is neither fixed nor dictionary")));
+        }
+    };
+    let mut inputs_bytes = 0;
+    for file in &files {
+        inputs_bytes += file.metadata().map_err(|e| RigError::io(file, e))?.len();
+    }
+    let folder = scratch.join("server");
+    fs::create_dir_all(&folder).map_err(|e| RigError::io(&folder, e))?;
+    let server = PrivateServer::start(&folder, Ports::free()?, &Config::default())?;
+    let (seconds, columns, facts) = match speak_as {
+        None => {
+            let settings = Settings {
+                dictionary_types,
+                connections: workers.div_ceil(files.len().max(1)),
+                ..Settings::default()
+            };
+            let report = ours(&server, &files, workers, &settings)?;
+            (report.seconds, stored(), facts(&report))
+        }
+        Some(_) => {
+            let seconds = by_pipe(&server, &files, workers)?;
+            (seconds, computed(), BTreeMap::new())
+        }
+    };
+    let TableSum {
+        rows: count,
+        checksum,
+    } = sums(&server, TABLE, &columns)?;
+    let bytes = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'wspr' AND table = 'bronze'";
+    let table_bytes = number(&server, bytes)?;
+    let per_second = |amount: f64| amount / seconds;
+    Ok(Reply {
+        metrics: BTreeMap::from([
+            ("throughput".to_string(), per_second(count as f64)),
+            ("time".to_string(), seconds),
+            ("io-rate".to_string(), per_second(inputs_bytes as f64)),
+            ("table-bytes".to_string(), table_bytes as f64),
+        ]),
+        answer: Some(Answer { count, checksum }),
+        facts,
+        ..Reply::default()
+    })
+}
+
+/// As the public command loads.
+fn ours(
+    server: &PrivateServer,
+    files: &[PathBuf],
+    workers: usize,
+    settings: &Settings,
+) -> Result<LoadReport, RigError> {
+    let address = server.address(TABLE)?;
+    let options = Options {
+        workers,
+        ..Options::default()
+    };
+    let open = || Ok(Box::new(ServerTable::open(&address, settings)?) as Box<dyn Target>);
+    let opening = Opening {
+        row_bytes: settings.row_bytes(&address),
+        open: &open,
+    };
+    let inputs = files.iter().cloned().map(Input::File).collect();
+    let report = load::load_into(inputs, &opening, &options, &Progress::default())?;
+    all_loaded(&report)?;
+    Ok(report)
+}
+
+/// The longest stage, and what the server did about merging.
+fn facts(report: &LoadReport) -> BTreeMap<String, String> {
+    let (stage, stage_s) = report.stages().longest();
+    let (mut waited_s, mut parts_most) = (0.0, 0);
+    for archive in &report.archives {
+        if let Outcome::Loaded {
+            server: Some(server),
+            ..
+        } = &archive.outcome
+        {
+            waited_s += server.merge_wait_s;
+            parts_most = parts_most.max(server.parts_most);
+        }
+    }
+    let merges = format!("{waited_s:.2} s waited for merges, at most {parts_most} parts");
+    BTreeMap::from([
+        ("bottleneck".to_string(), stage.to_string()),
+        (
+            "detail".to_string(),
+            format!("{}; {merges}", detail(report, stage_s)),
+        ),
+    ])
+}
+
+/// `gzip -dc FILE | clickhouse-client`, so many at once; seconds.
+fn by_pipe(server: &PrivateServer, files: &[PathBuf], workers: usize) -> Result<f64, RigError> {
+    server.ask("CREATE DATABASE wspr")?;
+    server.ask(
+        "CREATE TABLE wspr.bronze (id UInt64, timestamp DateTime('UTC'), reporter FixedString(16), \
+         reporter_grid FixedString(8), snr Int8, frequency Decimal64(7), callsign FixedString(16), \
+         grid FixedString(8), power Int8, drift Int8, distance UInt32, azimuth UInt16, band Int16, \
+         version FixedString(8), code UInt8) ENGINE = MergeTree PARTITION BY toYYYYMM(timestamp) \
+         ORDER BY (timestamp, band, callsign)",
+    )?;
+    let begun = Instant::now();
+    let queue = Mutex::new(files.iter());
+    let failure: Mutex<Option<RigError>> = Mutex::new(None);
+    thread::scope(|scope| {
+        for _worker in 0..workers.min(files.len()) {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().ok().and_then(|mut queue| queue.next());
+                    let Some(file) = next else { return };
+                    if let Err(error) = pipe(server, file)
+                        && let Ok(mut failure) = failure.lock()
+                    {
+                        failure.get_or_insert(error);
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    match failure.into_inner() {
+        Ok(None) => Ok(begun.elapsed().as_secs_f64()),
+        Ok(Some(error)) => Err(error),
+        Err(_) => Err(failed(PEER, "a thread of it panicked")),
+    }
+}
+
+fn pipe(server: &PrivateServer, file: &Path) -> Result<(), RigError> {
+    let packed = file.extension().is_some_and(|extension| extension == "gz");
+    let mut unpacking = Command::new(if packed { "gzip" } else { "cat" });
+    if packed {
+        unpacking.arg("-dc");
+    }
+    let input = File::open(file).map_err(|e| RigError::io(file, e))?;
+    let mut unpacking = unpacking
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| failed("gzip", e))?;
+    let text = unpacking.stdout.take();
+    let client = Command::new(PEER)
+        .args(["--host", "127.0.0.1", "--port"])
+        .arg(server.ports().tcp.to_string())
+        .args(["--query", "INSERT INTO wspr.bronze FORMAT CSV"])
+        .stdin(text.map_or(Stdio::null(), Stdio::from))
+        .output()
+        .map_err(|e| failed(PEER, e))?;
+    let unpacked = unpacking.wait().map_err(|e| failed("gzip", e))?;
+    if !unpacked.success() {
+        return Err(failed("gzip", unpacked));
+    }
+    match client.status.success() {
+        true => Ok(()),
+        false => Err(failed(PEER, String::from_utf8_lossy(&client.stderr))),
+    }
+}
+
+fn failed(program: &'static str, reason: impl std::fmt::Display) -> RigError {
+    let reason = reason.to_string();
+    RigError::Program { program, reason }
+}
+
+/// Each column of the contract as it is stored.
+fn stored() -> Vec<String> {
+    COLUMNS.map(str::to_owned).into()
+}
+
+/// Each column of the contract from the fields of an archive.
+fn computed() -> Vec<String> {
+    let hertz = "toUInt64(intDiv(toInt64(frequency * 10000000) + 5, 10))";
+    let bands: Vec<String> = bands()
+        .iter()
+        .map(|(low, high, code)| format!("{hertz} >= {low} AND {hertz} <= {high}, {code}"))
+        .collect();
+    let column = |name: &str| match name {
+        "frequency" => hertz.to_owned(),
+        "band" => format!("multiIf({}, 0)", bands.join(", ")),
+        "mode" => format!("'{MODE}'"),
+        "column_count" => "15".to_owned(),
+        other => other.to_owned(),
+    };
+    COLUMNS.map(column).into()
+}
+
+/// Rows and checksum (FORMAT.md) of a table with the contract's columns on a server, by that server's
+/// own functions.
+///
+/// # Errors
+/// When the server does not answer, or with something else.
+pub fn server_checksum(server: &PrivateServer, table: &str) -> Result<TableSum, RigError> {
+    sums(server, table, &stored())
+}
+
+fn sums(server: &PrivateServer, table: &str, columns: &[String]) -> Result<TableSum, RigError> {
+    let sums: Vec<String> = COLUMNS
+        .iter()
+        .zip(columns)
+        .map(|(name, column)| {
+            let value = if STRINGS.contains(name) {
+                let text = format!("toStringCutToZero(CAST({column} AS String))");
+                format!("reinterpretAsUInt32(reverse(unhex(substring(hex(MD5({text})), 1, 8))))")
+            } else {
+                column.clone()
+            };
+            format!("lower(hex(sum(toUInt64({value}) * (1 + id % 65521))))")
+        })
+        .collect();
+    let answer = server.ask(&format!("SELECT count(), {} FROM {table}", sums.join(", ")))?;
+    let mut values = answer.trim_end().split('\t');
+    let rows = values.next().and_then(|rows| rows.parse().ok());
+    let rows = rows.ok_or_else(|| failed("clickhouse-server", &answer))?;
+    let sums: Vec<String> = values.map(|sum| format!("{sum:0>16}")).collect();
+    Ok(TableSum {
+        rows,
+        checksum: sums.join("-"),
+    })
+}
+
+fn number(server: &PrivateServer, sql: &str) -> Result<u64, RigError> {
+    let answer = server.ask(sql)?;
+    let number = answer.trim().parse();
+    number.map_err(|_| failed("clickhouse-server", answer))
+}

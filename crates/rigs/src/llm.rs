@@ -1,0 +1,262 @@
+//! An endpoint of a language model, alone and beside an ingest engine that loads archives.
+//!
+//! `llm-beside`: `talks` conversations at once ask for `tokens` tokens each, as they come or at a `rate`, and `loaders`
+//! threads load `files` again and again into fresh tables meanwhile; either may be 0. So one workload gives both
+//! halves of "how much does the one cost the other".
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyno_ingest_ask::{AskError, Endpoint, Message, Request as Asking, Role};
+use dyno_measure::{
+    Call, Clock, DriveOptions, Latencies, LoadOutcome, MeasureError, Schedule, SystemClock, Until,
+    drive,
+};
+use dyno_record::Answer;
+use dyno_suite::protocol::{Reply, Request};
+
+use crate::ingest::load_into;
+use crate::{Params, RigError};
+
+const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+const WORDS: [&str; 8] = [
+    "radio", "spots", "travel", "far", "when", "the", "sun", "rises",
+];
+
+/// Why an endpoint was not measured.
+#[derive(Debug, thiserror::Error)]
+pub enum LlmError {
+    /// It cannot be asked at all.
+    #[error(transparent)]
+    Endpoint(#[from] AskError),
+    /// The load generator failed.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    /// Some answers did not come.
+    #[error("{failed} of {asked} conversations failed, the first: {first}")]
+    Failed {
+        /// Those.
+        failed: u64,
+        /// All.
+        asked: u64,
+        /// In words.
+        first: String,
+    },
+}
+
+/// What is asked for.
+struct Asked {
+    endpoint: Endpoint,
+    model: String,
+    talks: usize,
+    tokens: u32,
+    prompt: String,
+    rate: Option<f64>,
+    duration: Duration,
+    loaders: u64,
+    files: Vec<PathBuf>,
+}
+
+/// What the conversations gave.
+#[derive(Default)]
+struct Talked {
+    tokens: u64,
+    first: Vec<u64>,
+    between: Vec<u64>,
+}
+
+/// Runs both, and answers with what each did.
+pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
+    let asked = Asked::read(params)?;
+    let over = AtomicBool::new(false);
+    let (talked, loaded) = thread::scope(|scope| {
+        let loading = scope.spawn(|| loads(&asked, &request.scratch, &over));
+        let talked = talk(&asked);
+        over.store(true, Ordering::Relaxed);
+        (talked, loading.join())
+    });
+    let loaded = loaded.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let mut metrics = BTreeMap::new();
+    if let Some((rows, seconds)) = loaded {
+        metrics.insert("load-throughput".to_owned(), rows / seconds);
+    }
+    if let Some((talked, outcome)) = talked? {
+        talked.into_metrics(&outcome, &mut metrics)?;
+    }
+    Ok(Reply {
+        // Words differ from model to model; that all asked for came is checked in each conversation.
+        answer: Some(Answer {
+            count: 0,
+            checksum: "all tokens".to_owned(),
+        }),
+        metrics,
+        facts: BTreeMap::from([("model".to_owned(), asked.model)]),
+        ..Reply::default()
+    })
+}
+
+impl Asked {
+    fn read(params: &mut Params<'_>) -> Result<Asked, RigError> {
+        let address = params.text("endpoint")?;
+        let model = params.text_or_none("model")?;
+        let key = std::env::var("DYNO_LLM_KEY").ok();
+        let wait = Duration::from_secs(300);
+        let talks = params.count("talks")?.min(1024) as usize;
+        let mut endpoint = Endpoint::new(address, model, key, wait).map_err(LlmError::from)?;
+        let model = match talks {
+            0 => "none".to_owned(),
+            _ => endpoint.settle_model().map_err(LlmError::from)?,
+        };
+        let words = params.count("prompt-words")?.min(100_000) as usize;
+        let rate = params.number("rate")?;
+        let asked = Asked {
+            endpoint,
+            model,
+            talks,
+            tokens: u32::try_from(params.count("tokens")?).unwrap_or(u32::MAX),
+            prompt: WORDS
+                .iter()
+                .cycle()
+                .take(words)
+                .copied()
+                .collect::<Vec<_>>()
+                .join(" "),
+            rate: (rate > 0.0).then_some(rate),
+            duration: Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0)),
+            loaders: params.count("loaders")?,
+            files: params.paths("files")?,
+        };
+        match (asked.talks, asked.loaders) {
+            (0, 0) => Err(params.wrong("talks", "0, and 0 loaders: nothing to measure".to_owned())),
+            _ => Ok(asked),
+        }
+    }
+}
+
+/// Loads the files until it is over, once at least. Rows and seconds of whole loads; nothing without loaders.
+fn loads(asked: &Asked, scratch: &Path, over: &AtomicBool) -> Result<Option<(f64, f64)>, RigError> {
+    let (mut rows, mut seconds) = (0.0, 0.0);
+    let started = Instant::now();
+    for round in 0.. {
+        let enough = match asked.talks {
+            0 => started.elapsed() >= asked.duration,
+            _ => over.load(Ordering::Relaxed),
+        };
+        if asked.loaders == 0 || (enough && round > 0) {
+            break;
+        }
+        let table = scratch.join(format!("table-{round}"));
+        let report = load_into(&asked.files, asked.loaders, &table)?;
+        rows += report.rows() as f64;
+        seconds += report.seconds;
+        std::fs::remove_dir_all(&table).map_err(|error| RigError::io(&table, error))?;
+    }
+    Ok((asked.loaders > 0).then_some((rows, seconds)))
+}
+
+fn talk(asked: &Asked) -> Result<Option<(Talked, LoadOutcome)>, LlmError> {
+    if asked.talks == 0 {
+        return Ok(None);
+    }
+    let clock = SystemClock::start();
+    let options = DriveOptions {
+        schedule: match asked.rate {
+            None => Schedule::ClosedLoop,
+            Some(rate_per_s) => Schedule::Poisson {
+                rate_per_s,
+                seed: 1,
+            },
+        },
+        threads: asked.talks,
+        until: Until::DurationNs(asked.duration.as_nanos() as u64),
+        interval_ns: 1_000_000_000,
+        lag_max_ns: None,
+        stop: None,
+    };
+    let talked = Mutex::new(Talked::default());
+    let outcome = drive(&clock, &options, |_| {
+        let (clock, talked) = (&clock, &talked);
+        move |call: Call| {
+            // Waiting for a turn is part of the time to the first token.
+            let late = Duration::from_nanos(clock.now_ns().saturating_sub(call.intended_ns));
+            converse(asked, Instant::now().checked_sub(late), talked)
+        }
+    })?;
+    if outcome.failed > 0 {
+        return Err(LlmError::Failed {
+            failed: outcome.failed,
+            asked: outcome.failed + outcome.done,
+            first: outcome.first_error.unwrap_or_default(),
+        });
+    }
+    let talked = talked.into_inner().unwrap_or_default();
+    Ok(Some((talked, outcome)))
+}
+
+/// One conversation; `begun` is when it was meant to begin.
+fn converse(asked: &Asked, begun: Option<Instant>, into: &Mutex<Talked>) -> Result<(), String> {
+    let messages = [Message::new(Role::User, asked.prompt.as_str())];
+    let streamed = asked.endpoint.stream(&Asking {
+        messages: &messages,
+        most_tokens: asked.tokens,
+        ignore_end: true,
+    });
+    let streamed = streamed.map_err(|error| error.to_string())?;
+    // Where the endpoint does not count, a piece is a token.
+    let pieces = streamed.pieces.len() as u64;
+    let tokens = streamed
+        .usage
+        .map_or(pieces, |usage| usage.completion_tokens);
+    if tokens < u64::from(asked.tokens) {
+        return Err(format!("{tokens} tokens came, not {}", asked.tokens));
+    }
+    let ns = |from: Instant, to: &Instant| to.saturating_duration_since(from).as_nanos() as u64;
+    let mut talked = into.lock().map_err(|_| "another conversation panicked")?;
+    talked.tokens += tokens;
+    if let (Some(first), Some(begun)) = (streamed.pieces.first(), begun) {
+        talked.first.push(ns(begun, first));
+    }
+    let pairs = streamed.pieces.windows(2);
+    talked
+        .between
+        .extend(pairs.map(|pair| ns(pair[0], &pair[1])));
+    Ok(())
+}
+
+impl Talked {
+    fn into_metrics(
+        self,
+        outcome: &LoadOutcome,
+        metrics: &mut BTreeMap<String, f64>,
+    ) -> Result<(), LlmError> {
+        let seconds = (outcome.ended_ns - outcome.started_ns) as f64 / 1e9;
+        metrics.insert(
+            "throughput".to_owned(),
+            self.tokens as f64 / seconds.max(1e-9),
+        );
+        metrics.insert("conversations".to_owned(), outcome.done as f64);
+        metrics.insert(
+            "unsent".to_owned(),
+            (outcome.unsent + outcome.skipped) as f64,
+        );
+        for (name, samples) in [
+            ("first-token", self.first),
+            ("between-tokens", self.between),
+        ] {
+            let mut latencies = Latencies::new()?;
+            for ns in samples {
+                latencies.record(ns)?;
+            }
+            for (quantile, p) in QUANTILES {
+                if let Some(ns) = latencies.quantile_ns(p) {
+                    metrics.insert(format!("{name}-{quantile}"), ns as f64 / 1e9);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! `pages-fault`: a touch of a page that is not in memory, beside a bare userfaultfd fault. Has `unsafe`: waiting for a
+//! descriptor.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+
+use dyno_pages::{PAGE_BYTES, Settings, Store};
+use dyno_pages_region::userfault::Userfault;
+use dyno_pages_region::{LEAST_RESIDENT_PAGES, Region, RegionError};
+use dyno_record::Answer;
+use dyno_suite::protocol::{Reply, Request};
+
+use super::passes::shuffled;
+use super::source::Source;
+use super::{PagesError, bytes_of, store};
+use crate::{Params, RigError};
+
+/// Every page of a region is touched once, in random order, by a read or a write, while the fewest pages are in memory
+/// that a region can have; or, with `bare`, of memory whose faults a thread answers with zeros and nothing else. What was
+/// read is compared outside the time.
+pub(crate) fn fault(params: &mut Params<'_>, _request: &Request) -> Result<Reply, RigError> {
+    let touch = match params.text("touch")? {
+        "read" => Touch::Read,
+        "write" => Touch::Write,
+        "bare" => Touch::Bare,
+        other => {
+            let text = format!("`{other}` is none of read, write, bare");
+            return Err(params.wrong("touch", text));
+        }
+    };
+    let source = store::source(params)?;
+    let mut times = match touch {
+        Touch::Bare => bare(source.count() as usize)?,
+        Touch::Read | Touch::Write => region(&source, touch)?,
+    };
+    times.sort_unstable();
+    let seconds: f64 = times.iter().map(|&ns| ns as f64 / 1e9).sum();
+    let at = |share: usize| times[(times.len() - 1) * share / 100] as f64 / 1e9;
+    let metrics = [
+        ("throughput", times.len() as f64 / seconds),
+        ("latency-p50", at(50)),
+        ("latency-p99", at(99)),
+    ];
+    Ok(Reply {
+        answer: Some(Answer {
+            count: times.len() as u64,
+            checksum: "-".to_string(),
+        }),
+        metrics: metrics
+            .map(|(name, value)| (name.to_string(), value))
+            .into(),
+        facts: BTreeMap::new(),
+        ..Reply::default()
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Touch {
+    Read,
+    Write,
+    Bare,
+}
+
+fn failed(error: RegionError) -> PagesError {
+    PagesError::Refused(error.to_string())
+}
+
+/// Nanoseconds of each touch, the pages in random order.
+fn touched(
+    pages: usize,
+    mut one: impl FnMut(usize) -> u64,
+    right: impl Fn(usize, u64) -> bool,
+) -> Result<Vec<u64>, PagesError> {
+    let order = shuffled(pages, 3);
+    let mut times = Vec::with_capacity(pages);
+    for page in order {
+        let page = page as usize;
+        let start = Instant::now();
+        let read = black_box(one(page));
+        times.push(start.elapsed().as_nanos() as u64);
+        if !right(page, read) {
+            return Err(PagesError::Wrong(format!(
+                "page {page} came back different"
+            )));
+        }
+    }
+    Ok(times)
+}
+
+fn region(source: &Source, touch: Touch) -> Result<Vec<u64>, PagesError> {
+    let pages = source.count();
+    let store = Arc::new(Store::create(Settings::new(
+        pages,
+        bytes_of(pages) + (32 << 20),
+    ))?);
+    let mut lane = store.lane()?;
+    let mut page = [0; PAGE_BYTES];
+    // A word of each page, another place in each.
+    let place = |number: usize| 8 * (number % (PAGE_BYTES / 8));
+    let mut words = Vec::with_capacity(pages as usize);
+    for number in 0..pages {
+        source.fill(number, &mut page);
+        lane.write(number, &page)?;
+        words.push(word(&page, place(number as usize)));
+    }
+    drop(lane);
+    let mut region = Region::new(Arc::clone(&store), LEAST_RESIDENT_PAGES).map_err(failed)?;
+    let count = pages as usize;
+    let times = match touch {
+        Touch::Write => touched(
+            count,
+            |number| {
+                region[number * PAGE_BYTES + 4000] ^= 1;
+                0
+            },
+            |_, _| true,
+        )?,
+        Touch::Read | Touch::Bare => touched(
+            count,
+            |number| word(&region, number * PAGE_BYTES + place(number)),
+            |number, read| read == words[number],
+        )?,
+    };
+    region.store_all()?;
+    match store.check()?.first() {
+        None => Ok(times),
+        Some(bad) => Err(PagesError::Wrong(bad.error.to_string())),
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
+}
+
+/// Places zeros for whoever touches, with no store behind it.
+fn bare(pages: usize) -> Result<Vec<u64>, PagesError> {
+    // Memory without pages, of which a vector of zeros is made.
+    let memory = vec![0u8; (pages + 1) * PAGE_BYTES];
+    let from = memory.as_ptr().align_offset(PAGE_BYTES);
+    let memory = &memory[from..from + pages * PAGE_BYTES];
+    let (faults, _) = Userfault::open().map_err(failed)?;
+    faults
+        .register(memory.as_ptr().cast_mut(), memory.len())
+        .map_err(failed)?;
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let answering = scope.spawn(|| answer(&faults, &done));
+        let times = touched(
+            pages,
+            |page| u64::from(memory[page * PAGE_BYTES]),
+            |_, read| read == 0,
+        );
+        done.store(true, Relaxed);
+        answering.join().map_err(|_| PagesError::Panicked)?;
+        times
+    })
+}
+
+fn answer(faults: &Userfault, done: &AtomicBool) {
+    let zeros = [0; PAGE_BYTES];
+    let mut found = Vec::new();
+    while !done.load(Relaxed) {
+        if !wait(faults) {
+            continue;
+        }
+        let answered = faults.faults(&mut found).and_then(|()| {
+            for fault in found.drain(..) {
+                let page = fault.address as usize / PAGE_BYTES * PAGE_BYTES;
+                faults.place(page as *mut u8, &zeros, false)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = answered {
+            // Who touched a page waits for it, and nobody else could answer.
+            eprintln!("a fault was not answered: {error}");
+            std::process::abort();
+        }
+    }
+}
+
+fn wait(faults: &Userfault) -> bool {
+    let mut one = libc::pollfd {
+        fd: faults.file().as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: the structure lives through the call.
+    unsafe { libc::poll(&raw mut one, 1, 10) > 0 }
+}

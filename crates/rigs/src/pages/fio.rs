@@ -1,0 +1,185 @@
+//! fio: the seed document's patterns, with an asynchronous engine and direct I/O.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::PagesError;
+
+/// What fio is pointed at.
+pub(super) enum Target {
+    /// A block device or a file.
+    Path(PathBuf),
+    /// An NBD server behind a Unix socket, and its export's name; fio is the client.
+    Nbd(PathBuf, String),
+}
+
+impl Target {
+    fn arguments(&self) -> Vec<String> {
+        match self {
+            Target::Path(path) => vec![
+                "--ioengine=libaio".to_string(),
+                "--direct=1".to_string(),
+                format!("--filename={}", path.display()),
+                "--size=100%".to_string(),
+            ],
+            Target::Nbd(..) => vec![
+                "--ioengine=nbd".to_string(),
+                format!("--uri={}", self.uri()),
+            ],
+        }
+    }
+
+    /// As NBD's clients name it.
+    pub fn uri(&self) -> String {
+        match self {
+            Target::Path(path) => path.display().to_string(),
+            Target::Nbd(socket, name) => {
+                format!("nbd+unix:///{name}?socket={}", socket.display())
+            }
+        }
+    }
+}
+
+/// A seed document's pattern, as fio is told.
+pub(super) struct Pattern {
+    rw: &'static str,
+    block_bytes: u64,
+    depth: u32,
+    submit: u32,
+    pub writes: bool,
+}
+
+/// p1 to p6.
+pub(super) fn pattern(name: &str) -> Option<Pattern> {
+    let of = |rw, block_bytes, depth, submit, writes| Pattern {
+        rw,
+        block_bytes,
+        depth,
+        submit,
+        writes,
+    };
+    Some(match name {
+        "p1" => of("read", 1 << 20, 4, 1, false),
+        "p2" => of("write", 1 << 20, 4, 1, true),
+        "p3" => of("randread", 4096, 32, 1, false),
+        "p4" => of("randwrite", 4096, 32, 1, true),
+        "p5" => of("randrw", 4096, 32, 1, true),
+        "p6" => of("randrw", 4096, 128, 64, true),
+        _ => return None,
+    })
+}
+
+/// A pass over the device whose blocks are read again and compared.
+pub(super) const VERIFYING: Pattern = Pattern {
+    rw: "randwrite",
+    block_bytes: 4096,
+    depth: 16,
+    submit: 1,
+    writes: true,
+};
+
+/// fio's own account; without `seconds` a pass over the device that is verified.
+pub(super) fn run(
+    target: &Target,
+    pattern: &Pattern,
+    seconds: Option<u64>,
+    scratch: &Path,
+) -> Result<Value, PagesError> {
+    let mut command = Command::new("fio");
+    command
+        .current_dir(scratch)
+        .args(["--name=pages", "--output-format=json"])
+        // Data that half goes away: fio's own, which says less of writes than real pages do.
+        .args([
+            "--refill_buffers",
+            "--buffer_compress_percentage=50",
+            "--rwmixread=70",
+        ])
+        // It would ask the system to forget what it keeps of the device; direct I/O and NBD keep nothing.
+        .arg("--invalidate=0")
+        .args(target.arguments())
+        .arg(format!("--rw={}", pattern.rw))
+        .arg(format!("--bs={}", pattern.block_bytes))
+        .arg(format!("--iodepth={}", pattern.depth))
+        .arg(format!("--iodepth_batch_submit={}", pattern.submit));
+    match seconds {
+        Some(seconds) => command
+            .arg("--time_based")
+            .arg(format!("--runtime={seconds}")),
+        None => command.args(["--verify=crc32c", "--do_verify=1", "--verify_fatal=1"]),
+    };
+    let output = command
+        .output()
+        .map_err(|e| PagesError::system("fio (Debian: fio)", e))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(PagesError::Wrong(format!(
+            "fio {}: {}",
+            output.status,
+            why.trim()
+        )));
+    }
+    // Notes may stand before the object.
+    let json = said.find('{').map_or("", |at| &said[at..]);
+    serde_json::from_str(json).map_err(|e| PagesError::Wrong(format!("fio's account: {e}")))
+}
+
+/// Bytes that fio read and wrote.
+pub(super) fn moved(told: &Value) -> (u64, u64) {
+    let of = |side: &str| told["jobs"][0][side]["io_bytes"].as_u64().unwrap_or(0);
+    (of("read"), of("write"))
+}
+
+/// Its figures.
+pub(super) fn metrics(
+    told: &Value,
+    pattern: &Pattern,
+) -> Result<BTreeMap<String, f64>, PagesError> {
+    let job = &told["jobs"][0];
+    let of = |side: &str, name: &str| job[side][name].as_f64().unwrap_or(0.0);
+    let iops = of("read", "iops") + of("write", "iops");
+    if iops == 0.0 {
+        return Err(PagesError::Wrong("fio did nothing".to_string()));
+    }
+    let bytes = of("read", "bw_bytes") + of("write", "bw_bytes");
+    // Of the side that most calls are on.
+    let side = if pattern.rw.ends_with("write") {
+        "write"
+    } else {
+        "read"
+    };
+    let quantile = |name: &str| {
+        job[side]["clat_ns"]["percentile"][name]
+            .as_f64()
+            .map(|ns| ns / 1e9)
+    };
+    let mut metrics = BTreeMap::from([
+        ("throughput".to_string(), iops),
+        ("io-rate".to_string(), bytes),
+    ]);
+    for (name, key) in [("latency-p50", "50.000000"), ("latency-p99", "99.000000")] {
+        metrics.extend(quantile(key).map(|value| (name.to_string(), value)));
+    }
+    Ok(metrics)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_sides_of_a_mixture_count() {
+        let side = |iops: f64| json!({ "iops": iops, "bw_bytes": iops * 4096.0, "clat_ns": { "percentile": { "50.000000": 7000 } } });
+        let told = json!({ "jobs": [{ "read": side(70.0), "write": side(30.0) }] });
+        let mixed = pattern("p5").expect("known");
+        let metrics = metrics(&told, &mixed).expect("figures");
+        assert_eq!(metrics["throughput"], 100.0);
+        assert_eq!(metrics["latency-p50"], 7e-6);
+    }
+}
