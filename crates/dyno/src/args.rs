@@ -1,6 +1,7 @@
 //! The command line as it is written; commands turn it into checked values once.
 
 mod database;
+mod feeds;
 mod ingest;
 mod pages;
 mod pubsub;
@@ -12,6 +13,7 @@ mod tpch_bench;
 mod txn;
 mod txn_bench;
 mod txn_check;
+mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,14 +24,15 @@ use dyno_record::Size;
 use crate::units::{bytes, duration, setting, share};
 
 pub use database::OnArgs;
+pub use feeds::{CollectArgs, FetchArgs};
 pub use ingest::{
-    BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource, QueryArgs,
-    StatusArgs,
+    AskArgs, BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource,
+    QueryArgs, ServerLoadArgs, StatusArgs,
 };
 pub use pages::{
-    FrontArg, PagesArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs, PagesCommand,
-    PagesCompactArgs, PagesDeviceArgs, PagesNameArgs, PagesServeArgs, PagesStatusArgs,
-    PagesStoreArgs, PatternArg,
+    CodecArg, FrontArg, PagesArgs, PagesAskArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs,
+    PagesCommand, PagesDeviceArgs, PagesNameArgs, PagesServeArgs, PagesStatusArgs, PagesStoreArgs,
+    PagesWritebackArgs, PatternArg, WriteBackArg,
 };
 pub use pubsub::{
     BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
@@ -50,8 +53,10 @@ pub use txn::{
 };
 pub use txn_bench::{CarrierArg, KeysArg, TxnBenchArgs};
 pub use txn_check::{
-    TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimArgs,
+    TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckRecoveryArgs,
+    TxnCheckSimArgs, TxnCheckSoakArgs,
 };
+pub use watch::WatchArgs;
 
 /// Data engines close to the limit of the machine, and the lab that proves it.
 #[derive(Debug, Parser)]

@@ -9,11 +9,21 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 7] = [
+const SUITES: [(&str, &str); 11] = [
     ("wspr", include_str!("../../../suites/wspr.toml")),
+    (
+        "wspr-queries",
+        include_str!("../../../suites/wspr-queries.toml"),
+    ),
+    (
+        "wspr-clickhouse",
+        include_str!("../../../suites/wspr-clickhouse.toml"),
+    ),
+    ("chain", include_str!("../../../suites/chain.toml")),
     ("tpch", include_str!("../../../suites/tpch.toml")),
     ("pubsub", include_str!("../../../suites/pubsub.toml")),
     ("k2", include_str!("../../../suites/k2.toml")),
+    ("llm", include_str!("../../../suites/llm.toml")),
     ("tpcc", include_str!("../../../suites/tpcc.toml")),
     ("pages", include_str!("../../../suites/pages.toml")),
     (
@@ -22,7 +32,11 @@ const SUITES: [(&str, &str); 7] = [
     ),
 ];
 
-const PEERS: [(&str, &str); 21] = [
+const PEERS: [(&str, &str); 23] = [
+    (
+        "spots_queries.sql",
+        include_str!("../../../peers/spots_queries.sql"),
+    ),
     ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
     (
         "duckdb_peer.py",
@@ -65,6 +79,10 @@ const PEERS: [(&str, &str); 21] = [
         include_str!("../../../peers/postgres-serializable.toml"),
     ),
     ("etcd.toml", include_str!("../../../peers/etcd.toml")),
+    (
+        "clickhouse-client.toml",
+        include_str!("../../../peers/clickhouse-client.toml"),
+    ),
     (
         "zram-lz4.toml",
         include_str!("../../../peers/zram-lz4.toml"),

@@ -23,5 +23,6 @@ pub fn how(args: &OnArgs) -> anyhow::Result<OpenHow> {
         tls: args.tls_ca.as_deref().map(tls::client).transpose()?,
         ring: !args.no_ring,
         isolation: args.isolation.into(),
+        ..OpenHow::default()
     })
 }

@@ -14,6 +14,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use dyno_ingest_clickhouse::private_server::{Config, Ports, PrivateServer};
+use tempfile::TempDir;
+
 /// Commands that start the SQL engine, which may not be built. A report needs the run before it.
 const NEED_SQL: [&str; 4] = [
     "dyno ingest query",
@@ -34,6 +37,9 @@ fn every_command_of_the_readme_works() {
     std::os::unix::fs::symlink(tree().join("suites"), dir.path().join("suites")).unwrap();
     let mut running = Vec::new();
     for block in blocks {
+        let Some((server, block)) = with_clickhouse(block) else {
+            continue;
+        };
         let lines: Vec<Line> = block.lines().filter_map(Line::of).collect();
         if lines.iter().all(|line| line.is_of_demo(&demo)) {
             continue;
@@ -59,7 +65,26 @@ fn every_command_of_the_readme_works() {
                 None => line.check(dir.path()),
             }
         }
+        drop(server);
     }
+}
+
+/// A ClickHouse server for a block that wants one, at another port than the block says; `None` where
+/// there is no such program.
+fn with_clickhouse(block: String) -> Option<(Option<(PrivateServer, TempDir)>, String)> {
+    const AT: &str = "127.0.0.1:8123";
+    if !block.contains(AT) {
+        return Some((None, block));
+    }
+    if let Some(missing) = PrivateServer::missing() {
+        println!("skipped: README: {missing}");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let ports = Ports::free().unwrap();
+    let server = PrivateServer::start(folder.path(), ports, &Config::default()).unwrap();
+    let block = block.replace(AT, &server.http());
+    Some((Some((server, folder)), block))
 }
 
 #[test]

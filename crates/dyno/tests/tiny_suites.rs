@@ -100,6 +100,32 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
 }
 
 #[test]
+fn the_ten_questions_are_answered_where_the_sql_engine_is() {
+    let home = tempfile::tempdir().expect("temporary directory");
+    let sql = assert_cmd::cargo::cargo_bin!("dyno")
+        .with_file_name("dyno-sql")
+        .is_file();
+    if !sql {
+        println!("skipped: ten questions: dyno-sql is not built");
+        return;
+    }
+    let ran = dyno(home.path())
+        .args(["run", "wspr-queries", "--tiny"])
+        .assert();
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    let stored = RunDir::open(&only_run(home.path())).expect("a record");
+    assert_eq!(stored.run.plan.cases.len(), 20);
+    for case in &stored.run.plan.cases {
+        let mut samples = stored.samples.iter().filter(|s| s.case == case.name);
+        assert!(
+            samples.any(|s| s.outcome == Outcome::Done),
+            "{}: {said}",
+            case.name
+        );
+    }
+}
+
+#[test]
 fn a_missing_peer_is_named_with_how_to_install_it() {
     let home = tempfile::tempdir().expect("a directory");
     let plan = dyno(home.path())

@@ -1,18 +1,25 @@
 //! `dyno ingest ...` as it is written.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use dyno_ingest_watch::Whose;
 
 use super::PeersFrom;
-use crate::units::{bytes, count, share};
+use super::feeds::{CollectArgs, FetchArgs, feed};
+use super::watch::WatchArgs;
+use crate::units::{bytes, count, duration, share};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno ingest gen --rows 2M --months 2 --seed 1 --out archives\n  \
     dyno ingest load archives/*.csv.gz --into spots\n  \
     dyno ingest query spots \"SELECT band, count(*) FROM spots GROUP BY band ORDER BY band\"\n  \
-    dyno ingest status spots")]
+    dyno ingest status spots\n  \
+    dyno ingest watch archives --into spots --once\n  \
+    dyno ingest fetch rbn 2024-11-23..2024-11-24 --into days\n  \
+    dyno ingest load days/*.zip --into spots --feed rbn")]
 pub struct IngestArgs {
     #[command(subcommand)]
     pub command: IngestCommand,
@@ -24,10 +31,18 @@ pub enum IngestCommand {
     Gen(GenerateArgs),
     /// Load archives into a table; what is there already is not loaded again
     Load(LoadArgs),
-    /// Answer SQL on a table, called spots or wspr.bronze
+    /// Answer SQL on a table, called spots or wspr.bronze; other feeds have tables of their names
     Query(QueryArgs),
+    /// Answer a question in plain words, by SQL that a language model writes
+    Ask(AskArgs),
     /// Say what is in a table
     Status(StatusArgs),
+    /// Load what arrives in a folder, from a live feed or in a topic, each row once
+    Watch(Box<WatchArgs>),
+    /// Write what a live feed sends into files, an hour each
+    Collect(CollectArgs),
+    /// Download archives that are published
+    Fetch(FetchArgs),
     /// Measure one load, with its record and report
     Bench(BenchArgs),
 }
@@ -35,15 +50,19 @@ pub enum IngestCommand {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno ingest gen --rows 6M --months 3 --seed 7 --out archives\n  \
-    dyno ingest gen --rows 100k --months 1 --quirks 0.01 --out odd")]
+    dyno ingest gen --rows 100k --months 1 --quirks 0.01 --out odd\n  \
+    dyno ingest gen --feed rbn --rows 50k --months 3 --start 2010-12-30 --out days")]
 pub struct GenerateArgs {
     /// Rows in all months together, such as 6000000 or 6M
     #[arg(long, value_name = "TOTAL", value_parser = count)]
     pub rows: u64,
-    /// Archives to make, one a month
+    /// Whose archives
+    #[arg(long, value_parser = feed(), default_value = "wspr")]
+    pub feed: Whose,
+    /// Archives to make, one a month; of other feeds one a day (rbn), an hour (psk), a log (cabrillo), a table (solar)
     #[arg(long, value_name = "M", default_value_t = 1)]
     pub months: u32,
-    /// The first month
+    /// The first month; of other feeds YYYY-MM-DD, too
     #[arg(long, value_name = "YYYY-MM", default_value = "2023-01")]
     pub start: String,
     /// Decides every byte
@@ -70,18 +89,26 @@ pub struct GenerateArgs {
 #[command(after_help = "Examples:\n  \
     dyno ingest load archives/*.csv.gz --into spots\n  \
     dyno ingest load wsprspots-2023-01.zip --into spots --max-bad 1%\n  \
-    zcat today.csv.gz | dyno ingest load - --into spots --as today\n\n\
+    zcat today.csv.gz | dyno ingest load - --into spots --as today\n  \
+    dyno ingest load archives/*.csv.gz --into clickhouse://loader@db1:8123/wspr.bronze\n  \
+    dyno ingest load archives/*.csv.gz --into https://db1,db2/wspr.bronze --cluster pair\n  \
+    dyno ingest load days/*.zip --into spots --feed rbn\n\n\
     A file is .csv.gz, .csv, .zip or .parquet, which its first bytes tell. An archive is known by its\n\
     feed and month (wsprspots-2023-01.* is wspr/2023-01) or else by its name: loading it again\n\
-    replaces it, unless its bytes are the same. Bad rows are kept aside with line and reason. A load\n\
+    replaces it, unless its bytes are the same. Logs belong together in a .zip: each file is a commit.\n\
+    A file that looks like another feed's is refused. Bad rows are kept aside with line and reason. A load\n\
     that is killed leaves the table as it was; the same command does the rest.")]
 pub struct LoadArgs {
     /// Archives; - is standard input
     #[arg(value_name = "FILES", required = true)]
     pub files: Vec<PathBuf>,
-    /// The table's directory; made when missing
-    #[arg(long, value_name = "DIR")]
+    /// The table's directory, or clickhouse://USER@HOST:PORT/DATABASE.TABLE; made when missing
+    #[arg(long, value_name = "DIR|ADDRESS")]
     pub into: PathBuf,
+    /// Whose archives they are: spots of WSPR, rbn (Reverse Beacon Network), cabrillo (contest logs), psk (PSK
+    /// Reporter, as collected), solar (F10.7, Kp, sunspots)
+    #[arg(long, value_parser = feed(), default_value = "wspr")]
+    pub feed: Whose,
     /// Threads at work [default: all]
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
@@ -100,6 +127,36 @@ pub struct LoadArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub server: ServerLoadArgs,
+}
+
+/// For a table on ClickHouse servers.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Into ClickHouse")]
+pub struct ServerLoadArgs {
+    #[command(flatten)]
+    pub access: ServerAccessArgs,
+    /// Connections for each archive [default: 1, and 2 for a single one]
+    #[arg(long, value_name = "N")]
+    pub connections: Option<usize>,
+    /// Give the strings of a table that is made dictionaries: LowCardinality(String)
+    #[arg(long)]
+    pub dictionary_types: bool,
+    /// The cluster whose shards the servers in the address are
+    #[arg(long, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// How long a server may be away or busy
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s")]
+    pub patience: Duration,
+}
+
+/// How a user of ClickHouse proves itself; the variable is the other way.
+#[derive(Debug, ClapArgs)]
+pub struct ServerAccessArgs {
+    /// File with the password, instead of CLICKHOUSE_PASSWORD
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -116,7 +173,7 @@ pub enum Inflate {
     dyno ingest query spots \"SELECT callsign, avg(snr) AS avg_snr, count(*) AS count FROM wspr.bronze\n    \
     GROUP BY callsign ORDER BY count DESC LIMIT 10\" --format json\n\n\
     Columns: id timestamp reporter reporter_grid snr frequency callsign grid power drift distance\n\
-    azimuth band mode version code column_count.")]
+    azimuth band mode version code column_count. Other feeds: SHOW COLUMNS FROM rbn.")]
 pub struct QueryArgs {
     /// The table's directory
     #[arg(value_name = "DIR")]
@@ -130,6 +187,49 @@ pub struct QueryArgs {
     /// Threads at work [default: all]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno ingest ask spots \"which band was best from Europe to Japan in March?\"\n  \
+    dyno ingest ask spots \"who was heard furthest away?\" --endpoint http://127.0.0.1:8000/v1 --model qwen\n\n\
+    The statement is shown with its rows, because nothing else says whether the question was understood. It may\n\
+    only read. The endpoint is told the table's columns, how many rows it has and of which time, and the question;\n\
+    what a statement gives stays here, but for the reason why one could not be run.")]
+pub struct AskArgs {
+    /// The table's directory
+    #[arg(value_name = "DIR")]
+    pub table: PathBuf,
+    /// The question, in plain words
+    #[arg(value_name = "QUESTION")]
+    pub question: String,
+    /// An OpenAI-compatible endpoint: llama.cpp's server, vLLM, SGLang
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080/v1")]
+    pub endpoint: String,
+    /// Which of its models [default: the first that it lists]
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Read its key from this file [default: DYNO_LLM_KEY in the environment, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Wait so long for each of its answers
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2m")]
+    pub wait: Duration,
+    /// Let it mend a statement that could not be run so often
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(..=10))]
+    pub mends: u8,
+    /// Show so many rows at most
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub max_rows: u32,
+    /// Let a statement run so long
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub time_limit: Duration,
+    /// Let a statement use so much memory; it spills to disk beyond that
+    #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "1GiB")]
+    pub memory: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -153,14 +253,19 @@ impl TableFormat {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno ingest status spots\n  dyno ingest status spots --json")]
+#[command(
+    after_help = "Examples:\n  dyno ingest status spots\n  dyno ingest status spots --json\n  \
+    dyno ingest status clickhouse://127.0.0.1:8123/wspr.bronze"
+)]
 pub struct StatusArgs {
-    /// The table's directory
-    #[arg(value_name = "DIR")]
+    /// The table's directory, or clickhouse://USER@HOST:PORT/DATABASE.TABLE
+    #[arg(value_name = "DIR|ADDRESS")]
     pub table: PathBuf,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub access: ServerAccessArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

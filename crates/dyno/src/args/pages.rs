@@ -33,7 +33,13 @@ pub enum PagesCommand {
     /// Show what a store that is served or attached holds
     Status(PagesStatusArgs),
     /// Move what a store holds together, and give free memory back
-    Compact(PagesCompactArgs),
+    Compact(PagesAskArgs),
+    /// Forget every page of a store, which stays; a device in use is refused
+    Reset(PagesAskArgs),
+    /// Take every page for idle until it is touched again
+    Idle(PagesAskArgs),
+    /// Move idle or incompressible pages to the store's file now
+    Writeback(PagesWritebackArgs),
     /// Measure the store on pages of one class, beside the kernel's zram and tmpfs
     Bench(PagesBenchArgs),
     /// Check the store against a model of it, and kill processes in the middle of their writes
@@ -61,6 +67,21 @@ pub struct PagesStoreArgs {
     /// Let pages of equal content share memory
     #[arg(long)]
     pub share: bool,
+    /// What packs pages
+    #[arg(long, value_enum, value_name = "CODEC", default_value = "auto")]
+    pub codec: CodecArg,
+    /// zstd's level
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=19))]
+    pub level: i32,
+    /// A new file for pages that leave memory; it loses its name at once, and goes with the store
+    #[arg(long, value_name = "FILE")]
+    pub backing: Option<PathBuf>,
+    /// What that file can hold [default: the size]
+    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "backing")]
+    pub backing_size: Option<u64>,
+    /// Pages that leave memory by themselves
+    #[arg(long, value_enum, value_name = "KIND", requires = "backing")]
+    pub writeback: Option<WriteBackArg>,
     /// Pages not touched for so long are packed again with zstd
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
     pub idle: Duration,
@@ -102,21 +123,49 @@ pub struct PagesServeArgs {
     pub open_to_all: bool,
 }
 
+/// What packs pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CodecArg {
+    /// LZ4, and what is idle again with zstd
+    Auto,
+    /// LZ4 alone
+    Lz4,
+    /// zstd, when pages are written
+    Zstd,
+}
+
+/// Which pages leave memory for a store's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WriteBackArg {
+    /// Those not touched for one and a half times --idle
+    Idle,
+    /// Those that nothing packs, after half of --idle
+    Incompressible,
+    /// Both
+    Both,
+}
+
 /// How a block device is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FrontArg {
+    /// By ublk where there is one, else by FUSE; says which
+    Auto,
+    /// The kernel's driver for devices in user space (Linux 6.0 or later, module ublk_drv)
+    Ublk,
     /// A file system of one file, and a loop device on it
     Fuse,
-    /// The kernel's driver for devices in user space; refused so far
-    Ublk,
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno pages attach --size 8GiB --limit 4GiB --mkfs ext4\n  \
-    mount $(dyno pages attach --size 8GiB --mkfs ext4) /mnt\n\n\
+    mount $(dyno pages attach --size 8GiB --mkfs ext4) /mnt\n  \
+    dyno pages attach --size 8GiB --limit 3GiB --swap\n  \
+    dyno pages attach --size 64GiB --limit 8GiB --backing /var/tmp/pages --writeback both\n\n\
     Needs root. Prints the device. A small process holds the memory: when the one that serves it is killed, the same command\n\
-    starts it again with every page, and those who wait on the device go on. Swap on it is refused.")]
+    starts it again with every page, and those who wait on the device go on. Pages survive that and nothing more: with the\n\
+    machine, or the holder, they go, those in the file too. --swap takes the memory of --limit at once, and needs ublk; what the limit has no room for fails\n\
+    to be written, and stays where it was.")]
 pub struct PagesAttachArgs {
     #[command(flatten)]
     pub store: PagesStoreArgs,
@@ -124,16 +173,22 @@ pub struct PagesAttachArgs {
     #[arg(long, value_name = "NAME", default_value = "pages")]
     pub name: String,
     /// How the device is made
-    #[arg(long, value_enum, default_value = "fuse")]
+    #[arg(long, value_enum, default_value = "auto")]
     pub front: FrontArg,
-    /// Threads that serve it
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=64))]
-    pub queues: u64,
+    /// Threads that serve it; by ublk each has a queue of its own
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub queues: u16,
+    /// Metrics for Prometheus at http://HOST:PORT/metrics
+    #[arg(long, value_name = "HOST:PORT")]
+    pub metrics: Option<SocketAddr>,
     /// Make a file system of this kind on it, such as ext4
     #[arg(long, value_name = "KIND", conflicts_with = "swap")]
     pub mkfs: Option<String>,
-    /// Swap on it; refused on this front, with the reason
-    #[arg(long)]
+    /// Keep nothing, and read anything: what the way to a device costs without the store
+    #[arg(long, conflicts_with_all = ["swap", "mkfs"])]
+    pub null: bool,
+    /// Have the system swap to it, until `detach`; needs ublk
+    #[arg(long, requires = "limit")]
     pub swap: bool,
 }
 
@@ -159,13 +214,28 @@ pub struct PagesStatusArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct PagesCompactArgs {
+pub struct PagesAskArgs {
     /// Which
     #[arg(long, value_name = "NAME", default_value = "pages")]
     pub name: String,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno pages writeback incompressible --most 1GiB\n  \
+    dyno pages idle && dyno pages writeback idle")]
+pub struct PagesWritebackArgs {
+    /// Which pages
+    #[arg(value_enum, value_name = "KIND", default_value = "both")]
+    pub kind: WriteBackArg,
+    /// No more than this
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub most: Option<u64>,
+    #[command(flatten)]
+    pub ask: PagesAskArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -178,12 +248,6 @@ pub struct PagesHoldArgs {
 pub struct PagesDeviceArgs {
     #[arg(long)]
     pub name: String,
-    #[arg(long)]
-    pub threads: usize,
-    #[arg(long, value_parser = duration)]
-    pub idle: Duration,
-    #[arg(long)]
-    pub cpu: f64,
     /// After another one that died
     #[arg(long)]
     pub again: bool,
@@ -260,6 +324,9 @@ pub struct PagesBenchArgs {
     /// How they are met
     #[arg(long, value_enum, default_value = "p3")]
     pub pattern: PatternArg,
+    /// What packs pages
+    #[arg(long, value_enum, value_name = "CODEC", default_value = "auto")]
+    pub codec: CodecArg,
     /// Pages in the store
     #[arg(long, value_name = "N", value_parser = count, default_value = "24k")]
     pub pages: u64,
@@ -295,6 +362,7 @@ pub struct PagesBenchArgs {
 #[command(after_help = "Examples:\n  \
     dyno pages check\n  \
     dyno pages check --kills 100 --steps 1M --share\n  \
+    dyno pages check --soak 30m\n  \
     dyno pages check --seed 42 --json\n\n\
     Exits 1 when a rule is broken. The steps follow from the seed; the moments of kills do not.")]
 pub struct PagesCheckArgs {
@@ -310,6 +378,9 @@ pub struct PagesCheckArgs {
     /// Let pages of equal content share slots
     #[arg(long)]
     pub share: bool,
+    /// Go on with one store for so long afterwards: its memory and its slowest calls must not grow
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub soak: Option<Duration>,
     /// From which the steps follow [default: drawn]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -227,9 +227,11 @@ pub struct PubsubTopicDropArgs {
 #[command(after_help = "Examples:\n  \
     seq 1000 | dyno pubsub produce orders\n  \
     dyno pubsub produce orders --key-separator : < pairs.txt\n  \
-    printf '{\"key\":\"a\",\"value\":\"1\",\"headers\":{\"from\":\"shop\"}}\\n' | dyno pubsub produce orders --json\n\n\
+    printf '{\"key\":\"a\",\"value\":\"1\",\"headers\":{\"from\":\"shop\"}}\\n' | dyno pubsub produce orders --json\n  \
+    zcat 2023-01.csv.gz | dyno pubsub produce spots --resume 2023-01 --dsn postgres://log@db/log\n\n\
     A line is acknowledged when its record is on stable storage. Prints how many were; when it is stopped, a line is\n\
-    bad, or the log is lost, also how many were not and the line of the first, and exits with 2.")]
+    bad, or the log is lost, also how many were not and the line of the first, and exits with 2. With --resume the same\n\
+    lines may be sent again after a kill: those that are there are left out, so each is in the topic once.")]
 pub struct PubsubProduceArgs {
     /// The topic
     #[arg(value_name = "TOPIC")]
@@ -240,6 +242,15 @@ pub struct PubsubProduceArgs {
     /// Lines are JSON objects with value, key and headers, as `consume --json` prints them; print JSON
     #[arg(long)]
     pub json: bool,
+    /// Leave out the lines that are there of an earlier run of this name with the same lines. Lines without keys go to
+    /// the partitions in turn; the number of partitions may not change meanwhile
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "dsn",
+        conflicts_with = "unsafe_async"
+    )]
+    pub resume: Option<String>,
     /// How long a record waits for others that go with it
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5ms")]
     pub linger: Duration,

@@ -88,7 +88,7 @@ pub struct TxnServeArgs {
     /// For --role partitions: where oracles are, all of them
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub join: Vec<String>,
-    /// For --role partitions: where others reach it [default: where it listens]
+    /// For --role partitions: where others reach it; needed with --listen 0.0.0.0 [default: where it listens]
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<String>,
     /// When it acknowledges: fsync, remote-memory or memory
@@ -118,6 +118,9 @@ pub struct TxnServeArgs {
     /// Private key to it
     #[arg(long, value_name = "PEM", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+    /// Speak TLS with other processes of the database, whose certificates these roots have signed
+    #[arg(long, value_name = "PEM")]
+    pub tls_ca: Option<PathBuf>,
 }
 
 /// `I/N`.

@@ -6,6 +6,7 @@
 mod queues;
 mod secured;
 mod served;
+mod watched;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

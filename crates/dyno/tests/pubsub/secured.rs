@@ -1,28 +1,16 @@
 //! A broker that others can reach: TLS, a token, and what those hear who lack one or the other.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
+
+use dyno_certificates::Certificates;
 
 use crate::served::{Log, folder, has_server, ok, pubsub, with_input};
 
 const TOKEN: &str = "a-secret-of-this-test";
 
-/// A root, a certificate for `localhost` signed by it, and another root; false where there is no openssl.
-fn certificates(dir: &Path) -> bool {
-    let names = std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n");
-    names.is_ok()
-        && [
-            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem",
-            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.key -out other.pem",
-            "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out server.csr",
-            "x509 -req -in server.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile names -out cert.pem",
-        ]
-        .iter()
-        .all(|line| {
-            let words = line.split_whitespace();
-            let output = Command::new("openssl").args(words).current_dir(dir).output();
-            output.is_ok_and(|output| output.status.success())
-        })
+fn shown(path: PathBuf) -> String {
+    path.display().to_string()
 }
 
 /// What a command says that must fail.
@@ -39,16 +27,15 @@ fn with_tls_and_a_token_records_pass_and_nobody_else_gets_in() {
         return;
     }
     let dir = folder();
-    if !certificates(dir.path()) {
-        println!("skipped: TLS of the broker: there is no openssl to make certificates");
+    let Some(made) = Certificates::make(dir.path(), "TLS of the broker") else {
         return;
-    }
+    };
     let file = |name: &str| dir.path().join(name).display().to_string();
     std::fs::write(file("token"), format!("{TOKEN}\n")).unwrap();
     std::fs::write(file("wrong"), "another-secret-of-this-test").unwrap();
-    let (root, other) = (file("root.pem"), file("other.pem"));
+    let (root, other) = (shown(made.root()), shown(made.other_root()));
     let (token, wrong) = (file("token"), file("wrong"));
-    let (certificate, key) = (file("cert.pem"), file("key.pem"));
+    let (certificate, key) = (shown(made.server()), shown(made.server_key()));
     let secured = [
         "--tls-cert",
         &certificate,
@@ -103,11 +90,10 @@ fn a_client_that_wants_tls_does_not_speak_without_it() {
         return;
     }
     let dir = folder();
-    if !certificates(dir.path()) {
-        println!("skipped: TLS of the broker: there is no openssl to make certificates");
+    let Some(made) = Certificates::make(dir.path(), "TLS of the broker") else {
         return;
-    }
-    let root = dir.path().join("root.pem").display().to_string();
+    };
+    let root = shown(made.root());
     let mut log = Log::start_in(dir, "localhost:0", &[]);
     let said = refused(log.dyno(&["status", "--tls-ca", &root]));
     assert!(

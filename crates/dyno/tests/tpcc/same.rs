@@ -1,7 +1,7 @@
 //! The same inputs on every engine leave the same rows.
 
 use dyno_pubsub::server::{Cluster, Installation, Options};
-use dyno_rigs::txn::{DynoServer, EtcdNodes};
+use dyno_rigs::txn::{DynoProcesses, DynoServer, EtcdNodes};
 use dyno_txn_api::Target;
 use serde_json::Value;
 use std::fs;
@@ -58,6 +58,14 @@ fn all_engines_and_forms_come_to_the_same_rows() {
         let server = server.expect("it starts");
         assert_eq!(sums(&server.target(), form, more), wanted, "{name}");
     }
+    // The rows of a warehouse lie in three processes, and stamps come from a fourth.
+    let place = here("processes");
+    fs::create_dir(&place).expect("it is ours");
+    let processes = DynoProcesses::start(program(), &place, 3, &["--partitions", "6"]);
+    let processes = processes.expect("they start");
+    let found = sums(&processes.target(), "one-shot", &[]);
+    assert_eq!(found, wanted, "three processes");
+    drop(processes);
     match EtcdNodes::missing() {
         Some(why) => println!("skipped: {why}"),
         None => {

@@ -5,8 +5,10 @@
 
 mod served;
 
-use std::path::Path;
-use std::process::Command;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use dyno_certificates::Certificates;
 
 use served::{Served, dyno, ok, refused};
 
@@ -58,37 +60,19 @@ fn what_was_acknowledged_is_there_after_a_kill_and_in_a_copy() {
     assert_eq!(status["tables"][0]["name"], "accounts");
 }
 
-/// A root, a certificate for `localhost` signed by it, and another root; false where there is no openssl.
-fn certificates(dir: &Path) -> bool {
-    let names = std::fs::write(dir.join("names"), "subjectAltName=DNS:localhost\n");
-    names.is_ok()
-        && [
-            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=root -keyout root.key -out root.pem",
-            "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout other.key -out other.pem",
-            "req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout key.pem -out server.csr",
-            "x509 -req -in server.csr -CA root.pem -CAkey root.key -CAcreateserial -days 2 -extfile names -out cert.pem",
-        ]
-        .iter()
-        .all(|line| {
-            let words = line.split_whitespace();
-            let output = Command::new("openssl").args(words).current_dir(dir).output();
-            output.is_ok_and(|output| output.status.success())
-        })
-}
-
 #[test]
 fn with_tls_and_a_token_transactions_pass_and_nobody_else_gets_in() {
     let at = tempfile::tempdir().unwrap();
-    if !certificates(at.path()) {
-        println!("skipped: TLS of transactions: there is no openssl to make certificates");
+    let Some(made) = Certificates::make(at.path(), "TLS of transactions") else {
         return;
-    }
+    };
     let file = |name: &str| at.path().join(name).display().to_string();
     std::fs::write(file("token"), format!("{TOKEN}\n")).unwrap();
     std::fs::write(file("wrong"), "another-secret-of-this-test").unwrap();
-    let (root, other) = (file("root.pem"), file("other.pem"));
+    let shown = |path: PathBuf| path.display().to_string();
+    let (root, other) = (shown(made.root()), shown(made.other_root()));
     let (token, wrong) = (file("token"), file("wrong"));
-    let (certificate, key) = (file("cert.pem"), file("key.pem"));
+    let (certificate, key) = (shown(made.server()), shown(made.server_key()));
     let secured = [
         "--tls-cert",
         &certificate,
@@ -117,4 +101,49 @@ fn with_tls_and_a_token_transactions_pass_and_nobody_else_gets_in() {
     let plain = refused(server.dyno(&["shell", "--token-file", &token]));
     assert!(plain.contains("[unavailable]"), "{plain}");
     server.stop();
+}
+
+#[test]
+fn the_processes_of_a_database_speak_tls_with_each_other() {
+    let at = tempfile::tempdir().unwrap();
+    let Some(made) = Certificates::make(at.path(), "TLS between processes") else {
+        return;
+    };
+    let shown = |path: PathBuf| path.display().to_string();
+    let token = shown(at.path().join("token"));
+    std::fs::write(&token, TOKEN).unwrap();
+    let root = shown(made.root());
+    let (certificate, key) = (shown(made.server()), shown(made.server_key()));
+    let secured = [
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &key,
+        "--token-file",
+        &token,
+    ];
+    let mut oracle = Served::start_role("oracle", "localhost:0", &secured);
+    let start = |part: &str| {
+        let data = at.path().join(part.replace('/', "-of-"));
+        let role = ["--role", "partitions", "--part", part, "--tls-ca", &root];
+        let more = [&role[..], &["--join", oracle.address()], &secured].concat();
+        Served::start(&data, "localhost:0", &more)
+    };
+    let mut parts = [start("0/2"), start("1/2")];
+    let shell =
+        |served: &Served| served.dyno(&["shell", "--tls-ca", &root, "--token-file", &token]);
+    // They refuse everybody until the oracle has given them a stamp.
+    let began = Instant::now();
+    while !shell(&parts[0]).output().unwrap().status.success() {
+        assert!(began.elapsed() < Duration::from_secs(60), "no stamp comes");
+    }
+    ok(shell(&parts[0]), "create rows\n");
+    let rows: Vec<String> = (0..20).map(|n| format!("put rows key-{n} {n}\n")).collect();
+    // One transaction over both processes.
+    let all = format!("begin\n{}commit\n", rows.concat());
+    assert!(ok(shell(&parts[1]), &all).contains("done at"));
+    let said = ok(shell(&parts[0]), "scan rows\n");
+    assert_eq!(said.lines().count(), 20, "{said}");
+    parts.iter_mut().for_each(Served::stop);
+    oracle.stop();
 }

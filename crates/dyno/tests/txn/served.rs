@@ -1,7 +1,7 @@
 //! A server of transactions that a test starts as a command.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// `dyno` with no token of the caller's.
@@ -42,20 +42,40 @@ fn ran(mut command: Command, input: &str) -> (Option<i32>, String, String) {
 /// A server; it is killed when dropped.
 pub struct Served {
     child: Child,
-    data: PathBuf,
+    /// Which directory, if it has one.
+    data: Vec<String>,
     listen: String,
     address: String,
 }
 
 impl Served {
     pub fn start(data: &Path, listen: &str, more: &[&str]) -> Served {
-        let (child, address) = start(data, listen, more);
+        Served::begin(
+            vec!["--data".to_owned(), data.display().to_string()],
+            listen,
+            more,
+        )
+    }
+
+    /// One that has no rows.
+    pub fn start_role(role: &str, listen: &str, more: &[&str]) -> Served {
+        let words = [&["--role", role], more].concat();
+        Served::begin(Vec::new(), listen, &words)
+    }
+
+    fn begin(data: Vec<String>, listen: &str, more: &[&str]) -> Served {
+        let (child, address) = start(&data, listen, more);
         Served {
             child,
-            data: data.to_owned(),
+            data,
             listen: listen.to_owned(),
             address,
         }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// A command of `dyno txn` on this server.
@@ -93,9 +113,9 @@ impl Drop for Served {
     }
 }
 
-fn start(data: &Path, listen: &str, more: &[&str]) -> (Child, String) {
+fn start(data: &[String], listen: &str, more: &[&str]) -> (Child, String) {
     let mut command = dyno(&["txn", "serve", "--listen", listen, "--checkpoint", "8MiB"]);
-    command.arg("--data").arg(data).args(more);
+    command.args(data).args(more);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
     let line = output.lines().map_while(Result::ok).next();

@@ -5,6 +5,9 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use dyno_ingest::generate::{Form, Generator, Month};
+use dyno_ingest_feeds::calendar::{Day, is_day};
+use dyno_ingest_feeds::generate::{self as feeds, Making};
+use dyno_ingest_watch::Whose;
 use dyno_report::quantity;
 use dyno_suite::Stop;
 use serde_json::json;
@@ -16,6 +19,77 @@ use crate::progress::WorkBar;
 use crate::terminal;
 
 pub fn run(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    match args.feed {
+        Whose::Wspr => months(args, stop),
+        Whose::Other(feed) => archives(feed, args, stop),
+    }
+}
+
+/// Archives of a feed of the table.
+fn archives(
+    feed: &dyn dyno_ingest_feeds::Feed,
+    args: &GenerateArgs,
+    stop: &Stop,
+) -> anyhow::Result<Exit> {
+    if args.plain || args.workers.is_some() {
+        bail!(
+            "--plain and --workers are for wspr; {} has one form, made by one thread",
+            feed.name()
+        );
+    }
+    let making = Making {
+        rows: args.rows,
+        archives: args.months,
+        start: day(&args.start)?,
+        seed: args.seed,
+        quirks: args.quirks,
+    };
+    let started = Instant::now();
+    let bar = WorkBar::new(args.rows, "rows");
+    let made = feeds::write(feed, &making, &args.out, &|rows| bar.add(rows), stop.flag())?;
+    drop(bar);
+    let seconds = started.elapsed().as_secs_f64();
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&json!({
+            "feed": feed.name(),
+            "rows": made.rows,
+            "bad_rows": made.bad,
+            "bytes": made.bytes,
+            "file_bytes": made.file_bytes,
+            "planted": made.planted,
+            "files": made.files,
+            "seconds": seconds,
+        }))?)?;
+        return Ok(Exit::Done);
+    }
+    terminal::print(&format!(
+        "{} rows and {} bad lines of {} in {} archives in {}, {} on disk, {} oddities planted, {seconds:.1} s",
+        made.rows,
+        made.bad,
+        feed.name(),
+        made.files.len(),
+        args.out.display(),
+        quantity(made.file_bytes as f64, "B"),
+        made.planted,
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// A day, or the first one of a month.
+fn day(text: &str) -> anyhow::Result<Day> {
+    let numbers: Option<Vec<u16>> = text.split('-').map(|part| part.parse().ok()).collect();
+    let found = match numbers.as_deref() {
+        Some(&[year, month]) => Some((year, month, 1)),
+        Some(&[year, month, day]) => Some((year, month, day)),
+        _ => None,
+    };
+    let (year, month, day) = found
+        .filter(|&(year, month, day)| is_day(year, month, day))
+        .with_context(|| format!("--start: `{text}` is no day; write 2023-01 or 2023-01-15"))?;
+    Ok(Day::new(year, month, day))
+}
+
+fn months(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let generator = Generator {
         rows: args.rows,
         months: args.months,

@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use dyno_ingest::load::{
     self, ArchiveReport, Engine, Input, LoadReport, Options, Outcome, Progress,
 };
+use dyno_ingest_watch::Whose;
 use dyno_report::quantity;
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 
-use super::all_threads;
+use super::{all_threads, clickhouse};
 use crate::args::{Inflate, LoadArgs};
 use crate::exit::Exit;
 use crate::progress::WorkBar;
@@ -34,6 +35,9 @@ pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
         },
         identity: args.identity.clone(),
     };
+    if matches!(args.feed, Whose::Wspr) {
+        refuse_other_feeds(&args.files)?;
+    }
     let (inputs, bytes) = inputs(&args.files)?;
     let report = watched(inputs, bytes, args, &options, stop)?;
     for archive in &report.archives {
@@ -72,6 +76,22 @@ fn inputs(files: &[PathBuf]) -> anyhow::Result<(Vec<Input>, u64)> {
     Ok((inputs, bytes))
 }
 
+/// Before any is loaded: rows of another feed would all be bad ones. What is wrong with a file that cannot be
+/// looked into, the load says.
+fn refuse_other_feeds(files: &[PathBuf]) -> anyhow::Result<()> {
+    for file in files.iter().filter(|file| file.as_os_str() != "-") {
+        if let Ok(Some(feed)) = dyno_ingest_feeds::feed_of_file(file)
+            && feed != dyno_ingest::table::WSPR
+        {
+            bail!(
+                "{}: it looks like feed {feed}, not wspr; load it with --feed {feed}",
+                file.display()
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Loads with a bar over the compressed bytes, the only measure that is right for every input.
 fn watched(
     inputs: Vec<Input>,
@@ -97,10 +117,28 @@ fn watched(
                 thread::park_timeout(TICK);
             }
         });
-        let report = load::load(inputs, &args.into, options, &progress);
+        let report = match clickhouse::address(&args.into) {
+            Err(error) => Err(error),
+            Ok(Some(address)) => clickhouse::load(
+                args.feed,
+                inputs,
+                &address,
+                &args.server,
+                options,
+                &progress,
+            ),
+            Ok(None) => clickhouse::refuse_options(&args.server).and_then(|()| {
+                Ok(match args.feed {
+                    Whose::Wspr => load::load(inputs, &args.into, options, &progress)?,
+                    Whose::Other(feed) => {
+                        dyno_ingest_feeds::load(feed, inputs, &args.into, options, &progress)?
+                    }
+                })
+            }),
+        };
         done.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
-        Ok(report?)
+        report
     })
 }
 
@@ -135,8 +173,16 @@ fn counts(archive: &ArchiveReport) -> (u64, u64) {
 
 fn outcome(archive: &ArchiveReport) -> String {
     match &archive.outcome {
-        Outcome::Loaded { replaced: true, .. } => "replaced what was there".to_string(),
-        Outcome::Loaded { .. } => "loaded".to_string(),
+        Outcome::Loaded {
+            replaced, server, ..
+        } => {
+            let done = match replaced {
+                true => "replaced what was there",
+                false => "loaded",
+            };
+            let more = server.as_ref().map(clickhouse::as_text);
+            format!("{done}{}", more.unwrap_or_default())
+        }
         Outcome::AlreadyThere { .. } => "there already, same bytes".to_string(),
         Outcome::Failed(_) => "failed, see below".to_string(),
     }
@@ -163,11 +209,15 @@ fn as_json(report: &LoadReport) -> Value {
                     blank_lines,
                     source_bytes,
                     table_bytes,
+                    server,
                     ..
                 } => {
                     object["blank_lines"] = (*blank_lines).into();
                     object["source_bytes"] = (*source_bytes).into();
                     object["table_bytes"] = (*table_bytes).into();
+                    if let Some(server) = server {
+                        object["server"] = clickhouse::as_json(server);
+                    }
                 }
                 Outcome::AlreadyThere { .. } => {}
             }

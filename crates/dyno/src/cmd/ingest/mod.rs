@@ -1,10 +1,17 @@
 //! `dyno ingest ...`: the archive engine's own commands.
 
+mod ask;
 mod bench;
+mod clickhouse;
+mod collect;
+mod fetch;
 mod generate;
 mod load;
 mod query;
 mod status;
+mod watch;
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use dyno_suite::Stop;
 
@@ -16,7 +23,11 @@ pub fn run(args: &IngestArgs, stop: &Stop) -> anyhow::Result<Exit> {
         IngestCommand::Gen(args) => generate::run(args, stop),
         IngestCommand::Load(args) => load::run(args, stop),
         IngestCommand::Query(args) => query::run(args),
+        IngestCommand::Ask(args) => ask::run(args),
         IngestCommand::Status(args) => status::run(args),
+        IngestCommand::Watch(args) => watch::run(args, stop),
+        IngestCommand::Collect(args) => collect::run(args, stop),
+        IngestCommand::Fetch(args) => fetch::run(args, stop),
         IngestCommand::Bench(args) => bench::run(args, stop),
     }
 }
@@ -24,4 +35,17 @@ pub fn run(args: &IngestArgs, stop: &Stop) -> anyhow::Result<Exit> {
 /// Threads to use when nobody said how many.
 fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Milliseconds since 1970-01-01 00:00 UTC.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}
+
+/// A time of the table. Indices of the sun begin long before 1970.
+fn moment(seconds: i64) -> String {
+    u64::try_from(seconds).map_or_else(|_| "before 1970".to_owned(), dyno_suite::rfc3339)
 }

@@ -2,15 +2,20 @@
 
 use std::path::Path;
 
-use dyno_ingest::table::{Archive, Snapshot};
+use dyno_ingest::table::{Archive, Position, Snapshot, Span};
 use dyno_report::quantity;
 use serde_json::json;
 
+use super::{clickhouse, moment};
 use crate::args::StatusArgs;
 use crate::exit::Exit;
 use crate::terminal;
 
 pub fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
+    if let Some(address) = clickhouse::address(&args.table)? {
+        terminal::print(&clickhouse::status(&address, args)?)?;
+        return Ok(Exit::Done);
+    }
     let snapshot = Snapshot::open(&args.table)?;
     let text = if args.json {
         as_json(&snapshot)?
@@ -36,10 +41,15 @@ fn as_text(snapshot: &Snapshot, path: &Path) -> String {
         "to",
         "quarantine",
     ]);
-    for (name, archive) in &manifest.archives {
+    // A stream's spans come and go; the streams are told of below.
+    let files = manifest
+        .archives
+        .iter()
+        .filter(|(name, _)| Span::of(name).is_none());
+    for (name, archive) in files {
         let earliest = archive.files.iter().map(|file| file.time_min_s).min();
         let latest = archive.files.iter().map(|file| file.time_max_s).max();
-        let day = |seconds: Option<u64>| seconds.map_or(String::new(), dyno_suite::rfc3339);
+        let day = |seconds: Option<i64>| seconds.map_or(String::new(), moment);
         table.add_row([
             name.clone(),
             archive.rows.to_string(),
@@ -50,9 +60,15 @@ fn as_text(snapshot: &Snapshot, path: &Path) -> String {
             archive.quarantine.clone().unwrap_or_default(),
         ]);
     }
+    let positions = manifest.positions();
+    let streams: Vec<String> = positions
+        .iter()
+        .map(|(stream, position)| stands(stream, position))
+        .collect();
+    let streams = streams.concat();
     let rows = manifest.rows();
     format!(
-        "{table}\n{}: {rows} rows in {} files of {} archives, {} ({:.1} bytes a row), \
+        "{table}\n{streams}{}: {rows} rows in {} files of {} archives, {} ({:.1} bytes a row), \
          {} rows in quarantine, generation {}",
         path.display(),
         manifest.files().count(),
@@ -64,8 +80,42 @@ fn as_text(snapshot: &Snapshot, path: &Path) -> String {
     )
 }
 
+/// Where a watch would go on.
+fn stands(stream: &str, position: &Position) -> String {
+    let missing: Vec<String> = position
+        .missing
+        .iter()
+        .map(|(first, last)| format!("{first} to {last}"))
+        .collect();
+    let missing = match missing.is_empty() {
+        true => String::new(),
+        false => format!("; not there: offsets {}", missing.join(", ")),
+    };
+    format!(
+        "{stream}: next offset {}, {} rows, {} bad rows, {} archives{missing}\n",
+        position.next,
+        position.rows,
+        position.bad_rows,
+        position.spans.len(),
+    )
+}
+
 fn as_json(snapshot: &Snapshot) -> anyhow::Result<String> {
     let manifest = snapshot.manifest();
+    let streams: serde_json::Map<String, serde_json::Value> = manifest
+        .positions()
+        .into_iter()
+        .map(|(stream, position)| {
+            let value = json!({
+                "next_offset": position.next,
+                "rows": position.rows,
+                "bad_rows": position.bad_rows,
+                "archives": position.spans.len(),
+                "missing": position.missing,
+            });
+            (stream, value)
+        })
+        .collect();
     Ok(serde_json::to_string_pretty(&json!({
         "generation": manifest.generation,
         "rows": manifest.rows(),
@@ -73,5 +123,6 @@ fn as_json(snapshot: &Snapshot) -> anyhow::Result<String> {
         "bytes": manifest.bytes(),
         "files": manifest.files().count(),
         "archives": manifest.archives,
+        "streams": streams,
     }))?)
 }

@@ -1,46 +1,33 @@
-//! `dyno pages attach` and `detach`: a store as a block device of this machine, by a file system of one file (FUSE) and
-//! a loop device on it. Three processes: this one, which ends; a holder, which keeps the memory and the mount; and a
-//! daemon, which serves the file and may die and be started again.
+//! `dyno pages attach` and `detach`: a store as a block device of this machine, by ublk or by a file system of one file
+//! (FUSE) and a loop device on it. Three processes: this one, which ends; a holder, which keeps the memory and the
+//! device's end; and a daemon, which serves the device and may die and be started again.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use dyno_pages::{Background, Settings, Store};
-use dyno_pages_disk::Disk;
-use dyno_pages_fuse::{
-    Connection, DEVICE, LoopDevice, LoopOptions, Serving, Start, mount, refuse_swap, unmount,
-};
-use dyno_pages_hold::{Client, Holder, start};
-use dyno_suite::Stop;
+use dyno_pages::Store;
+use dyno_pages_fuse::{DEVICE, LoopDevice, LoopOptions, mount};
+use dyno_pages_hold::{Client, start};
 
+use super::daemon::{CONNECTION, FILE, MEMORY};
+use super::device::{self, Front};
+use super::kept::Kept;
 use super::place::Place;
-use super::{control, serve};
-use crate::args::{FrontArg, PagesAttachArgs, PagesDeviceArgs, PagesNameArgs};
+use super::{control, store};
+use crate::args::{PagesAttachArgs, PagesNameArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
 /// How long a process may take to answer.
 const WAIT: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(20);
-/// Names of what the holder keeps.
-const MEMORY: &str = "store";
-const CONNECTION: &str = "fuse";
 
 pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
-    if args.front == FrontArg::Ublk {
-        bail!(
-            "--front ublk: this command does not make one yet, the library dyno-pages-ublk does; \
-             there is --front fuse"
-        );
-    }
-    if args.swap {
-        refuse_swap()?;
-    }
     let place = Place::of(&args.name)?;
     if control::ask(&place.control(), "status").is_ok() {
         bail!(
@@ -50,38 +37,74 @@ pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
     }
     if let Ok(holder) = Client::connect(&place.hold()) {
         // The daemon is gone and its memory is there: what waits for it goes on.
-        holder
+        let memory = holder
             .get(MEMORY)
             .context("the holder is there, but no store in it")?;
+        let kept = Kept::parse(&memory.note)?;
+        drop(memory);
         start_daemon(args, &place, true)?;
-        let device = fs::read_to_string(place.device())?;
-        terminal::print(&format!("{} again, with all its pages", device.trim()))?;
+        if Kept::of(args, kept.front)? != kept {
+            eprintln!("dyno: it is served as it was made; other settings take a detach first");
+        }
+        let device = device::of_place(&place).context("no device is noted")?;
+        let text = format!("{} again, with all its pages", device.display());
+        terminal::print(&text)?;
         return Ok(Exit::Done);
     }
+    let front = Front::choose(args)?;
+    if args.swap {
+        refuse_with_swap(args)?;
+    }
     place.make()?;
-    let made = attach(args, &place);
+    let made = attach(args, front, &place).and_then(|device| {
+        if args.swap {
+            device::swap_on(&device)?;
+        }
+        if let Some(kind) = &args.mkfs {
+            device::make_file_system(kind, &device)?;
+        }
+        Ok(device)
+    });
     if made.is_err() {
         // What was made so far goes again; the reason is the first error, not one of these.
         let _ = end(&place);
     }
-    let device = made?;
-    if let Some(kind) = &args.mkfs {
-        make_file_system(kind, &device)?;
-    }
-    terminal::print(&device.display().to_string())?;
+    terminal::print(&made?.display().to_string())?;
     Ok(Exit::Done)
 }
 
-fn attach(args: &PagesAttachArgs, place: &Place) -> anyhow::Result<PathBuf> {
+/// What takes memory while pages are written, when the system has none left.
+fn refuse_with_swap(args: &PagesAttachArgs) -> anyhow::Result<()> {
+    ensure!(
+        !args.store.share,
+        "--swap and --share: a store that shares takes more memory with each page that is written"
+    );
+    ensure!(
+        args.store.backing.is_none(),
+        "--swap and --backing: to write to a file the system takes memory, which it has none of when it swaps"
+    );
+    Ok(())
+}
+
+fn attach(args: &PagesAttachArgs, front: Front, place: &Place) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(own);
     command.args(["pages", "hold"]).arg(place.hold());
     // It stays when this process ends, and so would a pipe that somebody reads to its end.
     command.stderr(log(place)?);
     let holder = start(command, &place.hold(), WAIT)?;
-    let store = Store::create(serve::settings(&args.store))?;
-    holder.put(MEMORY, b"", store.memory_file())?;
+    let file = store::file_of(&args.store)?;
+    let store = Store::create(store::settings(&args.store, file.as_ref())?)?;
+    if let Some(file) = &file {
+        holder.put(FILE, b"", file.as_fd())?;
+    }
+    let note = Kept::of(args, front)?.note();
+    holder.put(MEMORY, &note, store.memory_file())?;
     drop(store);
+    if front == Front::Ublk {
+        start_daemon(args, place, false)?;
+        return device::of_place(place).context("the daemon noted no device");
+    }
     fs::create_dir_all(place.mount())?;
     let connection = mount(&place.mount())?;
     holder.put(CONNECTION, b"", connection.file())?;
@@ -105,11 +128,7 @@ fn start_daemon(args: &PagesAttachArgs, place: &Place, again: bool) -> anyhow::R
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let log = log(place)?;
     let mut command = Command::new(own);
-    command
-        .args(["pages", "device", "--name", &args.name])
-        .args(["--threads", &args.queues.to_string()])
-        .args(["--cpu", &args.store.cpu.to_string()])
-        .args(["--idle", &format!("{}ms", args.store.idle.as_millis())]);
+    command.args(["pages", "device", "--name", &args.name]);
     if again {
         command.arg("--again");
     }
@@ -132,43 +151,6 @@ fn start_daemon(args: &PagesAttachArgs, place: &Place, again: bool) -> anyhow::R
     Ok(())
 }
 
-/// The daemon: serves the file until it is unmounted.
-pub fn device(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.name)?;
-    let holder = Client::connect(&place.hold())?;
-    let (store, found) = Store::reopen(holder.get(MEMORY)?.file, Settings::new(1, 1))?;
-    if found.damaged > 0 {
-        eprintln!(
-            "dyno: {} entries are damaged; reading them is refused",
-            found.damaged
-        );
-    }
-    let store = Arc::new(store);
-    let disk = Arc::new(Disk::new(Arc::clone(&store)));
-    let connection = Connection::of_held(holder.get(CONNECTION)?.file);
-    let how = if args.again {
-        Start::Resumed
-    } else {
-        Start::Fresh
-    };
-    let serving = Serving::begin(&connection, &disk, args.threads, how)?;
-    drop(connection);
-    let schedule = serve::schedule_of(args.idle, args.cpu);
-    let _background = Background::start(Arc::clone(&store), schedule)?;
-    control::listen(&place.control(), store)?;
-    // Whoever ends it before an unmount can start it again: the memory is the holder's.
-    while !serving.has_ended() && !stop.asked() {
-        thread::sleep(TICK);
-    }
-    Ok(Exit::Done)
-}
-
-/// The holder: keeps what it is given until it is told to end.
-pub fn hold(socket: &Path) -> anyhow::Result<Exit> {
-    Holder::bind(socket)?.run()?;
-    Ok(Exit::Done)
-}
-
 pub fn detach(args: &PagesNameArgs) -> anyhow::Result<Exit> {
     let place = Place::of(&args.name)?;
     ensure!(place.hold().exists(), "{} is not attached", args.name);
@@ -178,48 +160,9 @@ pub fn detach(args: &PagesNameArgs) -> anyhow::Result<Exit> {
 
 /// Ends the device, the mount, the daemon and the holder, in this order.
 fn end(place: &Place) -> anyhow::Result<()> {
-    if let Ok(device) = fs::read_to_string(place.device()) {
-        refuse_used(device.trim())?;
-        LoopDevice::of_path(PathBuf::from(device.trim())).detach()?;
-    }
-    unmount_when_free(place)?;
+    device::end(place, WAIT)?;
     if let Ok(holder) = Client::connect(&place.hold()) {
         holder.end()?;
     }
     place.remove()
-}
-
-/// A device whose file system is mounted is not taken away.
-fn refuse_used(device: &str) -> anyhow::Result<()> {
-    let mounts = fs::read_to_string("/proc/mounts").context("/proc/mounts")?;
-    let used = mounts
-        .lines()
-        .find_map(|line| line.strip_prefix(device)?.split(' ').nth(1));
-    match used {
-        None => Ok(()),
-        Some(at) => bail!("{device} is mounted at {at}: unmount it first"),
-    }
-}
-
-/// The loop device lets go of the file a moment after it was told to.
-fn unmount_when_free(place: &Place) -> anyhow::Result<()> {
-    let until = Instant::now() + WAIT;
-    loop {
-        match unmount(&place.mount()) {
-            Ok(()) => return Ok(()),
-            Err(error) if Instant::now() >= until => return Err(error.into()),
-            Err(_) => thread::sleep(TICK),
-        }
-    }
-}
-
-fn make_file_system(kind: &str, device: &Path) -> anyhow::Result<()> {
-    let program = format!("mkfs.{kind}");
-    let output = Command::new(&program)
-        .arg(device)
-        .output()
-        .with_context(|| format!("--mkfs {kind}: cannot start {program}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program}: {}", said.trim());
-    Ok(())
 }

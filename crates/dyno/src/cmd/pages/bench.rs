@@ -53,7 +53,7 @@ fn suite(args: &PagesBenchArgs) -> String {
     } = args;
     let (op, batch) = op(args.pattern);
     let batch = args.batch.unwrap_or(batch);
-    let (class, pattern) = (name(&args.workload), name(&args.pattern));
+    let (class, pattern, codec) = (name(&args.workload), name(&args.pattern), name(&args.codec));
     format!(
         r#"title = "{pages} pages, {class}, {pattern}"
 purpose = "One pattern on one class of pages, as `dyno pages bench` was asked for."
@@ -74,7 +74,7 @@ estimate = {{ units = {CORPUS}, units_per_s = {{ other = 1e3 }}, startup_s = 10,
 name = "{op}"
 title = "{op}, {batch} pages a call, {threads} threads"
 workload = "pages-store"
-params = {{ corpus = "${{data.corpus}}", class = "{class}", pages = {pages}, op = "{op}", batch = {batch}, threads = {threads}, passes = {passes} }}
+params = {{ corpus = "${{data.corpus}}", class = "{class}", pages = {pages}, op = "{op}", codec = "{codec}", batch = {batch}, threads = {threads}, passes = {passes} }}
 peers = ["zram-lz4", "zram-lzo-rle", "tmpfs"]
 metric = "throughput"
 unit = "pages/s"

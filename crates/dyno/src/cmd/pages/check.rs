@@ -4,9 +4,9 @@ use std::env;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use dyno_pages::check::{self, Outcome, Plan};
+use dyno_pages::check::{self, Outcome, Plan, Soak, Window};
 use dyno_suite::Stop;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::PagesCheckArgs;
 use crate::exit::Exit;
@@ -20,6 +20,7 @@ pub fn run(args: &PagesCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
         kills: args.kills,
         life: args.life,
         share: args.share,
+        soak: args.soak.unwrap_or_default(),
         job: [own.into(), "pages".into(), "check-job".into()].into(),
     };
     let seed = plan.seed;
@@ -33,6 +34,8 @@ pub fn run(args: &PagesCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
             "kills": outcome.kills,
             "acknowledged": outcome.acknowledged,
             "unlocked": outcome.unlocked,
+            "written_back": outcome.written_back,
+            "soak": windows_of(&outcome.soak),
             "broken": outcome.broken,
             "holds": outcome.holds(),
         }))?
@@ -53,6 +56,18 @@ pub fn job() -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+fn windows_of(soak: &Soak) -> Vec<Value> {
+    let told = |window: &Window| {
+        json!({
+            "calls": window.calls,
+            "p99_ns": window.p99_ns,
+            "store_bytes": window.store_bytes,
+            "resident_bytes": window.resident_bytes,
+        })
+    };
+    soak.windows.iter().map(told).collect()
+}
+
 fn drawn() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(1, |since| since.as_millis() as u64 % 1_000_000)
@@ -69,6 +84,21 @@ fn told(seed: u64, outcome: &Outcome) -> String {
             outcome.kills, outcome.acknowledged, outcome.unlocked
         ),
     ];
+    if !outcome.soak.windows.is_empty() {
+        let soak = &outcome.soak;
+        let calls: u64 = soak.windows.iter().map(|window| window.calls).sum();
+        let (memory, memory_late) = soak.early_and_late(|window| window.store_bytes >> 10);
+        let (p99, p99_late) = soak.early_and_late(|window| window.p99_ns);
+        let judged = if soak.judged {
+            ""
+        } else {
+            " (too short to be judged)"
+        };
+        lines.push(format!(
+            "soak: {calls} calls; {memory} KiB of memory early on, {memory_late} KiB late; p99 {p99} ns early on, \
+             {p99_late} ns late{judged}"
+        ));
+    }
     lines.extend(outcome.broken.iter().map(|what| format!("broken: {what}")));
     lines.push(match outcome.holds() {
         true => "every rule holds".to_string(),

@@ -1,4 +1,4 @@
-//! The socket at which a process that has a store answers `status` and `compact`: a word and a line end in, one JSON
+//! The socket at which a process that has a store answers: a question of a word or three and a line end in, one JSON
 //! object out.
 
 use std::fs;
@@ -6,12 +6,19 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use dyno_pages::{KindCount, Store};
+use clap::ValueEnum;
+use dyno_pages::{KindCount, PAGE_BYTES, Store};
+use dyno_pages_disk::Disk;
 use serde_json::{Value, json};
+
+use super::store;
+use crate::args::WriteBackArg;
+use crate::terminal;
 
 /// A question or an answer that takes longer is given up.
 const WAIT: Duration = Duration::from_secs(120);
@@ -20,8 +27,18 @@ const MOST_WORD_BYTES: usize = 64;
 /// Spans that a compaction asked for empties of each class: all.
 const ALL: usize = usize::MAX;
 
+/// Passes of ageing after which no page is older.
+const OLDEST: usize = 3;
+
+/// Who is asked.
+pub struct Asked {
+    pub disk: Arc<Disk>,
+    /// Its memory stays as it is, since the system swaps to it.
+    pub fixed: bool,
+}
+
 /// Listens at `path` for as long as the process lives. One that answers there already is left alone.
-pub fn listen(path: &Path, store: Arc<Store>) -> anyhow::Result<()> {
+pub fn listen(path: &Path, asked: Asked) -> anyhow::Result<()> {
     if UnixStream::connect(path).is_ok() {
         bail!("{}: a process answers there already", path.display());
     }
@@ -38,7 +55,7 @@ pub fn listen(path: &Path, store: Arc<Store>) -> anyhow::Result<()> {
         .spawn(move || {
             for stream in listener.incoming().flatten() {
                 // One after the other; who asks and goes away has lost nothing.
-                if let Err(error) = serve(&stream, &store) {
+                if let Err(error) = serve(&stream, &asked) {
                     eprintln!("dyno: a question was not answered: {error:#}");
                 }
             }
@@ -46,7 +63,7 @@ pub fn listen(path: &Path, store: Arc<Store>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn serve(mut stream: &UnixStream, store: &Store) -> anyhow::Result<()> {
+fn serve(mut stream: &UnixStream, asked: &Asked) -> anyhow::Result<()> {
     // The folder is its owner's alone, so that nobody else can keep the one thread waiting.
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
@@ -55,20 +72,59 @@ fn serve(mut stream: &UnixStream, store: &Store) -> anyhow::Result<()> {
     while word.len() < MOST_WORD_BYTES && stream.read(&mut byte)? == 1 && byte[0] != b'\n' {
         word.push(byte[0]);
     }
-    let answer = match word.as_slice() {
-        b"status" => status(store)?,
-        b"compact" => {
-            let done = store.compact(ALL)?;
-            json!({
-                "moved": done.moved,
-                "freed_spans": done.freed_spans,
-                "given_back_bytes": done.given_back_bytes,
-                "huge_pages": store.gather(),
-            })
-        }
-        _ => json!({ "error": "there are: status, compact" }),
+    let question = String::from_utf8_lossy(&word);
+    let answer = match asked.answer(&question) {
+        Ok(answer) => answer,
+        Err(error) => json!({ "error": terminal::explain(&error) }),
     };
     Ok(stream.write_all(answer.to_string().as_bytes())?)
+}
+
+impl Asked {
+    fn answer(&self, question: &str) -> anyhow::Result<Value> {
+        let store = self.disk.store();
+        match question.split(' ').collect::<Vec<_>>()[..] {
+            ["status"] => status(&self.disk),
+            ["compact"] if self.fixed => bail!(
+                "the system may swap to this store: what it gave back it could not have again when memory is short"
+            ),
+            ["compact"] => {
+                let done = store.compact(ALL)?;
+                Ok(json!({
+                    "moved": done.moved,
+                    "freed_spans": done.freed_spans,
+                    "given_back_bytes": done.given_back_bytes,
+                    "huge_pages": store.gather(),
+                }))
+            }
+            ["reset"] => reset(store),
+            ["idle"] => {
+                (0..OLDEST).for_each(|_| store.age());
+                let idle = store.stats()?.by_age[OLDEST];
+                Ok(json!({ "idle_pages": idle }))
+            }
+            ["writeback", kind, bytes] => {
+                let Ok(kind) = WriteBackArg::from_str(kind, false) else {
+                    bail!("no kind of page is called {kind}");
+                };
+                let most = bytes.parse::<u64>()? / PAGE_BYTES as u64;
+                let mut lane = store.lane()?;
+                let done = lane.write_back(0, most, store::write_back(kind))?;
+                Ok(json!({ "written_back_pages": done.pages }))
+            }
+            _ => bail!("there are: status, compact, reset, idle, writeback KIND BYTES"),
+        }
+    }
+}
+
+/// Forgets every page.
+fn reset(store: &Store) -> anyhow::Result<Value> {
+    let mut lane = store.lane()?;
+    let before = store.stats()?.stored_pages();
+    for page in 0..store.pages() {
+        lane.discard(page)?;
+    }
+    Ok(json!({ "forgotten_pages": before }))
 }
 
 /// Asks the process that has the store of `path`.
@@ -82,13 +138,16 @@ pub fn ask(path: &Path, word: &str) -> anyhow::Result<Value> {
     let answer: Value = serde_json::from_str(&text).context("the answer is no JSON")?;
     match answer.get("error") {
         None => Ok(answer),
-        Some(error) => bail!("{error}"),
+        Some(error) => bail!("{}", error.as_str().unwrap_or("it fails")),
     }
 }
 
 /// Figures of a store.
-pub fn status(store: &Store) -> anyhow::Result<Value> {
+fn status(disk: &Disk) -> anyhow::Result<Value> {
+    let store = disk.store();
     let stats = store.stats()?;
+    let figures = disk.figures();
+    let count = |figure: &AtomicU64| figure.load(Relaxed);
     let kind = |kind: KindCount| json!({ "pages": kind.pages, "bytes": kind.bytes });
     Ok(json!({
         "pages": store.pages(),
@@ -102,6 +161,12 @@ pub fn status(store: &Store) -> anyhow::Result<Value> {
         "pages_by_age": stats.by_age,
         "stubborn_pages": stats.stubborn,
         "refused_pages": stats.refused,
+        "kept_back_pages": stats.kept_back,
+        "file_direct": stats.file_direct,
+        "reads": count(&figures.reads),
+        "read_bytes": count(&figures.read_bytes),
+        "writes": count(&figures.writes),
+        "written_bytes": count(&figures.written_bytes),
         "slot_bytes": stats.slot_bytes,
         "resident_bytes": stats.resident_bytes,
         "beside_bytes": stats.beside_bytes,

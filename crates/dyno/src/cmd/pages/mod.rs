@@ -4,9 +4,14 @@ mod attach;
 mod bench;
 mod check;
 mod control;
+mod daemon;
+mod device;
+mod kept;
+mod metrics;
 mod place;
 mod serve;
 mod status;
+mod store;
 
 use dyno_suite::Stop;
 
@@ -18,12 +23,15 @@ pub fn run(args: &PagesArgs, stop: &Stop) -> anyhow::Result<Exit> {
         PagesCommand::Serve(args) => serve::run(args, stop),
         PagesCommand::Attach(args) => attach::run(args),
         PagesCommand::Detach(args) => attach::detach(args),
+        PagesCommand::Reset(args) => status::reset(args),
+        PagesCommand::Idle(args) => status::idle(args),
+        PagesCommand::Writeback(args) => status::write_back(args),
         PagesCommand::Status(args) => status::run(args, stop),
         PagesCommand::Compact(args) => status::compact(args),
         PagesCommand::Bench(args) => bench::run(args, stop),
         PagesCommand::Check(args) => check::run(args, stop),
         PagesCommand::CheckJob => check::job(),
-        PagesCommand::Hold(args) => attach::hold(&args.socket),
-        PagesCommand::Device(args) => attach::device(args, stop),
+        PagesCommand::Hold(args) => daemon::hold(&args.socket),
+        PagesCommand::Device(args) => daemon::run(args, stop),
     }
 }

@@ -1,20 +1,20 @@
 //! `dyno pages serve`: a store for NBD clients, here or on other machines.
 
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
-use dyno_pages::{Background, Schedule, Settings, Store};
+use dyno_pages::{Background, Store};
 use dyno_pages_disk::Disk;
 use dyno_pages_nbd::{Clients, Export, Exports, Options, Server, Tls};
-use dyno_pubsub_broker::serve::{Endpoint, Registry, tls};
+use dyno_pubsub_broker::serve::tls;
 use dyno_suite::Stop;
 
-use super::control;
+use super::control::{self, Asked};
 use super::place::Place;
+use super::{metrics, store};
 use crate::args::{PagesServeArgs, PagesStoreArgs};
 use crate::exit::Exit;
 use crate::terminal;
@@ -24,14 +24,29 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let place = Place::of(&args.name)?;
+    let file = store::file_of(&args.store)?;
     place.make()?;
-    let store = Arc::new(Store::create(settings(&args.store))?);
-    control::listen(&place.control(), Arc::clone(&store))?;
-    let background = Background::start(Arc::clone(&store), schedule(&args.store))?;
+    let store = Arc::new(Store::create(store::settings(&args.store, file.as_ref())?)?);
+    // The store has it open by itself now.
+    drop(file);
+    let disk = Arc::new(Disk::new(Arc::clone(&store)));
+    let asked = Asked {
+        disk: Arc::clone(&disk),
+        fixed: false,
+    };
+    control::listen(&place.control(), asked)?;
+    let PagesStoreArgs {
+        idle,
+        cpu,
+        writeback,
+        ..
+    } = args.store;
+    let schedule = store::schedule(idle, cpu, writeback);
+    let background = Background::start(Arc::clone(&store), schedule)?;
     let export = Export {
         name: args.name.clone(),
         description: "compressed pages in memory".to_string(),
-        disk: Arc::new(Disk::new(Arc::clone(&store))),
+        disk,
         read_only: false,
     };
     let options = Options {
@@ -42,7 +57,10 @@ pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let address = args.nbd.parse().context("--nbd")?;
     let mut server = Server::start(&address, Exports::new(vec![export])?, options)?;
     let mut text = format!("listening at {}\n", server.address());
-    let endpoint = args.metrics.map(|at| metrics(at, &store)).transpose()?;
+    let endpoint = args
+        .metrics
+        .map(|at| metrics::endpoint(at, &store))
+        .transpose()?;
     if let Some(endpoint) = &endpoint {
         // Writing to a text does not fail.
         let _ = writeln!(text, "metrics at http://{}/metrics", endpoint.address());
@@ -55,34 +73,6 @@ pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     background.stop()?;
     place.remove()?;
     Ok(Exit::Done)
-}
-
-/// Memory above the size: a page that is written over has two slots for a moment, and each size of slot has
-/// a span that is not full.
-const ROOM: u64 = 32 << 20;
-
-/// What the flags about a store come to.
-pub fn settings(args: &PagesStoreArgs) -> Settings {
-    let pages = args.size.div_ceil(dyno_pages::PAGE_BYTES as u64);
-    Settings {
-        share: args.share,
-        ..Settings::new(pages, args.limit.unwrap_or(args.size.saturating_add(ROOM)))
-    }
-}
-
-/// The same for its background thread.
-pub fn schedule(args: &PagesStoreArgs) -> Schedule {
-    schedule_of(args.idle, args.cpu)
-}
-
-/// Pages idle for so long are packed again, within a share of one processor.
-pub fn schedule_of(idle: Duration, cpu_share: f64) -> Schedule {
-    let passes = Schedule::default().idle;
-    Schedule {
-        age_every: idle / u32::from(passes),
-        cpu_share,
-        ..Schedule::default()
-    }
 }
 
 fn server_tls(args: &PagesServeArgs) -> anyhow::Result<Option<Tls>> {
@@ -99,37 +89,4 @@ fn server_tls(args: &PagesServeArgs) -> anyhow::Result<Option<Tls>> {
             clients: Clients::Certified,
         },
     }))
-}
-
-/// What a store holds, for Prometheus; looked at when it is asked for.
-pub fn metrics(at: SocketAddr, store: &Arc<Store>) -> anyhow::Result<Endpoint> {
-    let registry = Registry::new();
-    let gauge = |name: &str, help: &str| registry.gauge(name, help, &[]);
-    let stored = gauge("pages_stored", "Pages that hold something.")?;
-    let resident = gauge(
-        "pages_resident_bytes",
-        "Memory that the system holds for the store.",
-    )?;
-    let slots = gauge("pages_slot_bytes", "Bytes of slots taken.")?;
-    let refused = gauge(
-        "pages_refused",
-        "Pages refused for want of space since the start.",
-    )?;
-    let zstd = gauge("pages_packed_again", "Pages in the second tier.")?;
-    let store = Arc::clone(store);
-    let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    registry.refresh_by(move || {
-        if let Ok(stats) = store.stats() {
-            stored.set(whole(stats.stored_pages()));
-            resident.set(whole(stats.resident_bytes + stats.beside_bytes));
-            slots.set(whole(stats.slot_bytes));
-            refused.set(whole(stats.refused));
-            zstd.set(whole(stats.zstd.pages));
-        }
-    });
-    Ok(Endpoint::start(
-        at,
-        registry,
-        dyno_pubsub_broker::serve::Settings::default(),
-    )?)
 }

@@ -1,13 +1,14 @@
-//! `dyno pages status` and `compact`: questions to the process that has a store.
+//! `dyno pages status`, `compact`, `reset`, `idle` and `writeback`: questions to the process that has a store.
 
 use std::thread;
 
+use clap::ValueEnum;
 use dyno_suite::Stop;
 use serde_json::Value;
 
-use super::control;
 use super::place::Place;
-use crate::args::{PagesCompactArgs, PagesStatusArgs};
+use super::{control, device};
+use crate::args::{PagesAskArgs, PagesStatusArgs, PagesWritebackArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -22,9 +23,32 @@ pub fn run(args: &PagesStatusArgs, stop: &Stop) -> anyhow::Result<Exit> {
     }
 }
 
-pub fn compact(args: &PagesCompactArgs) -> anyhow::Result<Exit> {
+pub fn compact(args: &PagesAskArgs) -> anyhow::Result<Exit> {
+    ask(&Place::of(&args.name)?, "compact", args.json)
+}
+
+pub fn reset(args: &PagesAskArgs) -> anyhow::Result<Exit> {
     let place = Place::of(&args.name)?;
-    show(&control::ask(&place.control(), "compact")?, args.json)?;
+    if let Some(device) = device::of_place(&place) {
+        device::refuse_used(&device)?;
+    }
+    ask(&place, "reset", args.json)
+}
+
+pub fn idle(args: &PagesAskArgs) -> anyhow::Result<Exit> {
+    ask(&Place::of(&args.name)?, "idle", args.json)
+}
+
+pub fn write_back(args: &PagesWritebackArgs) -> anyhow::Result<Exit> {
+    let kind = args.kind.to_possible_value();
+    let kind = kind.as_ref().map_or("", |kind| kind.get_name());
+    let most = args.most.unwrap_or(u64::MAX);
+    let question = format!("writeback {kind} {most}");
+    ask(&Place::of(&args.ask.name)?, &question, args.ask.json)
+}
+
+fn ask(place: &Place, question: &str, json: bool) -> anyhow::Result<Exit> {
+    show(&control::ask(&place.control(), question)?, json)?;
     Ok(Exit::Done)
 }
 

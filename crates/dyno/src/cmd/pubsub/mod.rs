@@ -6,7 +6,7 @@ mod consume;
 mod group;
 mod install;
 mod lines;
-mod log;
+pub mod log;
 mod message_json;
 mod produce;
 mod receipts;

@@ -1,11 +1,12 @@
 //! `dyno pubsub produce`: lines of standard input into a topic.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use dyno_pubsub::{Acknowledge, Producer, ProducerOptions};
+use dyno_pubsub::{Acknowledge, Producer, ProducerOptions, key};
 use dyno_suite::Stop;
 use serde_json::json;
 
@@ -35,6 +36,7 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
             true => Acknowledge::Async,
             false => Acknowledge::Committed,
         },
+        name: args.resume.clone(),
         token: log::token(&args.place)?,
         tls: log::tls(&args.place)?,
         ..ProducerOptions::default()
@@ -66,6 +68,7 @@ fn send_all(
     stop: &Stop,
 ) -> anyhow::Result<End> {
     let mut last_line = 0;
+    let mut turns = args.resume.is_some().then(Turns::default);
     loop {
         if stop.asked() {
             return Ok(End::Asked { last_line });
@@ -82,7 +85,15 @@ fn send_all(
         for line in lines::lines(&block) {
             last_line += 1;
             let record = record(args, line).map_err(|e| anyhow!("line {last_line}: {e}"))?;
-            send(producer, receipts, last_line, &record);
+            match &mut turns {
+                None => send(producer, receipts, last_line, &record, None),
+                Some(turns) => match turns.place(producer, last_line, &record) {
+                    Some(partition) => {
+                        send(producer, receipts, last_line, &record, Some(partition))
+                    }
+                    None => receipts.there += 1,
+                },
+            }
             if receipts.first_refused.is_some() {
                 return Ok(End::Asked { last_line });
             }
@@ -90,14 +101,40 @@ fn send_all(
     }
 }
 
+/// Which lines each partition has been given: the same in every run.
+#[derive(Default)]
+struct Turns {
+    given: BTreeMap<u32, u64>,
+}
+
+impl Turns {
+    /// The partition of a line, unless the line is there.
+    fn place(&mut self, producer: &Producer, line: u64, record: &Outgoing) -> Option<u32> {
+        let partitions = producer.partitions();
+        let partition = match &record.key {
+            Some(key) => key::partition_of(key, partitions),
+            None => u32::try_from((line - 1) % u64::from(partitions)).unwrap_or(0),
+        };
+        let given = self.given.entry(partition).or_insert(0);
+        *given += 1;
+        (*given > producer.sent_before(partition)).then_some(partition)
+    }
+}
+
 /// Blocks while more is unacknowledged than the producer's buffer holds.
-fn send(producer: &Producer, receipts: &mut Receipts, line: u64, record: &Outgoing) {
+fn send(
+    producer: &Producer,
+    receipts: &mut Receipts,
+    line: u64,
+    record: &Outgoing,
+    partition: Option<u32>,
+) {
     let headers: Vec<(&str, Option<&[u8]>)> = record
         .headers
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_deref()))
         .collect();
-    match producer.send_with(record.key.as_deref(), &record.value, &headers, None) {
+    match producer.send_with(record.key.as_deref(), &record.value, &headers, partition) {
         Ok(receipt) => receipts.push(line, receipt),
         Err(error) => receipts.refuse(line, error),
     }
@@ -133,6 +170,7 @@ fn said(args: &PubsubProduceArgs, receipts: &Receipts, took: Duration) -> String
         });
         let all = json!({
             "acknowledged": acknowledged,
+            "there_already": receipts.there,
             "refused": refused,
             "first_refused_line": receipts.first_refused.as_ref().map(|(line, _)| line),
             "seconds": took.as_secs_f64(),
@@ -140,8 +178,12 @@ fn said(args: &PubsubProduceArgs, receipts: &Receipts, took: Duration) -> String
         });
         return format!("{all:#}");
     }
+    let there = match receipts.there {
+        0 => String::new(),
+        there => format!(", {there} were there already"),
+    };
     match refused {
-        0 => format!("{acknowledged} records acknowledged"),
-        _ => format!("{acknowledged} records acknowledged, {refused} not"),
+        0 => format!("{acknowledged} records acknowledged{there}"),
+        _ => format!("{acknowledged} records acknowledged, {refused} not{there}"),
     }
 }

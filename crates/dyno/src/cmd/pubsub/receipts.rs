@@ -11,6 +11,8 @@ pub struct Receipts {
     waiting: VecDeque<(u64, Receipt)>,
     pub acknowledged: u64,
     pub refused: u64,
+    /// Lines that an earlier run has sent.
+    pub there: u64,
     /// The first line that was refused, and why.
     pub first_refused: Option<(u64, Error)>,
     /// Records and the last known offset, by partition.

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
+use dyno_pubsub_broker::serve::tls;
 use dyno_rigs::txn::{OpenOptions, Role, ServeOptions, Share, procedures, serve};
 use dyno_suite::Stop;
 
@@ -58,6 +59,19 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
     if role == Role::Persist && args.backups.is_some() {
         bail!("--role persist has no rows to back up: leave --backups out");
     }
+    let calls = role == Role::Partitions || !args.persist.is_empty();
+    match (&args.tls_cert, &args.tls_ca) {
+        (Some(_), None) if role == Role::Partitions => bail!(
+            "--tls-ca PEM is missing: with --tls-cert the processes of a database speak TLS with each other, and know \
+             each other by it"
+        ),
+        (_, Some(_)) if !calls => {
+            bail!(
+                "--tls-ca is for a process that calls others: --role partitions, or with --persist"
+            )
+        }
+        _ => {}
+    }
     let token = secrets::token(args.token_file.as_deref())?;
     Ok(ServeOptions {
         data,
@@ -71,6 +85,7 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
             memory_bytes: args.memory,
             checkpoint_bytes: args.checkpoint,
             segment_bytes: segment(args.checkpoint),
+            tls: args.tls_ca.as_deref().map(tls::client).transpose()?,
             ..OpenOptions::default()
         },
         tls: secrets::server_tls(args.tls_cert.as_deref(), args.tls_key.as_deref())?,

@@ -1,4 +1,7 @@
-//! `dyno txn check`: simulated clusters, and real servers that are killed.
+//! `dyno txn check`: simulated clusters, and real servers that are killed or watched.
+
+mod recovery;
+mod soak;
 
 use std::env;
 use std::fs;
@@ -11,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use dyno_rigs::txn::{OpenHow, open};
 use dyno_suite::Stop;
-use dyno_txn_api::Target;
+use dyno_txn_api::{Database, Target};
 use dyno_txn_check::simulate::{Many, many};
 use dyno_txn_check::{kill, simulate};
 use serde_json::json;
@@ -31,6 +34,8 @@ pub fn run(args: &TxnCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
     match &args.command {
         TxnCheckCommand::Sim(args) => sim(args, stop),
         TxnCheckCommand::Kill(args) => kills(args, stop),
+        TxnCheckCommand::Soak(args) => soak::run(args, stop),
+        TxnCheckCommand::Recovery(args) => recovery::run(args, stop),
     }
 }
 
@@ -69,6 +74,7 @@ fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
             "unknown": ran.unknown,
             "crashes": ran.crashes,
             "messages_lost": ran.lost,
+            "takeovers": ran.takeovers,
             "broken_seeds": ran.broken_seeds,
             "broken": broken.collect::<Vec<_>>(),
             "histories": files,
@@ -85,8 +91,8 @@ fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
 
 fn told(ran: &Many, from: u64, seconds: f64, files: &[PathBuf]) -> String {
     let mut lines = vec![format!(
-        "{} seeds from {from} in {seconds:.1} s: {} transactions committed, {} failed, {} unknown; {} crashes, {} messages lost",
-        ran.seeds, ran.committed, ran.failed, ran.unknown, ran.crashes, ran.lost
+        "{} seeds from {from} in {seconds:.1} s: {} transactions committed, {} failed, {} unknown; {} crashes, {} takeovers of oracles, {} messages lost",
+        ran.seeds, ran.committed, ran.failed, ran.unknown, ran.crashes, ran.takeovers, ran.lost
     )];
     for run in &ran.broken {
         lines.push(format!("seed {}: {}", run.seed, run.about));
@@ -106,21 +112,13 @@ fn told(ran: &Many, from: u64, seconds: f64, files: &[PathBuf]) -> String {
 }
 
 fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let own = env::current_exe().context("cannot find this program's own file")?;
-    let folder = env::temp_dir().join(format!("dyno-txn-check-{}", std::process::id()));
-    fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let (own, folder) = own_and_folder()?;
     let seed = args.seed.unwrap_or_else(drawn);
     let began = Instant::now();
     let ran = until_asked(stop, |stop| {
         kill::run(&kill::Options {
             start: &|data: &Path| server(&own, data),
-            connect: &|address: &str, ring: bool| {
-                let how = OpenHow {
-                    ring,
-                    ..OpenHow::default()
-                };
-                open(&Target::Dyno(vec![address.to_owned()]), &how)
-            },
+            connect: &connect,
             folder: &folder,
             rounds: args.rounds,
             seed,
@@ -168,16 +166,38 @@ fn kills(args: &TxnCheckKillArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(if holds { Exit::Done } else { Exit::No })
 }
 
-/// The server of a round: this program, with small checkpoints.
-fn server(own: &Path, data: &Path) -> Command {
+/// This program's file, and a new folder for a server's directory and what it says.
+fn own_and_folder() -> anyhow::Result<(PathBuf, PathBuf)> {
+    let own = env::current_exe().context("cannot find this program's own file")?;
+    let folder = env::temp_dir().join(format!("dyno-txn-check-{}", std::process::id()));
+    fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok((own, folder))
+}
+
+fn connect(address: &str, ring: bool) -> dyno_txn_api::Result<Box<dyn Database>> {
+    let how = OpenHow {
+        ring,
+        ..OpenHow::default()
+    };
+    open(&Target::Dyno(vec![address.to_owned()]), &how)
+}
+
+/// A server: this program.
+fn serve(own: &Path, data: &Path) -> Command {
     let mut command = Command::new(own);
     command.args(["txn", "serve", "--listen", "127.0.0.1:0", "--data"]);
-    command.arg(data).args(["--partitions", PARTITIONS]);
+    // A token of the caller's is none of this server's.
+    command.arg(data).env_remove("DYNO_TOKEN");
+    command
+}
+
+/// That of a round: with small checkpoints.
+fn server(own: &Path, data: &Path) -> Command {
+    let mut command = serve(own, data);
+    command.args(["--partitions", PARTITIONS]);
     let cores = thread::available_parallelism().map_or(1, |n| n.get());
     let list = if cores > 1 { "0,1" } else { "0" };
     command.args(["--cores", list, "--checkpoint", CHECKPOINT]);
-    // A token of the caller's is none of this server's.
-    command.env_remove("DYNO_TOKEN");
     command
 }
 

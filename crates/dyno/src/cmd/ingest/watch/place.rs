@@ -1,0 +1,82 @@
+//! The table that a watch loads into: a directory, or one on ClickHouse servers.
+
+use std::collections::BTreeMap;
+
+use dyno_ingest::Error;
+use dyno_ingest::load::{ArchiveReport, Input, Options, Progress};
+use dyno_ingest::table::Position;
+use dyno_ingest_clickhouse::Address;
+use dyno_ingest_watch::{Destination, Table, WatchError, Whose};
+
+use crate::args::{ServerLoadArgs, WatchArgs};
+use crate::cmd::ingest::clickhouse;
+
+pub enum Place<'a> {
+    Directory(Table),
+    Server(Server<'a>),
+}
+
+/// A table on servers.
+pub struct Server<'a> {
+    address: Address,
+    args: &'a ServerLoadArgs,
+    options: Options,
+}
+
+impl Place<'_> {
+    pub fn open(args: &WatchArgs, options: Options) -> anyhow::Result<Place<'_>> {
+        match clickhouse::address(&args.into)? {
+            Some(address) => Ok(Place::Server(Server {
+                address,
+                args: &args.server,
+                options,
+            })),
+            None => {
+                clickhouse::refuse_options(&args.server)?;
+                Ok(Place::Directory(Table {
+                    directory: args.into.clone(),
+                    options,
+                }))
+            }
+        }
+    }
+
+    pub fn destination(&self) -> &dyn Destination {
+        match self {
+            Place::Directory(table) => table,
+            Place::Server(server) => server,
+        }
+    }
+}
+
+impl Destination for Server<'_> {
+    fn load(
+        &self,
+        whose: Whose,
+        inputs: Vec<Input>,
+        archive: Option<String>,
+        progress: &Progress,
+    ) -> Result<Vec<ArchiveReport>, WatchError> {
+        let options = Options {
+            identity: archive,
+            ..self.options.clone()
+        };
+        match clickhouse::load(whose, inputs, &self.address, self.args, &options, progress) {
+            Ok(report) => Ok(report.archives),
+            Err(error) => Err(match error.downcast::<Error>() {
+                Ok(error) => error.into(),
+                Err(error) => WatchError::Destination {
+                    reason: format!("{error:#}"),
+                    again: false,
+                },
+            }),
+        }
+    }
+
+    fn positions(&self) -> Result<BTreeMap<String, Position>, WatchError> {
+        Err(WatchError::Destination {
+            reason: "the ledger in a ClickHouse server keeps no offsets".to_owned(),
+            again: false,
+        })
+    }
+}

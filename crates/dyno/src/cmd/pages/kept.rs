@@ -1,0 +1,185 @@
+//! What a device was made as. The holder keeps it as the note beside the memory, so that a daemon that comes later serves
+//! the same device in the same way. FORMAT.md has the names.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+use dyno_pages::{Schedule, Settings};
+use dyno_pages_hold::Held;
+use serde_json::{Value, json};
+
+use super::device::Front;
+use super::store;
+use crate::args::{CodecArg, PagesAttachArgs, WriteBackArg};
+
+/// First of the note's names; its value is the version.
+const MAGIC: &str = "dyno-pages-device";
+const VERSION: u64 = 1;
+
+/// All that is not in the memory itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kept {
+    pub front: Front,
+    pub swap: bool,
+    pub null: bool,
+    pub queues: u16,
+    pub metrics: Option<SocketAddr>,
+    codec: CodecArg,
+    level: i32,
+    file_pages: Option<u32>,
+    write_back: Option<WriteBackArg>,
+    idle: Duration,
+    cpu: f64,
+}
+
+impl Kept {
+    pub fn of(args: &PagesAttachArgs, front: Front) -> anyhow::Result<Kept> {
+        Ok(Kept {
+            front,
+            swap: args.swap,
+            null: args.null,
+            queues: args.queues,
+            metrics: args.metrics,
+            codec: args.store.codec,
+            level: args.store.level,
+            file_pages: store::file_pages(&args.store)?,
+            write_back: args.store.writeback,
+            // As the note has it.
+            idle: Duration::from_millis(args.store.idle.as_millis() as u64),
+            cpu: args.store.cpu,
+        })
+    }
+
+    pub fn note(&self) -> Vec<u8> {
+        let note = json!({
+            MAGIC: VERSION,
+            "front": self.front.word(),
+            "swap": self.swap,
+            "null": self.null,
+            "queues": self.queues,
+            "metrics": self.metrics.map(|at| at.to_string()),
+            "codec": word(self.codec),
+            "level": self.level,
+            "file_pages": self.file_pages,
+            "write_back": self.write_back.map(word),
+            "idle_ms": self.idle.as_millis() as u64,
+            "cpu": self.cpu,
+        });
+        note.to_string().into_bytes()
+    }
+
+    pub fn parse(note: &[u8]) -> anyhow::Result<Kept> {
+        let note: Value = serde_json::from_slice(note).context("the holder's note is no JSON")?;
+        let version = note[MAGIC].as_u64();
+        ensure!(
+            version == Some(VERSION),
+            "the holder's note has version {version:?}, this program knows {VERSION}"
+        );
+        let number = |name: &'static str| {
+            let value = note[name].as_u64();
+            value.with_context(|| format!("the holder's note has no {name}"))
+        };
+        let text = |name: &'static str| {
+            let value = note[name].as_str();
+            value.with_context(|| format!("the holder's note has no {name}"))
+        };
+        Ok(Kept {
+            front: Front::of_word(text("front")?)?,
+            swap: note["swap"] == true,
+            null: note["null"] == true,
+            queues: number("queues")?.try_into()?,
+            metrics: match &note["metrics"] {
+                Value::Null => None,
+                _ => Some(text("metrics")?.parse()?),
+            },
+            codec: of_word(text("codec")?)?,
+            level: number("level")?.try_into()?,
+            file_pages: match &note["file_pages"] {
+                Value::Null => None,
+                _ => Some(number("file_pages")?.try_into()?),
+            },
+            write_back: match &note["write_back"] {
+                Value::Null => None,
+                _ => Some(of_word(text("write_back")?)?),
+            },
+            idle: Duration::from_millis(number("idle_ms")?),
+            cpu: note["cpu"]
+                .as_f64()
+                .context("the holder's note has no cpu")?,
+        })
+    }
+
+    /// Settings of the store that is opened again, with the file for what left memory.
+    pub fn settings(&self, file: Option<&Held>) -> Settings {
+        Settings {
+            tiers: store::tiers(self.codec),
+            level: self.level,
+            backing: file.zip(self.file_pages).map(|(held, pages)| {
+                let path = store::path_of(std::os::fd::AsFd::as_fd(&held.file));
+                (path, pages)
+            }),
+            ..Settings::new(1, 1)
+        }
+    }
+
+    pub fn has_file(&self) -> bool {
+        self.file_pages.is_some()
+    }
+
+    pub fn schedule(&self) -> Schedule {
+        Schedule {
+            fixed: self.swap,
+            ..store::schedule(self.idle, self.cpu, self.write_back)
+        }
+    }
+}
+
+fn word(value: impl ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map_or_else(String::new, |value| value.get_name().to_string())
+}
+
+fn of_word<T: ValueEnum>(text: &str) -> anyhow::Result<T> {
+    T::from_str(text, false).map_err(|why| anyhow::anyhow!("the holder's note: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_comes_back_and_a_later_one_is_refused() {
+        let kept = Kept {
+            front: Front::Ublk,
+            swap: true,
+            null: false,
+            queues: 3,
+            metrics: Some(([127, 0, 0, 1], 9).into()),
+            codec: CodecArg::Zstd,
+            level: 5,
+            file_pages: Some(77),
+            write_back: Some(WriteBackArg::Both),
+            idle: Duration::from_millis(1500),
+            cpu: 0.25,
+        };
+        assert_eq!(Kept::parse(&kept.note()).expect("ours"), kept);
+        let bare = Kept {
+            metrics: None,
+            file_pages: None,
+            write_back: None,
+            ..kept
+        };
+        assert_eq!(Kept::parse(&bare.note()).expect("ours"), bare);
+        let later = String::from_utf8(bare.note())
+            .expect("text")
+            .replace("\"dyno-pages-device\":1", "\"dyno-pages-device\":2");
+        let refused = Kept::parse(later.as_bytes())
+            .expect_err("later")
+            .to_string();
+        assert!(refused.contains("version Some(2)"), "{refused}");
+        assert!(Kept::parse(b"{").is_err());
+    }
+}
