@@ -93,7 +93,11 @@ impl Failure {
             Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 (false, "connection refused: nobody listens there".to_owned())
             }
-            Error::Io(error) => (false, error.to_string()),
+            // The handshake happens while bytes are read and written, so its errors come as theirs.
+            Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                Some::<&rustls::Error>(tls) => (true, format!("TLS: {tls}")),
+                None => (false, error.to_string()),
+            },
             Error::Timeout(_) => (false, "no answer in time".to_owned()),
             Error::HostNotFound => (false, "the endpoint's host is not known".to_owned()),
             Error::ConnectionFailed => (false, "no connection".to_owned()),
@@ -104,5 +108,21 @@ impl Failure {
             _ => (true, "the request could not be sent".to_owned()),
         };
         Failure { lasting, reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_other_attempt_would_mend_is_told_apart() {
+        let untrusted = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let handshake = std::io::Error::new(ErrorKind::InvalidData, untrusted);
+        let failure = Failure::of(&Error::Io(handshake));
+        assert!(failure.lasting, "{failure:?}");
+        assert!(failure.reason.starts_with("TLS: "), "{failure:?}");
+        let cut = Failure::of(&Error::Io(ErrorKind::ConnectionReset.into()));
+        assert!(!cut.lasting, "{cut:?}");
     }
 }
