@@ -181,7 +181,10 @@ fn a_server_behind_tls_is_loaded_into_and_only_its_own_root_vouches_for_it() {
     let said = refusal(&mut load(&made.root(), "hidden-one-that-has-expired"));
     assert!(said.contains("(code 193)"), "{said}");
     let said = refusal(&mut load(&made.other_root(), SECRET));
-    assert!(said.contains("TLS: ") && said.contains("UnknownIssuer"), "{said}");
+    assert!(
+        said.contains("TLS: ") && said.contains("UnknownIssuer"),
+        "{said}"
+    );
     // The certificate is for a name, and this is a number.
     let by_number = into.replace("localhost", "127.0.0.1");
     let mut command = scene.load(&by_number);

@@ -139,7 +139,8 @@ struct Bench {
 impl Bench {
     fn start() -> Bench {
         let dir = TempDir::new().unwrap();
-        let (broker_port, metrics_port) = (dyno_ports::free().unwrap(), dyno_ports::free().unwrap());
+        let (broker_port, metrics_port) =
+            (dyno_ports::free().unwrap(), dyno_ports::free().unwrap());
         let configuration = dir.path().join("mosquitto.conf");
         let text = format!("listener {broker_port} 127.0.0.1\nallow_anonymous true\nuser root\n");
         fs::write(&configuration, text).unwrap();

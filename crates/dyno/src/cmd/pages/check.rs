@@ -61,6 +61,7 @@ fn windows_of(soak: &Soak) -> Vec<Value> {
         json!({
             "calls": window.calls,
             "p99_ns": window.p99_ns,
+            "page_bytes": window.page_bytes,
             "store_bytes": window.store_bytes,
             "resident_bytes": window.resident_bytes,
         })
@@ -87,7 +88,8 @@ fn told(seed: u64, outcome: &Outcome) -> String {
     if !outcome.soak.windows.is_empty() {
         let soak = &outcome.soak;
         let calls: u64 = soak.windows.iter().map(|window| window.calls).sum();
-        let (memory, memory_late) = soak.early_and_late(|window| window.store_bytes >> 10);
+        let (memory, memory_late) = soak.early_and_late(Window::store_per_thousand);
+        let (beside, beside_late) = soak.early_and_late(|window| window.beside_bytes() >> 10);
         let (p99, p99_late) = soak.early_and_late(|window| window.p99_ns);
         let judged = if soak.judged {
             ""
@@ -95,8 +97,8 @@ fn told(seed: u64, outcome: &Outcome) -> String {
             " (too short to be judged)"
         };
         lines.push(format!(
-            "soak: {calls} calls; {memory} KiB of memory early on, {memory_late} KiB late; p99 {p99} ns early on, \
-             {p99_late} ns late{judged}"
+            "soak: {calls} calls; early on and late: {memory} and {memory_late} bytes of memory for 1,000 bytes of pages, \
+             {beside} and {beside_late} KiB beside, p99 {p99} and {p99_late} ns{judged}"
         ));
     }
     lines.extend(outcome.broken.iter().map(|what| format!("broken: {what}")));
