@@ -35,8 +35,8 @@ pub(super) struct PageEntry {
     pub bytes: usize,
     pub rows: usize,
     pub extent: Option<Extent>,
-    kind: i32,
-    encoding: i32,
+    pub kind: i32,
+    pub encoding: i32,
 }
 
 /// A column chunk, ready to be written.

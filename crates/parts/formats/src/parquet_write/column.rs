@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
+use super::chunk::PageEntry;
 use super::compress::Compressor;
 use super::error::Result;
+use super::extent::Extent;
 use super::footer::{ChunkMeta, Statistics};
 use super::options::{Compression, PageVersion};
 use super::page::{Page, encoding};
 use super::text::Text;
 use super::{delta, hybrid};
 
-/// Rows of one data page at most.
-pub const PAGE_ROWS: usize = 128 * 1024;
+/// Rows of one data page at most: few enough that a reader who wants some hours of a month passes most of it by, by the
+/// page index.
+pub const PAGE_ROWS: usize = 32 * 1024;
 /// Rows of one page of text that is no dictionary at most.
 pub const TEXT_PAGE_ROWS: usize = 4096;
 
@@ -42,6 +45,8 @@ pub struct Column {
     pub(super) bytes: Vec<u8>,
     /// All of what the footer says but the bytes.
     pub(super) meta: ChunkMeta,
+    /// The data pages.
+    pub(super) pages: Vec<PageEntry>,
     page: Vec<u8>,
     /// For the rows of a nullable column: 1 where there is a value, 0 where there is none.
     levels: Vec<u32>,
@@ -68,6 +73,7 @@ impl Column {
     /// When there are not as many values as rows that have one, a bug of the caller.
     fn restart(&mut self, values: usize, encodings: &[i32], bounds: Option<Bounds>) {
         self.bytes.clear();
+        self.pages.clear();
         let rows = if self.nullable {
             let present: u32 = self.levels.iter().sum();
             assert_eq!(
@@ -108,7 +114,7 @@ impl Column {
         self.page(page, dictionary.plain, dictionary.plain.len());
         self.meta.dictionary_bytes = self.bytes.len();
         let width = hybrid::bits_for(dictionary.values);
-        self.plain_pages(encoding::RLE_DICTIONARY, |part, page| {
+        self.plain_pages(encoding::RLE_DICTIONARY, unbounded, |part, page| {
             page.push(width as u8);
             hybrid::encode(&codes[part], width, page);
         });
@@ -118,7 +124,12 @@ impl Column {
     pub fn delta(&mut self, values: &[i64], bounds: Option<Bounds>) {
         let used = [encoding::RLE, encoding::DELTA_BINARY_PACKED];
         self.restart(values.len(), &used, bounds);
-        self.plain_pages(encoding::DELTA_BINARY_PACKED, |part, page| {
+        let extent = |part: Range<usize>| {
+            let extent = Extent::of_i64(&values[part]);
+            // Below zero it depends on the field which of two is smaller.
+            extent.filter(|extent| matches!(extent, Extent::Int64 { min: 0.., .. }))
+        };
+        self.plain_pages(encoding::DELTA_BINARY_PACKED, extent, |part, page| {
             delta::encode(&values[part], page);
         });
     }
@@ -126,7 +137,7 @@ impl Column {
     /// Stores 64-bit integers as they are.
     pub fn plain_i64(&mut self, values: &[i64], bounds: Option<Bounds>) {
         self.restart(values.len(), &[encoding::RLE, encoding::PLAIN], bounds);
-        self.plain_pages(encoding::PLAIN, |part, page| {
+        self.plain_pages(encoding::PLAIN, unbounded, |part, page| {
             page.extend(values[part].iter().flat_map(|value| value.to_le_bytes()));
         });
     }
@@ -134,7 +145,7 @@ impl Column {
     /// Stores 32-bit integers as they are.
     pub fn plain_i32(&mut self, values: &[i32], bounds: Option<Bounds>) {
         self.restart(values.len(), &[encoding::RLE, encoding::PLAIN], bounds);
-        self.plain_pages(encoding::PLAIN, |part, page| {
+        self.plain_pages(encoding::PLAIN, unbounded, |part, page| {
             page.extend(values[part].iter().flat_map(|value| value.to_le_bytes()));
         });
     }
@@ -158,18 +169,25 @@ impl Column {
         let done = self.cut_pages(TEXT_PAGE_ROWS, |column, rows, part, body| {
             text.rows(part).plain(body);
             let stored = compressor.compress(codec, body)?;
-            column.data_page(encoding::PLAIN, rows, stored, body.len());
+            column.data_page(encoding::PLAIN, (rows, None), stored, body.len());
             Ok(())
         });
         self.compressor = compressor;
         done
     }
 
-    /// Pages of [`PAGE_ROWS`] rows without a codec; `fill` appends the values of a range of them.
-    fn plain_pages(&mut self, encoding: i32, fill: impl Fn(Range<usize>, &mut Vec<u8>)) {
+    /// Pages of [`PAGE_ROWS`] rows without a codec; `fill` appends the values of a range of them, whose ends are in
+    /// `extent`. Pages of nullable columns say nothing of their ends.
+    fn plain_pages(
+        &mut self,
+        encoding: i32,
+        extent: impl Fn(Range<usize>) -> Option<Extent>,
+        fill: impl Fn(Range<usize>, &mut Vec<u8>),
+    ) {
         let done = self.cut_pages(PAGE_ROWS, |column, rows, part, body| {
-            fill(part, body);
-            column.data_page(encoding, rows, body, body.len());
+            fill(part.clone(), body);
+            let extent = (!column.nullable).then(|| extent(part)).flatten();
+            column.data_page(encoding, (rows, extent), body, body.len());
             Ok(())
         });
         debug_assert!(done.is_ok(), "only codecs fail");
@@ -205,7 +223,14 @@ impl Column {
         done
     }
 
-    fn data_page(&mut self, encoding: i32, rows: usize, stored: &[u8], raw_bytes: usize) {
+    fn data_page(
+        &mut self,
+        encoding: i32,
+        (rows, extent): (usize, Option<Extent>),
+        stored: &[u8],
+        raw_bytes: usize,
+    ) {
+        let start = self.bytes.len();
         let page = Page::Data {
             version: PageVersion::V1,
             rows,
@@ -213,12 +238,24 @@ impl Column {
             is_compressed: false,
         };
         self.page(page, stored, raw_bytes);
+        self.pages.push(PageEntry {
+            bytes: self.bytes.len() - start,
+            rows,
+            extent,
+            kind: page.kind(),
+            encoding,
+        });
     }
 
     fn page(&mut self, page: Page, stored: &[u8], raw_bytes: usize) {
         let header_bytes = page.write(raw_bytes, stored, &mut self.bytes);
         self.meta.raw_bytes += header_bytes + raw_bytes;
     }
+}
+
+/// Of values whose ends nobody looks for.
+fn unbounded(_: Range<usize>) -> Option<Extent> {
+    None
 }
 
 /// Definition levels of a page of version 1: their length, then runs of one bit.

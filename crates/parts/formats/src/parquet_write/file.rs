@@ -1,9 +1,10 @@
-//! The file around column chunks that the caller encoded: magic, row groups, footer.
+//! The file around column chunks that the caller encoded: magic, row groups, page index, footer.
 
 use std::io::{self, Write};
 
 use super::column::Column;
 use super::footer::{Footer, MAGIC, PlacedChunk, PlacedGroup};
+use super::page_index::PageIndex;
 use super::schema::Field;
 
 /// Writes one Parquet file of columns that the caller encoded, row group by row group.
@@ -12,6 +13,7 @@ pub struct FileWriter<W> {
     offset: u64,
     fields: Vec<Field>,
     groups: Vec<PlacedGroup>,
+    page_index: PageIndex,
     key_values: Vec<(String, String)>,
 }
 
@@ -40,6 +42,7 @@ impl<W: Write> FileWriter<W> {
             offset: MAGIC.len() as u64,
             fields,
             groups: Vec::new(),
+            page_index: PageIndex::default(),
             key_values,
         })
     }
@@ -73,6 +76,8 @@ impl<W: Write> FileWriter<W> {
             self.out.write_all(&column.bytes)?;
             let mut meta = column.meta.clone();
             meta.stored_bytes = column.bytes.len();
+            let first_page = self.offset + meta.dictionary_bytes as u64;
+            self.page_index.add(&column.pages, first_page);
             chunks.push(PlacedChunk {
                 offset: self.offset,
                 meta,
@@ -90,24 +95,26 @@ impl<W: Write> FileWriter<W> {
         &self.out
     }
 
-    /// Writes the footer and gives back the output, which the caller makes durable.
+    /// Writes the page index and the footer, and gives back the output, which the caller makes durable.
     ///
     /// # Errors
     /// Whatever `out` says.
     pub fn finish(mut self) -> io::Result<(W, FileSummary)> {
+        let mut bytes = self.page_index.place(&mut self.groups, self.offset);
         let footer = Footer {
             fields: &self.fields,
             groups: &self.groups,
             key_values: &self.key_values,
             sorted_by: &[],
         };
-        let (rows, footer) = (footer.rows(), footer.bytes());
-        self.out.write_all(&footer)?;
+        let rows = footer.rows();
+        bytes.extend(footer.bytes());
+        self.out.write_all(&bytes)?;
         Ok((
             self.out,
             FileSummary {
                 rows,
-                bytes: self.offset + footer.len() as u64,
+                bytes: self.offset + bytes.len() as u64,
             },
         ))
     }

@@ -1,14 +1,58 @@
 //! The page index: bounds and places of all pages of a chunk (parquet.thrift, ColumnIndex, OffsetIndex).
 
 use super::chunk::PageEntry;
+use super::footer::{Place, PlacedGroup};
 use super::thrift::Struct;
 
 const UNORDERED: i32 = 0;
 const ASCENDING: i32 = 1;
 const DESCENDING: i32 = 2;
 
+/// The page index of a file that is being written: of each column chunk, in the order of the file.
+#[derive(Default)]
+pub(super) struct PageIndex {
+    chunks: Vec<ChunkIndex>,
+}
+
+struct ChunkIndex {
+    column: Option<Vec<u8>>,
+    offset: Vec<u8>,
+}
+
+impl PageIndex {
+    /// Adds the next chunk, whose first data page begins at `first_page` in the file.
+    pub fn add(&mut self, entries: &[PageEntry], first_page: u64) {
+        self.chunks.push(ChunkIndex {
+            column: column_index(entries),
+            offset: offset_index(entries, first_page),
+        });
+    }
+
+    /// All column indexes, then all offset indexes, as they follow the row groups, which end at `offset` in the file.
+    pub fn place(&self, groups: &mut [PlacedGroup], offset: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut place = |index: &[u8]| {
+            let place = Place {
+                offset: offset + bytes.len() as u64,
+                bytes: index.len(),
+            };
+            bytes.extend_from_slice(index);
+            place
+        };
+        let chunks = groups.iter_mut().flat_map(|group| &mut group.chunks);
+        let mut chunks: Vec<_> = chunks.zip(&self.chunks).collect();
+        for (chunk, index) in &mut chunks {
+            chunk.column_index = index.column.as_deref().map(&mut place);
+        }
+        for (chunk, index) in &mut chunks {
+            chunk.offset_index = Some(place(&index.offset));
+        }
+        bytes
+    }
+}
+
 /// The bounds of the pages. None where a page has none.
-pub(super) fn column_index(entries: &[PageEntry]) -> Option<Vec<u8>> {
+fn column_index(entries: &[PageEntry]) -> Option<Vec<u8>> {
     let extents: Vec<_> = entries
         .iter()
         .map(|entry| entry.extent.as_ref())
@@ -35,7 +79,7 @@ pub(super) fn column_index(entries: &[PageEntry]) -> Option<Vec<u8>> {
 }
 
 /// The places of the pages, the first of which begins at `offset` in the file.
-pub(super) fn offset_index(entries: &[PageEntry], mut offset: u64) -> Vec<u8> {
+fn offset_index(entries: &[PageEntry], mut offset: u64) -> Vec<u8> {
     let mut first_row = 0;
     let mut out = Vec::new();
     Struct::write(&mut out, |index| {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::error::Result;
 use super::file::FileSummary;
-use super::footer::{Footer, MAGIC, Place, PlacedChunk, PlacedGroup};
+use super::footer::{Footer, MAGIC, PlacedChunk, PlacedGroup};
 use super::group::RowGroup;
 use super::layout::Layout;
-use super::page_index::{column_index, offset_index};
+use super::page_index::PageIndex;
 
 /// Writes one Parquet file of row groups that [`super::RowGroupWriter`]s encoded.
 pub struct TableWriter<W> {
@@ -16,13 +16,7 @@ pub struct TableWriter<W> {
     offset: u64,
     layout: Arc<Layout>,
     groups: Vec<PlacedGroup>,
-    /// For each column chunk written so far, in the order of the file.
-    indexes: Vec<ChunkIndex>,
-}
-
-struct ChunkIndex {
-    column: Option<Vec<u8>>,
-    offset: Vec<u8>,
+    page_index: PageIndex,
 }
 
 impl<W: Write> TableWriter<W> {
@@ -37,7 +31,7 @@ impl<W: Write> TableWriter<W> {
             offset: MAGIC.len() as u64,
             layout,
             groups: Vec::new(),
-            indexes: Vec::new(),
+            page_index: PageIndex::default(),
         })
     }
 
@@ -65,10 +59,7 @@ impl<W: Write> TableWriter<W> {
             self.out.write_all(&chunk.pages)?;
             if self.layout.page_index {
                 let first_page = self.offset + chunk.dictionary.len() as u64;
-                self.indexes.push(ChunkIndex {
-                    column: column_index(&chunk.entries),
-                    offset: offset_index(&chunk.entries, first_page),
-                });
+                self.page_index.add(&chunk.entries, first_page);
             }
             let offset = self.offset;
             self.offset += chunk.meta.stored_bytes as u64;
@@ -98,7 +89,7 @@ impl<W: Write> TableWriter<W> {
     /// # Errors
     /// Whatever the output says.
     pub fn finish(mut self) -> Result<(W, FileSummary)> {
-        let mut bytes = self.place_indexes();
+        let mut bytes = self.page_index.place(&mut self.groups, self.offset);
         let footer = Footer {
             fields: &self.layout.schema,
             groups: &self.groups,
@@ -115,27 +106,5 @@ impl<W: Write> TableWriter<W> {
                 bytes: self.offset + bytes.len() as u64,
             },
         ))
-    }
-
-    /// All column indexes, then all offset indexes, as they follow the row groups.
-    fn place_indexes(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut place = |index: &[u8]| {
-            let place = Place {
-                offset: self.offset + bytes.len() as u64,
-                bytes: index.len(),
-            };
-            bytes.extend_from_slice(index);
-            place
-        };
-        let chunks = self.groups.iter_mut().flat_map(|group| &mut group.chunks);
-        let mut chunks: Vec<_> = chunks.zip(&self.indexes).collect();
-        for (chunk, index) in &mut chunks {
-            chunk.column_index = index.column.as_deref().map(&mut place);
-        }
-        for (chunk, index) in &mut chunks {
-            chunk.offset_index = Some(place(&index.offset));
-        }
-        bytes
     }
 }

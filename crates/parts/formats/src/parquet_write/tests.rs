@@ -1,7 +1,11 @@
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int8Type, Int64Type, TimestampMillisecondType, UInt64Type};
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+};
+use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 
@@ -180,6 +184,53 @@ fn pages_row_groups_and_extreme_differences_survive() {
     );
     check(&words, &[group(300, 3, |i| 1 << (i % 40))]);
     check(&words, &[]);
+}
+
+#[test]
+fn a_reader_goes_by_the_page_index_to_the_rows_it_wants() {
+    let rows = 3 * PAGE_ROWS + 100;
+    let words: Vec<String> = ["a", "b", "c"].map(String::from).into();
+    let expected = group(rows, 3, |i| (i % 3) as i64);
+    let file = write(&words, &[group(5, 3, |_| 1), expected]);
+    let wanted = PAGE_ROWS + 7..2 * PAGE_ROWS + 9;
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+    let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).unwrap();
+    let metadata = reader.metadata().clone();
+    let reader = reader
+        .with_row_groups(vec![1])
+        .with_row_selection(RowSelection::from(vec![
+            RowSelector::skip(wanted.start),
+            RowSelector::select(wanted.len()),
+        ]))
+        .with_batch_size(rows)
+        .build()
+        .unwrap();
+    let expected = group(rows, 3, |i| (i % 3) as i64);
+    let mut at = wanted;
+    for batch in reader.map(Result::unwrap) {
+        let id = batch.column(0).as_primitive::<UInt64Type>();
+        let call = batch.column(2).as_string::<i32>();
+        for row in 0..batch.num_rows() {
+            let place = at.next().unwrap();
+            assert_eq!(id.value(row), expected.ids[place] as u64);
+            assert_eq!(call.value(row), words[expected.calls[place] as usize]);
+        }
+    }
+    assert!(at.is_empty());
+
+    let places = metadata.offset_index().unwrap()[1][1].page_locations();
+    let firsts: Vec<i64> = places.iter().map(|place| place.first_row_index).collect();
+    assert_eq!(firsts, [0, 1, 2, 3].map(|page| page * PAGE_ROWS as i64));
+    let ColumnIndexMetaData::INT64(times) = &metadata.column_index().unwrap()[1][1] else {
+        panic!("times have an index");
+    };
+    for (page, ids) in expected.ids.chunks(PAGE_ROWS).enumerate() {
+        assert_eq!(times.min_value(page), Some(&(ids[0] / 3)));
+        assert_eq!(times.max_value(page), Some(&(ids[ids.len() - 1] / 3)));
+    }
+    // Codes have no order, so nothing is said of them.
+    let codes = &metadata.column_index().unwrap()[1][2];
+    assert!(matches!(codes, ColumnIndexMetaData::NONE), "{codes:?}");
 }
 
 proptest! {
