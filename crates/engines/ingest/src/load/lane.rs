@@ -9,7 +9,7 @@ use super::report::{ArchiveReport, Outcome, StageSeconds};
 use super::target::{Stage, Target};
 use super::{Input, Options, Progress, Room, lanes, parquet_in};
 use crate::scan::{BadRow, Block, Columns, Scanner};
-use crate::source::{Source, TextSource, hash_file, open_path, open_stream};
+use crate::source::{Source, TextSource, hash_file};
 use crate::table::SourceIdentity;
 use crate::{Error, Result};
 
@@ -51,15 +51,7 @@ impl Job<'_> {
             return Ok(there);
         }
         let total = Some(self.progress.bytes.clone());
-        let source = match input {
-            Input::File(path) => open_path(&path, self.options.engine, total)?,
-            Input::Stream(name, reader) => Source::Text(Box::new(open_stream(
-                &name,
-                reader,
-                self.options.engine,
-                total,
-            )?)),
-        };
+        let source = input.open(self.options.engine, total)?;
         let mut sink = Sink::new(self, path)?;
         // Hashed before they are read: should such a file change meanwhile, the next load sees
         // another hash and reads it again.
@@ -84,10 +76,10 @@ impl Job<'_> {
                 hashed.unwrap_or_else(|| text.identity())
             }
         };
-        // A stream is known only by its end.
-        let held = self.target.held(&self.identity)?;
-        if let Some(rows) = held.and_then(|held| held.rows_of(bytes, &hash)) {
-            return Ok(Outcome::AlreadyThere { rows });
+        if let Some(there) =
+            lanes::already_there_by_hash(self.target, &self.identity, bytes, &hash)?
+        {
+            return Ok(there);
         }
         let source = SourceIdentity {
             path: path.display().to_string(),

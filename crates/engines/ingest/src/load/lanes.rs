@@ -136,6 +136,22 @@ pub fn already_there<C>(
     }))
 }
 
+/// The outcome where `target` has the rows of these contents: how a stream, which is known only by its end, is found to
+/// be there.
+///
+/// # Errors
+/// When the table cannot be asked.
+pub fn already_there_by_hash<C>(
+    target: &dyn Target<C>,
+    identity: &str,
+    bytes: u64,
+    hash: &str,
+) -> Result<Option<Outcome>> {
+    let held = target.held(identity)?;
+    let rows = held.and_then(|held| held.rows_of(bytes, hash));
+    Ok(rows.map(|rows| Outcome::AlreadyThere { rows }))
+}
+
 /// A lane that panicked has poisoned nothing that another one needs.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex

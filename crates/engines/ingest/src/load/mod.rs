@@ -27,6 +27,7 @@ pub use quarantine::Quarantine;
 pub use report::{ArchiveReport, LoadReport, Outcome, ServerReport, StageSeconds};
 pub use target::{Committed, Held, Opening, Stage, Target};
 
+use crate::source::{Source, open_path, open_stream};
 use crate::{Error, Result};
 
 /// Rows of a row group when memory allows: enough that a dictionary is small beside its codes.
@@ -104,6 +105,19 @@ impl Input {
         match self {
             Input::File(path) => path,
             Input::Stream(name, _) => Path::new(name),
+        }
+    }
+
+    /// Opens it; the bytes that are read of it are added to `total`.
+    ///
+    /// # Errors
+    /// Those of [`open_path`] and [`open_stream`].
+    pub fn open(self, engine: Engine, total: Option<Arc<AtomicU64>>) -> Result<Source> {
+        match self {
+            Input::File(path) => open_path(&path, engine, total),
+            Input::Stream(name, reader) => {
+                open_stream(&name, reader, engine, total).map(|text| Source::Text(Box::new(text)))
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use dyno_ingest::load::{
     ArchiveReport, Input, Options, Outcome, Progress, Stage, StageSeconds, Target, allowed_bad,
 };
 use dyno_ingest::scan::{BadRow, Block, MAX_LINE};
-use dyno_ingest::source::{Source, TextSource, hash_file, open_path, open_stream};
+use dyno_ingest::source::{Source, TextSource, hash_file};
 use dyno_ingest::table::SourceIdentity;
 use dyno_ingest::{Error, Result};
 
@@ -67,10 +67,10 @@ impl Job<'_> {
                 .map(|odd| format!("{}: {odd}", path.display())),
         );
         let (bytes, hash) = hashed.unwrap_or_else(|| text.identity());
-        // A stream is known only by its end.
-        let held = self.target.held(&self.identity)?;
-        if let Some(rows) = held.and_then(|held| held.rows_of(bytes, &hash)) {
-            return Ok(Outcome::AlreadyThere { rows });
+        if let Some(there) =
+            lanes::already_there_by_hash(self.target, &self.identity, bytes, &hash)?
+        {
+            return Ok(there);
         }
         let source = SourceIdentity {
             path: path.display().to_string(),
@@ -82,15 +82,13 @@ impl Job<'_> {
 
     fn open(&self, input: Input) -> Result<TextSource> {
         let total = Some(self.progress.bytes.clone());
-        match input {
-            Input::Stream(name, reader) => open_stream(&name, reader, self.options.engine, total),
-            Input::File(path) => match open_path(&path, self.options.engine, total)? {
-                Source::Text(text) => Ok(*text),
-                Source::Parquet(_) => Err(Error::Refused {
-                    path,
-                    reason: format!("it is Parquet; feed {} comes as text", self.feed.name()),
-                }),
-            },
+        let path = input.path().to_owned();
+        match input.open(self.options.engine, total)? {
+            Source::Text(text) => Ok(*text),
+            Source::Parquet(_) => Err(Error::Refused {
+                path,
+                reason: format!("it is Parquet; feed {} comes as text", self.feed.name()),
+            }),
         }
     }
 
