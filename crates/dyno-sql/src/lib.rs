@@ -9,6 +9,7 @@ pub mod args;
 pub mod cmd;
 pub mod coded;
 pub mod feed;
+mod files;
 pub mod options;
 pub mod output;
 pub mod session;

@@ -15,6 +15,7 @@ use datafusion::datasource::listing::{
 use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -23,6 +24,7 @@ use dyno_ingest::table::{Snapshot, WSPR};
 
 use crate::coded::CodedAggregateRule;
 use crate::feed::FeedTable;
+use crate::files::Files;
 use crate::options::DynoOptions;
 
 /// The catalog, as some tools write it: `"default catalog".wspr.bronze`.
@@ -83,16 +85,19 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
     Ok(context)
 }
 
-/// Bounded memory, with errors that name who holds it.
+/// Bounded memory, with errors that name who holds it, and [`Files`] for local files.
 ///
 /// # Errors
 /// There is no place to spill to.
 pub(crate) fn runtime(limits: Limits) -> Result<Arc<RuntimeEnv>> {
     let spill = FairSpillPool::new(limits.memory_bytes);
     let named = std::num::NonZeroUsize::new(NAMED_CONSUMERS).context("no consumer is named")?;
-    Ok(RuntimeEnvBuilder::new()
+    let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(TrackConsumersPool::new(spill, named)))
-        .build_arc()?)
+        .build_arc()?;
+    let local = ObjectStoreUrl::local_filesystem();
+    runtime.register_object_store(local.as_ref(), Arc::new(Files::default()));
+    Ok(runtime)
 }
 
 fn register(context: &SessionContext, tables: &[(&str, Arc<FeedTable>)]) -> Result<()> {

@@ -11,6 +11,8 @@ const BATCH: usize = 16;
 #[derive(Debug, Default)]
 pub struct Domain {
     names: Names,
+    /// Of each value 8 bits of its hash.
+    tags: Vec<u8>,
 }
 
 impl Domain {
@@ -30,8 +32,14 @@ impl Domain {
         bytes.try_into().ok().map(i64::from_le_bytes)
     }
 
+    /// Eight bits that depend on the bytes of value `number` alone.
+    pub(crate) fn tag(&self, number: u32) -> u8 {
+        let tag = (number as usize).checked_sub(1).map(|at| self.tags[at]);
+        tag.unwrap_or_default()
+    }
+
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.names.heap_bytes()
+        self.names.heap_bytes() + self.tags.capacity()
     }
 
     /// Hands `taken` the number of each value, new ones numbered on.
@@ -52,10 +60,15 @@ impl Domain {
             let batch = &batch[..len];
             self.names.prepare(batch.iter().map(|(_, hash)| *hash));
             for (value, hash) in batch {
-                taken(match value {
-                    Some(value) => self.names.number(value, *hash) as u32 + 1,
-                    None => NULL,
-                });
+                let Some(value) = value else {
+                    taken(NULL);
+                    continue;
+                };
+                let number = self.names.number(value, *hash);
+                if number == self.tags.len() {
+                    self.tags.push((hash >> 56) as u8);
+                }
+                taken(number as u32 + 1);
             }
         }
     }

@@ -1,58 +1,177 @@
-//! The groups that one thread has found, and how those of several become one.
+//! The groups that one thread has found.
 
 use crate::GroupError;
-use crate::domain::{Domain, NULL};
-use crate::index::Index;
+use crate::domain::Domain;
 use crate::layout::Layout;
+use crate::part::{Part, Scratch};
 use crate::totals::Totals;
 
-/// Groups added at a time.
-const BATCH: usize = 1024;
+/// How many parts groups are split into: one for each tag.
+const PARTS: usize = 1 << u8::BITS;
+/// From so many groups on they are split; fewer lie in a cache together.
+const SPLIT_GROUPS: usize = 1 << 17;
 
 /// Groups under combinations of numbers, one number of each key's domain.
+///
+/// Many groups are split into parts by a tag of their keys' values. Rows then wait until they are
+/// worth fetching a part's memory for (radix partitioning: Manegold, Boncz, Kersten, "Optimizing
+/// database architecture for the new bottleneck", VLDB Journal 9, 2000), and parts of several
+/// threads are merged side by side, as a value has one tag in all of them.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) domains: Vec<Domain>,
     layout: Layout,
-    /// Of combinations that are no index of an array.
-    index: Index,
-    pub(crate) totals: Totals,
+    /// One, or one for each tag.
+    parts: Vec<Part>,
+    /// From so many groups on they are split.
+    pub(crate) split_groups: usize,
+    scratch: Scratch,
+    tags: Vec<u8>,
 }
 
 impl Found {
     /// Nothing yet, of a scan over so many rows.
     pub(crate) fn new(keys: usize, rows: u64, totals: Totals) -> Self {
-        let domains: Vec<Domain> = (0..keys).map(|_| Domain::default()).collect();
-        let mut found = Self {
-            layout: Layout::empty(keys, rows),
-            domains,
-            index: Index::default(),
-            totals,
-        };
-        found.totals.resize(found.layout.dense_len());
-        found
+        let layout = Layout::empty(keys, rows);
+        Self {
+            domains: (0..keys).map(|_| Domain::default()).collect(),
+            parts: vec![Part::new(&layout, totals)],
+            layout,
+            split_groups: SPLIT_GROUPS,
+            scratch: Scratch::default(),
+            tags: Vec::new(),
+        }
     }
 
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let domains: usize = self.domains.iter().map(Domain::heap_bytes).sum();
-        domains + self.index.heap_bytes() + self.totals.bytes(self.totals.len())
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
-    /// The groups of packed combinations, made where they are new.
-    pub(crate) fn numbers(&mut self, keys: &[u64], numbers: &mut [u32]) {
-        if self.layout.is_dense() {
-            for (number, key) in numbers.iter_mut().zip(keys) {
-                *number = *key as u32;
+    pub(crate) fn parts_mut(&mut self) -> (&Layout, &mut [Part]) {
+        (&self.layout, &mut self.parts)
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let domains: usize = self.domains.iter().map(Domain::heap_bytes).sum();
+        domains + self.parts.iter().map(Part::heap_bytes).sum::<usize>()
+    }
+
+    /// The one part that all groups are in, while they are not split.
+    pub(crate) fn whole(&mut self) -> Option<(&Layout, &mut Part)> {
+        match self.parts.as_mut_slice() {
+            [whole] => Some((&self.layout, whole)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_split(&self) -> bool {
+        self.parts.len() > 1
+    }
+
+    /// Splits the groups when they have become too many for a cache.
+    pub(crate) fn split_if_many(&mut self) {
+        if let [whole] = self.parts.as_slice()
+            && whole.numbered() >= self.split_groups
+        {
+            self.split();
+        }
+    }
+
+    /// Splits the groups, whose layout is not dense.
+    pub(crate) fn split(&mut self) {
+        if self.is_split() {
+            return;
+        }
+        let by_tag = self.by_tag();
+        let Some(whole) = self.parts.pop() else {
+            return;
+        };
+        let layout = &self.layout;
+        let parts = by_tag.into_iter().map(|groups| {
+            let mut part = Part::new(layout, whole.totals.fresh());
+            part.take(layout, &whole, groups.into_iter(), |group| {
+                whole.key(layout, group)
+            });
+            part
+        });
+        self.parts = parts.collect();
+    }
+
+    /// The groups of the whole for each tag.
+    pub(crate) fn by_tag(&self) -> Vec<Vec<usize>> {
+        let mut by_tag = vec![Vec::new(); PARTS];
+        for whole in &self.parts {
+            let mut tags = Vec::new();
+            let groups: Vec<usize> = whole.held(&self.layout).collect();
+            let keys: Vec<u64> = groups
+                .iter()
+                .map(|group| whole.key(&self.layout, *group))
+                .collect();
+            self.tag(&keys, &mut tags);
+            for (group, tag) in groups.into_iter().zip(tags) {
+                by_tag[usize::from(tag)].push(group);
             }
-        } else {
-            self.index.numbers(keys, numbers);
-            if self.index.len() > self.totals.len() {
-                self.totals.resize(self.index.len().next_power_of_two());
+        }
+        by_tag
+    }
+
+    /// The tag of each packed combination.
+    fn tag(&self, keys: &[u64], tags: &mut Vec<u8>) {
+        tags.clear();
+        tags.resize(keys.len(), 0);
+        for (domain, (shift, mask)) in self.domains.iter().zip(self.layout.fields()) {
+            for (tag, key) in tags.iter_mut().zip(keys) {
+                // Turned, or two keys with the same values would cancel each other out.
+                *tag = tag.rotate_left(3) ^ domain.tag((key >> shift & mask) as u32);
             }
+        }
+    }
+
+    /// Lets rows wait for their groups, which are split. `columns` are the values of each value
+    /// column.
+    pub(crate) fn wait(&mut self, keys: &[u64], columns: &[&[i64]]) {
+        let mut tags = std::mem::take(&mut self.tags);
+        self.tag(keys, &mut tags);
+        match columns {
+            [] => self.wait_rows(&tags, |at| [keys[at]]),
+            [one] => self.wait_rows(&tags, |at| [keys[at], one[at] as u64]),
+            _ => {
+                let mut row = vec![0; 1 + columns.len()];
+                for (at, (key, tag)) in keys.iter().zip(&tags).enumerate() {
+                    row[0] = *key;
+                    for (value, column) in row[1..].iter_mut().zip(columns) {
+                        *value = column[at] as u64;
+                    }
+                    self.wait_row(*tag, &row);
+                }
+            }
+        }
+        self.tags = tags;
+    }
+
+    /// Rows of a length that the compiler knows are stored without a call.
+    fn wait_rows<const N: usize>(&mut self, tags: &[u8], row: impl Fn(usize) -> [u64; N]) {
+        for (at, tag) in tags.iter().enumerate() {
+            self.wait_row(*tag, &row(at));
+        }
+    }
+
+    #[inline]
+    fn wait_row(&mut self, tag: u8, row: &[u64]) {
+        let part = &mut self.parts[usize::from(tag)];
+        if part.wait(row) {
+            part.add_waiting(&self.layout, &mut self.scratch);
+        }
+    }
+
+    /// Adds all rows that wait, after which none comes.
+    pub(crate) fn finish(&mut self) {
+        for part in &mut self.parts {
+            part.finish(&self.layout, &mut self.scratch);
         }
     }
 
@@ -63,97 +182,17 @@ impl Found {
         }
         let sizes: Vec<usize> = self.domains.iter().map(Domain::size).collect();
         let layout = self.layout.for_sizes(&sizes)?;
-        if self.layout.is_dense() && layout.is_dense() && sizes.len() == 1 {
-            // The numbers of a single key stay what they are.
-            self.layout = layout;
-            self.totals.resize(self.layout.dense_len());
-            return Ok(());
-        }
-        let mut old = Found {
-            domains: Vec::new(),
-            index: std::mem::take(&mut self.index),
-            totals: self.totals.fresh(),
-            layout,
-        };
-        std::mem::swap(&mut old.layout, &mut self.layout);
-        std::mem::swap(&mut old.totals, &mut self.totals);
-        if self.layout.is_dense() {
-            self.totals.resize(self.layout.dense_len());
-        }
-        let narrow = self.totals.is_narrow();
-        self.take_groups(&old, |_, number| number);
-        if narrow && !self.totals.is_narrow() {
-            self.totals.narrow_again();
-        }
-        Ok(())
-    }
-
-    /// Adds what another thread has found.
-    pub(crate) fn merge(&mut self, other: &Found) -> Result<(), GroupError> {
-        let maps: Vec<Vec<u32>> = self
-            .domains
-            .iter_mut()
-            .zip(&other.domains)
-            .map(|(mine, theirs)| {
-                let mut map = Vec::with_capacity(theirs.size());
-                map.push(NULL);
-                let values = (1..theirs.size() as u32).map(|number| theirs.bytes(number));
-                mine.number(values, |number| map.push(number));
-                map
-            })
-            .collect();
-        self.fit()?;
-        self.take_groups(other, |key, number| maps[key][number as usize]);
-        Ok(())
-    }
-
-    /// The numbers of group `group`, one of each domain.
-    pub(crate) fn tuple(&self, group: usize) -> impl Iterator<Item = u32> {
-        let packed = if self.layout.is_dense() {
-            group as u64
-        } else {
-            self.index.keys()[group]
-        };
-        self.layout.unpack(packed)
-    }
-
-    /// Groups that rows fell into.
-    pub(crate) fn held(&self) -> impl Iterator<Item = usize> {
-        let len = if self.layout.is_dense() {
-            self.totals.len()
-        } else {
-            self.index.len()
-        };
-        (0..len).filter(|number| self.totals.holds(*number))
-    }
-
-    fn take_groups(&mut self, other: &Found, map: impl Fn(usize, u32) -> u32) {
-        let slots = self.totals.takes_slots(&other.totals);
-        if !slots {
-            self.totals.widen();
-        }
-        let mut groups = other.held().peekable();
-        let (mut from, mut keys, mut numbers) = (Vec::new(), Vec::new(), vec![0; BATCH]);
-        while groups.peek().is_some() {
-            from.clear();
-            from.extend(groups.by_ref().take(BATCH));
-            keys.clear();
-            keys.extend(from.iter().map(|group| {
-                let tuple = other.tuple(*group).enumerate();
-                self.layout
-                    .pack(tuple.map(|(key, number)| map(key, number)))
-            }));
-            self.numbers(&keys, &mut numbers[..from.len()]);
-            for (from, to) in from.iter().zip(&numbers) {
-                if slots {
-                    self.totals.take_slot(*to as usize, &other.totals, *from);
-                } else {
-                    self.totals.take(*to as usize, &other.totals, *from);
-                }
+        let before = std::mem::replace(&mut self.layout, layout);
+        // The numbers of a single key stay what they are.
+        let same = before.is_dense() && self.layout.is_dense() && sizes.len() == 1;
+        for part in &mut self.parts {
+            if same {
+                part.make_room(&self.layout);
+            } else {
+                part.add_waiting(&before, &mut self.scratch);
+                part.lay_out(&before, &self.layout);
             }
         }
-        if slots {
-            self.totals.took_slots(&other.totals);
-        }
+        Ok(())
     }
 }

@@ -4,8 +4,8 @@
 const BATCH: usize = 32;
 /// The least number of places.
 const LEAST: usize = 1 << 12;
-/// From so many places on, 16 MiB, their number is only doubled.
-const LARGE: usize = 1 << 20;
+/// From so many places on, 256 KiB, their number is only doubled.
+const LARGE: usize = 1 << 14;
 
 /// Open addressing on 64-bit keys; groups are numbered in the order of their appearance.
 #[derive(Debug, Default)]

@@ -96,9 +96,15 @@ impl Layout {
     }
 
     pub(crate) fn unpack(&self, packed: u64) -> impl Iterator<Item = u32> {
-        self.shifts().zip(&self.widths).map(move |(shift, width)| {
+        self.fields()
+            .map(move |(shift, mask)| (packed >> shift & mask) as u32)
+    }
+
+    /// By how many bits each key is shifted, and what is kept of it then.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.shifts().zip(&self.widths).map(|(shift, width)| {
             let mask = 1u64.checked_shl(*width).map_or(u64::MAX, |end| end - 1);
-            (packed >> shift & mask) as u32
+            (shift, mask)
         })
     }
 

@@ -6,27 +6,27 @@ use crate::query::Inputs;
 
 /// For each code the result of the function.
 #[derive(Debug, Default)]
-pub(crate) struct Lens {
-    stored: Table,
-    learned: Table,
+pub(crate) struct Lens<R> {
+    stored: Table<R>,
+    learned: Table<R>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct Table<R> {
     of: Option<Identity>,
     /// Results, filled up to a power of two.
-    results: Vec<u32>,
+    results: Vec<R>,
     filled: usize,
 }
 
-impl Lens {
+impl<R: Clone + Default> Lens<R> {
     /// The results for the codes of the column's block, those of new entries made by `compute`.
     /// The length is a power of two, and above all codes.
     pub(crate) fn results(
         &mut self,
         column: &Column,
-        compute: impl FnOnce(Inputs<'_>, &mut Vec<u32>) -> Result<(), GroupError>,
-    ) -> Result<&[u32], GroupError> {
+        compute: impl FnOnce(Inputs<'_>, &mut Vec<R>) -> Result<(), GroupError>,
+    ) -> Result<&[R], GroupError> {
         let identity = column.identity();
         let table = match identity.0 {
             Origin::Stored => &mut self.stored,
@@ -40,12 +40,14 @@ impl Lens {
             table.results.truncate(table.filled);
             compute(column.entries(table.filled), &mut table.results)?;
             table.filled = table.results.len();
-            table.results.resize(table.filled.next_power_of_two(), 0);
+            table
+                .results
+                .resize(table.filled.next_power_of_two(), R::default());
         }
         Ok(&table.results)
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        (self.stored.results.capacity() + self.learned.results.capacity()) * 4
+        (self.stored.results.capacity() + self.learned.results.capacity()) * size_of::<R>()
     }
 }

@@ -9,6 +9,7 @@ use dyno_formats::parquet_read::{ColumnKind, ParquetFile};
 use crate::answer::Answer;
 use crate::error::{BoxError, GroupError};
 use crate::found::Found;
+use crate::merge::merge;
 use crate::query::Query;
 use crate::worker::Worker;
 
@@ -88,11 +89,7 @@ impl<'a> Scan<'a> {
                 .collect()
         });
         let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let mut found = found.into_iter();
-        let mut all = found.next().ok_or(GroupError::Panicked)?;
-        for other in found {
-            all.merge(&other)?;
-        }
+        let all = merge(found)?.ok_or(GroupError::Panicked)?;
         Ok(Answer::new(all))
     }
 }

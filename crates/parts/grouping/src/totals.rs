@@ -45,6 +45,11 @@ impl Totals {
         self.len
     }
 
+    /// How many value columns there are.
+    pub(crate) fn columns(&self) -> usize {
+        self.wide.columns.len()
+    }
+
     /// Makes room for groups below `len`.
     pub(crate) fn resize(&mut self, len: usize) {
         self.len = self.len.max(len);

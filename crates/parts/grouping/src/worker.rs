@@ -18,8 +18,10 @@ pub(crate) struct Worker<'a> {
     scan: &'a Scan<'a>,
     reserve: Reserve,
     columns: Vec<Column>,
-    filters: Vec<Lens>,
-    keys: Vec<Lens>,
+    /// Whether rows with a code are chosen. A byte each, so that the answers to thousands of codes
+    /// lie in the first cache.
+    filters: Vec<Lens<bool>>,
+    keys: Vec<Lens<u32>>,
     found: Found,
     /// Groups by the codes of the only key, when that is a column of strings itself: their strings
     /// are looked at when the dictionary changes, and only those that rows had.
@@ -147,6 +149,7 @@ impl<'a> Worker<'a> {
         {
             self.leave(&dictionary)?;
         }
+        self.found.finish();
         Ok(self.found)
     }
 
@@ -188,7 +191,7 @@ impl<'a> Worker<'a> {
             let column = &self.columns[filter.column];
             if column.strings().is_some() {
                 let chosen = lens.results(column, |inputs, out| test(&filter.test, inputs, out))?;
-                if chosen.iter().all(|chosen| *chosen == 0) {
+                if !chosen.contains(&true) {
                     return Ok(false);
                 }
             }
@@ -200,13 +203,13 @@ impl<'a> Worker<'a> {
     /// Asks for the memory that is held.
     fn account(&mut self) -> Result<(), Failure> {
         let columns: usize = self.columns.iter().map(Column::heap_bytes).sum();
-        let lenses = self.filters.iter().chain(&self.keys);
-        let lenses: usize = lenses.map(Lens::heap_bytes).sum();
+        let filters: usize = self.filters.iter().map(Lens::heap_bytes).sum();
+        let keys: usize = self.keys.iter().map(Lens::heap_bytes).sum();
         let by_code = self.by_code.as_ref().map_or(0, |totals| {
             // Its names may all be new to the groups found so far.
             totals.bytes(totals.len()) + totals.len() * 64
         });
-        let bytes = columns + lenses + by_code + self.found.heap_bytes();
+        let bytes = columns + filters + keys + by_code + self.found.heap_bytes();
         (self.reserve)(bytes).map_err(|error| Failure::Other(GroupError::Caller(error)))
     }
 
@@ -215,43 +218,62 @@ impl<'a> Worker<'a> {
         if chosen == 0 {
             return Ok(());
         }
-        let all = chosen == rows;
         let same = if self.by_code.is_some() {
             self.number_by_code(rows, chosen)?
         } else {
-            self.number(rows, left, chosen)?;
+            self.pack(rows, left, chosen)?;
             None
         };
-        let chosen = if all {
-            None
-        } else {
-            Some(&self.chosen[..chosen])
-        };
-        let count = chosen.map_or(rows, <[u32]>::len);
-        let totals = self.by_code.as_mut().unwrap_or(&mut self.found.totals);
+        let split = self.found.is_split();
+        let narrow = self.totals().is_some_and(|totals| totals.is_narrow());
+        let places = (chosen < rows).then(|| &self.chosen[..chosen]);
         for (value, operand) in self.scan.query.values.iter().zip(&mut self.operands) {
             let column = &mut self.columns[value.column];
-            let addends = totals.is_narrow() && same.is_none();
-            operand.load(column, rows, chosen, addends)?;
+            operand.load(column, rows, places, narrow && same.is_none())?;
         }
+        if split {
+            let columns: Vec<&[i64]> = self
+                .operands
+                .iter()
+                .map(|operand| &operand.values[..chosen])
+                .collect();
+            self.found.wait(&self.packed[..chosen], &columns);
+        } else {
+            self.add(same, chosen);
+        }
+        Ok(())
+    }
+
+    /// The totals that rows are added to at once; none when they wait.
+    fn totals(&mut self) -> Option<&mut Totals> {
+        let whole = self.found.whole().map(|(_, whole)| &mut whole.totals);
+        self.by_code.as_mut().or(whole)
+    }
+
+    /// Adds `count` rows to their groups, which all have the code `same` when there is one.
+    fn add(&mut self, same: Option<u32>, count: usize) {
+        let numbers = &mut self.numbers[..count];
+        let totals = match (&mut self.by_code, self.found.whole()) {
+            (Some(by_code), _) => by_code,
+            (None, Some((layout, whole))) => {
+                whole.numbers(layout, &self.packed[..count], numbers);
+                &mut whole.totals
+            }
+            (None, None) => return,
+        };
+        let columns = self.operands.iter();
         match same {
             Some(code) => {
-                let values = self
-                    .operands
-                    .first()
-                    .map(|operand| &operand.values[..count]);
+                let values = self.operands.first();
+                let values = values.map(|operand| &operand.values[..count]);
                 totals.add_same(code, count, values.unwrap_or_default());
             }
             None => {
-                let operands: Vec<Values<'_>> = self
-                    .operands
-                    .iter()
-                    .map(|operand| operand.get(count))
-                    .collect();
-                totals.add(&self.numbers[..count], &operands);
+                let columns: Vec<Values<'_>> = columns.map(|operand| operand.get(count)).collect();
+                totals.add(numbers, &columns);
             }
         }
-        Ok(())
+        self.found.split_if_many();
     }
 
     /// How many rows of the block all filters choose; which ones stands in `chosen` when it is not
@@ -265,7 +287,7 @@ impl<'a> Worker<'a> {
             let mask = results.len() - 1;
             let result = |code: u32| results[code as usize & mask];
             count = match block {
-                Block::Same(code) if result(code) == 0 => 0,
+                Block::Same(code) if !result(code) => 0,
                 Block::Same(_) => count,
                 _ if count == rows => {
                     first_choice(&mut self.chosen, &column.codes()[..rows], result)
@@ -299,8 +321,8 @@ impl<'a> Worker<'a> {
         Ok(None)
     }
 
-    /// Group numbers of the chosen rows, from the numbers of their keys.
-    fn number(&mut self, rows: usize, left: usize, count: usize) -> Result<(), Failure> {
+    /// Packed combinations of the chosen rows, from the numbers of their keys.
+    fn pack(&mut self, rows: usize, left: usize, count: usize) -> Result<(), Failure> {
         let query = self.scan.query;
         let keys = query.keys.iter().zip(&mut self.keys);
         for ((key, lens), domain) in keys.zip(&mut self.found.domains) {
@@ -338,7 +360,6 @@ impl<'a> Worker<'a> {
             }
             first = false;
         }
-        self.found.numbers(packed, &mut self.numbers[..count]);
         Ok(())
     }
 
@@ -358,8 +379,10 @@ impl<'a> Worker<'a> {
             domain.number(names, |number| numbers.push(number));
         }
         self.found.fit()?;
-        for (code, number) in codes.iter().zip(numbers) {
-            self.found.totals.take(number as usize, by_code, *code);
+        if let Some((_, whole)) = self.found.whole() {
+            for (code, number) in codes.iter().zip(numbers) {
+                whole.totals.take(number as usize, by_code, *code);
+            }
         }
         by_code.clear();
         Ok(())
@@ -443,8 +466,8 @@ fn gather_into<F: Copy, T>(
     }
 }
 
-/// Writes down the places of codes whose result is 1, and says how many there are.
-fn first_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> u32) -> usize {
+/// Writes down the places of codes that are chosen, and says how many there are.
+fn first_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> bool) -> usize {
     let mut count = 0;
     for (at, code) in codes.iter().enumerate() {
         // Without a branch: whether a row is chosen cannot be foretold.
@@ -454,8 +477,8 @@ fn first_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> u32) 
     count
 }
 
-/// Keeps the places whose result is 1, too.
-fn next_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> u32) -> usize {
+/// Keeps the places that are chosen, too.
+fn next_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> bool) -> usize {
     let mut count = 0;
     for at in 0..chosen.len() {
         let place = chosen[at];
@@ -465,11 +488,8 @@ fn next_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> u32) -
     count
 }
 
-fn test(test: &Arc<dyn Test>, inputs: Inputs<'_>, out: &mut Vec<u32>) -> Result<(), GroupError> {
-    let mut chosen = Vec::with_capacity(inputs.len());
-    test.test(inputs, &mut chosen).map_err(GroupError::Caller)?;
-    out.extend(chosen.into_iter().map(u32::from));
-    Ok(())
+fn test(test: &Arc<dyn Test>, inputs: Inputs<'_>, out: &mut Vec<bool>) -> Result<(), GroupError> {
+    test.test(inputs, out).map_err(GroupError::Caller)
 }
 
 /// The key's value for each entry of a dictionary.

@@ -1,0 +1,228 @@
+//! What several threads have found becomes one.
+
+use std::thread;
+
+use crate::GroupError;
+use crate::domain::NULL;
+use crate::found::Found;
+use crate::layout::Layout;
+use crate::part::Part;
+
+/// What another thread has found.
+struct Other {
+    found: Found,
+    /// For each key the number here of each number there.
+    maps: Vec<Vec<u32>>,
+    /// Its groups for each tag, when they are not split.
+    by_tag: Option<Vec<Vec<usize>>>,
+}
+
+/// Puts together what threads have found; as many merge as have scanned. None when there is none.
+///
+/// # Errors
+/// There are more combinations than 64 bits can tell apart, or a thread panicked.
+pub(crate) fn merge(found: Vec<Found>) -> Result<Option<Found>, GroupError> {
+    let threads = found.len();
+    let split = found.iter().any(Found::is_split);
+    let mut found = found.into_iter();
+    let Some(mut all) = found.next() else {
+        return Ok(None);
+    };
+    let mut others: Vec<Other> = found.map(|found| Other::new(&mut all, found)).collect();
+    all.fit()?;
+    if split {
+        // Who splits has more combinations than any dense layout, and `all` has those and its own.
+        all.split();
+        for other in &mut others {
+            other.by_tag = (!other.found.is_split()).then(|| other.found.by_tag());
+        }
+    }
+    let (layout, parts) = all.parts_mut();
+    let share = parts.len().div_ceil(threads);
+    let others = others.as_slice();
+    thread::scope(|scope| {
+        let shares: Vec<_> = parts
+            .chunks_mut(share)
+            .enumerate()
+            .map(|(nth, parts)| {
+                scope.spawn(move || {
+                    for (tag, part) in (nth * share..).zip(parts) {
+                        others
+                            .iter()
+                            .for_each(|other| other.hand_over(tag, part, layout));
+                    }
+                })
+            })
+            .collect();
+        shares
+            .into_iter()
+            .try_for_each(|share| share.join().map_err(|_| GroupError::Panicked))
+    })?;
+    Ok(Some(all))
+}
+
+impl Other {
+    /// Adds the values of the keys to those of `all`.
+    fn new(all: &mut Found, found: Found) -> Self {
+        let maps = all
+            .domains
+            .iter_mut()
+            .zip(&found.domains)
+            .map(|(mine, theirs)| {
+                let mut map = Vec::with_capacity(theirs.size());
+                map.push(NULL);
+                let values = (1..theirs.size() as u32).map(|number| theirs.bytes(number));
+                mine.number(values, |number| map.push(number));
+                map
+            });
+        Self {
+            maps: maps.collect(),
+            found,
+            by_tag: None,
+        }
+    }
+
+    /// Adds the groups of one tag to `part`.
+    fn hand_over(&self, tag: usize, part: &mut Part, layout: &Layout) {
+        let from = self.found.layout();
+        let key = |theirs: &Part, group| {
+            let numbers = from.unpack(theirs.key(from, group));
+            let numbers = numbers.zip(&self.maps);
+            layout.pack(numbers.map(|(number, map)| map[number as usize]))
+        };
+        match (self.found.parts(), &self.by_tag) {
+            ([whole], Some(by_tag)) => {
+                let groups = by_tag[tag].iter().copied();
+                part.take(layout, whole, groups, |group| key(whole, group));
+            }
+            (parts, _) => {
+                let theirs = &parts[tag];
+                part.take(layout, theirs, theirs.held(from), |group| {
+                    key(theirs, group)
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::answer::Answer;
+    use crate::query::ValueColumn;
+    use crate::totals::{Totals, Values};
+
+    /// Count, sum, least and greatest value by the values of the keys.
+    type Model = BTreeMap<Vec<Option<Vec<u8>>>, (u64, i128, i64, i64)>;
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % end
+        }
+    }
+
+    /// A block of rows with keys of so many values each, added to `found` and to the model.
+    fn add_block(random: &mut Random, sizes: &[u64], found: &mut Found, model: &mut Model) {
+        let rows = 1 + random.below(300) as usize;
+        let mut key_of = |size: u64| {
+            let value = random.below(size);
+            (value > 0).then(|| format!("value {value}").into_bytes())
+        };
+        let rows: Vec<Vec<Option<Vec<u8>>>> = (0..rows)
+            .map(|_| sizes.iter().map(|size| key_of(*size)).collect())
+            .collect();
+        let values: Vec<i64> = rows
+            .iter()
+            .map(|_| random.below(1 << 16) as i64 - (1 << 15))
+            .collect();
+        let mut numbers: Vec<Vec<u32>> = Vec::new();
+        for (key, domain) in found.domains.iter_mut().enumerate() {
+            let mut column = Vec::new();
+            let keys = rows.iter().map(|row| row[key].as_deref());
+            domain.number(keys, |number| column.push(number));
+            numbers.push(column);
+        }
+        found.fit().unwrap();
+        let packed: Vec<u64> = (0..rows.len())
+            .map(|row| {
+                let layout = found.layout();
+                layout.pack(numbers.iter().map(|column| column[row]))
+            })
+            .collect();
+        match found.whole() {
+            Some((layout, whole)) => {
+                let mut groups = vec![0; packed.len()];
+                whole.numbers(layout, &packed, &mut groups);
+                whole.totals.add(&groups, &[Values::Each(&values)]);
+                found.split_if_many();
+            }
+            None => found.wait(&packed, &[&values]),
+        }
+        for (row, value) in rows.into_iter().zip(values) {
+            let group = model.entry(row).or_insert((0, 0, i64::MAX, i64::MIN));
+            group.0 += 1;
+            group.1 += i128::from(value);
+            group.2 = group.2.min(value);
+            group.3 = group.3.max(value);
+        }
+    }
+
+    fn compare(found: Found, extremes: bool, model: &Model) {
+        let answer = Answer::new(found);
+        assert_eq!(answer.len(), model.len());
+        for group in answer.groups() {
+            let values = group.keys().enumerate().map(|(key, number)| {
+                let domain = answer.domain(key).unwrap();
+                domain.bytes(number).map(<[u8]>::to_vec)
+            });
+            let (count, sum, least, most) = model[&values.collect::<Vec<_>>()];
+            assert_eq!((group.count(), group.sum(0)), (count, sum));
+            if extremes {
+                let expected = (i128::from(least), i128::from(most));
+                assert_eq!((group.least(0), group.most(0)), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_find_together_what_a_map_finds() {
+        let mut split = [0; 2];
+        for seed in 1..=120 {
+            let mut random = Random(seed * 0x9e37_79b9_7f4a_7c15);
+            let sizes: Vec<u64> = (0..1 + random.below(3))
+                .map(|_| [3, 40, 3000][random.below(3) as usize])
+                .collect();
+            let extremes = random.below(2) == 1;
+            let value = ValueColumn {
+                column: 0,
+                sum: true,
+                least: extremes,
+                most: extremes,
+            };
+            let mut model = Model::new();
+            let found = (0..1 + random.below(4)).map(|_| {
+                let totals = Totals::new(&[value], &[false], !extremes);
+                let mut found = Found::new(sizes.len(), 0, totals);
+                // Some threads split early, some never.
+                found.split_groups = [20, 500, 1 << 20][random.below(3) as usize];
+                for _ in 0..random.below(20) {
+                    add_block(&mut random, &sizes, &mut found, &mut model);
+                }
+                found.finish();
+                split[usize::from(found.is_split())] += 1;
+                found
+            });
+            let all = merge(found.collect()).unwrap().unwrap();
+            compare(all, extremes, &model);
+        }
+        assert!(split.iter().all(|times| *times > 20), "{split:?}");
+        assert!(merge(Vec::new()).unwrap().is_none());
+    }
+}

@@ -1,0 +1,179 @@
+//! Groups that are looked up together, and the rows that wait for them.
+
+use dyno_formats::parquet_read::BLOCK_ROWS;
+
+use crate::index::Index;
+use crate::layout::Layout;
+use crate::totals::{Totals, Values};
+
+/// Groups taken over at a time.
+const BATCH: usize = 1024;
+/// So few rows are not worth fetching a part's memory for.
+const WAITING_LEAST: usize = 4096;
+
+/// Groups under packed combinations of keys.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Of combinations that are no index of an array.
+    index: Index,
+    pub(crate) totals: Totals,
+    /// Rows to be added, each its combination with the values behind it.
+    waiting: Vec<u64>,
+}
+
+/// Rows on their way from [`Part::wait`] into the groups, column by column.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    keys: Vec<u64>,
+    values: Vec<Vec<i64>>,
+    numbers: Vec<u32>,
+}
+
+impl Part {
+    pub(crate) fn new(layout: &Layout, totals: Totals) -> Self {
+        let mut part = Self {
+            index: Index::default(),
+            totals,
+            waiting: Vec::new(),
+        };
+        part.make_room(layout);
+        part
+    }
+
+    /// Makes room for all combinations that are indexes of an array.
+    pub(crate) fn make_room(&mut self, layout: &Layout) {
+        if layout.is_dense() {
+            self.totals.resize(layout.dense_len());
+        }
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let totals = self.totals.bytes(self.totals.len());
+        self.index.heap_bytes() + totals + self.waiting.capacity() * 8
+    }
+
+    /// Groups that were given numbers in the order of their appearance.
+    pub(crate) fn numbered(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The groups of packed combinations, made where they are new.
+    pub(crate) fn numbers(&mut self, layout: &Layout, keys: &[u64], numbers: &mut [u32]) {
+        if layout.is_dense() {
+            for (number, key) in numbers.iter_mut().zip(keys) {
+                *number = *key as u32;
+            }
+            return;
+        }
+        self.index.numbers(keys, numbers);
+        if self.index.len() > self.totals.len() {
+            self.totals.resize(self.index.len().next_power_of_two());
+        }
+    }
+
+    /// Lets a row wait. Says whether [`Part::add_waiting`] is due: when as many rows wait as there
+    /// are groups, so that a line of the groups' memory, once it is in a cache, serves several.
+    #[inline]
+    pub(crate) fn wait(&mut self, row: &[u64]) -> bool {
+        self.waiting.extend_from_slice(row);
+        self.waiting.len() >= self.index.len().max(WAITING_LEAST) * row.len()
+    }
+
+    /// Adds the rows that wait.
+    pub(crate) fn add_waiting(&mut self, layout: &Layout, scratch: &mut Scratch) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let width = 1 + self.totals.columns();
+        scratch.values.resize(width - 1, Vec::new());
+        for rows in waiting.chunks(BLOCK_ROWS * width) {
+            let rows = rows.chunks_exact(width);
+            scratch.keys.clear();
+            scratch.keys.extend(rows.clone().map(|row| row[0]));
+            for (at, column) in (1..).zip(&mut scratch.values) {
+                column.clear();
+                column.extend(rows.clone().map(|row| row[at] as i64));
+            }
+            scratch.numbers.resize(scratch.keys.len(), 0);
+            self.numbers(layout, &scratch.keys, &mut scratch.numbers);
+            let columns = scratch.values.iter().map(|column| Values::Each(column));
+            let columns: Vec<Values<'_>> = columns.collect();
+            self.totals.add(&scratch.numbers, &columns);
+        }
+        waiting.clear();
+        self.waiting = waiting;
+    }
+
+    /// Adds the rows that wait, after which none comes.
+    pub(crate) fn finish(&mut self, layout: &Layout, scratch: &mut Scratch) {
+        self.add_waiting(layout, scratch);
+        self.waiting = Vec::new();
+    }
+
+    /// The packed combination of a group.
+    pub(crate) fn key(&self, layout: &Layout, group: usize) -> u64 {
+        if layout.is_dense() {
+            group as u64
+        } else {
+            self.index.keys()[group]
+        }
+    }
+
+    /// How many groups rows can have fallen into.
+    pub(crate) fn places(&self, layout: &Layout) -> usize {
+        if layout.is_dense() {
+            self.totals.len()
+        } else {
+            self.index.len()
+        }
+    }
+
+    /// Groups that rows fell into.
+    pub(crate) fn held(&self, layout: &Layout) -> impl Iterator<Item = usize> {
+        (0..self.places(layout)).filter(|number| self.totals.holds(*number))
+    }
+
+    /// Goes over to another layout; no row waits.
+    pub(crate) fn lay_out(&mut self, from: &Layout, to: &Layout) {
+        let fresh = Self::new(to, self.totals.fresh());
+        let old = std::mem::replace(self, fresh);
+        let narrow = self.totals.is_narrow();
+        self.take(to, &old, old.held(from), |group| {
+            to.pack(from.unpack(old.key(from, group)))
+        });
+        if narrow && !self.totals.is_narrow() {
+            self.totals.narrow_again();
+        }
+    }
+
+    /// Adds groups of another part, whose combinations here `key` tells.
+    pub(crate) fn take(
+        &mut self,
+        layout: &Layout,
+        other: &Part,
+        groups: impl Iterator<Item = usize>,
+        key: impl Fn(usize) -> u64,
+    ) {
+        let slots = self.totals.takes_slots(&other.totals);
+        if !slots {
+            self.totals.widen();
+        }
+        let mut groups = groups.peekable();
+        let (mut from, mut keys, mut numbers) = (Vec::new(), Vec::new(), vec![0; BATCH]);
+        while groups.peek().is_some() {
+            from.clear();
+            from.extend(groups.by_ref().take(BATCH));
+            keys.clear();
+            keys.extend(from.iter().map(|group| key(*group)));
+            self.numbers(layout, &keys, &mut numbers[..from.len()]);
+            for (from, to) in from.iter().zip(&numbers) {
+                if slots {
+                    self.totals.take_slot(*to as usize, &other.totals, *from);
+                } else {
+                    self.totals.take(*to as usize, &other.totals, *from);
+                }
+            }
+        }
+        if slots {
+            self.totals.took_slots(&other.totals);
+        }
+    }
+}
