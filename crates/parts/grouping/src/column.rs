@@ -273,26 +273,24 @@ impl Learned {
         }
         self.at = 0;
         self.ahead.clear();
-        let mut last = None;
-        for values in self.read.chunks(RUN_ROWS) {
-            // Times stay the same for many rows, so most need no look at the map.
-            if let Some((same, code)) = last
-                && values.iter().fold(0, |other, value| other | value ^ same) == 0
-            {
-                self.ahead.resize(self.ahead.len() + values.len(), code);
-                continue;
-            }
-            for value in values {
-                let code = match last {
-                    Some((same, code)) if same == *value => code,
-                    _ => *self.codes.entry(*value).or_insert_with(|| {
-                        self.values.push(*value);
-                        self.values.len() as u32 - 1
-                    }),
-                };
-                last = Some((*value, code));
-                self.ahead.push(code);
-            }
+        let mut rest = self.read.as_slice();
+        while let Some(value) = rest.first() {
+            // Times stay the same for many rows, which then need one look at the map.
+            let run = run_of(*value, rest);
+            let code = *self.codes.entry(*value).or_insert_with(|| {
+                self.values.push(*value);
+                self.values.len() as u32 - 1
+            });
+            self.ahead.resize(self.ahead.len() + run, code);
+            rest = &rest[run..];
         }
     }
+}
+
+/// How many values from the first on are `value`.
+fn run_of(value: i64, values: &[i64]) -> usize {
+    let same = |run: &&[i64]| run.iter().fold(0, |other, at| other | at ^ value) == 0;
+    let whole = values.chunks_exact(RUN_ROWS).take_while(same).count() * RUN_ROWS;
+    let rest = values[whole..].iter();
+    whole + rest.take_while(|at| **at == value).count()
 }

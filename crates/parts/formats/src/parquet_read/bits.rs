@@ -51,7 +51,9 @@ pub(super) fn unpacker(width: u8) -> Result<Unpack, ReadError> {
 /// The highest of some codes, 0 for none.
 pub(super) fn highest(codes: &[u32]) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    if let Some(highest) = super::bits_avx512::highest(codes) {
+    if let Some(highest) =
+        super::bits_avx512::highest(codes).or_else(|| super::bits_avx2::highest(codes))
+    {
         return highest;
     }
     codes.iter().copied().max().unwrap_or(0)
@@ -59,7 +61,7 @@ pub(super) fn highest(codes: &[u32]) -> u32 {
 
 #[cfg(target_arch = "x86_64")]
 fn wide_unpacker(width: u8) -> Option<Unpack> {
-    super::bits_avx512::unpacker(width)
+    super::bits_avx512::unpacker(width).or_else(|| super::bits_avx2::unpacker(width))
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -87,8 +89,12 @@ mod tests {
             .map(|i| (i * 151 + 89) as u8)
             .collect();
         for width in 0..=MAX_WIDTH {
-            let unpackers = [UNPACK[usize::from(width)], unpacker(width).unwrap()];
-            for unpack in unpackers {
+            let portable = [UNPACK[usize::from(width)], unpacker(width).unwrap()];
+            #[cfg(target_arch = "x86_64")]
+            let wide = super::super::bits_avx2::unpacker(width);
+            #[cfg(not(target_arch = "x86_64"))]
+            let wide = None;
+            for unpack in portable.into_iter().chain(wide) {
                 let size = 3 * 4 * usize::from(width) + SLACK_BYTES;
                 let mut out = [[0; GROUP]; 3];
                 unpack(&packed[..size], &mut out);

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::ReadError;
+use super::bits::{GROUP, MAX_WIDTH, SLACK_BYTES, unpacker};
 
 /// Miniblocks hold a multiple of 32 values; one of more than this many is not worth trusting.
 const MAX_MINIBLOCK_VALUES: usize = 1 << 16;
@@ -26,6 +27,8 @@ pub struct DeltaDecoder {
     packed_at: usize,
     packed_width: u8,
     packed_next: usize,
+    /// The differences of the current miniblock, when they could be unpacked together.
+    unpacked: Vec<[u32; GROUP]>,
 }
 
 impl DeltaDecoder {
@@ -48,6 +51,7 @@ impl DeltaDecoder {
             packed_at: 0,
             packed_width: 0,
             packed_next: 0,
+            unpacked: Vec::new(),
         };
         let block_values = decoder.count()?;
         decoder.miniblocks = decoder.count()?;
@@ -93,6 +97,14 @@ impl DeltaDecoder {
             if self.packed_width == 0 && self.min_delta == 0 {
                 // Times of spots stay the same for whole miniblocks.
                 out.fill(self.last);
+                self.packed_next += count;
+            } else if !self.unpacked.is_empty() {
+                let deltas = &self.unpacked.as_flattened()[self.packed_next..];
+                for (value, delta) in out.iter_mut().zip(deltas) {
+                    let delta = self.min_delta.wrapping_add(i64::from(*delta));
+                    self.last = self.last.wrapping_add(delta);
+                    *value = self.last;
+                }
                 self.packed_next += count;
             } else {
                 for value in out {
@@ -148,6 +160,20 @@ impl DeltaDecoder {
         self.packed_at = self.at;
         self.advance(self.miniblock_values / 8 * usize::from(self.packed_width))?;
         self.packed_next = 0;
+        self.unpack_miniblock()
+    }
+
+    /// Unpacks the miniblock at once, unless its differences are too wide or the page ends so soon
+    /// behind it that the unpacker would read too far.
+    fn unpack_miniblock(&mut self) -> Result<(), ReadError> {
+        self.unpacked.clear();
+        let packed = &self.bytes[self.packed_at..];
+        let size = self.at - self.packed_at + SLACK_BYTES;
+        if (1..=MAX_WIDTH).contains(&self.packed_width) && packed.len() >= size {
+            let groups = self.miniblock_values / GROUP;
+            self.unpacked.resize(groups, [0; GROUP]);
+            unpacker(self.packed_width)?(&packed[..size], &mut self.unpacked);
+        }
         Ok(())
     }
 
@@ -200,6 +226,49 @@ mod tests {
         fn any_bytes_end_in_values_or_an_error(bytes: Vec<u8>) {
             if let Ok(mut decoder) = DeltaDecoder::new(Bytes::from(bytes)) {
                 let _ = decoder.read(&mut [0; 200]);
+            }
+        }
+    }
+
+    /// A page of one block whose miniblocks are of 32 values.
+    fn page(min_delta: i64, widths: [u8; 4], packed: &[u8]) -> Vec<u8> {
+        let mut page = vec![128, 1, 4, 129, 1, 6];
+        let mut zigzag = (min_delta << 1 ^ min_delta >> 63) as u64;
+        while zigzag >= 128 {
+            page.push(zigzag as u8 | 128);
+            zigzag >>= 7;
+        }
+        page.push(zigzag as u8);
+        page.extend(widths);
+        page.extend(packed);
+        page
+    }
+
+    proptest! {
+        /// With bytes behind it every miniblock is unpacked at once, without them the last ones
+        /// value by value.
+        #[test]
+        fn what_lies_behind_a_page_changes_nothing(
+            min_delta: i64,
+            widths in proptest::array::uniform4(0u8..=64),
+            seed: u8,
+            pieces in proptest::collection::vec(1usize..60, 1..12),
+        ) {
+            let size: usize = widths.iter().map(|width| usize::from(*width) * 4).sum();
+            let packed: Vec<u8> = (0..size).map(|i| (i * 151) as u8 ^ seed).collect();
+            let page = page(min_delta, widths, &packed);
+            let longer = [page.as_slice(), &[0xa5; SLACK_BYTES]].concat();
+            let mut decoders = [page, longer].map(|page| DeltaDecoder::new(Bytes::from(page)).unwrap());
+            let mut left = 129;
+            for piece in pieces {
+                let count = piece.min(left);
+                left -= count;
+                let values = decoders.each_mut().map(|decoder| {
+                    let mut values = vec![0; count];
+                    decoder.read(&mut values).unwrap();
+                    values
+                });
+                prop_assert_eq!(&values[0], &values[1]);
             }
         }
     }

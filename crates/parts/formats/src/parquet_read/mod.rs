@@ -11,6 +11,8 @@
 
 mod bits;
 #[cfg(target_arch = "x86_64")]
+mod bits_avx2;
+#[cfg(target_arch = "x86_64")]
 mod bits_avx512;
 mod codes;
 mod delta;

@@ -1,0 +1,108 @@
+//! Unpacking on AVX2 with byte shuffles, eight values in six instructions.
+//!
+//! This module is `unsafe` because instructions are used that not every machine has.
+
+use std::arch::x86_64::{
+    __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_loadu_si256, _mm256_set_m128i,
+    _mm256_set1_epi32, _mm256_shuffle_epi8, _mm256_srlv_epi32, _mm256_storeu_si256,
+};
+
+use super::bits::{GROUP, SLACK_BYTES, Unpack};
+
+/// Values in a register.
+const LANES: usize = 8;
+/// A value and the up to 7 bits before it in its first byte fill a 32-bit lane.
+const MAX_WIDTH: usize = 25;
+
+/// Where the bytes of the upper four values begin: a shuffle does not cross the halves of a register.
+const fn upper(width: usize) -> usize {
+    LANES / 2 * width / 8
+}
+
+/// For each lane the four bytes, counted from where its half begins, that its value lies in.
+const fn byte_indexes(width: usize) -> [u8; 32] {
+    let mut indexes = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        let lane = at / 4;
+        let begin = if lane < LANES / 2 { 0 } else { upper(width) };
+        indexes[at] = (lane * width / 8 - begin + at % 4) as u8;
+        at += 1;
+    }
+    indexes
+}
+
+/// For each lane how many bits of its first byte belong to the value before.
+const fn shifts(width: usize) -> [u32; LANES] {
+    let mut shifts = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        shifts[lane] = (lane * width % 8) as u32;
+        lane += 1;
+    }
+    shifts
+}
+
+#[target_feature(enable = "avx2")]
+fn unpack<const WIDTH: usize>(packed: &[u8], out: &mut [[u32; GROUP]]) {
+    assert!(packed.len() >= out.len() * 4 * WIDTH + SLACK_BYTES);
+    // SAFETY: the arrays are 32 bytes, as many as are loaded.
+    let (indexes, shifts): (__m256i, __m256i) = unsafe {
+        let (indexes, shifts) = (const { byte_indexes(WIDTH) }, const { shifts(WIDTH) });
+        (
+            _mm256_loadu_si256(indexes.as_ptr().cast()),
+            _mm256_loadu_si256(shifts.as_ptr().cast()),
+        )
+    };
+    let mask = _mm256_set1_epi32((1 << WIDTH) - 1);
+    let eights = out.as_flattened_mut().as_chunks_mut::<LANES>().0;
+    for (at, eight) in eights.iter_mut().enumerate() {
+        // SAFETY: the last eight begin `WIDTH` bytes before the end of the groups, so what is
+        // loaded, 16 bytes from at most `WIDTH` bytes behind that, ends within `SLACK_BYTES`
+        // behind them; the store fills `eight` exactly.
+        unsafe {
+            let begin = packed.as_ptr().add(at * WIDTH);
+            let bytes = _mm256_set_m128i(
+                _mm_loadu_si128(begin.add(const { upper(WIDTH) }).cast()),
+                _mm_loadu_si128(begin.cast()),
+            );
+            let lanes = _mm256_srlv_epi32(_mm256_shuffle_epi8(bytes, indexes), shifts);
+            _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm256_and_si256(lanes, mask));
+        }
+    }
+}
+
+fn checked<const WIDTH: usize>(packed: &[u8], out: &mut [[u32; GROUP]]) {
+    // SAFETY: `unpacker` hands this function out only on machines that have the instructions.
+    unsafe { unpack::<WIDTH>(packed, out) }
+}
+
+macro_rules! table {
+    ($($width:literal)*) => { [$(checked::<$width>),*] };
+}
+
+static UNPACK: [Unpack; MAX_WIDTH] =
+    table!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25);
+
+/// The function for `width` bits per value, when this machine and this module have one.
+pub(super) fn unpacker(width: u8) -> Option<Unpack> {
+    if !is_x86_feature_detected!("avx2") {
+        return None;
+    }
+    UNPACK.get(usize::from(width).checked_sub(1)?).copied()
+}
+
+/// The plain loop, which the compiler turns into comparisons of eight codes at a time.
+#[target_feature(enable = "avx2")]
+fn highest_of(codes: &[u32]) -> u32 {
+    codes.iter().copied().max().unwrap_or(0)
+}
+
+/// The highest of some codes, when this machine has the instructions.
+pub(super) fn highest(codes: &[u32]) -> Option<u32> {
+    if !is_x86_feature_detected!("avx2") {
+        return None;
+    }
+    // SAFETY: the instructions are there.
+    Some(unsafe { highest_of(codes) })
+}
