@@ -1,7 +1,7 @@
 //! The server of one invocation: a process of its own, which goes when this does.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -48,14 +48,20 @@ pub(super) enum Servers {
     Etcd(EtcdNodes),
 }
 
-/// A child that does not outlive this.
-pub(super) struct Process(Child);
+/// A child that does not outlive this, nor does its socket: a server that is killed leaves it behind.
+pub(super) struct Process {
+    child: Child,
+    socket: Option<PathBuf>,
+}
 
 impl Drop for Process {
     fn drop(&mut self) {
         // One that has ended already is what is wanted.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(socket) = &self.socket {
+            let _ = std::fs::remove_file(socket);
+        }
     }
 }
 
@@ -138,7 +144,7 @@ impl System {
         match self {
             System::Database { servers, .. } => {
                 let pids = match servers {
-                    Servers::Ours(processes) => processes.iter().map(|it| it.0.id()).collect(),
+                    Servers::Ours(processes) => processes.iter().map(|it| it.child.id()).collect(),
                     Servers::Etcd(nodes) => nodes.pids(),
                 };
                 Some(pids.into_iter().map(process_cpu_s).sum())
@@ -163,14 +169,14 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         what: "dyno txn serve".to_owned(),
         reason,
     };
-    let listen = match asked.carrier {
-        // Paths of sockets must be short, and those of scratch directories need not be.
-        Carrier::Unix => {
-            let folder = std::env::temp_dir();
-            let name = format!("dyno-k2-{}.sock", std::process::id());
-            format!("unix:{}", folder.join(name).display())
-        }
-        Carrier::Ring | Carrier::Tcp => "127.0.0.1:0".to_owned(),
+    // Paths of sockets must be short, and those of scratch directories need not be.
+    let socket = (asked.carrier == Carrier::Unix).then(|| {
+        let name = format!("dyno-k2-{}.sock", std::process::id());
+        std::env::temp_dir().join(name)
+    });
+    let listen = match &socket {
+        Some(socket) => format!("unix:{}", socket.display()),
+        None => "127.0.0.1:0".to_owned(),
     };
     let mut persist = None;
     if asked.durability == Durability::RemoteMemory {
@@ -193,6 +199,7 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         command.args(["--cores", cores]);
     }
     let mut process = spawn(&mut command).map_err(&wrong)?;
+    process.socket = socket;
     let address = first_line(&mut process).map_err(&wrong)?;
     let lone = asked.outstanding() == 1 || (asked.is_pipelined() && asked.clients == 1);
     let client = OpenOptions {
@@ -235,13 +242,16 @@ fn serve(listen: &str) -> Result<Command, String> {
 fn spawn(command: &mut Command) -> Result<Process, String> {
     let child = command.stdin(Stdio::null()).spawn();
     child
-        .map(Process)
+        .map(|child| Process {
+            child,
+            socket: None,
+        })
         .map_err(|error| format!("cannot be started: {error}"))
 }
 
 /// Where it says that it listens.
 fn first_line(process: &mut Process) -> Result<String, String> {
-    let output = process.0.stdout.take().ok_or("it has no output")?;
+    let output = process.child.stdout.take().ok_or("it has no output")?;
     let (said, hear) = mpsc::channel();
     // It ends with the server.
     thread::spawn(move || {
