@@ -11,6 +11,7 @@
 //! Threads take row groups, each with groups of its own; memory is asked for at every row group.
 
 mod answer;
+mod chosen;
 mod column;
 mod domain;
 mod error;

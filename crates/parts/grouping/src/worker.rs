@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use dyno_formats::parquet_read::{BLOCK_ROWS, ColumnKind, StringDictionary};
 
+use crate::chosen::{first_choice, gather, gather_into, next_choice};
 use crate::column::{Block, Column, Identity};
 use crate::error::{Failure, GroupError};
 use crate::found::Found;
@@ -27,7 +28,7 @@ pub(crate) struct Worker<'a> {
     /// are looked at when the dictionary changes, and only those that rows had.
     by_code: Option<Totals>,
     /// Places in the block of the rows that the filters have chosen.
-    chosen: Vec<u32>,
+    chosen: Box<[u32; BLOCK_ROWS]>,
     numbers: Box<[u32; BLOCK_ROWS]>,
     packed: Box<[u64; BLOCK_ROWS]>,
     operands: Vec<Operand>,
@@ -97,7 +98,7 @@ impl<'a> Worker<'a> {
             keys: query.keys.iter().map(|_| Lens::default()).collect(),
             found: Found::new(query.keys.len(), rows, totals(narrow && !direct)),
             by_code: direct.then(|| totals(narrow)),
-            chosen: vec![0; BLOCK_ROWS],
+            chosen: Box::new([0; BLOCK_ROWS]),
             numbers: Box::new([0; BLOCK_ROWS]),
             packed: Box::new([0; BLOCK_ROWS]),
             operands: query.values.iter().map(|_| Operand::new()).collect(),
@@ -443,49 +444,6 @@ impl Operand {
             Values::Each(&self.values[..count])
         }
     }
-}
-
-/// The chosen of `from`, each through `by`.
-fn gather<F: Copy, T>(from: &[F], chosen: Option<&[u32]>, to: &mut [T], by: impl Fn(F) -> T) {
-    gather_into(from, chosen, to, |to, from| *to = by(from));
-}
-
-fn gather_into<F: Copy, T>(
-    from: &[F],
-    chosen: Option<&[u32]>,
-    to: &mut [T],
-    by: impl Fn(&mut T, F),
-) {
-    match chosen {
-        None => to.iter_mut().zip(from).for_each(|(to, from)| by(to, *from)),
-        Some(chosen) => {
-            for (to, at) in to.iter_mut().zip(chosen) {
-                by(to, from[*at as usize]);
-            }
-        }
-    }
-}
-
-/// Writes down the places of codes that are chosen, and says how many there are.
-fn first_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> bool) -> usize {
-    let mut count = 0;
-    for (at, code) in codes.iter().enumerate() {
-        // Without a branch: whether a row is chosen cannot be foretold.
-        chosen[count] = at as u32;
-        count += result(*code) as usize;
-    }
-    count
-}
-
-/// Keeps the places that are chosen, too.
-fn next_choice(chosen: &mut [u32], codes: &[u32], result: impl Fn(u32) -> bool) -> usize {
-    let mut count = 0;
-    for at in 0..chosen.len() {
-        let place = chosen[at];
-        chosen[count] = place;
-        count += result(codes[place as usize]) as usize;
-    }
-    count
 }
 
 fn test(test: &Arc<dyn Test>, inputs: Inputs<'_>, out: &mut Vec<bool>) -> Result<(), GroupError> {
