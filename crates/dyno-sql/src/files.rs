@@ -53,7 +53,16 @@ fn failed(location: &Path, error: io::Error) -> Error {
     }
 }
 
-fn read(file: &File, location: &Path, range: &Range<u64>) -> Result<Bytes> {
+/// A range of a file of `size` bytes. It comes from the file's footer, which anybody may have
+/// written, so it is compared before memory is asked for.
+fn read(file: &File, location: &Path, size: u64, range: &Range<u64>) -> Result<Bytes> {
+    if range.start > range.end || range.end > size {
+        let reason = format!(
+            "bytes {} to {} are asked for, it has {size}",
+            range.start, range.end
+        );
+        return Err(failed(location, io::Error::other(reason)));
+    }
     let mut bytes = vec![0; (range.end - range.start) as usize];
     file.read_exact_at(&mut bytes, range.start)
         .map_err(|error| failed(location, error))?;
@@ -103,7 +112,7 @@ impl ObjectStore for Files {
             Some(asked) => {
                 // A range that goes beyond the end ends there.
                 let range = asked.start..asked.end.min(meta.size).max(asked.start);
-                let bytes = read(&file, location, &range)?;
+                let bytes = read(&file, location, meta.size, &range)?;
                 (range, bytes)
             }
         };
@@ -117,9 +126,10 @@ impl ObjectStore for Files {
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let file = self.open(location)?;
+        let metadata = file.metadata().map_err(|error| failed(location, error))?;
         ranges
             .iter()
-            .map(|range| read(&file, location, range))
+            .map(|range| read(&file, location, metadata.len(), range))
             .collect()
     }
 
@@ -204,8 +214,10 @@ mod tests {
         let files = Files::default();
         let error = files.get_range(&missing, 0..4).await.unwrap_err();
         assert!(matches!(error, Error::NotFound { .. }), "{error}");
-        let error = files.get_ranges(&location, &[5..20]).await.unwrap_err();
-        assert!(error.to_string().contains("short"), "{error}");
+        for range in [5..20, 8..u64::MAX, std::ops::Range { start: 6, end: 2 }] {
+            let error = files.get_ranges(&location, &[range]).await.unwrap_err();
+            assert!(error.to_string().contains("short: bytes "), "{error}");
+        }
         assert!(files.get_range(&location, 12..14).await.is_err());
     }
 }
