@@ -313,6 +313,48 @@ fn both_plans_agree_on_random_queries() {
     assert!(coded_queries > queries / 3, "{coded_queries} of {queries}");
 }
 
+/// So many groups in each thread that they are split, in the middle of a row group.
+#[test]
+fn both_plans_agree_on_more_groups_than_a_cache_holds() {
+    const GROUPS: u64 = 150_000;
+    let folder = tempfile::tempdir().unwrap();
+    let rows = |from: u64, snr: i8| -> Vec<Spot> {
+        let ids = from..from + GROUPS / 2;
+        ids.map(|id| spot(id, &format!("K{}", id % 5000), (id % 40) as i8 - snr))
+            .collect()
+    };
+    // Both files have the same groups, in another order.
+    let files = [
+        vec![rows(0, 20), rows(GROUPS / 2, 20)],
+        vec![rows(GROUPS / 2, 3), rows(0, 3)],
+    ];
+    tables::write(folder.path(), &files, Form::default());
+    let sums = "SELECT count(*) AS groups, sum(n) AS rows, sum(m * (id % 1009)) AS m";
+    for measures in [
+        "count(*) AS n, count(*) AS m",
+        "count(*) AS n, sum(snr) AS m",
+        "count(*) AS n, sum(distance) + min(snr) - max(power) AS m",
+    ] {
+        for keys in ["callsign, id", "band, id, reporter"] {
+            let inner = format!("SELECT {keys}, {measures} FROM spots GROUP BY {keys}");
+            let all = format!("{sums} FROM ({inner}) AS q");
+            let chosen = format!(
+                "SELECT {keys}, {measures} FROM spots WHERE snr > -15 GROUP BY {keys} \
+                 ORDER BY m DESC, id LIMIT 50"
+            );
+            for sql in [all, chosen] {
+                for threads in [1, 2] {
+                    let coded = open(folder.path(), threads);
+                    let general = open(folder.path(), threads);
+                    run(&general, "SET dyno.coded_aggregate = false");
+                    assert!(is_coded(&coded, &sql), "{sql}");
+                    assert_eq!(text(&coded, &sql), text(&general, &sql), "{sql}, {threads}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_table_without_rows_answers() {
     let folder = tempfile::tempdir().unwrap();

@@ -195,7 +195,7 @@ mod tests {
     fn threads_find_together_what_a_map_finds() {
         let mut split = [0; 2];
         for seed in 1..=120 {
-            let mut random = Random(seed * 0x9e37_79b9_7f4a_7c15);
+            let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
             let sizes: Vec<u64> = (0..1 + random.below(3))
                 .map(|_| [3, 40, 3000][random.below(3) as usize])
                 .collect();
