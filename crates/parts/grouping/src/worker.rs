@@ -262,7 +262,6 @@ impl<'a> Worker<'a> {
             }
             (None, None) => return,
         };
-        let columns = self.operands.iter();
         match same {
             Some(code) => {
                 let values = self.operands.first();
@@ -270,7 +269,8 @@ impl<'a> Worker<'a> {
                 totals.add_same(code, count, values.unwrap_or_default());
             }
             None => {
-                let columns: Vec<Values<'_>> = columns.map(|operand| operand.get(count)).collect();
+                let columns = self.operands.iter().map(|operand| operand.get(count));
+                let columns: Vec<Values<'_>> = columns.collect();
                 totals.add(numbers, &columns);
             }
         }

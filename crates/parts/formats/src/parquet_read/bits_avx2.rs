@@ -8,47 +8,22 @@ use std::arch::x86_64::{
 };
 
 use super::bits::{GROUP, SLACK_BYTES, Unpack};
+use super::bits_shuffled::{MAX_WIDTH, byte_indexes, shifts};
 
 /// Values in a register.
 const LANES: usize = 8;
-/// A value and the up to 7 bits before it in its first byte fill a 32-bit lane.
-const MAX_WIDTH: usize = 25;
-
-/// Where the bytes of the upper four values begin: a shuffle does not cross the halves of a register.
-const fn upper(width: usize) -> usize {
-    LANES / 2 * width / 8
-}
-
-/// For each lane the four bytes, counted from where its half begins, that its value lies in.
-const fn byte_indexes(width: usize) -> [u8; 32] {
-    let mut indexes = [0; 32];
-    let mut at = 0;
-    while at < 32 {
-        let lane = at / 4;
-        let begin = if lane < LANES / 2 { 0 } else { upper(width) };
-        indexes[at] = (lane * width / 8 - begin + at % 4) as u8;
-        at += 1;
-    }
-    indexes
-}
-
-/// For each lane how many bits of its first byte belong to the value before.
-const fn shifts(width: usize) -> [u32; LANES] {
-    let mut shifts = [0; LANES];
-    let mut lane = 0;
-    while lane < LANES {
-        shifts[lane] = (lane * width % 8) as u32;
-        lane += 1;
-    }
-    shifts
-}
+/// Values in one half of it: a shuffle does not cross the halves.
+const TOGETHER: usize = LANES / 2;
 
 #[target_feature(enable = "avx2")]
 fn unpack<const WIDTH: usize>(packed: &[u8], out: &mut [[u32; GROUP]]) {
     assert!(packed.len() >= out.len() * 4 * WIDTH + SLACK_BYTES);
     // SAFETY: the arrays are 32 bytes, as many as are loaded.
     let (indexes, shifts): (__m256i, __m256i) = unsafe {
-        let (indexes, shifts) = (const { byte_indexes(WIDTH) }, const { shifts(WIDTH) });
+        let (indexes, shifts) = (
+            const { byte_indexes::<32>(WIDTH, TOGETHER) },
+            const { shifts::<LANES>(WIDTH) },
+        );
         (
             _mm256_loadu_si256(indexes.as_ptr().cast()),
             _mm256_loadu_si256(shifts.as_ptr().cast()),
@@ -63,7 +38,7 @@ fn unpack<const WIDTH: usize>(packed: &[u8], out: &mut [[u32; GROUP]]) {
         unsafe {
             let begin = packed.as_ptr().add(at * WIDTH);
             let bytes = _mm256_set_m128i(
-                _mm_loadu_si128(begin.add(const { upper(WIDTH) }).cast()),
+                _mm_loadu_si128(begin.add(const { TOGETHER * WIDTH / 8 }).cast()),
                 _mm_loadu_si128(begin.cast()),
             );
             let lanes = _mm256_srlv_epi32(_mm256_shuffle_epi8(bytes, indexes), shifts);

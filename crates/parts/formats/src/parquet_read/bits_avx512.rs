@@ -8,40 +8,20 @@ use std::arch::x86_64::{
 };
 
 use super::bits::{GROUP, SLACK_BYTES, Unpack};
+use super::bits_shuffled::{MAX_WIDTH, byte_indexes, shifts};
 
 /// Values in a register.
 const LANES: usize = 16;
-/// A value and the up to 7 bits before it in its first byte fill a 32-bit lane.
-const MAX_WIDTH: usize = 25;
-
-/// For each lane the four bytes that its value lies in.
-const fn byte_indexes(width: usize) -> [u8; 64] {
-    let mut indexes = [0; 64];
-    let mut at = 0;
-    while at < 64 {
-        indexes[at] = (at / 4 * width / 8 + at % 4) as u8;
-        at += 1;
-    }
-    indexes
-}
-
-/// For each lane how many bits of its first byte belong to the value before.
-const fn shifts(width: usize) -> [u32; LANES] {
-    let mut shifts = [0; LANES];
-    let mut lane = 0;
-    while lane < LANES {
-        shifts[lane] = (lane * width % 8) as u32;
-        lane += 1;
-    }
-    shifts
-}
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn unpack<const WIDTH: usize>(packed: &[u8], out: &mut [[u32; GROUP]]) {
     assert!(packed.len() >= out.len() * 4 * WIDTH + SLACK_BYTES);
     // SAFETY: the arrays are 64 bytes, as many as are loaded.
     let (indexes, shifts) = unsafe {
-        let (indexes, shifts) = (const { byte_indexes(WIDTH) }, const { shifts(WIDTH) });
+        let (indexes, shifts) = (
+            const { byte_indexes::<64>(WIDTH, LANES) },
+            const { shifts::<LANES>(WIDTH) },
+        );
         (load(indexes.as_ptr()), load(shifts.as_ptr().cast()))
     };
     let mask = _mm512_set1_epi32((1 << WIDTH) - 1);

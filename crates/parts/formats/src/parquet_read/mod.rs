@@ -14,6 +14,8 @@ mod bits;
 mod bits_avx2;
 #[cfg(target_arch = "x86_64")]
 mod bits_avx512;
+#[cfg(target_arch = "x86_64")]
+mod bits_shuffled;
 mod codes;
 mod delta;
 mod dictionary;
