@@ -11,6 +11,8 @@ extensions_options! {
     pub struct DynoOptions {
         /// Whether a GROUP BY, with the filters below it, runs on dictionary codes where it can.
         pub coded_aggregate: bool, default = true
+        /// Whether a WHERE that nothing is grouped above looks at dictionary codes where it can.
+        pub coded_select: bool, default = true
     }
 }
 

@@ -22,7 +22,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use dyno_ingest::table::{Snapshot, WSPR};
 
-use crate::coded::CodedAggregateRule;
+use crate::coded::CodedRule;
 use crate::feed::FeedTable;
 use crate::files::Files;
 use crate::options::DynoOptions;
@@ -72,7 +72,7 @@ pub fn open(directory: &Path, limits: Limits) -> Result<SessionContext> {
     options.execution.parquet.reorder_filters = true;
     let mut rules = PhysicalOptimizer::new().rules;
     for (_, table) in &tables {
-        rules.insert(0, Arc::new(CodedAggregateRule::new(Arc::clone(table))));
+        rules.insert(0, Arc::new(CodedRule::new(Arc::clone(table))));
     }
     let state = SessionStateBuilder::new()
         .with_config(config)

@@ -5,15 +5,16 @@
     reason = "a test may stop at what it did not expect"
 )]
 
+mod plans;
 mod tables;
 
 use std::path::Path;
 
 use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::prelude::SessionContext;
 use dyno_sql::session::{self, Limits};
 use dyno_sql::statement;
+use plans::{FILTERS, Random, general, open, run, sorted, text};
 use tables::{Form, Spot, spot};
 
 /// Queries that the operator takes.
@@ -52,38 +53,6 @@ const GENERAL: [&str; 7] = [
     "SELECT band, count(DISTINCT callsign) AS n, count(DISTINCT reporter) AS m FROM spots GROUP BY band",
 ];
 
-fn run(context: &SessionContext, sql: &str) -> Vec<RecordBatch> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let mut last = Vec::new();
-        for parsed in statement::parse(sql).unwrap() {
-            let frame = statement::plan(context, parsed, sql).await.unwrap();
-            last = frame.collect().await.unwrap();
-        }
-        last
-    })
-}
-
-fn text(context: &SessionContext, sql: &str) -> String {
-    pretty_format_batches(&run(context, sql))
-        .unwrap()
-        .to_string()
-}
-
-fn open(directory: &Path, threads: usize) -> SessionContext {
-    session::open(
-        directory,
-        Limits {
-            threads,
-            memory_bytes: 1 << 28,
-        },
-    )
-    .unwrap()
-}
-
 fn is_coded(context: &SessionContext, sql: &str) -> bool {
     text(context, &format!("EXPLAIN {sql}")).contains("CodedAggregateExec")
 }
@@ -91,8 +60,7 @@ fn is_coded(context: &SessionContext, sql: &str) -> bool {
 /// Both ways over one table; a join and a subquery put the operator below other plans.
 fn compare(directory: &Path, threads: usize) {
     let coded = open(directory, threads);
-    let general = open(directory, threads);
-    run(&general, "SET dyno.coded_aggregate = false");
+    let general = general(directory, threads);
     let inner = CODED[0];
     let nested = [
         format!("SELECT count(*), sum(n), max(a) FROM ({inner}) q"),
@@ -119,76 +87,12 @@ fn compare(directory: &Path, threads: usize) {
     }
 }
 
-/// The lines of a result in an order of their own, since the query asks for none.
-fn sorted(context: &SessionContext, sql: &str) -> Vec<String> {
-    let mut lines: Vec<String> = text(context, sql).lines().map(str::to_owned).collect();
-    lines.sort();
-    lines
-}
-
-/// A small generator of our own: a property-test crate would change the features of half of
-/// DataFusion's dependencies, and with them a build of many minutes.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ mixed >> 31) % end
-    }
-
-    /// Rows in runs: calls repeat, at times for longer than a block of the reader.
-    fn rows(&mut self, calls: u64) -> Vec<Spot> {
-        let mut rows = Vec::new();
-        for _ in 0..self.below(30) + 1 {
-            let count = if self.below(8) == 0 {
-                self.below(3000)
-            } else {
-                self.below(4)
-            } + 1;
-            let callsign = match self.below(10) {
-                0 => String::new(),
-                1 => format!("<{}>/{}", "LONGCALL".repeat(3), self.below(calls)),
-                _ => format!("K{}ABC", self.below(calls)),
-            };
-            let snr = self.below(256) as u8 as i8;
-            for _ in 0..count {
-                rows.push(Spot {
-                    id: u64::MAX - self.below(1 << 40),
-                    callsign: callsign.clone(),
-                    snr: if count > 100 {
-                        snr
-                    } else {
-                        self.below(60) as i8 - 40
-                    },
-                    distance: u32::MAX - self.below(20_000) as u32,
-                    frequency: self.below(1 << 34),
-                    power: self.below(61) as i8 - 1,
-                });
-            }
-        }
-        rows
-    }
-
-    fn files(&mut self) -> Vec<Vec<Vec<Spot>>> {
-        let calls = [1, 5, 300][self.below(3) as usize];
-        (0..self.below(4) + 1)
-            .map(|_| (0..self.below(5) + 1).map(|_| self.rows(calls)).collect())
-            .collect()
-    }
-}
-
 #[test]
 fn both_plans_agree_on_random_tables() {
     for seed in 0..12 {
         let mut random = Random(seed);
         let folder = tempfile::tempdir().unwrap();
-        let form = Form {
-            choice: random.below(12) as usize,
-            page_rows: random.below(3) as usize * 700,
-        };
+        let form = random.form();
         tables::write(folder.path(), &random.files(), form);
         compare(folder.path(), 1 + random.below(3) as usize);
     }
@@ -227,19 +131,6 @@ const MEASURES: [&str; 14] = [
     "count(DISTINCT reporter)",
     "percentile_cont(0.3) WITHIN GROUP (ORDER BY snr)",
     "percentile_cont(0.9) WITHIN GROUP (ORDER BY snr DESC)",
-];
-
-const FILTERS: [&str; 10] = [
-    "callsign = 'K1ABC'",
-    "callsign <> ''",
-    "distance >= 4294957295",
-    "snr BETWEEN -20 AND 10",
-    "timestamp >= TIMESTAMP '2023-11-15 00:00:00'",
-    "timestamp < TIMESTAMP '2023-11-15 04:00:00' AND timestamp >= TIMESTAMP '2023-11-14 23:00:00'",
-    "grid LIKE 'FN%'",
-    "reporter IN ('DK1UG', 'DK7UG', 'none')",
-    "(power > 20 OR power < 0)",
-    "band = 106",
 ];
 
 /// A query of the shape that the operator is for.
@@ -287,15 +178,11 @@ fn both_plans_agree_on_random_queries() {
     for seed in 100..108 {
         let mut random = Random(seed);
         let folder = tempfile::tempdir().unwrap();
-        let form = Form {
-            choice: random.below(12) as usize,
-            page_rows: random.below(3) as usize * 700,
-        };
+        let form = random.form();
         tables::write(folder.path(), &random.files(), form);
         let threads = 1 + random.below(3) as usize;
         let coded = open(folder.path(), threads);
-        let general = open(folder.path(), threads);
-        run(&general, "SET dyno.coded_aggregate = false");
+        let general = general(folder.path(), threads);
         for _ in 0..30 {
             let sql = query(&mut random);
             queries += 1;
@@ -345,8 +232,7 @@ fn both_plans_agree_on_more_groups_than_a_cache_holds() {
             for sql in [all, chosen] {
                 for threads in [1, 2] {
                     let coded = open(folder.path(), threads);
-                    let general = open(folder.path(), threads);
-                    run(&general, "SET dyno.coded_aggregate = false");
+                    let general = general(folder.path(), threads);
                     assert!(is_coded(&coded, &sql), "{sql}");
                     assert_eq!(text(&coded, &sql), text(&general, &sql), "{sql}, {threads}");
                 }

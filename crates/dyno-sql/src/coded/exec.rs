@@ -24,7 +24,7 @@ use super::batch::batch;
 use super::spec::{Spec, Top};
 
 /// Name of the metric that counts the rows read.
-const ROWS_SCANNED: &str = "rows_scanned";
+pub(super) const ROWS_SCANNED: &str = "rows_scanned";
 
 /// Scans the files of a table, filters and groups, on dictionary codes.
 #[derive(Debug)]
@@ -173,7 +173,7 @@ impl ExecutionPlan for CodedAggregateExec {
     }
 }
 
-fn plan_error(error: GroupError) -> DataFusionError {
+pub(super) fn plan_error(error: GroupError) -> DataFusionError {
     match error {
         GroupError::Caller(error) => match error.downcast::<DataFusionError>() {
             Ok(error) => *error,

@@ -43,6 +43,8 @@ pub(super) struct Computed {
     expr: Arc<dyn PhysicalExpr>,
     schema: SchemaRef,
     output: DataType,
+    /// The string that the column is compared with, when that is all there is to do.
+    equals: Option<Vec<u8>>,
 }
 
 impl Computed {
@@ -63,6 +65,7 @@ impl Computed {
         let schema = Arc::new(Schema::new(vec![Arc::clone(field)]));
         let output = rebased.data_type(&schema).ok()?;
         let computed = Self {
+            equals: equal_to(&rebased),
             expr: rebased,
             schema,
             output,
@@ -71,6 +74,11 @@ impl Computed {
         let sample = sample(field)?;
         computed.evaluate(sample).ok()?;
         Some((column.index(), computed))
+    }
+
+    /// Whether it says that a string is the same as another.
+    pub(super) fn is_equality(&self) -> bool {
+        self.equals.is_some()
     }
 
     /// The type of the results.
@@ -126,6 +134,17 @@ impl Mapping for Computed {
 
 impl Test for Computed {
     fn test(&self, inputs: Inputs<'_>, out: &mut Vec<bool>) -> Result<(), BoxError> {
+        if let (Some(wanted), Inputs::Strings(strings, (start, end))) = (&self.equals, inputs) {
+            // A dictionary of a hundred thousand strings takes a millisecond to become an array.
+            let first = out.len();
+            out.resize(first + (end - start), false);
+            for code in strings.find(wanted) {
+                if let Some(at) = code.checked_sub(start).filter(|_| code < end) {
+                    out[first + at] = true;
+                }
+            }
+            return Ok(());
+        }
         let results = self.evaluate(self.inputs(inputs)?)?;
         let results = results
             .as_boolean_opt()
@@ -194,6 +213,18 @@ pub(super) fn substitute(
         })
     });
     replaced.data().ok().filter(|_| all)
+}
+
+/// The string that a column of strings must be equal to, when that is the whole condition.
+fn equal_to(condition: &Arc<dyn PhysicalExpr>) -> Option<Vec<u8>> {
+    let condition = condition.downcast_ref::<BinaryExpr>()?;
+    let (column, literal) = match (condition.left(), condition.right()) {
+        (column, literal) if literal.downcast_ref::<Literal>().is_some() => (column, literal),
+        (literal, column) => (column, literal),
+    };
+    column.downcast_ref::<Column>()?;
+    let text = literal.downcast_ref::<Literal>()?.value().try_as_str()??;
+    (condition.op() == &Operator::Eq).then(|| text.as_bytes().to_vec())
 }
 
 /// One value of a column's type.

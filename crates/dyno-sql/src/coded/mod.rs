@@ -1,22 +1,27 @@
-//! GROUP BY on dictionary codes, in place of a part of a DataFusion plan.
+//! GROUP BY and WHERE on dictionary codes, in place of a part of a DataFusion plan.
 //!
 //! The general plan makes a string of every row and hashes it. `dyno-grouping` computes filters and
 //! keys once for each entry of a dictionary and adds rows up by code; here is what it takes to put
-//! that under SQL: which plans it can do ([`CodedAggregateRule`]), DataFusion's own expressions as
-//! its functions, and the operator ([`CodedAggregateExec`]).
+//! that under SQL: which plans it can do ([`CodedRule`]), DataFusion's own expressions as its
+//! functions, and the operators: [`CodedAggregateExec`], and [`CodedSelectExec`] for rows that
+//! nobody groups.
 //!
 //! What the rule does not know stays with the general plan, which is also what the tests compare it
-//! with (`SET dyno.coded_aggregate = false`).
+//! with (`SET dyno.coded_aggregate = false`, `SET dyno.coded_select = false`).
 
 mod batch;
+mod conditions;
 mod exec;
 mod expression;
 mod percentile;
 mod prune;
 mod rule;
+mod select;
 mod shape;
+mod sources;
 mod spec;
 mod top;
 
 pub use exec::CodedAggregateExec;
-pub use rule::CodedAggregateRule;
+pub use rule::CodedRule;
+pub use select::CodedSelectExec;

@@ -1,87 +1,219 @@
-//! Row groups that can hold rows of a query, by the statistics of the footer.
+//! Rows that can meet a query's conditions, by the statistics of row groups and of pages.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, BooleanArray, UInt64Array};
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::ScalarValue;
 use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, ScalarValue};
 use datafusion::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use datafusion::parquet::errors::Result;
 use datafusion::parquet::file::metadata::RowGroupMetaData;
+use datafusion::parquet::file::page_index::offset_index::PageLocation;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
-use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
-use dyno_formats::parquet_read::ParquetFile;
+use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use dyno_formats::parquet_read::{PageIndex, ParquetFile};
+use dyno_grouping::RowGroup;
 
-/// The row groups of `file` that the conditions do not rule out; all of them when the statistics
-/// don't tell.
-pub(super) fn row_groups(
-    file: &ParquetFile,
-    conditions: &[Arc<dyn PhysicalExpr>],
-    schema: &SchemaRef,
-) -> Vec<usize> {
-    let all = 0..file.row_groups();
-    if conditions.is_empty() {
-        return all.collect();
-    }
-    let condition = conjunction(conditions.iter().map(Arc::clone));
-    let statistics = Footer { file, schema };
-    let kept = PruningPredicateBuilder::new()
-        .with_file_schema(Arc::clone(schema))
-        .try_build(condition)
-        .and_then(|predicate| predicate.prune(&statistics));
-    match kept {
-        Ok(kept) => all
-            .filter(|at| kept.get(*at).copied().unwrap_or(true))
-            .collect(),
+use super::expression::is_text;
+
+/// The conditions of a query against what files say of themselves.
+pub(super) struct Pruning<'s> {
+    schema: &'s SchemaRef,
+    /// All conditions, for row groups.
+    whole: Option<PruningPredicate>,
+    /// Conditions on one column each, for its pages. Not on strings, which come in no order.
+    single: Vec<(String, PruningPredicate)>,
+}
+
+impl<'s> Pruning<'s> {
+    pub(super) fn new(conditions: &[Arc<dyn PhysicalExpr>], schema: &'s SchemaRef) -> Self {
         // Statistics in a form that is not known only cost time.
-        Err(_) => all.collect(),
+        let predicate = |condition| {
+            let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema));
+            builder.try_build(condition).ok()
+        };
+        let whole = conjunction(conditions.iter().map(Arc::clone));
+        let single = conditions.iter().filter_map(|condition| {
+            let columns = collect_columns(condition);
+            let mut columns = columns.into_iter();
+            let (Some(column), None) = (columns.next(), columns.next()) else {
+                return None;
+            };
+            let field = schema.fields().get(column.index())?;
+            let numbers = !is_text(field.data_type());
+            let predicate = numbers.then(|| predicate(Arc::clone(condition)))??;
+            Some((field.name().clone(), predicate))
+        });
+        Self {
+            schema,
+            single: single.collect(),
+            whole: (!conditions.is_empty()).then(|| predicate(whole)).flatten(),
+        }
+    }
+
+    /// What of `file` the conditions do not rule out; all of it when the statistics don't tell.
+    pub(super) fn row_groups(&self, file: &ParquetFile) -> Vec<RowGroup> {
+        let statistics = Statistics {
+            file,
+            schema: self.schema,
+            page: None,
+        };
+        let prune = |predicate: &PruningPredicate| predicate.prune(&statistics).ok();
+        let kept = self.whole.as_ref().and_then(prune).unwrap_or_default();
+        (0..file.row_groups())
+            .filter(|at| kept.get(*at).copied().unwrap_or(true))
+            .map(|index| RowGroup {
+                index,
+                rows: self.rows(file, index),
+            })
+            .filter(|row_group| !row_group.is_empty())
+            .collect()
+    }
+
+    /// Rows of a row group that are in pages which the conditions do not rule out.
+    fn rows(&self, file: &ParquetFile, row_group: usize) -> Vec<Range<usize>> {
+        let all = 0..file.row_group_rows(row_group) as usize;
+        let pages = self.single.iter().filter_map(|(column, predicate)| {
+            self.rows_of_pages(file, row_group, column, predicate, all.end)
+        });
+        pages.fold(vec![all.clone()], |rows, others| both(&rows, &others))
+    }
+
+    fn rows_of_pages(
+        &self,
+        file: &ParquetFile,
+        row_group: usize,
+        column: &str,
+        predicate: &PruningPredicate,
+        rows: usize,
+    ) -> Option<Vec<Range<usize>>> {
+        let index = file.page_index()?;
+        let (at, _) = file.column(column).or(file.moments(column))?;
+        let places = index.places.get(row_group)?.get(at)?.page_locations();
+        let pages = page_rows(places, rows)?;
+        let statistics = Statistics {
+            file,
+            schema: self.schema,
+            page: Some((index, row_group, pages.len())),
+        };
+        let kept = predicate.prune(&statistics).ok()?;
+        let pages = pages.into_iter().zip(kept);
+        Some(
+            pages
+                .filter_map(|(page, kept)| kept.then_some(page))
+                .collect(),
+        )
     }
 }
 
-struct Footer<'f> {
+/// The rows of each page; none when the pages don't follow each other from the first row on.
+fn page_rows(places: &[PageLocation], rows: usize) -> Option<Vec<Range<usize>>> {
+    let starts = places
+        .iter()
+        .map(|place| usize::try_from(place.first_row_index).ok());
+    let starts: Vec<usize> = starts.collect::<Option<_>>()?;
+    let ends = starts.iter().skip(1).copied().chain([rows]);
+    let pages: Vec<Range<usize>> = starts
+        .iter()
+        .copied()
+        .zip(ends)
+        .map(|(a, b)| a..b)
+        .collect();
+    let whole = starts.first() == Some(&0) && pages.iter().all(|page| page.start < page.end);
+    whole.then_some(pages)
+}
+
+/// Rows that are in both lists, each in order.
+fn both(left: &[Range<usize>], right: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut shared: Vec<Range<usize>> = Vec::new();
+    let (mut l, mut r) = (0, 0);
+    while let (Some(a), Some(b)) = (left.get(l), right.get(r)) {
+        let (start, end) = (a.start.max(b.start), a.end.min(b.end));
+        match shared.last_mut() {
+            _ if start >= end => {}
+            Some(last) if last.end == start => last.end = end,
+            _ => shared.push(start..end),
+        }
+        if a.end <= b.end {
+            l += 1;
+        } else {
+            r += 1;
+        }
+    }
+    shared
+}
+
+/// Statistics of a file's row groups, or of the pages of one column in one row group.
+struct Statistics<'f> {
     file: &'f ParquetFile,
     schema: &'f SchemaRef,
+    /// The index, the row group, and how many pages there are.
+    page: Option<(&'f PageIndex, usize, usize)>,
 }
 
-impl Footer<'_> {
+impl Statistics<'_> {
     fn of(
         &self,
-        column: &datafusion::common::Column,
-        read: impl Fn(
-            &StatisticsConverter<'_>,
-            &[RowGroupMetaData],
-        ) -> datafusion::parquet::errors::Result<ArrayRef>,
+        column: &Column,
+        of_groups: impl Fn(&StatisticsConverter<'_>, &[RowGroupMetaData]) -> Result<ArrayRef>,
+        of_pages: impl Fn(&StatisticsConverter<'_>, &PageIndex, &[usize]) -> Result<ArrayRef>,
     ) -> Option<ArrayRef> {
         let metadata = self.file.metadata();
         let stored = metadata.file_metadata().schema_descr();
         let converter = StatisticsConverter::try_new(&column.name, self.schema, stored).ok()?;
-        read(&converter, metadata.row_groups()).ok()
+        match self.page {
+            None => of_groups(&converter, metadata.row_groups()).ok(),
+            Some((index, row_group, _)) => of_pages(&converter, index, &[row_group]).ok(),
+        }
     }
 }
 
-impl PruningStatistics for Footer<'_> {
-    fn min_values(&self, column: &datafusion::common::Column) -> Option<ArrayRef> {
-        self.of(column, |converter, groups| converter.row_group_mins(groups))
+impl PruningStatistics for Statistics<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.of(
+            column,
+            |converter, groups| converter.row_group_mins(groups),
+            |converter, index, group| converter.data_page_mins(&index.values, &index.places, group),
+        )
     }
 
-    fn max_values(&self, column: &datafusion::common::Column) -> Option<ArrayRef> {
-        self.of(column, |converter, groups| {
-            converter.row_group_maxes(groups)
-        })
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.of(
+            column,
+            |converter, groups| converter.row_group_maxes(groups),
+            |converter, index, group| {
+                converter.data_page_maxes(&index.values, &index.places, group)
+            },
+        )
     }
 
     fn num_containers(&self) -> usize {
-        self.file.row_groups()
+        match self.page {
+            None => self.file.row_groups(),
+            Some((_, _, pages)) => pages,
+        }
     }
 
-    fn null_counts(&self, column: &datafusion::common::Column) -> Option<ArrayRef> {
-        self.of(column, |converter, groups| {
-            Ok(Arc::new(converter.row_group_null_counts(groups)?))
-        })
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        self.of(
+            column,
+            |converter, groups| Ok(Arc::new(converter.row_group_null_counts(groups)?)),
+            |converter, index, group| {
+                let counts =
+                    converter.data_page_null_counts(&index.values, &index.places, group)?;
+                Ok(Arc::new(counts))
+            },
+        )
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {
+        if self.page.is_some() {
+            return None;
+        }
         let groups = 0..self.file.row_groups();
         let rows: UInt64Array = groups
             .map(|at| Some(self.file.row_group_rows(at)))
@@ -89,11 +221,42 @@ impl PruningStatistics for Footer<'_> {
         Some(Arc::new(rows))
     }
 
-    fn contained(
-        &self,
-        _: &datafusion::common::Column,
-        _: &HashSet<ScalarValue>,
-    ) -> Option<BooleanArray> {
+    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(first_row_index: i64) -> PageLocation {
+        PageLocation {
+            offset: 0,
+            compressed_page_size: 1,
+            first_row_index,
+        }
+    }
+
+    #[test]
+    fn rows_are_shared_by_both_lists() {
+        let rows = |ranges: &[(usize, usize)]| -> Vec<Range<usize>> {
+            ranges.iter().map(|(start, end)| *start..*end).collect()
+        };
+        let left = rows(&[(0, 10), (20, 30), (30, 40), (50, 60)]);
+        let right = rows(&[(5, 25), (28, 35), (60, 70)]);
+        let shared = both(&left, &right);
+        assert_eq!(shared, rows(&[(5, 10), (20, 25), (28, 35)]));
+        assert_eq!(both(&right, &left), shared);
+        assert!(both(&left, &[]).is_empty());
+    }
+
+    #[test]
+    fn pages_that_contradict_each_other_say_nothing() {
+        assert_eq!(page_rows(&[page(0), page(7)], 9), Some(vec![0..7, 7..9]));
+        for starts in [&[][..], &[1], &[0, 0], &[0, 9], &[0, 12], &[0, 8, 3], &[-1]] {
+            let places: Vec<PageLocation> = starts.iter().map(|start| page(*start)).collect();
+            assert_eq!(page_rows(&places, 9), None, "{starts:?}");
+        }
     }
 }

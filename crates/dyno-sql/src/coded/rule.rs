@@ -4,32 +4,35 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRewriter};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
-use dyno_formats::parquet_read::{ColumnKind, ParquetFile};
-use dyno_grouping::Source;
+use dyno_grouping::Selection;
 
+use super::conditions::{Conditions, place};
 use super::exec::CodedAggregateExec;
-use super::prune::row_groups;
+use super::select::CodedSelectExec;
 use super::shape::Below;
+use super::sources::sources;
 use super::spec::{Top, Translation};
 use crate::feed::FeedTable;
 use crate::options::DynoOptions;
 
 /// Puts [`CodedAggregateExec`] in place of an aggregation over the table, with the filters and
-/// projections below it. It runs before the rules that spread a plan over threads, since the
-/// operator does that itself.
+/// projections below it, and [`CodedSelectExec`] in place of other filters over it. It runs before
+/// the rules that spread a plan over threads and push conditions into the scan.
 #[derive(Debug)]
-pub struct CodedAggregateRule {
+pub struct CodedRule {
     table: Arc<FeedTable>,
 }
 
-impl CodedAggregateRule {
+impl CodedRule {
     /// A rule for scans of this table.
     pub fn new(table: Arc<FeedTable>) -> Self {
         Self { table }
@@ -54,8 +57,46 @@ impl CodedAggregateRule {
         }
         let below = Below::of(reading.input())?;
         let translation = Translation::of(reading, whole.schema(), &below)?;
-        let sources = self.sources(&translation, &below)?;
-        Some(CodedAggregateExec::new(translation.spec, sources))
+        let Translation { spec, by_code } = translation;
+        let columns = &spec.query.columns;
+        let sources = sources(&self.table, &below, columns, |at| by_code.contains(&at))?;
+        Some(CodedAggregateExec::new(spec, sources))
+    }
+
+    /// The operator for rows that conditions choose. Where plans above tell the scan which rows
+    /// they can still use, as it goes, the general plan is better at all but looking for one string.
+    fn replace_filter(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        threads: usize,
+        told: bool,
+    ) -> Option<CodedSelectExec> {
+        plan.downcast_ref::<FilterExec>()?;
+        let below = Below::of(plan)?;
+        let table = below.scan.file_schema();
+        let mut columns = Vec::new();
+        let Conditions {
+            filters,
+            tested,
+            exact,
+        } = Conditions::of(&below, &mut columns)?;
+        if told && !exact {
+            return None;
+        }
+        let wanted = below.plain_columns()?.into_iter();
+        let selection = Selection {
+            filters,
+            wanted: wanted
+                .map(|column| place(&mut columns, table.field(column).name()))
+                .collect(),
+            columns,
+        };
+        let columns = &selection.columns;
+        let sources = sources(&self.table, &below, columns, |at| tested.contains(&at))?;
+        let (schema, text) = (plan.schema(), below.text());
+        Some(CodedSelectExec::new(
+            selection, sources, schema, text, threads,
+        ))
     }
 
     /// The operator for the aggregation below a sort with a limit, with the projections between
@@ -88,63 +129,27 @@ impl CodedAggregateRule {
         }
         Some(new)
     }
-
-    /// The table's files, when the plan below reads all of them whole.
-    fn sources(&self, translation: &Translation, below: &Below<'_>) -> Option<Vec<Source>> {
-        let read = below
-            .scan
-            .file_groups
-            .iter()
-            .flat_map(|group| group.files());
-        let mut sources: Vec<Source> = Vec::new();
-        for part in read {
-            let file = self.table.file(part.path())?;
-            if part.range.is_some() {
-                return None;
-            }
-            let columns = locate(translation, file)?;
-            if let Some(first) = sources.first() {
-                let kinds = |columns: &[(usize, ColumnKind)]| -> Vec<ColumnKind> {
-                    columns.iter().map(|(_, kind)| *kind).collect()
-                };
-                if kinds(&first.columns) != kinds(&columns) {
-                    return None;
-                }
-            }
-            sources.push(Source {
-                row_groups: row_groups(file, &below.conditions, self.table.schema()),
-                file: Arc::clone(file),
-                columns,
-            });
-        }
-        (sources.len() == self.table.files().len()).then_some(sources)
-    }
 }
 
-impl PhysicalOptimizerRule for CodedAggregateRule {
+impl PhysicalOptimizerRule for CodedRule {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = config.extensions.get::<DynoOptions>();
-        if !options.is_none_or(|options| options.coded_aggregate) {
-            return Ok(plan);
-        }
-        plan.transform_down(|plan| {
-            if let Some(sort) = self.replace_below_sort(&plan) {
-                return Ok(Transformed::yes(sort));
-            }
-            Ok(match self.replace(&plan) {
-                Some(coded) => Transformed::yes(Arc::new(coded) as Arc<dyn ExecutionPlan>),
-                None => Transformed::no(plan),
-            })
-        })
-        .data()
+        let mut walk = Walk {
+            rule: self,
+            aggregate: options.is_none_or(|options| options.coded_aggregate),
+            select: options.is_none_or(|options| options.coded_select),
+            threads: config.execution.target_partitions,
+            telling: 0,
+        };
+        plan.rewrite(&mut walk).data()
     }
 
     fn name(&self) -> &str {
-        "coded_aggregate"
+        "coded"
     }
 
     fn schema_check(&self) -> bool {
@@ -152,23 +157,44 @@ impl PhysicalOptimizerRule for CodedAggregateRule {
     }
 }
 
-/// Where the columns lie in `file`; none when one of them can't be read as codes or integers.
-fn locate(translation: &Translation, file: &ParquetFile) -> Option<Vec<(usize, ColumnKind)>> {
-    let columns = translation.spec.query.columns.iter().enumerate();
-    columns
-        .map(|(at, name)| {
-            let moments = file.moments(name);
-            let (column, kind) = file.column(name).or(moments)?;
-            let fits = if kind == ColumnKind::String {
-                file.is_coded(column)
-            } else if translation.by_code.contains(&at) {
-                // Integers without a dictionary get codes as they come, which is for values that
-                // repeat, such as times.
-                file.is_readable(column) && (file.is_coded(column) || moments.is_some())
-            } else {
-                file.is_readable(column)
-            };
-            fits.then_some((column, kind))
-        })
-        .collect()
+/// One walk through a plan.
+struct Walk<'r> {
+    rule: &'r CodedRule,
+    aggregate: bool,
+    select: bool,
+    threads: usize,
+    /// How many plans above tell the scan which rows they can still use.
+    telling: usize,
+}
+
+impl TreeNodeRewriter for Walk<'_> {
+    type Node = Arc<dyn ExecutionPlan>;
+
+    fn f_down(&mut self, plan: Self::Node) -> Result<Transformed<Self::Node>> {
+        let mut new: Option<Self::Node> = None;
+        if self.aggregate {
+            let coded = || Some(Arc::new(self.rule.replace(&plan)?) as _);
+            new = self.rule.replace_below_sort(&plan).or_else(coded);
+        }
+        if new.is_none() && self.select {
+            let told = self.telling > 0;
+            let coded = self.rule.replace_filter(&plan, self.threads, told);
+            new = coded.map(|coded| Arc::new(coded) as _);
+        }
+        let transformed = new.map_or_else(|| Transformed::no(plan), Transformed::yes);
+        self.telling += usize::from(tells(&transformed.data));
+        Ok(transformed)
+    }
+
+    fn f_up(&mut self, plan: Self::Node) -> Result<Transformed<Self::Node>> {
+        self.telling -= usize::from(tells(&plan));
+        Ok(Transformed::no(plan))
+    }
+}
+
+/// Whether a plan tells the scan below it, as it goes, which rows it can still use: a sort that only
+/// keeps the first rows, and a join.
+fn tells(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let sort = plan.downcast_ref::<SortExec>();
+    sort.is_some_and(|sort| sort.fetch().is_some()) || plan.downcast_ref::<HashJoinExec>().is_some()
 }

@@ -1,4 +1,4 @@
-//! The part of a plan below an aggregation: projections, filters, one scan.
+//! The part of a plan that an operator replaces or lies above: projections, filters, one scan.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::expression::substitute;
 
-/// What lies below an aggregation, as expressions over the table's own columns.
+/// What lies below an operator, as expressions over the table's own columns.
 pub(super) struct Below<'p> {
     pub(super) scan: &'p FileScanConfig,
     /// Conditions that all rows must meet.
     pub(super) conditions: Vec<Arc<dyn PhysicalExpr>>,
-    /// The columns that the aggregation sees.
+    /// The columns that the operator sees.
     columns: Vec<Arc<dyn PhysicalExpr>>,
 }
 
@@ -84,7 +84,21 @@ impl<'p> Below<'p> {
         })
     }
 
-    /// An expression of the aggregation over the table's columns.
+    /// The table's columns that the plan hands on, in order; none when one of them is computed.
+    pub(super) fn plain_columns(&self) -> Option<Vec<usize>> {
+        let columns = self.columns.iter();
+        columns
+            .map(|column| Some(column.downcast_ref::<Column>()?.index()))
+            .collect()
+    }
+
+    /// The conditions, for people.
+    pub(super) fn text(&self) -> String {
+        let conditions: Vec<String> = self.conditions.iter().map(ToString::to_string).collect();
+        conditions.join(", ")
+    }
+
+    /// An expression of the plan above over the table's columns.
     pub(super) fn lower(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
         substitute(expr, |index| self.columns.get(index).cloned())
     }

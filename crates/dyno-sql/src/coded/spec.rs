@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
+use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_plan::aggregates::AggregateExec;
-use dyno_grouping::{Filter, Key, Query, ValueColumn};
+use dyno_grouping::{Key, Query, ValueColumn};
 
+use super::conditions::{Conditions, place};
 use super::expression::{Computed, is_key_type};
 use super::shape::Below;
 
@@ -100,7 +100,12 @@ impl Translation {
         if groups.is_empty() {
             return None;
         }
-        translation.filters(below)?;
+        let columns = &mut translation.spec.query.columns;
+        let Conditions {
+            filters, tested, ..
+        } = Conditions::of(below, columns)?;
+        translation.spec.query.filters = filters;
+        translation.by_code.extend(tested);
         for ((expr, _), field) in groups.iter().zip(schema.fields()) {
             translation.key(expr, field.data_type(), below)?;
         }
@@ -118,32 +123,6 @@ impl Translation {
             });
         }
         Some(translation)
-    }
-
-    /// One filter for each column that conditions are about.
-    fn filters(&mut self, below: &Below<'_>) -> Option<()> {
-        let table = below.scan.file_schema();
-        let mut merged: Vec<(usize, Arc<dyn PhysicalExpr>)> = Vec::new();
-        for condition in &below.conditions {
-            let (column, _) = Computed::of(condition, table)?;
-            match merged.iter_mut().find(|(other, _)| *other == column) {
-                Some((_, all)) => {
-                    let (left, right) = (Arc::clone(all), Arc::clone(condition));
-                    *all = Arc::new(BinaryExpr::new(left, Operator::And, right));
-                }
-                None => merged.push((column, Arc::clone(condition))),
-            }
-        }
-        for (column, condition) in merged {
-            let (_, test) = Computed::of(&condition, table)?;
-            let column = self.column(table.field(column).name());
-            self.by_code.insert(column);
-            self.spec.query.filters.push(Filter {
-                column,
-                test: Arc::new(test),
-            });
-        }
-        Some(())
     }
 
     fn key(
@@ -248,14 +227,8 @@ impl Translation {
         })
     }
 
-    /// The place of a column of the table among those that are read.
     fn column(&mut self, name: &str) -> usize {
-        let columns = &mut self.spec.query.columns;
-        if let Some(index) = columns.iter().position(|column| column == name) {
-            return index;
-        }
-        columns.push(name.to_owned());
-        columns.len() - 1
+        place(&mut self.spec.query.columns, name)
     }
 
     fn value(&mut self, name: &str) -> usize {
@@ -326,7 +299,6 @@ fn text(aggregate: &AggregateExec, below: &Below<'_>) -> String {
     let keys = list(keys.map(|(expr, _)| expr.to_string()).collect());
     let functions = aggregate.aggr_expr().iter();
     let functions = list(functions.map(|f| f.name().to_owned()).collect());
-    let conditions = below.conditions.iter();
-    let conditions = list(conditions.map(ToString::to_string).collect());
+    let conditions = below.text();
     format!("gby=[{keys}], aggr=[{functions}], filter=[{conditions}]")
 }

@@ -1,5 +1,6 @@
 //! The scan itself: threads that take row groups, and the merge of what they have found.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -21,7 +22,28 @@ pub struct Source {
     /// Where each of [`Query::columns`] is in it, the same kind in all files.
     pub columns: Vec<(usize, ColumnKind)>,
     /// Row groups that may hold rows of the query.
-    pub row_groups: Vec<usize>,
+    pub row_groups: Vec<RowGroup>,
+}
+
+/// A row group, and where in it rows of the query may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowGroup {
+    /// Its number in the file, from 0.
+    pub index: usize,
+    /// Rows that are looked at, in order and apart from each other.
+    pub rows: Vec<Range<usize>>,
+}
+
+impl RowGroup {
+    /// How many rows are looked at.
+    pub fn len(&self) -> usize {
+        self.rows.iter().map(ExactSizeIterator::len).sum()
+    }
+
+    /// Whether no row is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// Told how many bytes a thread holds; an error ends the scan.
@@ -41,8 +63,8 @@ pub struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     /// A scan that may be ended by setting `stop`, and then answers with what it has. Each thread
-    /// asks `reserve` for its own account of memory. Rows of row groups that were begun are added
-    /// to `rows_scanned`.
+    /// asks `reserve` for its own account of memory. Rows that are looked at in row groups that were
+    /// begun are added to `rows_scanned`.
     pub fn new(
         query: &'a Query,
         sources: &'a [Source],

@@ -1,17 +1,17 @@
 //! One thread of a scan: blocks of rows to groups.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use dyno_formats::parquet_read::{BLOCK_ROWS, ColumnKind, StringDictionary};
 
-use crate::chosen::{first_choice, gather, gather_into, next_choice};
+use crate::choice::Choice;
+use crate::chosen::{gather, gather_into};
 use crate::column::{Block, Column, Identity};
 use crate::error::{Failure, GroupError};
 use crate::found::Found;
 use crate::lens::Lens;
-use crate::query::{Inputs, Key, Outputs, Test};
-use crate::scan::{Reserve, Scan, Source};
+use crate::query::{Inputs, Key, Outputs};
+use crate::scan::{Reserve, RowGroup, Scan, Source};
 use crate::slots::Slots;
 use crate::totals::{Totals, Values};
 
@@ -19,16 +19,12 @@ pub(crate) struct Worker<'a> {
     scan: &'a Scan<'a>,
     reserve: Reserve,
     columns: Vec<Column>,
-    /// Whether rows with a code are chosen. A byte each, so that the answers to thousands of codes
-    /// lie in the first cache.
-    filters: Vec<Lens<bool>>,
+    choice: Choice,
     keys: Vec<Lens<u32>>,
     found: Found,
     /// Groups by the codes of the only key, when that is a column of strings itself: their strings
     /// are looked at when the dictionary changes, and only those that rows had.
     by_code: Option<Totals>,
-    /// Places in the block of the rows that the filters have chosen.
-    chosen: Box<[u32; BLOCK_ROWS]>,
     numbers: Box<[u32; BLOCK_ROWS]>,
     packed: Box<[u64; BLOCK_ROWS]>,
     operands: Vec<Operand>,
@@ -94,11 +90,10 @@ impl<'a> Worker<'a> {
             scan,
             reserve: (scan.reserve)(),
             columns: (0..columns).map(|_| Column::new()).collect(),
-            filters: query.filters.iter().map(|_| Lens::default()).collect(),
+            choice: Choice::new(&query.filters),
             keys: query.keys.iter().map(|_| Lens::default()).collect(),
             found: Found::new(query.keys.len(), rows, totals(narrow && !direct)),
             by_code: direct.then(|| totals(narrow)),
-            chosen: Box::new([0; BLOCK_ROWS]),
             numbers: Box::new([0; BLOCK_ROWS]),
             packed: Box::new([0; BLOCK_ROWS]),
             operands: query.values.iter().map(|_| Operand::new()).collect(),
@@ -133,11 +128,11 @@ impl<'a> Worker<'a> {
                     if scan.stop.load(Ordering::Relaxed) {
                         return Ok(self.found);
                     }
-                    self.read_row_group(source, *row_group)
+                    self.read_row_group(source, row_group)
                         .map_err(|failure| match failure {
                             Failure::Read(error) => GroupError::Read {
                                 path: source.file.path().to_owned(),
-                                row_group: *row_group,
+                                row_group: row_group.index,
                                 source: error,
                             },
                             Failure::Other(error) => error,
@@ -154,24 +149,31 @@ impl<'a> Worker<'a> {
         Ok(self.found)
     }
 
-    fn read_row_group(&mut self, source: &Source, row_group: usize) -> Result<(), Failure> {
-        let rows = source.file.row_group_rows(row_group) as usize;
+    fn read_row_group(&mut self, source: &Source, row_group: &RowGroup) -> Result<(), Failure> {
         self.scan
             .rows_scanned
-            .fetch_add(rows as u64, Ordering::Relaxed);
-        if !self.open(source, row_group)? {
+            .fetch_add(row_group.len() as u64, Ordering::Relaxed);
+        if !self.open(source, row_group.index)? {
             return Ok(());
         }
-        let mut left = rows;
-        while left > 0 && !self.scan.stop.load(Ordering::Relaxed) {
-            let rows = left.min(BLOCK_ROWS);
-            self.read_block(rows, left)?;
-            for column in &mut self.columns {
-                column.pass(rows);
+        let mut at = 0;
+        for range in &row_group.rows {
+            self.pass(range.start - at);
+            at = range.start;
+            while at < range.end && !self.scan.stop.load(Ordering::Relaxed) {
+                let rows = (range.end - at).min(BLOCK_ROWS);
+                self.read_block(rows, range.end - at)?;
+                self.pass(rows);
+                at += rows;
             }
-            left -= rows;
         }
         self.account()
+    }
+
+    fn pass(&mut self, rows: usize) {
+        for column in &mut self.columns {
+            column.pass(rows);
+        }
     }
 
     /// Opens the columns; false when the dictionary of a filter says that it chooses no row.
@@ -188,14 +190,8 @@ impl<'a> Worker<'a> {
         if let (Some(by_code), [key]) = (&mut self.by_code, query.keys.as_slice()) {
             by_code.resize(self.columns[key.column].dictionary_len());
         }
-        for (filter, lens) in query.filters.iter().zip(&mut self.filters) {
-            let column = &self.columns[filter.column];
-            if column.strings().is_some() {
-                let chosen = lens.results(column, |inputs, out| test(&filter.test, inputs, out))?;
-                if !chosen.contains(&true) {
-                    return Ok(false);
-                }
-            }
+        if !self.choice.is_possible(&self.columns)? {
+            return Ok(false);
         }
         self.account()?;
         Ok(true)
@@ -204,18 +200,17 @@ impl<'a> Worker<'a> {
     /// Asks for the memory that is held.
     fn account(&mut self) -> Result<(), Failure> {
         let columns: usize = self.columns.iter().map(Column::heap_bytes).sum();
-        let filters: usize = self.filters.iter().map(Lens::heap_bytes).sum();
         let keys: usize = self.keys.iter().map(Lens::heap_bytes).sum();
         let by_code = self.by_code.as_ref().map_or(0, |totals| {
             // Its names may all be new to the groups found so far.
             totals.bytes(totals.len()) + totals.len() * 64
         });
-        let bytes = columns + filters + keys + by_code + self.found.heap_bytes();
+        let bytes = columns + self.choice.heap_bytes() + keys + by_code + self.found.heap_bytes();
         (self.reserve)(bytes).map_err(|error| Failure::Other(GroupError::Caller(error)))
     }
 
     fn read_block(&mut self, rows: usize, left: usize) -> Result<(), Failure> {
-        let chosen = self.choose(rows, left)?;
+        let chosen = self.choice.choose(&mut self.columns, rows, left)?;
         if chosen == 0 {
             return Ok(());
         }
@@ -227,7 +222,7 @@ impl<'a> Worker<'a> {
         };
         let split = self.found.is_split();
         let narrow = self.totals().is_some_and(|totals| totals.is_narrow());
-        let places = (chosen < rows).then(|| &self.chosen[..chosen]);
+        let places = self.choice.places(chosen, rows);
         for (value, operand) in self.scan.query.values.iter().zip(&mut self.operands) {
             let column = &mut self.columns[value.column];
             operand.load(column, rows, places, narrow && same.is_none())?;
@@ -277,31 +272,6 @@ impl<'a> Worker<'a> {
         self.found.split_if_many();
     }
 
-    /// How many rows of the block all filters choose; which ones stands in `chosen` when it is not
-    /// all of them.
-    fn choose(&mut self, rows: usize, left: usize) -> Result<usize, Failure> {
-        let mut count = rows;
-        for (filter, lens) in self.scan.query.filters.iter().zip(&mut self.filters) {
-            let column = &mut self.columns[filter.column];
-            let block = column.load_codes(rows, left)?;
-            let results = lens.results(column, |inputs, out| test(&filter.test, inputs, out))?;
-            let mask = results.len() - 1;
-            let result = |code: u32| results[code as usize & mask];
-            count = match block {
-                Block::Same(code) if !result(code) => 0,
-                Block::Same(_) => count,
-                _ if count == rows => {
-                    first_choice(&mut self.chosen, &column.codes()[..rows], result)
-                }
-                _ => next_choice(&mut self.chosen[..count], column.codes(), result),
-            };
-            if count == 0 {
-                break;
-            }
-        }
-        Ok(count)
-    }
-
     /// Group numbers of the chosen rows, which are codes; the code when all rows have one.
     fn number_by_code(&mut self, rows: usize, count: usize) -> Result<Option<u32>, Failure> {
         let Some(key) = self.scan.query.keys.first() else {
@@ -313,7 +283,7 @@ impl<'a> Worker<'a> {
             Block::Same(code) if narrow => return Ok(Some(code)),
             Block::Same(code) => self.numbers[..count].fill(code),
             _ => {
-                let chosen = (count < rows).then(|| &self.chosen[..count]);
+                let chosen = self.choice.places(count, rows);
                 gather(column.codes(), chosen, &mut self.numbers[..count], |code| {
                     code
                 });
@@ -338,7 +308,7 @@ impl<'a> Worker<'a> {
             })?;
         }
         self.found.fit()?;
-        let chosen = (count < rows).then(|| &self.chosen[..count]);
+        let chosen = self.choice.places(count, rows);
         let packed = &mut self.packed[..count];
         let shifts: Vec<u32> = self.found.layout().shifts().collect();
         let mut first = true;
@@ -444,10 +414,6 @@ impl Operand {
             Values::Each(&self.values[..count])
         }
     }
-}
-
-fn test(test: &Arc<dyn Test>, inputs: Inputs<'_>, out: &mut Vec<bool>) -> Result<(), GroupError> {
-    test.test(inputs, out).map_err(GroupError::Caller)
 }
 
 /// The key's value for each entry of a dictionary.

@@ -1,6 +1,7 @@
 //! Dictionary pages: PLAIN strings, and PLAIN integers.
 
 use bytes::Bytes;
+use memchr::memmem;
 
 use super::ReadError;
 
@@ -104,6 +105,29 @@ impl StringDictionary {
         self.spans.is_empty()
     }
 
+    /// The codes of strings with exactly these bytes; more than one when a writer put a string in twice.
+    pub fn find(&self, string: &[u8]) -> Vec<usize> {
+        // A search through the page for the string behind its length looks at tens of bytes at
+        // once; what it finds inside of another string begins where no string does.
+        let Ok(len) = u32::try_from(string.len()) else {
+            return Vec::new();
+        };
+        let stored = [&len.to_le_bytes(), string].concat();
+        let finder = memmem::Finder::new(&stored);
+        let mut codes = Vec::new();
+        let mut from = 0;
+        // Matches may lie over each other, and only one of them may be a string.
+        while let Some(at) = self.page.get(from..).and_then(|page| finder.find(page)) {
+            let start = (from + at) as u64 + 4;
+            let code = self
+                .spans
+                .binary_search_by_key(&start, |span| span.0.into());
+            codes.extend(code.ok());
+            from += at + 1;
+        }
+        codes
+    }
+
     /// The bytes of the string with `code`; none for a code that the dictionary lacks.
     pub fn get(&self, code: usize) -> Option<&[u8]> {
         let &(start, end) = self.spans.get(code)?;
@@ -140,6 +164,36 @@ mod tests {
         assert!(!dictionary.grow(&page(&["K1ABD"]), 1).unwrap());
         assert!(dictionary.grow(&page(&["K1ABC"]), 2).is_err());
         assert_eq!(dictionary.get(3), None);
+    }
+
+    #[test]
+    fn strings_are_found_where_they_begin() {
+        let inside = "x\u{5}\0\0\0K1ABC";
+        let strings = ["K1ABCD", inside, "K1ABC", "", "K1ABC", "K1AB"];
+        let dictionary = StringDictionary::new(page(&strings), strings.len()).unwrap();
+        assert_eq!(dictionary.find(b"K1ABC"), [2, 4]);
+        assert_eq!(dictionary.find(inside.as_bytes()), [1]);
+        assert_eq!(dictionary.find(b""), [3]);
+        assert_eq!(dictionary.find(b"K1"), [0; 0]);
+        let twice = StringDictionary::new(page(&["aa"; 9]), 9).unwrap();
+        assert_eq!(twice.find(b"aa"), (0..9).collect::<Vec<_>>());
+    }
+
+    /// A string may look like the end of a length and the string looked for.
+    #[test]
+    fn every_string_is_found_by_its_code() {
+        let strings: Vec<String> = (0..2000u32)
+            .map(|i| char::from(i as u8 % 3).to_string().repeat(i as usize % 11))
+            .collect();
+        let strings: Vec<&str> = strings.iter().map(String::as_str).collect();
+        let dictionary = StringDictionary::new(page(&strings), strings.len()).unwrap();
+        for string in &strings[..33] {
+            let codes = (0..strings.len()).filter(|code| strings[*code] == *string);
+            assert_eq!(
+                dictionary.find(string.as_bytes()),
+                codes.collect::<Vec<_>>()
+            );
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use parquet::basic::{ConvertedType, Encoding, LogicalType, PageType, Repetition, Type};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -10,6 +11,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::ReadError;
 use super::codes::CodeReader;
 use super::ints::IntReader;
+use super::page_index::PageIndex;
 use super::pages::Pages;
 use super::source::Source;
 
@@ -120,6 +122,7 @@ pub struct ParquetFile {
     path: PathBuf,
     source: Source,
     metadata: ParquetMetaData,
+    page_index: OnceLock<Option<PageIndex>>,
 }
 
 impl ParquetFile {
@@ -162,7 +165,18 @@ impl ParquetFile {
             path: path.to_owned(),
             source,
             metadata,
+            page_index: OnceLock::new(),
         })
+    }
+
+    /// What the file says of its pages, read when it is first asked for; none when it says nothing, or
+    /// what it says can't be read: it only ever saves work.
+    pub fn page_index(&self) -> Option<&PageIndex> {
+        let read = || match &self.source {
+            Source::Mapped(bytes) => PageIndex::read(&self.metadata, bytes),
+            Source::Read(file) => PageIndex::read(&self.metadata, file),
+        };
+        self.page_index.get_or_init(read).as_ref()
     }
 
     /// Where it was opened from.

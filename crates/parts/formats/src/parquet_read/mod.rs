@@ -24,6 +24,7 @@ mod file;
 mod hybrid;
 mod ints;
 mod mapping;
+mod page_index;
 mod pages;
 mod source;
 
@@ -34,6 +35,7 @@ pub use error::ReadError;
 pub use file::{ColumnKind, ParquetFile};
 pub use hybrid::HybridDecoder;
 pub use ints::{CodedInts, IntReader};
+pub use page_index::PageIndex;
 
 /// Values per block that the readers hand out. Codes and values of a block fit into a 32 KiB
 /// first-level cache together.
