@@ -98,7 +98,7 @@ fn both_plans_agree_on_random_tables() {
     }
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "callsign",
     "reporter",
     "band",
@@ -111,6 +111,7 @@ const KEYS: [&str; 15] = [
     "extract(hour FROM timestamp)",
     "extract(minute FROM timestamp)",
     "date_trunc('hour', timestamp)",
+    "date_trunc('day', timestamp)",
     "timestamp",
     "snr / 10 * 10",
     "callsign LIKE 'K1%'",
@@ -277,6 +278,32 @@ fn the_plan_shows_which_way_it_goes() {
     }
     run(&context, "SET dyno.coded_aggregate = false");
     assert!(!is_coded(&context, CODED[0]));
+}
+
+/// Of pages that were filled within a day, the day is known without a look at their times.
+#[test]
+fn keys_that_pages_have_in_common_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<Spot> = (0..3000).map(|id| spot(id % 1000, "K1ABC", 0)).collect();
+    let form = Form {
+        choice: 0,
+        page_rows: 64,
+    };
+    let files = [vec![rows[..1000].to_vec()], vec![rows[1000..].to_vec()]];
+    tables::write(folder.path(), &files, form);
+    let context = open(folder.path(), 1);
+    let general = general(folder.path(), 1);
+    let day = "SELECT date_trunc('day', timestamp) AS d, count(*) AS n, min(timestamp) AS t FROM spots GROUP BY 1";
+    // A row every two minutes from 22:13 on: of a thousand, the pages of rows 54 and 774 have a midnight
+    // in them, and in the longer file the one of row 1000, where time goes back.
+    let plan = text(&context, &format!("EXPLAIN {day}"));
+    assert!(plan.contains("settled_keys=2552"), "{plan}");
+    assert_eq!(sorted(&context, day), sorted(&general, day));
+    // The hour of a day falls every midnight.
+    let hour = "SELECT extract(hour FROM timestamp) AS h, count(*) AS n FROM spots GROUP BY 1";
+    let plan = text(&context, &format!("EXPLAIN {hour}"));
+    assert!(!plan.contains("settled_keys"), "{plan}");
+    assert_eq!(sorted(&context, hour), sorted(&general, hour));
 }
 
 #[test]

@@ -78,11 +78,17 @@ impl DisplayAs for CodedAggregateExec {
             .iter()
             .map(|source| source.row_groups.len())
             .sum();
+        let groups = self.sources.iter().flat_map(|source| &source.row_groups);
+        let settled = groups.flat_map(|group| group.settled.iter().flatten());
+        let settled: usize = settled.map(|settled| settled.rows.len()).sum();
         let (text, files) = (&self.spec.text, self.sources.len());
         write!(
             f,
             "CodedAggregateExec: {text}, files={files}, row_groups={read}/{all}"
         )?;
+        if settled > 0 {
+            write!(f, ", settled_keys={settled}")?;
+        }
         match self.spec.top {
             Some(top) => write!(f, ", top={}", top.rows),
             None => Ok(()),
@@ -151,7 +157,8 @@ impl ExecutionPlan for CodedAggregateExec {
                 };
                 let scanned = AtomicU64::new(0);
                 let scan = Scan::new(&spec.query, &sources, &account, &stop, &scanned);
-                let answer = scan.run(threads).map_err(plan_error)?;
+                let answer = scan.run(threads);
+                let answer = answer.map_err(|error| plan_error(error, "coded_aggregate"))?;
                 rows_scanned.add(scanned.load(Ordering::Relaxed) as usize);
                 batch(&spec, &answer)
             };
@@ -173,14 +180,15 @@ impl ExecutionPlan for CodedAggregateExec {
     }
 }
 
-pub(super) fn plan_error(error: GroupError) -> DataFusionError {
+/// The error of an operator that `option` turns off.
+pub(super) fn plan_error(error: GroupError, option: &str) -> DataFusionError {
     match error {
         GroupError::Caller(error) => match error.downcast::<DataFusionError>() {
             Ok(error) => *error,
             Err(error) => DataFusionError::External(error),
         },
         other => DataFusionError::Execution(format!(
-            "{other}; `SET dyno.coded_aggregate = false` reads the table the general way"
+            "{other}; `SET dyno.{option} = false` reads the table the general way"
         )),
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewBuilder, UInt64Array,
 };
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{SortOptions, cast};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, UInt64Type};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::Operator;
+use datafusion::logical_expr::interval_arithmetic::Interval;
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NotExpr,
 };
@@ -81,12 +83,20 @@ impl Computed {
         self.equals.is_some()
     }
 
+    /// Whether a greater value never has a lesser result.
+    pub(super) fn is_rising(&self) -> bool {
+        let ascending = SortProperties::Ordered(SortOptions::default());
+        properties(&self.expr, &self.schema, ascending)
+            .is_some_and(|properties| properties.sort_properties == ascending)
+    }
+
     /// The type of the results.
     pub(super) fn output(&self) -> &DataType {
         &self.output
     }
 
-    fn evaluate(&self, inputs: ArrayRef) -> Result<ArrayRef> {
+    /// The result for each of some values of the column.
+    pub(super) fn evaluate(&self, inputs: ArrayRef) -> Result<ArrayRef> {
         let rows = inputs.len();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), vec![inputs])?;
         self.expr.evaluate(&batch)?.into_array(rows)
@@ -213,6 +223,36 @@ pub(super) fn substitute(
         })
     });
     replaced.data().ok().filter(|_| all)
+}
+
+/// What DataFusion knows of an expression when its column is sorted. Sums are left out: theirs
+/// overflow.
+fn properties(
+    expr: &Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+    sorted: SortProperties,
+) -> Option<ExprProperties> {
+    let known = ExprProperties::new_unknown();
+    let range = Interval::make_unbounded(&expr.data_type(schema).ok()?).ok()?;
+    if expr.downcast_ref::<Column>().is_some() {
+        return Some(known.with_order(sorted).with_range(range));
+    }
+    if expr.downcast_ref::<Literal>().is_some() {
+        return Some(
+            known
+                .with_order(SortProperties::Singleton)
+                .with_range(range),
+        );
+    }
+    let cast = expr.downcast_ref::<CastExpr>().is_some();
+    let call = expr.downcast_ref::<ScalarFunctionExpr>().is_some();
+    let children = expr.children().into_iter();
+    let children: Vec<ExprProperties> = children
+        .map(|child| properties(child, schema, sorted))
+        .collect::<Option<_>>()?;
+    (cast || call)
+        .then(|| expr.get_properties(&children).ok())
+        .flatten()
 }
 
 /// The string that a column of strings must be equal to, when that is the whole condition.

@@ -11,14 +11,14 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use datafusion::parquet::errors::Result;
 use datafusion::parquet::file::metadata::RowGroupMetaData;
-use datafusion::parquet::file::page_index::offset_index::PageLocation;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
-use dyno_formats::parquet_read::{PageIndex, ParquetFile};
+use dyno_formats::parquet_read::ParquetFile;
 use dyno_grouping::RowGroup;
 
 use super::expression::is_text;
+use super::pages::Pages;
 
 /// The conditions of a query against what files say of themselves.
 pub(super) struct Pruning<'s> {
@@ -57,10 +57,9 @@ impl<'s> Pruning<'s> {
 
     /// What of `file` the conditions do not rule out; all of it when the statistics don't tell.
     pub(super) fn row_groups(&self, file: &ParquetFile) -> Vec<RowGroup> {
-        let statistics = Statistics {
+        let statistics = OfRowGroups {
             file,
             schema: self.schema,
-            page: None,
         };
         let prune = |predicate: &PruningPredicate| predicate.prune(&statistics).ok();
         let kept = self.whole.as_ref().and_then(prune).unwrap_or_default();
@@ -69,6 +68,7 @@ impl<'s> Pruning<'s> {
             .map(|index| RowGroup {
                 index,
                 rows: self.rows(file, index),
+                settled: Vec::new(),
             })
             .filter(|row_group| !row_group.is_empty())
             .collect()
@@ -78,9 +78,9 @@ impl<'s> Pruning<'s> {
     fn rows(&self, file: &ParquetFile, row_group: usize) -> Vec<Range<usize>> {
         let all = 0..file.row_group_rows(row_group) as usize;
         let pages = self.single.iter().filter_map(|(column, predicate)| {
-            self.rows_of_pages(file, row_group, column, predicate, all.end)
+            self.rows_of_pages(file, row_group, column, predicate)
         });
-        pages.fold(vec![all.clone()], |rows, others| both(&rows, &others))
+        pages.fold(vec![all], |rows, others| both(&rows, &others))
     }
 
     fn rows_of_pages(
@@ -89,42 +89,19 @@ impl<'s> Pruning<'s> {
         row_group: usize,
         column: &str,
         predicate: &PruningPredicate,
-        rows: usize,
     ) -> Option<Vec<Range<usize>>> {
-        let index = file.page_index()?;
-        let (at, _) = file.column(column).or(file.moments(column))?;
-        let places = index.places.get(row_group)?.get(at)?.page_locations();
-        let pages = page_rows(places, rows)?;
-        let statistics = Statistics {
-            file,
+        let pages = Pages::of(file, row_group, column)?;
+        let statistics = OfPages {
+            pages: &pages,
             schema: self.schema,
-            page: Some((index, row_group, pages.len())),
         };
         let kept = predicate.prune(&statistics).ok()?;
-        let pages = pages.into_iter().zip(kept);
+        let rows = pages.rows.into_iter().zip(kept);
         Some(
-            pages
-                .filter_map(|(page, kept)| kept.then_some(page))
+            rows.filter_map(|(rows, kept)| kept.then_some(rows))
                 .collect(),
         )
     }
-}
-
-/// The rows of each page; none when the pages don't follow each other from the first row on.
-fn page_rows(places: &[PageLocation], rows: usize) -> Option<Vec<Range<usize>>> {
-    let starts = places
-        .iter()
-        .map(|place| usize::try_from(place.first_row_index).ok());
-    let starts: Vec<usize> = starts.collect::<Option<_>>()?;
-    let ends = starts.iter().skip(1).copied().chain([rows]);
-    let pages: Vec<Range<usize>> = starts
-        .iter()
-        .copied()
-        .zip(ends)
-        .map(|(a, b)| a..b)
-        .collect();
-    let whole = starts.first() == Some(&0) && pages.iter().all(|page| page.start < page.end);
-    whole.then_some(pages)
 }
 
 /// Rows that are in both lists, each in order.
@@ -147,73 +124,47 @@ fn both(left: &[Range<usize>], right: &[Range<usize>]) -> Vec<Range<usize>> {
     shared
 }
 
-/// Statistics of a file's row groups, or of the pages of one column in one row group.
-struct Statistics<'f> {
+/// Statistics of a file's row groups.
+struct OfRowGroups<'f> {
     file: &'f ParquetFile,
     schema: &'f SchemaRef,
-    /// The index, the row group, and how many pages there are.
-    page: Option<(&'f PageIndex, usize, usize)>,
 }
 
-impl Statistics<'_> {
+impl OfRowGroups<'_> {
     fn of(
         &self,
         column: &Column,
-        of_groups: impl Fn(&StatisticsConverter<'_>, &[RowGroupMetaData]) -> Result<ArrayRef>,
-        of_pages: impl Fn(&StatisticsConverter<'_>, &PageIndex, &[usize]) -> Result<ArrayRef>,
+        read: impl Fn(&StatisticsConverter<'_>, &[RowGroupMetaData]) -> Result<ArrayRef>,
     ) -> Option<ArrayRef> {
         let metadata = self.file.metadata();
         let stored = metadata.file_metadata().schema_descr();
         let converter = StatisticsConverter::try_new(&column.name, self.schema, stored).ok()?;
-        match self.page {
-            None => of_groups(&converter, metadata.row_groups()).ok(),
-            Some((index, row_group, _)) => of_pages(&converter, index, &[row_group]).ok(),
-        }
+        read(&converter, metadata.row_groups()).ok()
     }
 }
 
-impl PruningStatistics for Statistics<'_> {
+impl PruningStatistics for OfRowGroups<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(
-            column,
-            |converter, groups| converter.row_group_mins(groups),
-            |converter, index, group| converter.data_page_mins(&index.values, &index.places, group),
-        )
+        self.of(column, |converter, groups| converter.row_group_mins(groups))
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(
-            column,
-            |converter, groups| converter.row_group_maxes(groups),
-            |converter, index, group| {
-                converter.data_page_maxes(&index.values, &index.places, group)
-            },
-        )
+        self.of(column, |converter, groups| {
+            converter.row_group_maxes(groups)
+        })
     }
 
     fn num_containers(&self) -> usize {
-        match self.page {
-            None => self.file.row_groups(),
-            Some((_, _, pages)) => pages,
-        }
+        self.file.row_groups()
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        self.of(
-            column,
-            |converter, groups| Ok(Arc::new(converter.row_group_null_counts(groups)?)),
-            |converter, index, group| {
-                let counts =
-                    converter.data_page_null_counts(&index.values, &index.places, group)?;
-                Ok(Arc::new(counts))
-            },
-        )
+        self.of(column, |converter, groups| {
+            Ok(Arc::new(converter.row_group_null_counts(groups)?))
+        })
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {
-        if self.page.is_some() {
-            return None;
-        }
         let groups = 0..self.file.row_groups();
         let rows: UInt64Array = groups
             .map(|at| Some(self.file.row_group_rows(at)))
@@ -226,17 +177,42 @@ impl PruningStatistics for Statistics<'_> {
     }
 }
 
+/// Statistics of the pages of one column, which the conditions are about.
+struct OfPages<'f> {
+    pages: &'f Pages<'f>,
+    schema: &'f SchemaRef,
+}
+
+impl PruningStatistics for OfPages<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.pages.least(self.schema, &column.name).ok()
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.pages.most(self.schema, &column.name).ok()
+    }
+
+    fn num_containers(&self) -> usize {
+        self.pages.rows.len()
+    }
+
+    /// The columns that are read here have no NULL, whatever an index says.
+    fn null_counts(&self, _: &Column) -> Option<ArrayRef> {
+        None
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        None
+    }
+
+    fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn page(first_row_index: i64) -> PageLocation {
-        PageLocation {
-            offset: 0,
-            compressed_page_size: 1,
-            first_row_index,
-        }
-    }
 
     #[test]
     fn rows_are_shared_by_both_lists() {
@@ -249,14 +225,5 @@ mod tests {
         assert_eq!(shared, rows(&[(5, 10), (20, 25), (28, 35)]));
         assert_eq!(both(&right, &left), shared);
         assert!(both(&left, &[]).is_empty());
-    }
-
-    #[test]
-    fn pages_that_contradict_each_other_say_nothing() {
-        assert_eq!(page_rows(&[page(0), page(7)], 9), Some(vec![0..7, 7..9]));
-        for starts in [&[][..], &[1], &[0, 0], &[0, 9], &[0, 12], &[0, 8, 3], &[-1]] {
-            let places: Vec<PageLocation> = starts.iter().map(|start| page(*start)).collect();
-            assert_eq!(page_rows(&places, 9), None, "{starts:?}");
-        }
     }
 }

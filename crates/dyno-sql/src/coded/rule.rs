@@ -57,9 +57,23 @@ impl CodedRule {
         }
         let below = Below::of(reading.input())?;
         let translation = Translation::of(reading, whole.schema(), &below)?;
-        let Translation { spec, by_code } = translation;
+        let Translation {
+            spec,
+            by_code,
+            rising,
+        } = translation;
         let columns = &spec.query.columns;
-        let sources = sources(&self.table, &below, columns, |at| by_code.contains(&at))?;
+        let mut sources = sources(&self.table, &below, columns, |at| by_code.contains(&at))?;
+        for source in &mut sources {
+            for row_group in &mut source.row_groups {
+                let schema = self.table.schema();
+                let settled = rising.iter().map(|key| match key {
+                    Some(key) => key.settled(&source.file, row_group.index, schema),
+                    None => Vec::new(),
+                });
+                row_group.settled = settled.collect();
+            }
+        }
         Some(CodedAggregateExec::new(spec, sources))
     }
 

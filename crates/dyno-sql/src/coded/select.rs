@@ -232,16 +232,17 @@ impl Iterator for Reading {
 impl Reading {
     /// The next rows; none at the end.
     fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        let failed = |error| plan_error(error, "coded_select");
         while let Some((source, at)) = self.left.first() {
             let source = &self.sources[*source];
             let row_group = &source.row_groups[*at];
             if !self.entered {
-                self.selected.enter(source, row_group).map_err(plan_error)?;
+                self.selected.enter(source, row_group).map_err(failed)?;
                 self.entered = true;
                 self.strings.iter_mut().for_each(Strings::forget);
                 self.rows_scanned.add(row_group.len());
             }
-            let rows = self.selected.advance(self.batch_rows).map_err(plan_error)?;
+            let rows = self.selected.advance(self.batch_rows).map_err(failed)?;
             let strings: usize = self.strings.iter().map(Strings::heap_bytes).sum();
             self.memory
                 .try_resize(self.selected.heap_bytes() + strings)?;

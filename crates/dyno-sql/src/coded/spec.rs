@@ -13,6 +13,7 @@ use dyno_grouping::{Key, Query, ValueColumn};
 
 use super::conditions::{Conditions, place};
 use super::expression::{Computed, is_key_type};
+use super::settle::Rising;
 use super::shape::Below;
 
 /// An aggregate function over a value column, or over rows.
@@ -70,6 +71,8 @@ pub(super) struct Translation {
     pub(super) spec: Spec,
     /// Columns that are looked at by code: those of filters and keys.
     pub(super) by_code: BTreeSet<usize>,
+    /// For each key of the answer what it is of its column, when that rises with it.
+    pub(super) rising: Vec<Option<Rising>>,
 }
 
 impl Translation {
@@ -95,6 +98,7 @@ impl Translation {
                 top: None,
             },
             by_code: BTreeSet::new(),
+            rising: Vec::new(),
         };
         let groups = aggregate.group_expr().expr();
         if groups.is_empty() {
@@ -146,11 +150,18 @@ impl Translation {
         if !is_key_type(output) {
             return None;
         }
-        let column = self.column(table.field(column).name());
+        let name = table.field(column).name();
+        let mapping = mapping.map(Arc::new);
+        let rising = mapping.as_ref().filter(|computed| computed.is_rising());
+        self.rising.push(rising.map(|computed| Rising {
+            column: name.clone(),
+            key: Arc::clone(computed),
+        }));
+        let column = self.column(name);
         self.by_code.insert(column);
         self.spec.query.keys.push(Key {
             column,
-            mapping: mapping.map(|computed| Arc::new(computed) as _),
+            mapping: mapping.map(|computed| computed as _),
         });
         Some(())
     }

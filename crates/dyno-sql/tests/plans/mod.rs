@@ -27,7 +27,10 @@ pub fn run(context: &SessionContext, sql: &str) -> Vec<RecordBatch> {
         let mut last = Vec::new();
         for parsed in statement::parse(sql).unwrap() {
             let frame = statement::plan(context, parsed, sql).await.unwrap();
-            last = frame.collect().await.unwrap();
+            last = frame
+                .collect()
+                .await
+                .unwrap_or_else(|error| panic!("{sql}: {error}"));
         }
         last
     })

@@ -146,6 +146,11 @@ impl Column {
     pub(crate) fn load(&mut self, rows: usize) -> Result<Block, ReadError> {
         if self.block == Block::Unread {
             self.catch_up()?;
+            if self.learned.at < self.learned.ahead.len() {
+                // These rows were read already, to be given codes.
+                self.learned_codes(rows, rows)?;
+                return Ok(self.block);
+            }
             self.block = self.stored_codes(rows)?;
             if self.block == Block::Unread
                 && let Reader::Ints(reader) = &mut self.reader

@@ -36,5 +36,5 @@ pub use answer::{Answer, Group};
 pub use domain::Domain;
 pub use error::{BoxError, GroupError};
 pub use query::{Filter, Inputs, Key, Mapping, Outputs, Query, Test, ValueColumn};
-pub use scan::{Reserve, RowGroup, Scan, Source};
+pub use scan::{Reserve, RowGroup, Scan, Settled, Source};
 pub use selected::{Cells, Selected, Selection};

@@ -32,6 +32,18 @@ pub struct RowGroup {
     pub index: usize,
     /// Rows that are looked at, in order and apart from each other.
     pub rows: Vec<Range<usize>>,
+    /// For each key of a query what is known without reading its column: stretches in order and apart
+    /// from each other. Keys that nothing is known of may be left out at the end.
+    pub settled: Vec<Vec<Settled>>,
+}
+
+/// Rows that all have the same key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The rows, counted in the row group.
+    pub rows: Range<usize>,
+    /// A value of the key's column which has that key, an integer.
+    pub value: i64,
 }
 
 impl RowGroup {

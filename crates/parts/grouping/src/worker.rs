@@ -1,5 +1,6 @@
 //! One thread of a scan: blocks of rows to groups.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use dyno_formats::parquet_read::{BLOCK_ROWS, ColumnKind, StringDictionary};
@@ -21,6 +22,7 @@ pub(crate) struct Worker<'a> {
     columns: Vec<Column>,
     choice: Choice,
     keys: Vec<Lens<u32>>,
+    settled: Vec<SettledKey>,
     found: Found,
     /// Groups by the codes of the only key, when that is a column of strings itself: their strings
     /// are looked at when the dictionary changes, and only those that rows had.
@@ -29,6 +31,16 @@ pub(crate) struct Worker<'a> {
     packed: Box<[u64; BLOCK_ROWS]>,
     operands: Vec<Operand>,
     outputs: Outputs,
+}
+
+/// A key that all rows of a block have.
+#[derive(Default)]
+struct SettledKey {
+    /// Whether there is one.
+    holds: bool,
+    /// The value of the column that `number` was made of.
+    of: Option<i64>,
+    number: u32,
 }
 
 /// Values of one column for the chosen rows of a block.
@@ -92,6 +104,7 @@ impl<'a> Worker<'a> {
             columns: (0..columns).map(|_| Column::new()).collect(),
             choice: Choice::new(&query.filters),
             keys: query.keys.iter().map(|_| Lens::default()).collect(),
+            settled: query.keys.iter().map(|_| SettledKey::default()).collect(),
             found: Found::new(query.keys.len(), rows, totals(narrow && !direct)),
             by_code: direct.then(|| totals(narrow)),
             numbers: Box::new([0; BLOCK_ROWS]),
@@ -162,7 +175,7 @@ impl<'a> Worker<'a> {
             at = range.start;
             while at < range.end && !self.scan.stop.load(Ordering::Relaxed) {
                 let rows = (range.end - at).min(BLOCK_ROWS);
-                self.read_block(rows, range.end - at)?;
+                self.read_block(row_group, at..at + rows, range.end - at)?;
                 self.pass(rows);
                 at += rows;
             }
@@ -209,7 +222,15 @@ impl<'a> Worker<'a> {
         (self.reserve)(bytes).map_err(|error| Failure::Other(GroupError::Caller(error)))
     }
 
-    fn read_block(&mut self, rows: usize, left: usize) -> Result<(), Failure> {
+    /// Reads the next block, which is those rows of the row group, `left` rows from its end or from
+    /// rows that are passed by.
+    fn read_block(
+        &mut self,
+        row_group: &RowGroup,
+        block: Range<usize>,
+        left: usize,
+    ) -> Result<(), Failure> {
+        let rows = block.len();
         let chosen = self.choice.choose(&mut self.columns, rows, left)?;
         if chosen == 0 {
             return Ok(());
@@ -217,6 +238,7 @@ impl<'a> Worker<'a> {
         let same = if self.by_code.is_some() {
             self.number_by_code(rows, chosen)?
         } else {
+            self.settle(row_group, block)?;
             self.pack(rows, left, chosen)?;
             None
         };
@@ -292,15 +314,41 @@ impl<'a> Worker<'a> {
         Ok(None)
     }
 
+    /// Finds the keys that all rows of a block have in common without a look at them.
+    fn settle(&mut self, row_group: &RowGroup, block: Range<usize>) -> Result<(), Failure> {
+        let keys = self.scan.query.keys.iter().zip(&mut self.settled);
+        for (index, (key, settled)) in keys.enumerate() {
+            let known = row_group.settled.get(index).map_or(&[][..], Vec::as_slice);
+            let next = known.partition_point(|known| known.rows.end < block.end);
+            let known = known
+                .get(next)
+                .filter(|known| known.rows.start <= block.start);
+            settled.holds = known.is_some();
+            let Some(value) = known.map(|known| known.value) else {
+                continue;
+            };
+            if settled.of != Some(value) {
+                self.outputs.clear();
+                compute(key, Inputs::Ints(&[value]), &mut self.outputs)?;
+                let outputs = self.outputs.get(0..1);
+                self.found.domains[index].number(outputs, |number| settled.number = number);
+                settled.of = Some(value);
+            }
+        }
+        Ok(())
+    }
+
     /// Packed combinations of the chosen rows, from the numbers of their keys.
     fn pack(&mut self, rows: usize, left: usize, count: usize) -> Result<(), Failure> {
         let query = self.scan.query;
-        let keys = query.keys.iter().zip(&mut self.keys);
-        for ((key, lens), domain) in keys.zip(&mut self.found.domains) {
+        for (index, key) in query.keys.iter().enumerate() {
+            if self.settled[index].holds {
+                continue;
+            }
             let column = &mut self.columns[key.column];
             column.load_codes(rows, left)?;
-            let outputs = &mut self.outputs;
-            lens.results(column, |inputs, out| {
+            let (outputs, domain) = (&mut self.outputs, &mut self.found.domains[index]);
+            self.keys[index].results(column, |inputs, out| {
                 outputs.clear();
                 compute(key, inputs, outputs)?;
                 domain.number(outputs.get(0..outputs.len()), |number| out.push(number));
@@ -311,25 +359,28 @@ impl<'a> Worker<'a> {
         let chosen = self.choice.places(count, rows);
         let packed = &mut self.packed[..count];
         let shifts: Vec<u32> = self.found.layout().shifts().collect();
-        let mut first = true;
-        for ((key, lens), shift) in query.keys.iter().zip(&mut self.keys).zip(shifts) {
+        for (index, (key, shift)) in query.keys.iter().zip(shifts).enumerate() {
+            let first = index == 0;
+            let mut fill = |part: u64| match first {
+                true => packed.fill(part),
+                false => packed.iter_mut().for_each(|packed| *packed |= part),
+            };
+            if self.settled[index].holds {
+                fill(u64::from(self.settled[index].number) << shift);
+                continue;
+            }
             let column = &mut self.columns[key.column];
             let block = column.load_codes(rows, left)?;
-            let results = lens.results(column, |_, _| Ok(()))?;
+            let results = self.keys[index].results(column, |_, _| Ok(()))?;
             let mask = results.len() - 1;
             let part = |code: u32| u64::from(results[code as usize & mask]) << shift;
             match (block, first) {
-                (Block::Same(code), true) => packed.fill(part(code)),
-                (Block::Same(code), false) => {
-                    let part = part(code);
-                    packed.iter_mut().for_each(|packed| *packed |= part);
-                }
+                (Block::Same(code), _) => fill(part(code)),
                 (_, true) => gather(column.codes(), chosen, packed, part),
                 (_, false) => gather_into(column.codes(), chosen, packed, |packed, code| {
                     *packed |= part(code);
                 }),
             }
-            first = false;
         }
         Ok(())
     }
