@@ -15,6 +15,9 @@ use super::{delta, hybrid};
 /// Rows of one data page at most: few enough that a reader who wants some hours of a month passes most of it by, by the
 /// page index.
 pub const PAGE_ROWS: usize = 32 * 1024;
+/// Rows of one page of differences at most. Such a page is read from its beginning whichever of its rows are wanted, and the
+/// smaller ones are, the more of them lie within one day.
+pub const DELTA_PAGE_ROWS: usize = 8192;
 /// Rows of one page of text that is no dictionary at most.
 pub const TEXT_PAGE_ROWS: usize = 4096;
 
@@ -114,10 +117,15 @@ impl Column {
         self.page(page, dictionary.plain, dictionary.plain.len());
         self.meta.dictionary_bytes = self.bytes.len();
         let width = hybrid::bits_for(dictionary.values);
-        self.plain_pages(encoding::RLE_DICTIONARY, unbounded, |part, page| {
-            page.push(width as u8);
-            hybrid::encode(&codes[part], width, page);
-        });
+        self.plain_pages(
+            encoding::RLE_DICTIONARY,
+            PAGE_ROWS,
+            unbounded,
+            |part, page| {
+                page.push(width as u8);
+                hybrid::encode(&codes[part], width, page);
+            },
+        );
     }
 
     /// Encodes 64-bit integers by their differences: right for ids and times.
@@ -129,7 +137,8 @@ impl Column {
             // Below zero it depends on the field which of two is smaller.
             extent.filter(|extent| matches!(extent, Extent::Int64 { min: 0.., .. }))
         };
-        self.plain_pages(encoding::DELTA_BINARY_PACKED, extent, |part, page| {
+        let encoding = encoding::DELTA_BINARY_PACKED;
+        self.plain_pages(encoding, DELTA_PAGE_ROWS, extent, |part, page| {
             delta::encode(&values[part], page);
         });
     }
@@ -137,7 +146,7 @@ impl Column {
     /// Stores 64-bit integers as they are.
     pub fn plain_i64(&mut self, values: &[i64], bounds: Option<Bounds>) {
         self.restart(values.len(), &[encoding::RLE, encoding::PLAIN], bounds);
-        self.plain_pages(encoding::PLAIN, unbounded, |part, page| {
+        self.plain_pages(encoding::PLAIN, PAGE_ROWS, unbounded, |part, page| {
             page.extend(values[part].iter().flat_map(|value| value.to_le_bytes()));
         });
     }
@@ -145,7 +154,7 @@ impl Column {
     /// Stores 32-bit integers as they are.
     pub fn plain_i32(&mut self, values: &[i32], bounds: Option<Bounds>) {
         self.restart(values.len(), &[encoding::RLE, encoding::PLAIN], bounds);
-        self.plain_pages(encoding::PLAIN, unbounded, |part, page| {
+        self.plain_pages(encoding::PLAIN, PAGE_ROWS, unbounded, |part, page| {
             page.extend(values[part].iter().flat_map(|value| value.to_le_bytes()));
         });
     }
@@ -176,15 +185,16 @@ impl Column {
         done
     }
 
-    /// Pages of [`PAGE_ROWS`] rows without a codec; `fill` appends the values of a range of them, whose ends are in
+    /// Pages of `page_rows` rows without a codec; `fill` appends the values of a range of them, whose ends are in
     /// `extent`. Pages of nullable columns say nothing of their ends.
     fn plain_pages(
         &mut self,
         encoding: i32,
+        page_rows: usize,
         extent: impl Fn(Range<usize>) -> Option<Extent>,
         fill: impl Fn(Range<usize>, &mut Vec<u8>),
     ) {
-        let done = self.cut_pages(PAGE_ROWS, |column, rows, part, body| {
+        let done = self.cut_pages(page_rows, |column, rows, part, body| {
             fill(part.clone(), body);
             let extent = (!column.nullable).then(|| extent(part)).flatten();
             column.data_page(encoding, (rows, extent), body, body.len());

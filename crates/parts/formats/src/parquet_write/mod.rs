@@ -42,7 +42,7 @@ mod varint;
 mod vectorised;
 mod whole;
 
-pub use column::{Bounds, Column, Dictionary, PAGE_ROWS, TEXT_PAGE_ROWS};
+pub use column::{Bounds, Column, DELTA_PAGE_ROWS, Dictionary, PAGE_ROWS, TEXT_PAGE_ROWS};
 pub use error::Error;
 pub use file::{FileSummary, FileWriter};
 pub use group::{RowGroup, RowGroupWriter};
