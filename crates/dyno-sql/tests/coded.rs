@@ -306,6 +306,18 @@ fn keys_that_pages_have_in_common_are_not_read() {
     assert_eq!(sorted(&context, hour), sorted(&general, hour));
 }
 
+/// A cast keeps the order of strings, and pages have one string in common; it is no integer for that.
+#[test]
+fn strings_that_look_like_numbers_stay_strings() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<Spot> = (0..2000).map(|id| spot(id, "007", 0)).collect();
+    tables::write(folder.path(), &[vec![rows]], Form::default());
+    let sql = "SELECT arrow_cast(callsign, 'LargeUtf8') AS c, count(*) AS n FROM spots GROUP BY 1";
+    let (coded, general) = (open(folder.path(), 1), general(folder.path(), 1));
+    assert!(is_coded(&coded, sql));
+    assert_eq!(text(&coded, sql), text(&general, sql));
+}
+
 #[test]
 fn memory_is_bounded() {
     let folder = tempfile::tempdir().unwrap();

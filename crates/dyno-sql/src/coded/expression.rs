@@ -83,8 +83,11 @@ impl Computed {
         self.equals.is_some()
     }
 
-    /// Whether a greater value never has a lesser result.
+    /// Whether it is a function of numbers or times, of which a greater one never has a lesser result.
     pub(super) fn is_rising(&self) -> bool {
+        if is_text(self.schema.field(0).data_type()) {
+            return false;
+        }
         let ascending = SortProperties::Ordered(SortOptions::default());
         properties(&self.expr, &self.schema, ascending)
             .is_some_and(|properties| properties.sort_properties == ascending)

@@ -107,6 +107,15 @@ impl CodedRule {
         };
         let columns = &selection.columns;
         let sources = sources(&self.table, &below, columns, |at| tested.contains(&at))?;
+        // Codes must be what tells: a range of times alone is looked up faster by the general plan,
+        // which asks no row of a row group that lies within it.
+        let is_coded = |column: &usize| {
+            let mut sources = sources.iter();
+            sources.all(|source| source.file.is_coded(source.columns[*column].0))
+        };
+        if !tested.iter().any(is_coded) {
+            return None;
+        }
         let (schema, text) = (plan.schema(), below.text());
         Some(CodedSelectExec::new(
             selection, sources, schema, text, threads,

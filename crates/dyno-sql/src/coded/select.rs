@@ -56,7 +56,7 @@ impl CodedSelectExec {
         text: String,
         threads: usize,
     ) -> Self {
-        let shares = shares(&sources, threads);
+        let shares = shares(&places(&sources), threads);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
             Partitioning::UnknownPartitioning(shares.len()),
@@ -82,13 +82,18 @@ impl CodedSelectExec {
     }
 }
 
-/// The row groups of all sources in as many parts as are worth it, of about as many rows each.
-fn shares(sources: &[Source], threads: usize) -> Vec<Vec<(usize, usize)>> {
-    let places = sources.iter().enumerate().flat_map(|(source, read)| {
+/// Where the row groups of all sources are, and how many rows each has.
+fn places(sources: &[Source]) -> Vec<((usize, usize), usize)> {
+    let sources = sources.iter().enumerate();
+    let places = sources.flat_map(|(source, read)| {
         let row_groups = read.row_groups.iter().enumerate();
         row_groups.map(move |(at, row_group)| ((source, at), row_group.len()))
     });
-    let places: Vec<_> = places.collect();
+    places.collect()
+}
+
+/// The row groups in as many parts as are worth it, of about as many rows each.
+fn shares(places: &[((usize, usize), usize)], threads: usize) -> Vec<Vec<(usize, usize)>> {
     let rows: usize = places.iter().map(|(_, rows)| rows).sum();
     let parts = rows.div_ceil(PARTITION_ROWS).clamp(1, threads.max(1));
     let mut shares = vec![Vec::new(); parts];
@@ -96,7 +101,7 @@ fn shares(sources: &[Source], threads: usize) -> Vec<Vec<(usize, usize)>> {
     for (place, len) in places {
         // By the row in its middle, so that no part gets much more than its share.
         let middle = before + len / 2;
-        shares[(middle * parts / rows.max(1)).min(parts - 1)].push(place);
+        shares[(middle * parts / rows.max(1)).min(parts - 1)].push(*place);
         before += len;
     }
     shares
@@ -328,5 +333,26 @@ impl Strings {
         } else {
             array
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_groups_are_shared_out_once_each() {
+        let places: Vec<_> = (0..20).map(|at| ((at / 3, at % 3), 1 << 20)).collect();
+        for threads in [1, 2, 3, 7, 64] {
+            let shares = shares(&places, threads);
+            assert_eq!(shares.len(), threads.min(40), "{threads} threads");
+            let all = shares.iter().flatten();
+            assert!(all.eq(places.iter().map(|(place, _)| place)));
+            let most = shares.iter().map(Vec::len).max();
+            assert!(most <= Some(20_usize.div_ceil(threads) + 1), "{shares:?}");
+        }
+        assert_eq!(shares(&places[..1], 8).len(), 2);
+        assert_eq!(shares(&[((0, 0), 1000)], 8), [[(0, 0)]]);
+        assert_eq!(shares(&[], 8), vec![Vec::new()]);
     }
 }
