@@ -12,9 +12,7 @@ use std::path::Path;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::prelude::SessionContext;
-use dyno_sql::session::{self, Limits};
-use dyno_sql::statement;
-use plans::{FILTERS, Random, general, open, run, sorted, text};
+use plans::{FILTERS, Random, general, open, refusal, run, sorted, text};
 use tables::{Form, Spot, spot};
 
 /// Queries that the operator takes.
@@ -323,26 +321,6 @@ fn memory_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let rows = (0..5000).map(|i| spot(i, &format!("K{i}"), 0)).collect();
     tables::write(folder.path(), &[vec![rows]], Form::default());
-    let context = session::open(
-        folder.path(),
-        Limits {
-            threads: 1,
-            memory_bytes: 10_000,
-        },
-    )
-    .unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let error = runtime
-        .block_on(async {
-            let parsed = statement::parse(CODED[0]).unwrap().remove(0);
-            statement::plan(&context, parsed, CODED[0])
-                .await
-                .unwrap()
-                .collect()
-                .await
-        })
-        .unwrap_err();
-    assert!(error.to_string().contains("CodedAggregateExec"), "{error}");
+    let error = refusal(folder.path(), CODED[0]);
+    assert!(error.contains("CodedAggregateExec"), "{error}");
 }

@@ -9,9 +9,7 @@ mod plans;
 mod tables;
 
 use datafusion::prelude::SessionContext;
-use dyno_sql::session::{self, Limits};
-use dyno_sql::statement;
-use plans::{FILTERS, Random, general, open, run, sorted, text};
+use plans::{FILTERS, Random, general, open, refusal, run, sorted, text};
 use tables::{Form, Spot, spot};
 
 /// Queries that the operator takes a part in.
@@ -182,21 +180,9 @@ fn memory_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
     let rows = (0..5000).map(|i| spot(i, &format!("K{i}"), 0)).collect();
     tables::write(folder.path(), &[vec![rows]], Form::default());
-    let limits = Limits {
-        threads: 1,
-        memory_bytes: 10_000,
-    };
-    let context = session::open(folder.path(), limits).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let sql = "SELECT id, callsign FROM spots WHERE callsign <> ''";
-    let error = runtime
-        .block_on(async {
-            let parsed = statement::parse(sql).unwrap().remove(0);
-            let frame = statement::plan(&context, parsed, sql).await.unwrap();
-            frame.collect().await
-        })
-        .unwrap_err();
-    assert!(error.to_string().contains("CodedSelectExec"), "{error}");
+    let error = refusal(
+        folder.path(),
+        "SELECT id, callsign FROM spots WHERE callsign <> ''",
+    );
+    assert!(error.contains("CodedSelectExec"), "{error}");
 }

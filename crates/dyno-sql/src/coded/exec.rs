@@ -21,6 +21,7 @@ use dyno_grouping::{GroupError, Reserve, Scan, Source};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::batch::batch;
+use super::sources::extent;
 use super::spec::{Spec, Top};
 
 /// Name of the metric that counts the rows read.
@@ -68,24 +69,11 @@ impl CodedAggregateExec {
 
 impl DisplayAs for CodedAggregateExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: usize = self
-            .sources
-            .iter()
-            .map(|source| source.file.row_groups())
-            .sum();
-        let read: usize = self
-            .sources
-            .iter()
-            .map(|source| source.row_groups.len())
-            .sum();
         let groups = self.sources.iter().flat_map(|source| &source.row_groups);
         let settled = groups.flat_map(|group| group.settled.iter().flatten());
         let settled: usize = settled.map(|settled| settled.rows.len()).sum();
-        let (text, files) = (&self.spec.text, self.sources.len());
-        write!(
-            f,
-            "CodedAggregateExec: {text}, files={files}, row_groups={read}/{all}"
-        )?;
+        let (text, extent) = (&self.spec.text, extent(&self.sources));
+        write!(f, "CodedAggregateExec: {text}, {extent}")?;
         if settled > 0 {
             write!(f, ", settled_keys={settled}")?;
         }

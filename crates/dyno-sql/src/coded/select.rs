@@ -27,6 +27,7 @@ use futures::stream;
 
 use super::exec::{ROWS_SCANNED, plan_error};
 use super::expression::{ints, is_text, text};
+use super::sources::extent;
 
 /// Rows that are worth a thread of their own.
 const PARTITION_ROWS: usize = 1 << 19;
@@ -109,8 +110,6 @@ fn shares(places: &[((usize, usize), usize)], threads: usize) -> Vec<Vec<(usize,
 
 impl DisplayAs for CodedSelectExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: usize = self.sources.iter().map(|s| s.file.row_groups()).sum();
-        let read: usize = self.sources.iter().map(|s| s.row_groups.len()).sum();
         let rows: usize = self.shares.iter().map(|share| self.rows(share)).sum();
         let wanted = self.selection.wanted.iter();
         let wanted: Vec<&str> = wanted
@@ -118,10 +117,10 @@ impl DisplayAs for CodedSelectExec {
             .collect();
         write!(
             f,
-            "CodedSelectExec: columns=[{}], filter=[{}], files={}, row_groups={read}/{all}, rows={rows}",
+            "CodedSelectExec: columns=[{}], filter=[{}], {}, rows={rows}",
             wanted.join(", "),
             self.text,
-            self.sources.len(),
+            extent(&self.sources),
         )
     }
 }

@@ -76,3 +76,10 @@ fn locate(
         })
         .collect()
 }
+
+/// How many files and row groups are read, and of how many row groups, for people.
+pub(super) fn extent(sources: &[Source]) -> String {
+    let all: usize = sources.iter().map(|s| s.file.row_groups()).sum();
+    let read: usize = sources.iter().map(|s| s.row_groups.len()).sum();
+    format!("files={}, row_groups={read}/{all}", sources.len())
+}

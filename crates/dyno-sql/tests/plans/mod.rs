@@ -53,6 +53,24 @@ pub fn open(directory: &Path, threads: usize) -> SessionContext {
     .unwrap()
 }
 
+/// What a session with 10 kB of memory says of a query.
+pub fn refusal(directory: &Path, sql: &str) -> String {
+    let limits = Limits {
+        threads: 1,
+        memory_bytes: 10_000,
+    };
+    let context = session::open(directory, limits).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let answer = runtime.block_on(async {
+        let parsed = statement::parse(sql).unwrap().remove(0);
+        let frame = statement::plan(&context, parsed, sql).await.unwrap();
+        frame.collect().await
+    });
+    answer.unwrap_err().to_string()
+}
+
 /// The lines of a result in an order of their own, since the query asks for none.
 pub fn sorted(context: &SessionContext, sql: &str) -> Vec<String> {
     let mut lines: Vec<String> = text(context, sql).lines().map(str::to_owned).collect();
