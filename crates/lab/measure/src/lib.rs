@@ -1,8 +1,8 @@
 //! Puts load on something and records how long each operation took.
 //!
 //! What it is: a [`Clock`] handed in, a [`Schedule`] of intended starts, [`drive`], which runs an
-//! operation under a schedule on some threads, a [`Recorder`] of latencies counted from the
-//! intended start (and, beside it, from the actual one), and a test for the steady part of a run.
+//! operation under a schedule on some threads, and a [`Recorder`] of latencies counted from the
+//! intended start (and, beside it, from the actual one).
 //! What it is not: a client of anything; the operation is a closure.
 //!
 //! Latency counted from the actual start forgets the operations that a stall kept from starting
@@ -16,7 +16,6 @@ mod interval_log;
 mod outcome;
 mod recorder;
 mod schedule;
-mod steady;
 
 pub use capacity::{CapacityOptions, CapacitySearch};
 pub use clock::{Clock, ManualClock, SystemClock};
@@ -26,4 +25,3 @@ pub use interval_log::{CORRECTED_TAG, RAW_TAG, read_interval_log, write_interval
 pub use outcome::{GeneratorVerdict, LoadOutcome};
 pub use recorder::{Interval, Latencies, Operation, Recorder};
 pub use schedule::{Arrivals, Schedule};
-pub use steady::{Steady, SteadyOptions, steady_from};

@@ -1,7 +1,7 @@
 //! From the bytes of a `run.json` of any version that was ever released to today's [`Run`].
 //!
-//! There is one version so far. A new one adds a branch to [`run_from_json`] that turns the JSON
-//! of version N into that of N + 1, and a fixture `tests/fixtures/run-vN`.
+//! A new version adds a step to [`STEPS`] that turns the JSON of version N into that of N + 1, and a
+//! fixture `tests/fixtures/run-vN`.
 
 use std::path::Path;
 
@@ -13,12 +13,52 @@ use crate::schema::{Run, SCHEMA_VERSION};
 /// The word that marks a `run.json`.
 pub(crate) const MAGIC: &str = "dyno-run";
 
-/// Reads a `run.json`. Errors name `path` and the line.
+/// Turns version N + 1 into version N + 2, where N is the position.
+const STEPS: [fn(&mut Value); 1] = [add_load];
+
+/// Reads a `run.json`. Errors name `path` and, for the version of today, the line.
 pub(crate) fn run_from_json(path: &Path, text: &str) -> Result<Run, RecordError> {
-    let value: Value = serde_json::from_str(text).map_err(|e| malformed(path, &e))?;
-    check_version(path, &value)?;
-    // The current version is parsed from the text, which keeps the line in the error.
-    serde_json::from_str(text).map_err(|e| malformed(path, &e))
+    let mut value: Value = serde_json::from_str(text).map_err(|e| malformed(path, &e))?;
+    let version = version_of(path, &value)?;
+    if version == SCHEMA_VERSION {
+        // Parsed from the text, which keeps the line in the error.
+        return serde_json::from_str(text).map_err(|e| malformed(path, &e));
+    }
+    for step in &STEPS[version as usize - 1..] {
+        step(&mut value);
+    }
+    value["schema_version"] = SCHEMA_VERSION.into();
+    serde_json::from_value(value).map_err(|e| malformed(path, &e))
+}
+
+/// Workloads of version 1 that are services under load; all others were jobs. Their samples have no
+/// windows of time, so nothing can be said of whether their rates were steady.
+const SERVICES_OF_VERSION_1: [&str; 12] = [
+    "txn-k2",
+    "txn-rpc",
+    "txn-transport",
+    "tpcc-run",
+    "pubsub-flow",
+    "pubsub-queue",
+    "pubsub-commits",
+    "pubsub-capacity",
+    "pages-store",
+    "pages-device",
+    "pages-fault",
+    "llm-beside",
+];
+
+/// Version 2 says of each case whether it is a job or a service.
+fn add_load(run: &mut Value) {
+    let cases = run.pointer_mut("/plan/cases").and_then(Value::as_array_mut);
+    for case in cases.into_iter().flatten() {
+        let workload = case.get("workload").and_then(Value::as_str);
+        let service = workload.is_some_and(|name| SERVICES_OF_VERSION_1.contains(&name));
+        if let Some(case) = case.as_object_mut() {
+            let load = if service { "service" } else { "job" };
+            case.insert("load".to_owned(), load.into());
+        }
+    }
 }
 
 fn malformed(path: &Path, error: &serde_json::Error) -> RecordError {
@@ -29,7 +69,7 @@ fn malformed(path: &Path, error: &serde_json::Error) -> RecordError {
     }
 }
 
-fn check_version(path: &Path, value: &Value) -> Result<(), RecordError> {
+fn version_of(path: &Path, value: &Value) -> Result<u32, RecordError> {
     let magic = value.get("magic").unwrap_or(&Value::Null);
     if magic != MAGIC {
         return Err(RecordError::Magic {
@@ -40,13 +80,13 @@ fn check_version(path: &Path, value: &Value) -> Result<(), RecordError> {
     }
     let stated = value.get("schema_version").unwrap_or(&Value::Null);
     match stated.as_u64() {
-        Some(found) if found == u64::from(SCHEMA_VERSION) => Ok(()),
         Some(found) if found > u64::from(SCHEMA_VERSION) => Err(RecordError::Newer {
             path: path.to_path_buf(),
             format: MAGIC,
             found,
             newest: SCHEMA_VERSION,
         }),
+        Some(found @ 1..) => Ok(found as u32),
         _ => Err(RecordError::Malformed {
             path: path.to_path_buf(),
             line: 1,

@@ -148,6 +148,7 @@ impl RunDir {
     fn check_finite(&self, sample: &Sample) -> Result<(), RecordError> {
         let metrics = sample.metrics.iter().map(|(name, v)| (name.as_str(), *v));
         let windows = sample.windows.iter().map(|v| ("windows", *v));
+        let windows = windows.chain(sample.window_s.map(|v| ("window_s", v)));
         let times = [("at_s", sample.at_s), ("wall_s", sample.wall_s)];
         match metrics
             .chain(windows)

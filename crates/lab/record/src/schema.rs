@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The version that this program writes; a newer one is refused by name.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// One execution of a suite: what was planned, on what, with what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,6 +78,8 @@ pub struct CasePlan {
     pub title: String,
     /// The rig's workload, for example `ingest-load`.
     pub workload: String,
+    /// Whether the workload is a job that ends or a service under load.
+    pub load: Load,
     /// What the workload is given; the same for every system.
     pub params: BTreeMap<String, serde_json::Value>,
     /// `dyno`, its variants and the peers taking part.
@@ -114,6 +116,18 @@ pub struct CasePlan {
     pub in_flight: Option<f64>,
     /// The offered rate of an open loop in units per second; absent otherwise.
     pub offered_rate: Option<f64>,
+}
+
+/// What kind of work a case measures, which decides what its rate must show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Load {
+    /// Work of a stated size that ends: a load of so many rows, files of a scale factor. Whether its
+    /// rate is level is asked of a sweep over sizes.
+    Job,
+    /// Work that could go on for ever: transactions, messages, pages in and out. Its rate must be
+    /// shown to be steady over time, from the windows of its samples.
+    Service,
 }
 
 impl CasePlan {
@@ -223,12 +237,25 @@ pub struct Sample {
     pub metrics: BTreeMap<String, f64>,
     /// Facts about this invocation for people: `bottleneck`, `detail`...
     pub facts: BTreeMap<String, String>,
-    /// Inner repetitions of the ranking metric in one process; samples of this run only.
+    /// Of a job, inner repetitions of the ranking metric in one process. Of a service, operations a
+    /// second in even stretches of the measured time, in order, whatever the ranking metric is.
     pub windows: Vec<f64>,
+    /// Seconds that each of the windows covers, when they are stretches of time; absent when they
+    /// are repetitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_s: Option<f64>,
     /// What the child used.
     pub usage: Usage,
     /// File name of its latency histogram log, when it made one.
     pub histogram: Option<String>,
+}
+
+impl Sample {
+    /// Seconds of measured time that the windows cover; `None` when they are not stretches of time.
+    pub fn measured_s(&self) -> Option<f64> {
+        let window_s = self.window_s?;
+        Some(window_s * self.windows.len() as f64)
+    }
 }
 
 /// The arm of a sample.
@@ -355,6 +382,23 @@ pub struct Program {
     pub git_revision: String,
     /// `release` or `debug`: figures of a debug build are marked.
     pub profile: String,
+}
+
+impl Program {
+    /// Why the sources of this program cannot be found again from its revision, if they cannot: it
+    /// was built from a tree with changes that were never committed, or outside a checkout.
+    pub fn untraceable(&self) -> Option<String> {
+        let revision = self.git_revision.as_str();
+        if let Some(clean) = revision.strip_suffix('+') {
+            Some(format!(
+                "changed tree: it was built from revision {clean} with changes that were not committed"
+            ))
+        } else if revision == "unknown" {
+            Some("unknown revision: it was built outside a checkout".to_owned())
+        } else {
+            None
+        }
+    }
 }
 
 /// A system of the plan and its version.

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use dyno_record::{
-    Outcome, RUN_FILE, RecordError, Run, RunDir, SAMPLES_FILE, Sample, latest_run, list_runs,
+    Load, Outcome, RUN_FILE, RecordError, Run, RunDir, SAMPLES_FILE, Sample, latest_run, list_runs,
 };
 use proptest::prelude::*;
 
@@ -41,6 +41,44 @@ fn the_fixture_of_version_1_is_read() {
     assert_eq!(stored.samples[0].usage.storage_written_bytes, None);
     let reason = "checksum 00 is not 00ff-01".to_owned();
     assert_eq!(stored.samples[3].outcome, Outcome::Failed(reason));
+}
+
+#[test]
+fn the_fixture_of_version_2_is_read() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/run-v2");
+    let stored = RunDir::open(&dir).unwrap();
+    assert_eq!(stored.warnings, []);
+    let loads: Vec<Load> = stored.run.plan.cases.iter().map(|c| c.load).collect();
+    assert_eq!(loads, [Load::Job, Load::Service]);
+    assert_eq!(stored.samples[0].measured_s(), None);
+    assert_eq!(stored.samples[5].measured_s(), Some(20.0));
+}
+
+#[test]
+fn cases_of_version_1_are_jobs_or_services_by_their_workload() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(fixture().join(RUN_FILE)).unwrap();
+    std::fs::write(dir.path().join(SAMPLES_FILE), "").unwrap();
+    for (workload, load) in [("ingest-load", Load::Job), ("tpcc-run", Load::Service)] {
+        let named = text.replace("\"ingest-load\"", &format!("\"{workload}\""));
+        std::fs::write(dir.path().join(RUN_FILE), named).unwrap();
+        let run = RunDir::read_run(dir.path()).unwrap();
+        assert_eq!(run.plan.cases[0].load, load);
+        assert_eq!(run.schema_version, dyno_record::SCHEMA_VERSION);
+    }
+}
+
+#[test]
+fn a_program_of_a_changed_tree_cannot_be_found_again() {
+    let (mut run, _) = example();
+    let told = |revision: &str, run: &mut Run| {
+        run.program.git_revision = revision.to_owned();
+        run.program.untraceable()
+    };
+    assert_eq!(told("59a74695818e", &mut run), None);
+    let changed = told("59a74695818e+", &mut run).unwrap();
+    assert!(changed.starts_with("changed tree: "), "{changed}");
+    assert!(told("unknown", &mut run).is_some());
 }
 
 #[test]
@@ -102,19 +140,19 @@ fn run_error(edit: impl Fn(String) -> String) -> RecordError {
 
 #[test]
 fn a_newer_version_and_a_stray_file_are_refused_by_name() {
-    let newer = run_error(|t| t.replace("\"schema_version\": 1", "\"schema_version\": 2"));
+    let newer = run_error(|t| t.replace("\"schema_version\": 2", "\"schema_version\": 3"));
     assert!(matches!(
         newer,
         RecordError::Newer {
-            found: 2,
-            newest: 1,
+            found: 3,
+            newest: 2,
             ..
         }
     ));
     assert!(
         newer
             .to_string()
-            .contains("version 2 of the dyno-run format")
+            .contains("version 3 of the dyno-run format")
     );
 
     let stray = run_error(|t| t.replace("dyno-run", "package"));

@@ -77,6 +77,8 @@ pub enum Verdict {
     NoDifference,
     /// The data are too uneven to say anything.
     Unstable,
+    /// There are too few blocks to tell any difference, however large.
+    NotJudged,
 }
 
 impl Verdict {
@@ -87,6 +89,7 @@ impl Verdict {
             Self::Slower => "slower",
             Self::NoDifference => "no difference shown",
             Self::Unstable => "unstable",
+            Self::NotJudged => "not judged",
         }
     }
 
@@ -123,7 +126,8 @@ pub struct Comparison {
 /// Compares A with B over `blocks`, judged against the noise `band` of the machine.
 ///
 /// The rules, in order. (1) Fewer than `blocks_min` blocks (5: with four the randomisation test
-/// cannot go below 1 in 8) never name a winner: "no difference shown". (2) A winner is named when
+/// cannot go below 1 in 8) are "not judged": such data could not show a difference of any size, so
+/// "no difference shown" would say something that was never looked for. (2) A winner is named when
 /// the ratio lies outside the band, the interval excludes 1, and A wins at least `superiority_min`
 /// of the pairs (or loses as many). (3) Else it is "unstable" when either arm shows two modes, or
 /// when the ends of the interval are farther apart than `spread_max`. (4) Else "no difference
@@ -285,8 +289,8 @@ fn judge(
     options: &CompareOptions,
 ) -> (Verdict, String) {
     if seen.n < options.blocks_min {
-        let reason = format!("n = {}, and a winner needs {}", seen.n, options.blocks_min);
-        return (Verdict::NoDifference, reason);
+        let reason = format!("n = {}, and a verdict needs {}", seen.n, options.blocks_min);
+        return (Verdict::NotJudged, reason);
     }
     let outside = !band.contains(seen.ratio) && !seen.interval.contains(1.0);
     if outside && seen.ratio > 1.0 && seen.superiority >= options.superiority_min {

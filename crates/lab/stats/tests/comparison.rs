@@ -111,8 +111,8 @@ fn ratio_by_hand() {
 fn few_blocks_name_no_winner() {
     let data = vec![Block::single(3.0, 1.0); 4];
     let seen = compare(&data, &NoiseBand::floor(0.01), &CompareOptions::default()).unwrap();
-    assert_eq!(seen.verdict, Verdict::NoDifference);
-    assert_eq!(seen.reason, "n = 4, and a winner needs 5");
+    assert_eq!(seen.verdict, Verdict::NotJudged);
+    assert_eq!(seen.reason, "n = 4, and a verdict needs 5");
     let told = CompareOptions {
         blocks_min: 3,
         ..CompareOptions::default()
