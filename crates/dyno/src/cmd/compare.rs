@@ -1,7 +1,8 @@
 //! `dyno compare BASE NEW`: did it become slower?
 
+use anyhow::bail;
 use dyno_record::{RunDir, latest_run};
-use dyno_report::{Answer, CompareRules, compare};
+use dyno_report::{Answer, CompareRules, compare, nothing_to_compare};
 
 use crate::args::CompareArgs;
 use crate::exit::Exit;
@@ -12,6 +13,9 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     let new = RunDir::open(&latest_run(&args.new, None)?)?;
     for warning in base.warnings.iter().chain(&new.warnings) {
         eprintln!("{warning}");
+    }
+    if let Some(reason) = nothing_to_compare(&base, &new) {
+        bail!(reason);
     }
     let rules = CompareRules {
         max_slowdown: args.max_slowdown,

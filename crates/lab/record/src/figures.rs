@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema::Better;
 
 /// The version of the form that this program writes; a newer one is refused by name.
-pub const FIGURES_VERSION: u32 = 1;
+pub const FIGURES_VERSION: u32 = 2;
 
 /// The figures of one report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct Figures {
     /// `release` or `debug`, when the report says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
+    /// The revision of the sources, when the report says: `+` after it for a tree with changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// Nanoseconds that reading the clock costs there, when the report says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_cost_ns: Option<f64>,
@@ -114,6 +117,14 @@ pub struct QuotedFigure {
     /// Whether the load generator says that it kept its schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_kept_up: Option<bool>,
+    /// Of a service: seconds of measured time over which the report shows the rate by time; 0 when
+    /// it does not. Absent for a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows_s: Option<f64>,
+    /// Of a service whose rate is shown to change while it is measured: the last third of that time
+    /// against the first, less 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<f64>,
     /// The machine, where figures of several stand in one report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,

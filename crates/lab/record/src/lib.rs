@@ -23,7 +23,8 @@ pub use figures_file::{read_figures, write_figures};
 pub use latest::{RunEntry, latest_run, list_runs};
 pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE};
 pub use schema::{
-    Answer, Arm, Better, CasePlan, Limit, Load, Machine, MachineCheck, Outcome, Plan, Program, Run,
-    SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table, TableKind, TableRow, Usage,
+    Answer, Arm, Better, CasePlan, Limit, Load, MEASURED_MIN_S, Machine, MachineCheck, Outcome,
+    Plan, Program, Run, SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table, TableKind,
+    TableRow, Usage,
 };
 pub use store::{StoredRun, Warning};

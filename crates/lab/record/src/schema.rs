@@ -118,6 +118,10 @@ pub struct CasePlan {
     pub offered_rate: Option<f64>,
 }
 
+/// Seconds of measured time over which the rate of a service must be shown; below, nothing is
+/// concluded from it.
+pub const MEASURED_MIN_S: f64 = 20.0;
+
 /// What kind of work a case measures, which decides what its rate must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

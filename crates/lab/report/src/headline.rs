@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use crate::lint::Severity;
-use crate::model::{CaseReport, OURS, Report, deciding_ratio, spread_text};
+use crate::model::{
+    CaseReport, NOT_JUDGED, NOT_STEADY, OURS, Report, Steady, deciding_ratio, spread_text,
+};
 use crate::units::{quantity, ratio_text, share_text};
 
 /// What the end of a run prints, and what stands first in the report.
@@ -61,6 +63,9 @@ impl Headline {
 /// The headline of a report.
 pub fn headline(report: &Report) -> Headline {
     let mut notes = Vec::new();
+    if let Some(why) = report.run.program.untraceable() {
+        notes.push(format!("not to be published: {why}"));
+    }
     if !report.troubles.is_empty() {
         let plural = if report.troubles.len() == 1 { "" } else { "s" };
         notes.push(format!(
@@ -97,6 +102,11 @@ fn row(report: &Report, case: &CaseReport) -> HeadlineRow {
     };
     let share = figure.share_of_limit.map(share_text).unwrap_or_default();
     let (ratio, verdict) = match deciding_ratio(report, &plan.name, OURS) {
+        // Why nothing is concluded belongs to the line: a reader must not take it for a tie.
+        Some((peer, ratio)) if [NOT_JUDGED, NOT_STEADY].contains(&ratio.verdict) => (
+            format!("{} {peer}", ratio_text(ratio.ratio)),
+            format!("{}: {}", ratio.verdict, ratio.reason),
+        ),
         Some((peer, ratio)) => (
             format!("{} {peer}", ratio_text(ratio.ratio)),
             ratio.verdict.to_owned(),
@@ -108,6 +118,7 @@ fn row(report: &Report, case: &CaseReport) -> HeadlineRow {
         0 => spread_text(figure),
         _ => format!("{}, {troubles} failed", spread_text(figure)),
     };
+    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
     HeadlineRow {
         cells: [
             plan.name.clone(),
@@ -115,9 +126,9 @@ fn row(report: &Report, case: &CaseReport) -> HeadlineRow {
             spread,
             share,
             ratio,
-            verdict,
+            unsteady.map_or(verdict, Steady::text),
         ],
-        loud: figure.n == 1 || troubles > 0,
+        loud: figure.n == 1 || troubles > 0 || unsteady.is_some(),
     }
 }
 

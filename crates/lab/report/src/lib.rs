@@ -13,12 +13,12 @@ mod model;
 mod render;
 mod units;
 
-pub use compare::{Answer, Change, CompareRules, Comparison, compare};
+pub use compare::{Answer, Change, CompareRules, Comparison, compare, nothing_to_compare};
 pub use error::ReportError;
 pub use headline::{Headline, HeadlineRow, headline};
 pub use lint::{Finding, Severity, lint, lint_markdown};
 pub use model::{
-    Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Trouble,
-    build, build_stored, figures_of,
+    Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Steady,
+    Trouble, build, build_stored, figures_of,
 };
 pub use units::{number, quantity, ratio_text, share_text};

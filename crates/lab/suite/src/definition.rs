@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use dyno_record::{Better, SeedFigure, Size, Table};
+use dyno_record::{Better, Load, SeedFigure, Size, Table};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
@@ -78,12 +78,18 @@ fn dyno() -> String {
     crate::DYNO.to_string()
 }
 
+fn job() -> Load {
+    Load::Job
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CaseDef {
     pub(crate) name: Spanned<String>,
     pub(crate) title: String,
     pub(crate) workload: String,
+    #[serde(default = "job")]
+    pub(crate) load: Load,
     #[serde(default)]
     pub(crate) params: BTreeMap<String, Value>,
     /// Other ways of `dyno`: a name, and the parameters in which it differs.

@@ -109,6 +109,7 @@ impl<'a> Expander<'a> {
             name: scope.text(def.name.get_ref())?,
             title: scope.text(&def.title)?,
             workload: def.workload.clone(),
+            load: def.load,
             params: self.params(scope, &def.params)?,
             systems,
             variants: self.variants(def, scope)?,

@@ -55,9 +55,13 @@ pub struct Reply {
     /// Facts for people.
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
-    /// Inner repetitions of the ranking metric.
+    /// Of a job, inner repetitions of the ranking metric; of a service, operations a second in even
+    /// stretches of the measured time.
     #[serde(default)]
     pub windows: Vec<f64>,
+    /// Seconds that each window covers, when they are stretches of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_s: Option<f64>,
     /// A latency histogram log that it left in its scratch directory.
     #[serde(default)]
     pub histogram: Option<PathBuf>,

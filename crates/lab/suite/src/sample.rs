@@ -66,6 +66,7 @@ impl Runner<'_> {
             sample.metrics = reply.metrics;
             sample.facts = reply.facts;
             sample.windows = reply.windows;
+            sample.window_s = reply.window_s;
         }
         scratch.remove()?;
         Ok(Some(sample))
@@ -196,6 +197,7 @@ pub(crate) fn failed_sample(
         metrics: Default::default(),
         facts: Default::default(),
         windows: Vec::new(),
+        window_s: None,
         usage: Usage::default(),
         histogram: None,
     }

@@ -7,7 +7,7 @@ use dyno_stats::{Block, CompareOptions, Verdict};
 use serde::Serialize;
 
 use super::{Answer, CompareRules};
-use crate::model::{band_of, better_of, group, value_of};
+use crate::model::{NOT_JUDGED, NOT_STEADY, band_of, better_of, group, obstacle, value_of};
 
 /// A figure in the older and the newer run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,7 +36,7 @@ pub struct Change {
     pub high: f64,
     /// The wider noise band of the two runs, as a share.
     pub band: f64,
-    /// `faster`, `slower`, `no difference shown` or `unstable`.
+    /// `faster`, `slower`, `no difference shown`, `unstable`, `not steady` or `not judged`.
     pub verdict: &'static str,
     /// Why.
     pub reason: String,
@@ -133,6 +133,17 @@ fn change(
         ..CompareOptions::default()
     };
     let seen = dyno_stats::compare(&blocks, &band, &options).map_err(|e| e.to_string())?;
+    let (verdict, reason) = match obstacle(
+        case,
+        [(&base.samples[..], system), (&new.samples[..], system)],
+    ) {
+        Some((verdict, reason)) => (verdict, reason),
+        None => (seen.verdict.as_str(), seen.reason.clone()),
+    };
+    let answer = match [NOT_JUDGED, NOT_STEADY].contains(&verdict) {
+        true => Answer::NotEnoughEvidence,
+        false => answer(&seen, options.blocks_min, rules),
+    };
     Ok(Change {
         case: case.name.clone(),
         system: system.to_owned(),
@@ -146,9 +157,9 @@ fn change(
         low: seen.interval.low,
         high: seen.interval.high,
         band: band.high - 1.0,
-        verdict: seen.verdict.as_str(),
-        answer: answer(&seen, options.blocks_min, rules),
-        reason: seen.reason,
+        verdict,
+        answer,
+        reason,
     })
 }
 

@@ -63,6 +63,22 @@ pub struct Comparison {
     pub answer: Answer,
 }
 
+/// Why two runs have nothing in common that could be compared, if they do not: they are of different
+/// suites and share no case.
+pub fn nothing_to_compare(base: &StoredRun, new: &StoredRun) -> Option<String> {
+    let (older, newer) = (&base.run.plan, &new.run.plan);
+    let shared = newer
+        .cases
+        .iter()
+        .any(|case| older.cases.iter().any(|other| other.name == case.name));
+    (older.suite != newer.suite && !shared).then(|| {
+        format!(
+            "nothing to compare: suite {} against {}",
+            older.suite, newer.suite
+        )
+    })
+}
+
 /// Compares the ranking metric of every case that both runs have. Peers are compared too: they did
 /// not change, so they show what the machine alone did; only our figures decide the answer.
 pub fn compare(base: &StoredRun, new: &StoredRun, rules: &CompareRules) -> Comparison {

@@ -4,12 +4,14 @@
 mod above_limit;
 mod asserted_limit;
 mod build_profile;
+mod changed_tree;
 mod codec_order;
 mod count;
 mod failures;
 mod generator;
 mod littles_law;
 mod mixed_row;
+mod not_steady;
 mod percentiles;
 mod rate_times_time;
 mod same_filled;
@@ -67,7 +69,7 @@ pub struct Finding {
 
 type Rule = fn(&Figures) -> Vec<Finding>;
 
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 20] = [
     above_limit::check,
     rate_times_time::check,
     littles_law::check,
@@ -80,11 +82,13 @@ const RULES: [Rule; 18] = [
     throttle::check,
     generator::check,
     winner::check,
+    not_steady::check,
     spread::check,
     short_cell::check,
     mixed_row::check,
     failures::check,
     build_profile::check,
+    changed_tree::check,
     asserted_limit::check,
 ];
 

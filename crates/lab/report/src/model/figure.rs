@@ -6,6 +6,7 @@ use dyno_record::{Arm, Better, CasePlan, Limit, Outcome, Run, Sample};
 use dyno_stats::{median, median_interval};
 use serde::Serialize;
 
+use super::steady::{Steady, steady_of};
 use crate::units::unit_of;
 
 /// From here on the spread is the 95% interval of the median; below, the range of the samples.
@@ -43,6 +44,8 @@ pub struct Figure {
     pub ratio_to: BTreeMap<String, Ratio>,
     /// What the seed document printed, on its own machine.
     pub seed_figure: Option<f64>,
+    /// Of the ranking metric and the throughput of a service: whether the rate stayed level.
+    pub steady: Option<Steady>,
 }
 
 /// Ours against a peer's, paired by block; above 1 means that ours is better.
@@ -54,7 +57,7 @@ pub struct Ratio {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// `faster`, `slower`, `no difference shown` or `unstable`.
+    /// `faster`, `slower`, `no difference shown`, `unstable`, `not steady` or `not judged`.
     pub verdict: &'static str,
     /// Why the verdict is what it is.
     #[serde(skip)]
@@ -118,11 +121,15 @@ pub(crate) fn figures_of_system(
         .into_iter()
         .filter(|s| s.outcome == Outcome::Done)
         .collect();
+    let steady = steady_of(case, samples, system);
     metrics_of(case, samples)
         .iter()
         .filter_map(|metric| {
             let values: Vec<f64> = done.iter().filter_map(|s| value_of(s, metric)).collect();
-            figure(run, case, system, metric, &values)
+            let mut figure = figure(run, case, system, metric, &values)?;
+            let is_rate = *metric == case.metric || metric == "throughput";
+            figure.steady = steady.clone().filter(|_| is_rate);
+            Some(figure)
         })
         .collect()
 }
@@ -158,6 +165,7 @@ fn figure(
             .as_ref()
             .filter(|_| ranking)
             .map(|seed| seed.value),
+        steady: None,
     })
 }
 

@@ -9,6 +9,8 @@ use dyno_record::{
 use super::OURS;
 use super::figure::{Figure, best_known, group, one_value};
 use super::report::{CaseReport, Report};
+use super::steady::NOT_STEADY;
+use super::table::deciding_ratio;
 use crate::units::in_seconds;
 
 /// The name of the limit that says what reading the clock costs.
@@ -24,6 +26,7 @@ pub fn figures_of(report: &Report, samples: &[Sample]) -> Figures {
         title: run.plan.title.clone(),
         source: format!("run of {} at {}", run.plan.suite, run.started_at),
         build: Some(run.program.profile.clone()),
+        revision: Some(run.program.git_revision.clone()),
         timer_cost_ns: timer.filter(|limit| limit.unit == "ns").map(|l| l.value),
         figures: report
             .figures
@@ -119,6 +122,12 @@ fn quoted(report: &Report, figure: &Figure, samples: &[Sample]) -> Option<Quoted
         offered_rate: case.offered_rate,
         generator_lag_s: seconds("generator-lag-p99"),
         generator_kept_up: fact("generator").map(|said| said == "kept its schedule"),
+        windows_s: figure.steady.as_ref().map(|s| s.measured_s.unwrap_or(0.0)),
+        drift: figure
+            .steady
+            .as_ref()
+            .filter(|s| s.verdict == NOT_STEADY)
+            .and_then(|s| s.change),
         machine: None,
         program: None,
         marked: false,
@@ -129,15 +138,11 @@ fn quoted(report: &Report, figure: &Figure, samples: &[Sample]) -> Option<Quoted
 /// A report that ranks systems claims that the first beats the second.
 fn claims(report: &Report, case: &CaseReport) -> Option<Claim> {
     let plan = &case.plan;
-    let ours = report.figure(&plan.name, OURS, &plan.metric)?;
-    let (peer, ratio) = ours
-        .ratio_to
-        .iter()
-        .min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))?;
+    let (peer, ratio) = deciding_ratio(report, &plan.name, OURS)?;
     let ours_first = ratio.ratio >= 1.0;
     let (winner, loser) = match ours_first {
-        true => (OURS, peer.as_str()),
-        false => (peer.as_str(), OURS),
+        true => (OURS, peer),
+        false => (peer, OURS),
     };
     let turned = |value: f64| if ours_first { value } else { 1.0 / value };
     Some(Claim {

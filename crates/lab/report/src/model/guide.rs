@@ -5,6 +5,7 @@ use dyno_record::{CasePlan, Sample, Table};
 use super::pairing::ratio_between;
 use super::report::Report;
 use super::side_by_side::{Named, named};
+use super::steady::{NOT_JUDGED, NOT_STEADY};
 use super::table::{Cell, FilledTable};
 use crate::units::ratio_text;
 
@@ -55,7 +56,7 @@ struct Advice {
     why: String,
 }
 
-/// Who is beaten by nobody, and whom those beat.
+/// The systems that no other is shown to beat, and those that they beat.
 fn advice(
     case: &CasePlan,
     metric: &str,
@@ -66,9 +67,45 @@ fn advice(
     let (able, out): (Vec<Named<'_>>, Vec<Named<'_>>) = systems
         .iter()
         .partition(|named| report.figure(&case.name, named.system, metric).is_some());
-    let beats = |a: &Named<'_>, b: &Named<'_>| -> Option<f64> {
+    let between = |a: &Named<'_>, b: &Named<'_>| {
         let pair = (a.system, b.system);
-        let ratio = ratio_between(&report.run, case, samples, metric, pair)?;
+        ratio_between(&report.run, case, samples, metric, pair)
+    };
+    // A system that was judged against no other is neither chosen nor passed over.
+    let unjudged = |named: &Named<'_>| -> Option<String> {
+        let others = able.iter().filter(|other| other.system != named.system);
+        let reasons: Vec<Option<String>> = others
+            .filter_map(|other| between(named, other))
+            .map(|ratio| {
+                let open = [NOT_JUDGED, NOT_STEADY].contains(&ratio.verdict);
+                open.then(|| format!("{}: {}", ratio.verdict, ratio.reason))
+            })
+            .collect();
+        reasons.iter().all(Option::is_some).then_some(())?;
+        reasons.into_iter().flatten().next()
+    };
+    let set_aside: Vec<(&Named<'_>, String)> = able
+        .iter()
+        .filter_map(|named| Some((named, unjudged(named)?)))
+        .collect();
+    if !able.is_empty() && set_aside.len() == able.len() {
+        let (_, reason) = &set_aside[0];
+        return Advice {
+            choose: "nothing: no difference was judged".to_owned(),
+            why: reason.clone(),
+        };
+    }
+    let able: Vec<Named<'_>> = able
+        .iter()
+        .filter(|named| {
+            set_aside
+                .iter()
+                .all(|(aside, _)| aside.system != named.system)
+        })
+        .copied()
+        .collect();
+    let beats = |a: &Named<'_>, b: &Named<'_>| -> Option<f64> {
+        let ratio = between(a, b)?;
         (ratio.verdict == "faster").then_some(ratio.ratio)
     };
     let unbeaten: Vec<&Named<'_>> = able
@@ -107,6 +144,11 @@ fn advice(
             names.join(" and ")
         ));
     }
+    why.extend(
+        set_aside
+            .iter()
+            .map(|(named, reason)| format!("{} is {reason}", named.name)),
+    );
     for named in &out {
         let times = report.trouble_count(&case.name, named.system);
         why.push(match times {

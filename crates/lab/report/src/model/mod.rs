@@ -8,6 +8,7 @@ mod guide;
 mod pairing;
 mod report;
 mod side_by_side;
+mod steady;
 mod table;
 
 pub use build::{build, build_stored};
@@ -18,6 +19,8 @@ pub use figures::figures_of;
 pub(crate) use figures::percentiles;
 pub(crate) use pairing::{band_of, better_of};
 pub use report::{CaseReport, Report, Trouble};
+pub use steady::Steady;
+pub(crate) use steady::{NOT_JUDGED, NOT_STEADY, obstacle};
 pub use table::{Amount, Cell, FilledTable};
 pub(crate) use table::{deciding_ratio, spread_text};
 

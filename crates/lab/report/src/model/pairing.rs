@@ -7,6 +7,7 @@ use dyno_stats::{Block, CompareOptions, NoiseBand, compare, noise_band};
 
 use super::OURS;
 use super::figure::{Ratio, group, value_of};
+use super::steady::obstacle;
 use crate::units::unit_of;
 
 /// The least band: two programs within 1% are not told apart, however quiet the machine.
@@ -78,12 +79,14 @@ pub(crate) fn ratio_between(
         ..CompareOptions::default()
     };
     let seen = compare(&paired(&ours, &theirs), &band, &options).ok()?;
+    let (verdict, reason) = obstacle(case, [(samples, first), (samples, second)])
+        .unwrap_or((seen.verdict.as_str(), seen.reason));
     Some(Ratio {
         ratio: seen.ratio,
         low: seen.interval.low,
         high: seen.interval.high,
-        verdict: seen.verdict.as_str(),
-        reason: seen.reason,
+        verdict,
+        reason,
         blocks: seen.n,
         band: band.high - 1.0,
         band_blocks: band.n,

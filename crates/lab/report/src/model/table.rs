@@ -106,6 +106,7 @@ fn cases(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
     if table.ranked {
         places.sort_by(|a, b| rank(report, a).total_cmp(&rank(report, b)));
     }
+    notes.extend(steady_notes(report, &places));
     let rows = places
         .iter()
         .map(|(row, system)| filled_row(table, report, samples, row, system))
@@ -176,13 +177,7 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
             Some((peer, ratio)) => ratio_cell(peer, ratio, system),
             None => Cell::none("no peer ran in the same block"),
         },
-        "verdict" => match deciding_ratio(report, case, system) {
-            Some((_, ratio)) => Cell {
-                title: ratio.reason.clone(),
-                ..Cell::text(verdict_text(ratio.verdict, system))
-            },
-            None => Cell::none("no peer ran in the same block"),
-        },
+        "verdict" => verdict_cell(report, case, system),
         "seed" => match row.seed.as_slice() {
             [value] => Cell::number(seed_text(report, case, *value), ""),
             _ => seed_cell(report, case),
@@ -193,6 +188,22 @@ fn cell(column: &str, report: &Report, samples: &[Sample], row: &TableRow, syste
             Some(figure) => figure_cell(figure),
             None => fact_cell(name, samples, case, system),
         },
+    }
+}
+
+/// The verdict on ours against a peer; without a peer, whether the rate itself stands.
+fn verdict_cell(report: &Report, case: &str, system: &str) -> Cell {
+    let steady = ranking_figure(report, case, system).and_then(|figure| figure.steady.as_ref());
+    match (deciding_ratio(report, case, system), steady) {
+        (Some((_, ratio)), _) => Cell {
+            title: ratio.reason.clone(),
+            ..Cell::text(verdict_text(ratio.verdict, system))
+        },
+        (None, Some(steady)) => Cell {
+            title: steady.reason.clone(),
+            ..Cell::text(steady.verdict)
+        },
+        (None, None) => Cell::none("no peer ran in the same block"),
     }
 }
 
@@ -212,12 +223,19 @@ pub(crate) fn figure_cell(figure: &Figure) -> Cell {
         }
         None => "one sample: no spread is known".to_owned(),
     };
-    let cell = match figure.n {
-        1 => Cell {
+    let mut marks = Vec::new();
+    if figure.n == 1 {
+        marks.push("n = 1");
+    }
+    if let Some(steady) = figure.steady.as_ref().filter(|steady| !steady.is_steady()) {
+        marks.push(steady.verdict);
+    }
+    let cell = match marks.as_slice() {
+        [] => Cell::number(text, title),
+        marks => Cell {
             loud: true,
-            ..Cell::number(format!("{text} (n = 1)"), title)
+            ..Cell::number(format!("{text} ({})", marks.join(", ")), title)
         },
-        _ => Cell::number(text, title),
     };
     cell.of(figure.median, &figure.unit)
 }
@@ -250,16 +268,21 @@ pub(crate) fn spread_text(figure: &Figure) -> String {
     }
 }
 
-/// A peer's row shows ours against it; our own row, ours against the best of the peers.
+/// The row of another system shows ours against it; our own row, ours against the best of the peers.
+/// A variant is our own program in another mode, so it is never the best peer.
 pub(crate) fn deciding_ratio<'a>(
     report: &'a Report,
     case: &str,
     system: &str,
 ) -> Option<(&'a str, &'a Ratio)> {
     let ratios = &ranking_figure(report, case, OURS)?.ratio_to;
+    let plan = &report.cases.iter().find(|c| c.plan.name == case)?.plan;
     let found = match system {
-        OURS => ratios.iter().min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio)),
-        peer => ratios.get_key_value(peer),
+        OURS => plan
+            .peers()
+            .filter_map(|peer| ratios.get_key_value(peer))
+            .min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio)),
+        other => ratios.get_key_value(other),
     };
     found.map(|(peer, ratio)| (peer.as_str(), ratio))
 }
@@ -348,6 +371,26 @@ fn fact_cell(name: &str, samples: &[Sample], case: &str, system: &str) -> Cell {
         Some(text) => Cell::text(text),
         None => Cell::none("no sample states it"),
     }
+}
+
+/// Why the figures of a table are not steady, or not judged: a line for each reason.
+fn steady_notes(report: &Report, places: &[(&TableRow, String)]) -> Vec<String> {
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for (row, system) in places {
+        let figure = ranking_figure(report, &row.case, system);
+        let steady = figure.and_then(|figure| figure.steady.as_ref());
+        let Some(steady) = steady.filter(|steady| !steady.is_steady()) else {
+            continue;
+        };
+        let place = format!("{} on {system}", row.case);
+        let text = steady.text();
+        match told.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, places)) => places.push(place),
+            None => told.push((text, vec![place])),
+        }
+    }
+    let line = |(text, places): (String, Vec<String>)| format!("{text} ({})", places.join(", "));
+    told.into_iter().map(line).collect()
 }
 
 /// A seed's figure comes from another machine, so its note stands below the table.

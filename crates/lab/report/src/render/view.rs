@@ -221,7 +221,9 @@ fn case_view(report: &Report, case: &CaseReport) -> CaseView {
 }
 
 fn figure_row(figure: &Figure) -> FigureRow {
-    let median = quantity(figure.median, &figure.unit);
+    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
+    let mark = unsteady.map_or(String::new(), |steady| format!(" ({})", steady.text()));
+    let median = quantity(figure.median, &figure.unit) + &mark;
     FigureRow {
         system: figure.system.clone(),
         metric: figure.metric.clone(),
@@ -247,7 +249,7 @@ fn figure_row(figure: &Figure) -> FigureRow {
                 reason: ratio.reason.clone(),
             })
             .collect(),
-        loud: figure.n == 1,
+        loud: figure.n == 1 || unsteady.is_some(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dyno_record::{
-    Answer, Arm, Better, CasePlan, Limit, Machine, MachineCheck, Outcome, Plan, Program, Run,
+    Answer, Arm, Better, CasePlan, Limit, Load, Machine, MachineCheck, Outcome, Plan, Program, Run,
     Sample, SeedFigure, Size, StoredRun, SystemVersion, Table, TableRow, Usage,
 };
 
@@ -31,7 +31,7 @@ fn run() -> Run {
     };
     Run {
         magic: "dyno-run".into(),
-        schema_version: 1,
+        schema_version: 2,
         started_at: "2026-11-21T08:00:00Z".into(),
         finished_at: Some("2026-11-21T08:21:40Z".into()),
         plan: plan(),
@@ -170,6 +170,7 @@ fn case(name: &str, systems: &[&str], repeats: Option<u32>) -> CasePlan {
         name: name.into(),
         title: format!("Load, {name}"),
         workload: "ingest-load".into(),
+        load: Load::Job,
         params: BTreeMap::from([
             ("workers".to_owned(), 2.into()),
             ("rows".to_owned(), 6_000_000.into()),
@@ -308,6 +309,7 @@ fn sample(
         metrics,
         facts: BTreeMap::from([("bottleneck".to_owned(), fact.to_owned())]),
         windows: vec![],
+        window_s: None,
         usage: Usage {
             user_s: Some(time * 1.8),
             system_s: Some(time * 0.1),

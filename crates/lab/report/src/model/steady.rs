@@ -1,0 +1,164 @@
+//! Whether the rate of a service stayed level while it was measured, told from the windows of its
+//! samples. A rate that changes as it runs is a plot and not a number, so nothing is concluded from
+//! it, and nothing from a rate that was measured for too short a time to tell.
+
+use dyno_record::{Arm, CasePlan, Load, MEASURED_MIN_S, Outcome, Sample};
+use dyno_stats::{Steadiness, SteadyOptions, Trend, steady_from, trend};
+use serde::Serialize;
+
+use super::figure::group;
+use crate::units::number;
+
+/// Finer windows are joined: they would say more about the clock than about the trend.
+const WINDOWS_MAX: usize = 60;
+
+/// Words of [`Steady::verdict`].
+pub(crate) const STEADY: &str = "steady";
+pub(crate) const NOT_STEADY: &str = "not steady";
+pub(crate) const NOT_JUDGED: &str = "not judged";
+
+/// What the samples of one system say of its rate over time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Steady {
+    /// `steady`, `not steady`, or `not judged`.
+    pub verdict: &'static str,
+    /// Why, in half a sentence.
+    pub reason: String,
+    /// Seconds that the shortest sample measured; absent when its windows are not stretches of time.
+    pub measured_s: Option<f64>,
+    /// The last third of the windows against the first, less 1: the median over the samples.
+    pub change: Option<f64>,
+    /// The change that these samples would have shown in four cases of five.
+    pub resolution: Option<f64>,
+    /// Seconds after which all samples are steady; only where they are not steady as a whole, and
+    /// at least half of each is.
+    pub from_s: Option<f64>,
+}
+
+impl Steady {
+    fn not_judged(reason: String, measured_s: Option<f64>) -> Steady {
+        Steady {
+            verdict: NOT_JUDGED,
+            reason,
+            measured_s,
+            change: None,
+            resolution: None,
+            from_s: None,
+        }
+    }
+
+    /// `not steady: the rate fell by 43%`.
+    pub(crate) fn text(&self) -> String {
+        format!("{}: {}", self.verdict, self.reason)
+    }
+
+    pub(crate) fn is_steady(&self) -> bool {
+        self.verdict == STEADY
+    }
+}
+
+/// Judges the samples of `system` that ended well, all together; `None` for a job, and where there
+/// are no samples.
+pub(crate) fn steady_of(case: &CasePlan, samples: &[Sample], system: &str) -> Option<Steady> {
+    let done: Vec<&Sample> = group(samples, &case.name, system, Arm::Main)
+        .into_iter()
+        .filter(|sample| sample.outcome == Outcome::Done)
+        .collect();
+    if case.load == Load::Job || done.is_empty() {
+        return None;
+    }
+    Some(judge(&done))
+}
+
+fn judge(done: &[&Sample]) -> Steady {
+    let measured: Option<Vec<f64>> = done.iter().map(|sample| sample.measured_s()).collect();
+    let Some(measured) = measured else {
+        let reason = "no rate by time was recorded".to_owned();
+        return Steady::not_judged(reason, None);
+    };
+    let measured_s = measured.iter().copied().fold(f64::INFINITY, f64::min);
+    // Windows are made of a clock's nanoseconds, so 20 s may be a little less.
+    if measured_s < MEASURED_MIN_S * 0.999 {
+        let shown = number(measured_s);
+        let reason = format!("{shown} s measured, {MEASURED_MIN_S} s are wanted");
+        return Steady::not_judged(reason, Some(measured_s));
+    }
+    let runs: Vec<Vec<f64>> = done.iter().map(|sample| joined(&sample.windows)).collect();
+    let windows: Vec<&[f64]> = runs.iter().map(Vec::as_slice).collect();
+    let options = SteadyOptions::default();
+    match trend(&windows, &options) {
+        Ok(seen) => told(&seen, &options, &windows, measured_s),
+        Err(error) => Steady::not_judged(error.to_string(), Some(measured_s)),
+    }
+}
+
+fn told(seen: &Trend, options: &SteadyOptions, windows: &[&[f64]], measured_s: f64) -> Steady {
+    let percent = |share: f64| format!("{:.0}%", share.abs() * 100.0);
+    let (verdict, reason, from) = match seen.judge(options) {
+        Steadiness::Steady => {
+            let (change, resolution) = (percent(seen.change), percent(seen.resolution));
+            let text = format!("it changed by {change}; {resolution} would have been seen");
+            (STEADY, text, None)
+        }
+        Steadiness::NotSteady => {
+            let went = if seen.change < 0.0 { "fell" } else { "rose" };
+            let text = format!("the rate {went} by {}", percent(seen.change));
+            (NOT_STEADY, text, steady_from(windows, options))
+        }
+        Steadiness::TooUneven => {
+            let text = format!(
+                "its windows scatter so much that a change of {} would not be seen",
+                percent(seen.resolution * 0.99)
+            );
+            (NOT_JUDGED, text, None)
+        }
+    };
+    let shortest = windows.iter().map(|windows| windows.len()).min();
+    let each_s = measured_s / shortest.unwrap_or(1) as f64;
+    Steady {
+        verdict,
+        reason,
+        measured_s: Some(measured_s),
+        change: Some(seen.change),
+        resolution: Some(seen.resolution),
+        from_s: from.map(|from| from as f64 * each_s),
+    }
+}
+
+/// At most [`WINDOWS_MAX`] windows: neighbours are averaged, and what is left over at the end, less
+/// than one of the longer windows, is dropped.
+fn joined(windows: &[f64]) -> Vec<f64> {
+    let together = windows.len().div_ceil(WINDOWS_MAX).max(1);
+    windows
+        .chunks_exact(together)
+        .map(|chunk| chunk.iter().sum::<f64>() / together as f64)
+        .collect()
+}
+
+/// What stands in the way of a verdict on two systems of a case, if something does: a rate that is
+/// not steady first, then one that was not judged.
+pub(crate) fn obstacle<'a>(
+    case: &CasePlan,
+    sides: impl IntoIterator<Item = (&'a [Sample], &'a str)>,
+) -> Option<(&'static str, String)> {
+    let found: Vec<(&str, Steady)> = sides
+        .into_iter()
+        .filter_map(|(samples, system)| Some((system, steady_of(case, samples, system)?)))
+        .collect();
+    [NOT_STEADY, NOT_JUDGED].into_iter().find_map(|verdict| {
+        let (system, steady) = found.iter().find(|(_, steady)| steady.verdict == verdict)?;
+        Some((verdict, format!("{system}: {}", steady.reason)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_joined_evenly() {
+        let windows: Vec<f64> = (0..125).map(f64::from).collect();
+        let joined = joined(&windows);
+        assert_eq!((joined.len(), joined[0], joined[1]), (41, 1.0, 4.0));
+    }
+}

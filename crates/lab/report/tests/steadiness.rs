@@ -1,0 +1,272 @@
+//! The rate of a service counts when its samples show that it stayed level, and not before.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where something is amiss")]
+
+mod made_up;
+
+use dyno_record::{Load, Size, StoredRun, Table, TableKind, TableRow};
+use dyno_report::{
+    Answer, CompareRules, FilledTable, Report, Severity, build_stored, compare, headline,
+    nothing_to_compare,
+};
+use made_up::stored;
+
+const CASE: &str = "load-csv-2";
+
+/// The made-up run with one case as a service, whose `system` has these windows of half a second in
+/// each sample; all others have 40 level ones.
+fn service(system: &str, windows: impl Fn(usize) -> Vec<f64>) -> StoredRun {
+    let mut run = stored();
+    let case = run.run.plan.cases.iter_mut().find(|c| c.name == CASE);
+    case.unwrap().load = Load::Service;
+    let samples = run.samples.iter_mut().filter(|s| s.case == CASE);
+    for (number, sample) in samples.enumerate() {
+        sample.window_s = Some(0.5);
+        sample.windows = match sample.system == system {
+            true => windows(number),
+            false => level(number, 40),
+        };
+    }
+    run
+}
+
+fn level(number: usize, count: usize) -> Vec<f64> {
+    let noise = |i: usize| ((i * 7 + number * 3) % 11) as f64 / 11.0 - 0.5;
+    (0..count)
+        .map(|i| 6.1e6 * (1.0 + 0.02 * noise(i)))
+        .collect()
+}
+
+fn falling(number: usize) -> Vec<f64> {
+    let windows = level(number, 40);
+    let at = |i: usize| 1.0 / (1.0 + 3.0 * i as f64 / 39.0);
+    windows
+        .iter()
+        .enumerate()
+        .map(|(i, rate)| rate * at(i))
+        .collect()
+}
+
+fn cells(report: &Report) -> [String; 6] {
+    let rows = headline(report).rows;
+    rows.into_iter()
+        .find(|row| row.cells[0] == CASE)
+        .unwrap()
+        .cells
+}
+
+fn table(run: &mut StoredRun, kind: TableKind, columns: &[&str]) -> FilledTable {
+    run.run.plan.tables = vec![Table {
+        title: "T".into(),
+        kind,
+        columns: columns.iter().map(|c| (*c).to_owned()).collect(),
+        rows: vec![TableRow {
+            label: "csv".into(),
+            case: CASE.into(),
+            system: None,
+            metric: None,
+            seed: Vec::new(),
+        }],
+        ranked: false,
+    }];
+    build_stored(run).tables.remove(0)
+}
+
+#[test]
+fn a_level_rate_is_judged_as_any_other() {
+    let report = build_stored(&service("dyno", |n| level(n, 40)));
+    let figure = report.figure(CASE, "dyno", "throughput").unwrap();
+    let steady = figure.steady.as_ref().unwrap();
+    assert_eq!((steady.verdict, steady.measured_s), ("steady", Some(20.0)));
+    assert_eq!(cells(&report)[5], "faster");
+    assert!(report.figure(CASE, "dyno", "cpu").unwrap().steady.is_none());
+    assert!(
+        report
+            .findings
+            .iter()
+            .all(|f| f.rule != "not-steady" && f.rule != "short-run")
+    );
+}
+
+#[test]
+fn a_rate_that_falls_gets_no_other_verdict() {
+    let mut run = service("dyno", falling);
+    let report = build_stored(&run);
+    let verdict = &cells(&report)[5];
+    assert!(
+        verdict.starts_with("not steady: the rate fell by "),
+        "{verdict}"
+    );
+    let figure = report.figure(CASE, "dyno", "throughput").unwrap();
+    assert!(
+        figure
+            .ratio_to
+            .values()
+            .all(|ratio| ratio.verdict == "not steady")
+    );
+    let finding = report
+        .findings
+        .iter()
+        .find(|f| f.rule == "not-steady")
+        .unwrap();
+    assert_eq!(finding.severity, Severity::Warning);
+
+    let filled = table(
+        &mut run,
+        TableKind::Cases,
+        &["throughput", "ratio", "verdict"],
+    );
+    assert!(filled.rows[0][1].text.ends_with("(not steady)") && filled.rows[0][1].loud);
+    assert_eq!(filled.rows[0][3].text, "not steady");
+    assert!(
+        filled.notes[0].contains("(load-csv-2 on dyno)"),
+        "{:?}",
+        filled.notes
+    );
+    let guide = table(&mut run, TableKind::Guide, &[]);
+    assert!(
+        guide.rows[0][2].text.contains("not steady"),
+        "{:?}",
+        guide.rows
+    );
+}
+
+#[test]
+fn a_peer_that_falls_is_not_beaten_either() {
+    let report = build_stored(&service("duckdb", falling));
+    let figure = report.figure(CASE, "dyno", "throughput").unwrap();
+    assert_eq!(figure.ratio_to["duckdb"].verdict, "not steady");
+    let own = figure.steady.as_ref().unwrap();
+    assert_eq!(own.verdict, "steady");
+}
+
+#[test]
+fn a_burst_is_not_judged() {
+    for (count, window_s, said) in [
+        (
+            40,
+            Some(0.0525),
+            "not judged: 2.10 s measured, 20 s are wanted",
+        ),
+        (40, None, "not judged: no rate by time was recorded"),
+        (
+            10,
+            Some(2.0),
+            "not judged: a trend needs at least 20 numbers and got 10",
+        ),
+    ] {
+        let mut run = service("dyno", |n| level(n, count));
+        for sample in run.samples.iter_mut().filter(|s| s.system == "dyno") {
+            sample.window_s = window_s;
+        }
+        let report = build_stored(&run);
+        assert_eq!(cells(&report)[5], said);
+        let rules: Vec<&str> = report.findings.iter().map(|f| f.rule).collect();
+        assert_eq!(
+            rules.contains(&"short-run"),
+            window_s != Some(2.0),
+            "{rules:?}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_is_not_steady_is_no_evidence_of_a_change() {
+    let rules = CompareRules::default();
+    let (base, new) = (service("dyno", |n| level(n, 40)), service("dyno", falling));
+    let seen = compare(&base, &new, &rules);
+    let change = seen
+        .changes
+        .iter()
+        .find(|c| c.case == CASE && c.system == "dyno")
+        .unwrap();
+    assert_eq!(
+        (change.verdict, change.answer),
+        ("not steady", Answer::NotEnoughEvidence)
+    );
+    assert!(
+        change.reason.starts_with("dyno: the rate fell by"),
+        "{}",
+        change.reason
+    );
+}
+
+#[test]
+fn three_samples_at_a_factor_of_four_are_not_judged() {
+    let mut run = stored();
+    run.samples.retain(|sample| sample.block < 3);
+    let report = build_stored(&run);
+    let figure = report.figure(CASE, "dyno", "throughput").unwrap();
+    let ratio = &figure.ratio_to["duckdb"];
+    assert!(
+        ratio.ratio > 4.0 && ratio.verdict == "not judged",
+        "{ratio:?}"
+    );
+    assert_eq!(
+        cells(&report)[5],
+        "not judged: n = 3, and a verdict needs 5"
+    );
+    let guide = table(&mut run, TableKind::Guide, &[]);
+    assert_eq!(guide.rows[0][1].text, "nothing: no difference was judged");
+    let again = compare(&run, &run, &CompareRules::default());
+    let change = again.changes.iter().find(|c| c.case == CASE).unwrap();
+    assert_eq!(
+        (change.verdict, change.answer),
+        ("not judged", Answer::NotEnoughEvidence)
+    );
+}
+
+#[test]
+fn the_best_peer_is_never_one_of_our_own_variants() {
+    let mut run = stored();
+    let case = run
+        .run
+        .plan
+        .cases
+        .iter_mut()
+        .find(|c| c.name == "load-gz-2")
+        .unwrap();
+    // chdb is nearer to ours than duckdb; as a variant of ours it has no place on page one.
+    case.variants.insert("chdb".into(), Default::default());
+    let report = build_stored(&run);
+    let rows = headline(&report).rows;
+    let row = rows.iter().find(|row| row.cells[0] == "load-gz-2").unwrap();
+    assert!(row.cells[4].ends_with("duckdb"), "{:?}", row.cells);
+    let claims = dyno_report::figures_of(&report, &report.samples).claims;
+    assert!(
+        claims.iter().all(|claim| !claim.text.contains("chdb")),
+        "{claims:?}"
+    );
+}
+
+#[test]
+fn a_changed_tree_is_told_loudly() {
+    let mut run = stored();
+    run.run.program.git_revision = "59a74695818e+".into();
+    let report = build_stored(&run);
+    let first = &headline(&report).notes[0];
+    assert!(
+        first.starts_with("not to be published: changed tree: "),
+        "{first}"
+    );
+    let finding = report
+        .findings
+        .iter()
+        .find(|f| f.rule == "changed-tree")
+        .unwrap();
+    assert_eq!(finding.severity, Severity::Error);
+}
+
+#[test]
+fn runs_of_different_suites_have_nothing_to_compare() {
+    let (base, mut new) = (stored(), stored());
+    new.run.plan.suite = "k2".into();
+    assert_eq!(nothing_to_compare(&base, &new), None, "they share cases");
+    new.run.plan.cases.retain(|case| case.name == CASE);
+    new.run.plan.cases[0].name = "one-core".into();
+    let said = nothing_to_compare(&base, &new).unwrap();
+    assert_eq!(said, "nothing to compare: suite wspr against k2");
+    new.run.plan.suite = "wspr".into();
+    new.run.plan.size = Size::Tiny;
+    assert_eq!(nothing_to_compare(&base, &new), None);
+}
