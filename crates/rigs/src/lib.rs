@@ -17,6 +17,7 @@ pub mod tpcc;
 mod tpch;
 pub mod txn;
 mod used;
+mod windows;
 
 use dyno_suite::protocol::{Reply, Request, VersionReply};
 
@@ -24,6 +25,7 @@ pub use clickhouse::server_checksum;
 pub use error::RigError;
 pub use params::Params;
 pub use table_checksum::{TableSum, table_checksum};
+pub use windows::Windows;
 
 /// Changes when data that an earlier program prepared must be made anew.
 pub const DATA_VERSION: &str = "1";

@@ -20,7 +20,7 @@ use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 
 use crate::ingest::load_into;
-use crate::{Params, RigError};
+use crate::{Params, RigError, Windows};
 
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 const WORDS: [&str; 8] = [
@@ -64,6 +64,8 @@ struct Asked {
 /// What the conversations gave.
 #[derive(Default)]
 struct Talked {
+    /// Tokens by the time at which they came.
+    windows: Windows,
     tokens: u64,
     first: Vec<u64>,
     between: Vec<u64>,
@@ -84,10 +86,12 @@ pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply
     if let Some((rows, seconds)) = loaded {
         metrics.insert("load-throughput".to_owned(), rows / seconds);
     }
+    let mut windows = None;
     if let Some((talked, outcome)) = talked? {
+        windows = Some(talked.windows.clone());
         talked.into_metrics(&outcome, &mut metrics)?;
     }
-    Ok(Reply {
+    let mut reply = Reply {
         // Words differ from model to model; that all asked for came is checked in each conversation.
         answer: Some(Answer {
             count: 0,
@@ -96,7 +100,11 @@ pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply
         metrics,
         facts: BTreeMap::from([("model".to_owned(), asked.model)]),
         ..Reply::default()
-    })
+    };
+    if let Some(windows) = windows {
+        windows.tell(&mut reply, 1.0);
+    }
+    Ok(reply)
 }
 
 impl Asked {
@@ -177,13 +185,17 @@ fn talk(asked: &Asked) -> Result<Option<(Talked, LoadOutcome)>, LlmError> {
         lag_max_ns: None,
         stop: None,
     };
-    let talked = Mutex::new(Talked::default());
+    let started = Instant::now();
+    let talked = Mutex::new(Talked {
+        windows: Windows::over(asked.duration),
+        ..Talked::default()
+    });
     let outcome = drive(&clock, &options, |_| {
         let (clock, talked) = (&clock, &talked);
         move |call: Call| {
             // Waiting for a turn is part of the time to the first token.
             let late = Duration::from_nanos(clock.now_ns().saturating_sub(call.intended_ns));
-            converse(asked, Instant::now().checked_sub(late), talked)
+            converse(asked, started, Instant::now().checked_sub(late), talked)
         }
     })?;
     if outcome.failed > 0 {
@@ -197,8 +209,13 @@ fn talk(asked: &Asked) -> Result<Option<(Talked, LoadOutcome)>, LlmError> {
     Ok(Some((talked, outcome)))
 }
 
-/// One conversation; `begun` is when it was meant to begin.
-fn converse(asked: &Asked, begun: Option<Instant>, into: &Mutex<Talked>) -> Result<(), String> {
+/// One conversation of a load that `started` once; `begun` is when it was meant to begin.
+fn converse(
+    asked: &Asked,
+    started: Instant,
+    begun: Option<Instant>,
+    into: &Mutex<Talked>,
+) -> Result<(), String> {
     let messages = [Message::new(Role::User, asked.prompt.as_str())];
     let streamed = asked.endpoint.stream(&Asking {
         messages: &messages,
@@ -217,6 +234,12 @@ fn converse(asked: &Asked, begun: Option<Instant>, into: &Mutex<Talked>) -> Resu
     let ns = |from: Instant, to: &Instant| to.saturating_duration_since(from).as_nanos() as u64;
     let mut talked = into.lock().map_err(|_| "another conversation panicked")?;
     talked.tokens += tokens;
+    // A piece may hold several tokens, or a part of one; they are shared evenly over the pieces.
+    let upto = |piece: u64| piece * tokens / pieces.max(1);
+    for (number, came) in (0..).zip(&streamed.pieces) {
+        let more = upto(number + 1) - upto(number);
+        talked.windows.count(ns(started, came), more);
+    }
     if let (Some(first), Some(begun)) = (streamed.pieces.first(), begun) {
         talked.first.push(ns(begun, first));
     }

@@ -71,6 +71,20 @@ impl<'a> Params<'a> {
             .ok_or_else(|| wrong(name, "is no number"))
     }
 
+    /// A number, or nothing where it is not said.
+    ///
+    /// # Errors
+    /// When it is there and is not a number.
+    pub fn number_or_none(&mut self, name: &'static str) -> Result<Option<f64>, RigError> {
+        match self.values.contains_key(name) {
+            true => self.number(name).map(Some),
+            false => {
+                self.taken.push(name);
+                Ok(None)
+            }
+        }
+    }
+
     /// A parameter that other systems need and this one does not.
     pub fn ignore(&mut self, name: &'static str) {
         self.taken.push(name);

@@ -137,7 +137,7 @@ fn reply<R>(
         .into(),
         facts: [("detail".to_string(), format!("read by {}", bench.operator))].into(),
         windows: bench.windows.iter().map(|s| rate(*s)).collect(),
-        histogram: None,
+        ..Reply::default()
     })
 }
 

@@ -222,6 +222,7 @@ pub(crate) fn device(
     }
     let before = device.name().map(served).transpose()?;
     let told = fio::run(&target, &pattern, Some(seconds), scratch)?;
+    let (windows, window_s) = fio::windows(scratch, seconds)?;
     let mut facts = BTreeMap::from([("front".to_string(), device.front().to_string())]);
     if let (Some(before), Some(name)) = (before, device.name()) {
         facts.insert("served".to_string(), reached(before, served(name)?, &told)?);
@@ -240,6 +241,8 @@ pub(crate) fn device(
         }),
         metrics: fio::metrics(&told, &pattern)?,
         facts,
+        windows,
+        window_s: Some(window_s),
         ..Reply::default()
     })
 }

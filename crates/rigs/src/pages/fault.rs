@@ -1,28 +1,28 @@
 //! `pages-fault`: a touch of a page that is not in memory, beside a bare userfaultfd fault. Has `unsafe`: waiting for a
-//! descriptor.
+//! descriptor, and dropping pages.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dyno_pages::{PAGE_BYTES, Settings, Store};
 use dyno_pages_region::userfault::Userfault;
 use dyno_pages_region::{LEAST_RESIDENT_PAGES, Region, RegionError};
 use dyno_record::Answer;
-use dyno_suite::protocol::{Reply, Request};
+use dyno_suite::protocol::{Phase, Reply, Request};
 
 use super::passes::shuffled;
 use super::source::Source;
 use super::{PagesError, bytes_of, store};
-use crate::{Params, RigError};
+use crate::{Params, RigError, Windows};
 
-/// Every page of a region is touched once, in random order, by a read or a write, while the fewest pages are in memory
+/// For `seconds`, pages of a region are touched in random order, by a read or a write, while the fewest pages are in memory
 /// that a region can have; or, with `bare`, of memory whose faults a thread answers with zeros and nothing else. What was
 /// read is compared outside the time.
-pub(crate) fn fault(params: &mut Params<'_>, _request: &Request) -> Result<Reply, RigError> {
+pub(crate) fn fault(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let touch = match params.text("touch")? {
         "read" => Touch::Read,
         "write" => Touch::Write,
@@ -33,10 +33,16 @@ pub(crate) fn fault(params: &mut Params<'_>, _request: &Request) -> Result<Reply
         }
     };
     let source = store::source(params)?;
-    let mut times = match touch {
-        Touch::Bare => bare(source.count() as usize)?,
-        Touch::Read | Touch::Write => region(&source, touch)?,
+    let seconds = params.number("seconds")?.clamp(0.01, 36_000.0);
+    let lasts = match request.phase {
+        Phase::Verify => Duration::ZERO,
+        _ => Duration::from_secs_f64(seconds),
     };
+    let mut times = match touch {
+        Touch::Bare => bare(source.count() as usize, lasts)?,
+        Touch::Read | Touch::Write => region(&source, touch, lasts)?,
+    };
+    let windows = windows_of(&times, Duration::from_secs_f64(seconds));
     times.sort_unstable();
     let seconds: f64 = times.iter().map(|&ns| ns as f64 / 1e9).sum();
     let at = |share: usize| times[(times.len() - 1) * share / 100] as f64 / 1e9;
@@ -45,9 +51,10 @@ pub(crate) fn fault(params: &mut Params<'_>, _request: &Request) -> Result<Reply
         ("latency-p50", at(50)),
         ("latency-p99", at(99)),
     ];
-    Ok(Reply {
+    let mut reply = Reply {
         answer: Some(Answer {
-            count: times.len() as u64,
+            // Touches are as many as the time had room for.
+            count: source.count(),
             checksum: "-".to_string(),
         }),
         metrics: metrics
@@ -55,7 +62,20 @@ pub(crate) fn fault(params: &mut Params<'_>, _request: &Request) -> Result<Reply
             .into(),
         facts: BTreeMap::new(),
         ..Reply::default()
-    })
+    };
+    windows.tell(&mut reply, 1.0);
+    Ok(reply)
+}
+
+/// Touches by the time that touches before them took: what lies between them is not measured.
+fn windows_of(times: &[u64], measured: Duration) -> Windows {
+    let mut windows = Windows::over(measured);
+    let mut at_ns = 0;
+    for ns in times {
+        at_ns += ns;
+        windows.count(at_ns, 1);
+    }
+    windows
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,29 +89,40 @@ fn failed(error: RegionError) -> PagesError {
     PagesError::Refused(error.to_string())
 }
 
-/// Nanoseconds of each touch, the pages in random order.
+/// Nanoseconds of each touch, the pages in random order, again and again until all touches together
+/// have lasted for so long, and each page was touched once at least.
 fn touched(
     pages: usize,
+    lasts: Duration,
     mut one: impl FnMut(usize) -> u64,
+    mut again: impl FnMut() -> Result<(), PagesError>,
     right: impl Fn(usize, u64) -> bool,
 ) -> Result<Vec<u64>, PagesError> {
     let order = shuffled(pages, 3);
     let mut times = Vec::with_capacity(pages);
-    for page in order {
-        let page = page as usize;
-        let start = Instant::now();
-        let read = black_box(one(page));
-        times.push(start.elapsed().as_nanos() as u64);
-        if !right(page, read) {
-            return Err(PagesError::Wrong(format!(
-                "page {page} came back different"
-            )));
+    let mut lasted = Duration::ZERO;
+    loop {
+        for page in &order {
+            let page = *page as usize;
+            let start = Instant::now();
+            let read = black_box(one(page));
+            let took = start.elapsed();
+            lasted += took;
+            times.push(took.as_nanos() as u64);
+            if !right(page, read) {
+                return Err(PagesError::Wrong(format!(
+                    "page {page} came back different"
+                )));
+            }
         }
+        if lasted >= lasts {
+            return Ok(times);
+        }
+        again()?;
     }
-    Ok(times)
 }
 
-fn region(source: &Source, touch: Touch) -> Result<Vec<u64>, PagesError> {
+fn region(source: &Source, touch: Touch, lasts: Duration) -> Result<Vec<u64>, PagesError> {
     let pages = source.count();
     let store = Arc::new(Store::create(Settings::new(
         pages,
@@ -113,15 +144,20 @@ fn region(source: &Source, touch: Touch) -> Result<Vec<u64>, PagesError> {
     let times = match touch {
         Touch::Write => touched(
             count,
+            lasts,
             |number| {
                 region[number * PAGE_BYTES + 4000] ^= 1;
                 0
             },
+            // The fewest pages are in memory, so the first of the last round are gone.
+            || Ok(()),
             |_, _| true,
         )?,
         Touch::Read | Touch::Bare => touched(
             count,
+            lasts,
             |number| word(&region, number * PAGE_BYTES + place(number)),
+            || Ok(()),
             |number, read| read == words[number],
         )?,
     };
@@ -137,7 +173,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 /// Places zeros for whoever touches, with no store behind it.
-fn bare(pages: usize) -> Result<Vec<u64>, PagesError> {
+fn bare(pages: usize, lasts: Duration) -> Result<Vec<u64>, PagesError> {
     // Memory without pages, of which a vector of zeros is made.
     let memory = vec![0u8; (pages + 1) * PAGE_BYTES];
     let from = memory.as_ptr().align_offset(PAGE_BYTES);
@@ -151,13 +187,29 @@ fn bare(pages: usize) -> Result<Vec<u64>, PagesError> {
         let answering = scope.spawn(|| answer(&faults, &done));
         let times = touched(
             pages,
+            lasts,
             |page| u64::from(memory[page * PAGE_BYTES]),
+            || forget(memory),
             |_, read| read == 0,
         );
         done.store(true, Relaxed);
         answering.join().map_err(|_| PagesError::Panicked)?;
         times
     })
+}
+
+/// Drops all pages, so that the next touch of each is a fault again.
+fn forget(memory: &[u8]) -> Result<(), PagesError> {
+    let start = memory.as_ptr().cast_mut().cast();
+    // SAFETY: the pages lie within a vector that this program alone has, they hold zeros, and they
+    // are answered with zeros when they are touched again: what is read of them does not change.
+    match unsafe { libc::madvise(start, memory.len(), libc::MADV_DONTNEED) } {
+        0 => Ok(()),
+        _ => Err(PagesError::system(
+            "madvise",
+            std::io::Error::last_os_error(),
+        )),
+    }
 }
 
 fn answer(faults: &Userfault, done: &AtomicBool) {

@@ -8,6 +8,11 @@ use serde_json::Value;
 
 use super::PagesError;
 
+/// How fio's logs are called.
+const LOG: &str = "pages";
+/// Stretches over which fio averages.
+const WINDOW_MS: u64 = 500;
+
 /// What fio is pointed at.
 pub(super) enum Target {
     /// A block device or a file.
@@ -108,7 +113,10 @@ pub(super) fn run(
     match seconds {
         Some(seconds) => command
             .arg("--time_based")
-            .arg(format!("--runtime={seconds}")),
+            .arg(format!("--runtime={seconds}"))
+            .arg(format!("--write_iops_log={LOG}"))
+            .arg("--per_job_logs=0")
+            .arg(format!("--log_avg_msec={WINDOW_MS}")),
         None => command.args(["--verify=crc32c", "--do_verify=1", "--verify_fatal=1"]),
     };
     let output = command
@@ -126,6 +134,35 @@ pub(super) fn run(
     // Notes may stand before the object.
     let json = said.find('{').map_or("", |at| &said[at..]);
     serde_json::from_str(json).map_err(|e| PagesError::Wrong(format!("fio's account: {e}")))
+}
+
+/// Calls a second in stretches of the run, and their length in seconds, from the log of the last run
+/// in `scratch`; reads and writes together.
+pub(super) fn windows(scratch: &Path, seconds: u64) -> Result<(Vec<f64>, f64), PagesError> {
+    let path = scratch.join(format!("{LOG}_iops.log"));
+    let text = std::fs::read_to_string(&path)
+        .map_err(|e| PagesError::system(path.display().to_string(), e))?;
+    let count = (seconds * 1_000 / WINDOW_MS) as usize;
+    Ok((windows_in(&text, count), WINDOW_MS as f64 / 1e3))
+}
+
+/// Lines of fio's log are `milliseconds at its end, calls a second, 0 of reads or 1 of writes, ...`.
+fn windows_in(log: &str, count: usize) -> Vec<f64> {
+    let mut windows = vec![0.0; count];
+    for line in log.lines() {
+        let mut fields = line.split(',').map(str::trim);
+        let at_ms = fields.next().and_then(|field| field.parse::<u64>().ok());
+        let rate = fields.next().and_then(|field| field.parse::<f64>().ok());
+        let (Some(at_ms), Some(rate)) = (at_ms, rate) else {
+            continue;
+        };
+        // A stretch ends a moment late, never early.
+        let place = (at_ms / WINDOW_MS).saturating_sub(1) as usize;
+        if let Some(window) = windows.get_mut(place) {
+            *window += rate;
+        }
+    }
+    windows
 }
 
 /// Bytes that fio read and wrote.
@@ -172,6 +209,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn reads_and_writes_of_a_stretch_are_one_window() {
+        let log = "500, 70, 0, 0, 0\n501, 30, 1, 0, 0\n1000, 60, 0, 0, 0\n1502, 5, 0, 0, 0\n9999, 1, 0, 0, 0\n";
+        assert_eq!(windows_in(log, 4), [100.0, 60.0, 5.0, 0.0]);
+    }
 
     #[test]
     fn both_sides_of_a_mixture_count() {

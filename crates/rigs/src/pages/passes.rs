@@ -59,6 +59,21 @@ impl Times {
         Ok(())
     }
 
+    /// Seconds of all calls, those that were timed one by one included.
+    pub fn lasted_s(&self) -> f64 {
+        self.seconds + self.calls.iter().map(|call| f64::from(*call)).sum::<f64>()
+    }
+
+    /// Single calls whose times are kept.
+    pub fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Forgets the times of single calls, for which there is no more room.
+    pub fn forget_calls(&mut self) {
+        self.calls = Vec::new();
+    }
+
     /// Pages a second.
     pub fn rate(&self) -> f64 {
         self.pages as f64 / self.seconds

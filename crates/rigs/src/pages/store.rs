@@ -4,16 +4,24 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use dyno_pages::{PAGE_BYTES, Page, Tiers};
 use dyno_record::Answer;
-use dyno_suite::protocol::{Reply, Request};
+use dyno_suite::protocol::{Phase, Reply, Request};
 
 use super::passes::{SLICE, Times, shuffled};
 use super::place::{Place, Worker, aligned};
 use super::source::{Source, hash_of};
 use super::{PagesError, corpus};
 use crate::{Params, RigError};
+
+/// Of the time asked for, so much is run before it and not counted.
+const WARM_UP: u32 = 5;
+/// How long it runs where the answer alone is asked for.
+const VERIFYING: Duration = Duration::from_millis(200);
+/// Single calls whose times are kept: quantiles need no more, and memory is not for them.
+const CALLS_MAX: usize = 4_000_000;
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +64,9 @@ struct Asked {
     batch: usize,
     threads: usize,
     passes: u64,
+    /// Passes are repeated for so long, uncounted ones for a fifth of it before; `passes` of them
+    /// when absent.
+    lasts: Option<Duration>,
     tier: Tier,
     tiers: Tiers,
     source: Source,
@@ -65,10 +76,13 @@ struct Asked {
 /// threads, `passes` times over. Every page that is read is compared outside the clock, and at the end all are.
 pub(crate) fn store(
     params: &mut Params<'_>,
-    _request: &Request,
+    request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    let asked = asked(params)?;
+    let mut asked = asked(params)?;
+    if request.phase == Phase::Verify {
+        asked.lasts = asked.lasts.map(|lasts| lasts.min(VERIFYING));
+    }
     let place = Place::open(peer, asked.source.count(), asked.tiers)?;
     if asked.op != Op::Fill {
         fill(&place, &asked.source, &mut Times::default())?;
@@ -79,13 +93,11 @@ pub(crate) fn store(
         (Tier::Gathered, Place::Store(store)) => drop(store.gather()),
         _ => {}
     }
-    let mut all = Vec::new();
-    let mut rates = Vec::new();
-    for pass in 0..asked.passes {
-        let times = one_pass(&place, &asked, pass)?;
-        rates.push(times.iter().map(Times::rate).sum::<f64>());
-        all.extend(times);
-    }
+    let Ran {
+        times: all,
+        rates,
+        window_s,
+    } = repeat(&place, &asked)?;
     let mean = rates.len() as f64 / rates.iter().map(|rate| rate.recip()).sum::<f64>();
     let page_time = asked.threads as f64 / mean;
     let call = match place.never_written(asked.source.count()) {
@@ -110,8 +122,65 @@ pub(crate) fn store(
         metrics,
         facts: BTreeMap::from([("corpus".to_string(), corpus::told(asked.source.corpus()))]),
         windows: rates,
+        window_s,
         ..Reply::default()
     })
+}
+
+/// What all passes came to.
+struct Ran {
+    times: Vec<Times>,
+    /// Pages a second, pass by pass.
+    rates: Vec<f64>,
+    /// Seconds of a pass, when passes are stretches of a stated time: their mean, since each does the
+    /// same work.
+    window_s: Option<f64>,
+}
+
+fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
+    let (mut times, mut rates) = (Vec::new(), Vec::new());
+    let Some(lasts) = asked.lasts else {
+        for pass in 0..asked.passes {
+            let of_pass = one_pass(place, asked, pass)?;
+            rates.push(of_pass.iter().map(Times::rate).sum::<f64>());
+            times.extend(of_pass);
+        }
+        return Ok(Ran {
+            times,
+            rates,
+            window_s: None,
+        });
+    };
+    let mut pass = 0;
+    let warming = Instant::now();
+    while warming.elapsed() < lasts / WARM_UP {
+        one_pass(place, asked, pass)?;
+        pass += 1;
+    }
+    // Comparing what was read is outside the clock of a pass, so the time is that of the passes.
+    let mut measured_s = 0.0;
+    while measured_s < lasts.as_secs_f64() {
+        let of_pass = one_pass(place, asked, pass)?;
+        pass += 1;
+        measured_s += of_pass.iter().map(Times::lasted_s).fold(0.0, f64::max);
+        rates.push(of_pass.iter().map(Times::rate).sum::<f64>());
+        keep(&mut times, of_pass);
+    }
+    let window_s = measured_s / rates.len() as f64;
+    Ok(Ran {
+        times,
+        rates,
+        window_s: Some(window_s),
+    })
+}
+
+/// Adds the times of a pass, those of its single calls while there is room for them.
+fn keep(times: &mut Vec<Times>, mut of_pass: Vec<Times>) {
+    let kept: usize = times.iter().map(Times::calls).sum();
+    if kept > CALLS_MAX {
+        of_pass.iter_mut().for_each(Times::forget_calls);
+    }
+    times.extend(of_pass);
 }
 
 fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
@@ -131,7 +200,11 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
     };
     let batch = params.count("batch")? as usize;
     let threads = params.count("threads")? as usize;
-    let passes = params.count("passes")?;
+    let seconds = params.number_or_none("seconds")?;
+    let passes = match seconds {
+        Some(_) => params.count_or("passes", 1)?,
+        None => params.count("passes")?,
+    };
     for (name, value, most) in [
         ("batch", batch, 256),
         ("threads", threads, 64),
@@ -141,7 +214,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
             return Err(params.wrong(name, format!("{value} is not within 1 and {most}")));
         }
     }
-    if op == Op::Fill && (threads, passes) != (1, 1) {
+    if op == Op::Fill && ((threads, passes) != (1, 1) || seconds.is_some()) {
         return Err(params.wrong("op", "a fill is one pass of one thread".to_string()));
     }
     let tier = match params.text_or_none("tier")? {
@@ -161,6 +234,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
         batch,
         threads,
         passes,
+        lasts: seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.01, 36_000.0))),
         tier,
         tiers,
         source,

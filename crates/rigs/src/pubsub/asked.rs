@@ -51,22 +51,34 @@ pub(super) struct Measured {
     pub server: String,
 }
 
-/// How much is to be written, how fast: messages, and messages a second where there is a rate.
-pub(super) type Load = (u64, Option<f64>);
+/// How much is to be written, and how fast.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    /// See [`Flow::messages`].
+    pub messages: u64,
+    /// See [`Flow::lasts`].
+    pub lasts: Option<Duration>,
+    /// Messages a second, where there is a rate.
+    pub rate: Option<f64>,
+}
 
 /// The load that parameters name.
 pub(super) fn read_load(params: &mut Params<'_>) -> Result<Load, RigError> {
     let rate = params.number("rate")?;
-    Ok((params.count("messages")?, (rate > 0.0).then_some(rate)))
+    let seconds = params.number_or_none("seconds")?;
+    Ok(Load {
+        messages: match seconds {
+            Some(_) => u64::MAX,
+            None => params.count("messages")?,
+        },
+        lasts: seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.01, 36_000.0))),
+        rate: (rate > 0.0).then_some(rate),
+    })
 }
 
 impl Asked {
     /// A flow through a log.
-    pub fn log(
-        params: &mut Params<'_>,
-        (messages, rate): Load,
-        peer: bool,
-    ) -> Result<Asked, RigError> {
+    pub fn log(params: &mut Params<'_>, load: Load, peer: bool) -> Result<Asked, RigError> {
         let name = params.text("way")?;
         let partitions = size(params.count("partitions")?);
         let asked = Asked {
@@ -75,9 +87,10 @@ impl Asked {
                 readers: size(params.count("readers")?),
                 groups: size(params.count("groups")?),
                 batch: size(params.count("write-batch")?),
-                messages,
+                messages: load.messages,
+                lasts: load.lasts,
                 payload: size(params.count("payload")?),
-                rate,
+                rate: load.rate,
                 window: size(params.count("window")?),
                 ordered: true,
                 report: read_report(params)?,
@@ -107,20 +120,17 @@ impl Asked {
     }
 
     /// A flow through a queue.
-    pub fn queue(
-        params: &mut Params<'_>,
-        (messages, rate): Load,
-        peer: bool,
-    ) -> Result<Asked, RigError> {
+    pub fn queue(params: &mut Params<'_>, load: Load, peer: bool) -> Result<Asked, RigError> {
         let asked = Asked {
             flow: Flow {
                 writers: size(params.count("writers")?),
                 readers: size(params.count("readers")?),
                 groups: 1,
                 batch: size(params.count("write-batch")?),
-                messages,
+                messages: load.messages,
+                lasts: load.lasts,
                 payload: size(params.count("payload")?),
-                rate,
+                rate: load.rate,
                 window: 1,
                 ordered: false,
                 report: read_report(params)?,
@@ -153,7 +163,7 @@ impl Asked {
                 return Err(params.wrong(name, format!("{value} is below {least}")));
             }
         }
-        if !flow.messages.is_multiple_of(flow.batch as u64) {
+        if flow.lasts.is_none() && !flow.messages.is_multiple_of(flow.batch as u64) {
             let (messages, batch) = (flow.messages, flow.batch);
             let reason = format!("{messages} is no multiple of the batch of {batch}");
             return Err(params.wrong("messages", reason));
@@ -171,7 +181,15 @@ impl Asked {
         let batches = (rate * seconds / batch as f64).ceil() as u64;
         let mut asked = self.clone();
         asked.flow.messages = batches.max(self.flow.writers as u64) * batch;
+        asked.flow.lasts = None;
         asked.flow.rate = Some(rate);
+        asked
+    }
+
+    /// The same for so long at most, where time ends it.
+    pub fn lasting(&self, most: Duration) -> Asked {
+        let mut asked = self.clone();
+        asked.flow.lasts = asked.flow.lasts.map(|lasts| lasts.min(most));
         asked
     }
 

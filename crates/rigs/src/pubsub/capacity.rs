@@ -6,10 +6,17 @@ use dyno_measure::{CapacityOptions, CapacitySearch};
 use dyno_record::Answer;
 use dyno_suite::protocol::{PROGRESS, Reply, Request};
 
-use super::asked::{Asked, Measured};
+use super::asked::{Asked, Load, Measured};
 use super::metrics::{self, QUANTILES};
 use super::{FlowError, peer_version};
 use crate::{Params, RigError};
+
+/// Each probe has its own.
+const NO_LOAD: Load = Load {
+    messages: 0,
+    lasts: None,
+    rate: None,
+};
 
 /// `pubsub-capacity`: the highest rate at which the quantile `quantile` of the latency from end to end is `bound-ms` at
 /// most and no backlog grows. Each probe writes for `probe-s` seconds, on a server of its own.
@@ -27,8 +34,8 @@ pub(crate) fn capacity(
         return Err(params.wrong("probe-s", format!("{probe_s} is below 3")));
     }
     let asked = match params.text("mode")? {
-        "pubsub" => Asked::log(params, (0, None), peer.is_some())?,
-        "queue" => Asked::queue(params, (0, None), peer.is_some())?,
+        "pubsub" => Asked::log(params, NO_LOAD, peer.is_some())?,
+        "queue" => Asked::queue(params, NO_LOAD, peer.is_some())?,
         other => {
             let reason = format!("`{other}` is neither pubsub nor queue");
             return Err(params.wrong("mode", reason));

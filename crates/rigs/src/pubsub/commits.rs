@@ -4,36 +4,55 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dyno_pubsub::Dsn;
 use dyno_pubsub::server::Installation;
 use dyno_record::Answer;
-use dyno_suite::protocol::{Reply, Request};
+use dyno_suite::protocol::{Phase, Reply, Request};
 use postgres::Client;
 
 use super::FlowError;
 use super::server::{Server, connect};
-use crate::{Params, RigError};
+use crate::{Params, RigError, Windows};
 
 const TABLE: &str = "CREATE TABLE commits (n int NOT NULL)";
 const INSERT: &str = "INSERT INTO commits VALUES (1)";
 
-/// `pubsub-commits`: `commits` of one row each from `clients` connections. The peer `pgbench` does the same.
+/// Stretches of pgbench's progress, which it prints each second at most.
+const PROGRESS_S: u64 = 1;
+/// How long it runs where the answer alone is asked for; pgbench knows whole seconds.
+const VERIFYING_S: u64 = 1;
+
+/// What one of the two programs did.
+struct Committed {
+    /// As it counted itself.
+    count: u64,
+    /// Commits a second.
+    rate: f64,
+    /// Commits a second in stretches of `window_s`.
+    windows: Vec<f64>,
+    window_s: f64,
+}
+
+/// `pubsub-commits`: for `seconds`, commits of one row each from `clients` connections. The peer `pgbench` does the same.
 pub(crate) fn commits(
     params: &mut Params<'_>,
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
     let clients = params.count("clients")?;
-    let asked = params.count("commits")?;
+    let seconds = match request.phase {
+        Phase::Verify => params.count("seconds")?.min(VERIFYING_S),
+        _ => params.count("seconds")?,
+    };
     if clients == 0 || clients > 1_000 {
         return Err(params.wrong("clients", format!("{clients} is not within 1 and 1000")));
     }
-    // Each does as many, so that both programs do the same.
-    let each = asked.div_ceil(clients);
+    if seconds == 0 || seconds > 36_000 {
+        return Err(params.wrong("seconds", format!("{seconds} is not within 1 and 36000")));
+    }
     let connections = usize::try_from(clients).unwrap_or(usize::MAX);
     let server = Server::start(&request.scratch, connections, 1)?;
     let mut client = connect(&server.dsn())?;
@@ -43,25 +62,34 @@ pub(crate) fn commits(
         Ok(row.get(0))
     };
     let before = wal(&mut client)?;
-    let rate = match peer {
-        Some("pgbench") => by_pgbench(&server.dsn(), &request.scratch, clients, each)?,
+    let done = match peer {
+        Some("pgbench") => by_pgbench(&server.dsn(), &request.scratch, clients, seconds)?,
         Some(other) => return Err(RigError::Peer(other.to_string())),
-        None => by_us(&server, clients, each)?,
+        None => by_us(&server, clients, seconds)?,
     };
     let wal_bytes = wal(&mut client)? - before;
-    let row = client.query_one("SELECT count(*), sum(n) FROM commits", &[]);
-    let row = row.map_err(FlowError::from)?;
-    let (count, sum): (i64, i64) = (row.get(0), row.get(1));
+    let row = client.query_one("SELECT count(*) FROM commits", &[]);
+    let stored: i64 = row.map_err(FlowError::from)?.get(0);
+    if stored.unsigned_abs() != done.count {
+        let text = format!("{} rows are there after {} commits", stored, done.count);
+        return Err(FlowError::Wrong(text).into());
+    }
     Ok(Reply {
+        // How many commits there are is the speed; the server's own count of rows is compared above.
         answer: Some(Answer {
-            count: count.unsigned_abs(),
-            checksum: format!("{sum:x}"),
+            count: 1,
+            checksum: "every commit is there".to_string(),
         }),
         metrics: BTreeMap::from([
-            ("throughput".to_string(), rate),
-            ("wal-bytes".to_string(), wal_bytes / (each * clients) as f64),
+            ("throughput".to_string(), done.rate),
+            (
+                "wal-bytes".to_string(),
+                wal_bytes / done.count.max(1) as f64,
+            ),
         ]),
         facts: BTreeMap::from([("server".to_string(), server.describe()?)]),
+        windows: done.windows,
+        window_s: Some(done.window_s),
         ..Reply::default()
     })
 }
@@ -78,67 +106,106 @@ pub(crate) fn pgbench_missing() -> Option<String> {
     }
 }
 
-/// Commits a second of connections that insert as fast as they are answered.
-fn by_us(server: &Server, clients: u64, each: u64) -> Result<f64, FlowError> {
+/// Connections that insert as fast as they are answered.
+fn by_us(server: &Server, clients: u64, seconds: u64) -> Result<Committed, FlowError> {
+    let measured = Duration::from_secs(seconds);
     let mut ready = Vec::new();
     for _ in 0..clients {
         let mut client = connect(&server.dsn())?;
         let insert = client.prepare(INSERT)?;
         ready.push((client, insert));
     }
-    let wrong: Mutex<Option<FlowError>> = Mutex::new(None);
     let started = Instant::now();
-    thread::scope(|scope| {
-        for (mut client, insert) in ready {
-            let wrong = &wrong;
-            scope.spawn(move || {
-                for _ in 0..each {
-                    if let Err(error) = client.execute(&insert, &[]) {
-                        if let Ok(mut wrong) = wrong.lock() {
-                            wrong.get_or_insert(error.into());
-                        }
-                        return;
+    let parts: Vec<Result<(u64, Windows), FlowError>> = thread::scope(|scope| {
+        let threads: Vec<_> = ready
+            .into_iter()
+            .map(|(mut client, insert)| {
+                scope.spawn(move || {
+                    let (mut count, mut windows) = (0, Windows::over(measured));
+                    while started.elapsed() < measured {
+                        client.execute(&insert, &[])?;
+                        count += 1;
+                        windows.count(started.elapsed().as_nanos() as u64, 1);
                     }
-                }
-            });
-        }
+                    Ok((count, windows))
+                })
+            })
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|part| part.unwrap_or(Err(FlowError::Panicked)))
+            .collect()
     });
     let took_s = started.elapsed().as_secs_f64();
-    match wrong.into_inner() {
-        Ok(None) => Ok((each * clients) as f64 / took_s),
-        Ok(Some(error)) => Err(error),
-        Err(_) => Err(FlowError::Panicked),
+    let (mut count, mut windows) = (0, Windows::over(measured));
+    for part in parts {
+        let (more, seen) = part?;
+        count += more;
+        windows.add(&seen);
     }
+    Ok(Committed {
+        count,
+        rate: count as f64 / took_s,
+        windows: windows.rates(1.0),
+        window_s: windows.length_s(),
+    })
 }
 
 /// The same by pgbench: transactions a second without the time to connect, as it says.
-fn by_pgbench(dsn: &Dsn, scratch: &Path, clients: u64, each: u64) -> Result<f64, FlowError> {
+fn by_pgbench(
+    dsn: &Dsn,
+    scratch: &Path,
+    clients: u64,
+    seconds: u64,
+) -> Result<Committed, FlowError> {
     let script = scratch.join("insert.sql");
     fs::write(&script, format!("{INSERT};\n")).map_err(|e| FlowError::Way(e.to_string()))?;
     let installation = Installation::find(None).map_err(|e| FlowError::Way(e.to_string()))?;
     let output = Command::new(installation.program("pgbench"))
         .args(["--no-vacuum", "--protocol", "prepared", "--jobs", "2"])
         .args(["--client", &clients.to_string()])
-        .args(["--transactions", &each.to_string()])
+        .args(["--time", &seconds.to_string()])
+        .args(["--progress", &PROGRESS_S.to_string()])
         .arg("--file")
         .arg(&script)
         .arg(dsn.text())
         .output()
         .map_err(|e| FlowError::Way(format!("pgbench does not run: {e}")))?;
     let said = String::from_utf8_lossy(&output.stdout);
+    let progress = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        let error = String::from_utf8_lossy(&output.stderr);
-        return Err(FlowError::Way(format!("pgbench: {}", error.trim())));
+        return Err(FlowError::Way(format!("pgbench: {}", progress.trim())));
     }
-    rate_in(&said).ok_or_else(|| FlowError::Way(format!("pgbench named no rate: {}", said.trim())))
+    let missing = || FlowError::Way(format!("pgbench named no rate and count: {}", said.trim()));
+    let (rate, count) = rate_and_count_in(&said).ok_or_else(missing)?;
+    let mut windows = windows_in(&progress);
+    // The last line may cover a moment alone.
+    windows.truncate(seconds as usize);
+    Ok(Committed {
+        count,
+        rate,
+        windows,
+        window_s: PROGRESS_S as f64,
+    })
 }
 
-/// The rate in pgbench's report.
-fn rate_in(report: &str) -> Option<f64> {
-    let line = report
-        .lines()
-        .find_map(|line| line.strip_prefix("tps = "))?;
-    line.split_whitespace().next()?.parse().ok()
+/// The rate and the number of transactions in pgbench's report.
+fn rate_and_count_in(report: &str) -> Option<(f64, u64)> {
+    let after = |prefix: &str| report.lines().find_map(|line| line.strip_prefix(prefix));
+    let rate = after("tps = ")?.split_whitespace().next()?.parse().ok()?;
+    let count = after("number of transactions actually processed: ")?;
+    // Of a given number it says `DONE/ASKED`.
+    let done = count.split('/').next()?.trim();
+    Some((rate, done.parse().ok()?))
+}
+
+/// Rates in pgbench's progress: `progress: 5.0 s, 1234.5 tps, lat ...`.
+fn windows_in(progress: &str) -> Vec<f64> {
+    let lines = progress.lines().filter_map(|line| {
+        let (_, rest) = line.strip_prefix("progress: ")?.split_once(" s, ")?;
+        rest.split_once(" tps")?.0.parse().ok()
+    });
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -146,10 +213,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_is_read_from_a_report_of_pgbench() {
-        let report = "latency average = 0.512 ms\ninitial connection time = 9.871 ms\n\
+    fn rate_count_and_windows_are_read_from_a_report_of_pgbench() {
+        let report = "number of transactions actually processed: 4021\nlatency average = 0.512 ms\n\
+                      initial connection time = 9.871 ms\n\
                       tps = 1953.125000 (without initial connection time)\n";
-        assert_eq!(rate_in(report), Some(1_953.125));
-        assert_eq!(rate_in("number of clients: 8\n"), None);
+        assert_eq!(rate_and_count_in(report), Some((1_953.125, 4_021)));
+        assert_eq!(rate_and_count_in("number of clients: 8\n"), None);
+        let progress = "pgbench: starting\nprogress: 1.0 s, 1950.1 tps, lat 0.5 ms stddev 0.1, 0 failed\n\
+                        progress: 2.0 s, 1903.0 tps, lat 0.5 ms stddev 0.1, 0 failed\n";
+        assert_eq!(windows_in(progress), [1_950.1, 1_903.0]);
     }
 }

@@ -30,8 +30,10 @@ pub(super) struct Flow {
     pub groups: usize,
     /// Messages handed over at once.
     pub batch: usize,
-    /// Over all writers; a multiple of the batch.
+    /// Over all writers; a multiple of the batch. `u64::MAX` when time alone ends it.
     pub messages: u64,
+    /// Writers write for so long, instead of a number of messages.
+    pub lasts: Option<Duration>,
     /// Bytes of a message.
     pub payload: usize,
     /// Messages a second over all writers; as fast as they are acknowledged when absent.
@@ -47,6 +49,8 @@ pub(super) struct Flow {
 /// What a flow came to.
 #[derive(Debug)]
 pub(super) struct Flowed {
+    /// Messages that were written.
+    pub messages: u64,
     /// One operation is one batch, from its intended start to its acknowledgement.
     pub writes: LoadOutcome,
     /// Sum of the digests of what was written.
@@ -64,6 +68,8 @@ pub(super) struct Shared {
     /// When the first message was due.
     pub writing_since_ns: OnceLock<u64>,
     pub written: AtomicU64,
+    /// Messages that each group is to read: known from the start, or once all are written.
+    pub wanted: AtomicU64,
     pub digest: AtomicU64,
     /// Of each group.
     pub read: Vec<AtomicU64>,
@@ -74,12 +80,13 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn new(groups: usize) -> Shared {
+    fn new(groups: usize, wanted: u64) -> Shared {
         Shared {
             clock: SystemClock::start(),
             stop: AtomicBool::new(false),
             writing_since_ns: OnceLock::new(),
             written: AtomicU64::new(0),
+            wanted: AtomicU64::new(wanted),
             digest: AtomicU64::new(0),
             read: (0..groups).map(|_| AtomicU64::new(0)).collect(),
             ready: AtomicU64::new(0),
@@ -99,7 +106,7 @@ impl Shared {
 /// Longest time in which nothing is read, once all is written.
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// Length of a window of the record.
-const INTERVAL_NS: u64 = 1_000_000_000;
+pub(super) const INTERVAL_NS: u64 = 500_000_000;
 
 impl Flow {
     /// Runs it. The way is prepared already; `used` says what was used until now.
@@ -108,7 +115,7 @@ impl Flow {
         way: &dyn Way,
         used: impl Fn() -> Result<Used, FlowError>,
     ) -> Result<Flowed, FlowError> {
-        let shared = Shared::new(self.groups);
+        let shared = Shared::new(self.groups, self.messages);
         let shared = &shared;
         let (writes, read, backlog, used_before) = thread::scope(|scope| {
             let watching = scope.spawn(|| Backlog::watch(shared, self));
@@ -131,6 +138,11 @@ impl Flow {
             if writes.is_err() {
                 shared.stop.store(true, Ordering::SeqCst);
             }
+            if self.lasts.is_some() {
+                // Every writer has ended, so nothing is acknowledged after this.
+                let written = shared.written.load(Ordering::SeqCst);
+                shared.wanted.store(written, Ordering::SeqCst);
+            }
             self.wait_for_readers(shared);
             shared.stop.store(true, Ordering::SeqCst);
             let read = reading.join().unwrap_or(Err(FlowError::Panicked));
@@ -144,6 +156,7 @@ impl Flow {
             return Err(error);
         }
         let flowed = Flowed {
+            messages: shared.wanted.load(Ordering::SeqCst),
             writes: writes?,
             written_digest: shared.digest.load(Ordering::SeqCst),
             read: read?,
@@ -156,7 +169,10 @@ impl Flow {
 
     /// When the last message was due, under a rate; else when it was written. What comes later is a backlog that shrinks.
     fn schedule_ends_ns(&self, since_ns: u64, written_ns: u64) -> u64 {
-        let lasts_ns = |rate: f64| (self.messages as f64 / rate * 1e9) as u64;
+        let lasts_ns = |rate: f64| match self.lasts {
+            Some(lasts) => lasts.as_nanos() as u64,
+            None => (self.messages as f64 / rate * 1e9) as u64,
+        };
         self.rate
             .map_or(written_ns, |rate| written_ns.min(since_ns + lasts_ns(rate)))
     }
@@ -175,7 +191,10 @@ impl Flow {
         let options = DriveOptions {
             schedule,
             threads: self.writers,
-            until: Until::Operations(batches),
+            until: match self.lasts {
+                Some(lasts) => Until::DurationNs(lasts.as_nanos() as u64),
+                None => Until::Operations(batches),
+            },
             interval_ns: INTERVAL_NS,
             lag_max_ns: None,
             stop: Some(&shared.stop),
@@ -203,7 +222,7 @@ impl Flow {
 
     fn wait_for_readers(&self, shared: &Shared) {
         let total = || -> u64 { shared.read.iter().map(|n| n.load(Ordering::SeqCst)).sum() };
-        let wanted = self.messages * self.groups as u64;
+        let wanted = shared.wanted.load(Ordering::SeqCst) * self.groups as u64;
         let mut seen = (total(), shared.clock.now_ns());
         while !shared.stop.load(Ordering::SeqCst) && seen.0 < wanted {
             thread::sleep(Duration::from_millis(1));
@@ -223,10 +242,10 @@ impl Flow {
     fn check(&self, flowed: &Flowed) -> Result<(), FlowError> {
         let wrong = |reason: String| Err(FlowError::Wrong(reason));
         let groups = self.groups as u64;
-        if flowed.read.messages != self.messages * groups {
+        if flowed.read.messages != flowed.messages * groups {
             return wrong(format!(
                 "{} messages were read and {} written for {groups} groups",
-                flowed.read.messages, self.messages
+                flowed.read.messages, flowed.messages
             ));
         }
         if flowed.read.digest != flowed.written_digest.wrapping_mul(groups) {

@@ -18,11 +18,12 @@ mod way;
 mod window;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dyno_record::Answer;
-use dyno_suite::protocol::{Reply, Request};
+use dyno_suite::protocol::{Phase, Reply, Request};
 
-use crate::{Params, RigError};
+use crate::{Params, RigError, Windows};
 use asked::{Asked, Measured, read_load};
 
 pub(crate) use capacity::capacity;
@@ -63,7 +64,7 @@ pub enum FlowError {
     Panicked,
 }
 
-/// `pubsub-flow`: `messages` of `payload` bytes from `writers` to `groups` of `readers`, in the `way` asked for, on `nodes`
+/// `pubsub-flow`: `messages`, or as many as go through in `seconds`, of `payload` bytes from `writers` to `groups` of `readers`, in the `way` asked for, on `nodes`
 /// servers; `peer` is the name under which somebody else's protocol is spoken.
 pub(crate) fn flow(
     params: &mut Params<'_>,
@@ -86,7 +87,14 @@ pub(crate) fn queue(
     reply(&Asked::queue(params, load, peer.is_some())?, request)
 }
 
+/// How long a flow lasts where the answer alone is asked for.
+const VERIFYING: Duration = Duration::from_millis(500);
+
 fn reply(asked: &Asked, request: &Request) -> Result<Reply, RigError> {
+    let asked = &match request.phase {
+        Phase::Verify => asked.lasting(VERIFYING),
+        _ => asked.clone(),
+    };
     let measured = asked.measure(&request.scratch)?;
     let metrics = metrics::of(&asked.flow, &measured);
     let Measured { flowed, server, .. } = measured;
@@ -98,16 +106,27 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, RigError> {
             facts.extend(refused.map(|name| (name, grew.clone())));
         }
     }
-    Ok(Reply {
-        answer: Some(Answer {
-            count: flowed.read.messages,
-            checksum: format!("{:016x}", flowed.read.digest),
+    let flow = &asked.flow;
+    let mut reply = Reply {
+        answer: Some(match flow.lasts {
+            None => Answer {
+                count: flowed.read.messages,
+                checksum: format!("{:016x}", flowed.read.digest),
+            },
+            // How many messages there are is the speed; each flow has compared what came with what
+            // was sent.
+            Some(_) => Answer {
+                count: 1,
+                checksum: "every message came to every group".to_string(),
+            },
         }),
         metrics,
         facts,
         histogram: Some(server::write_log(&request.scratch, &flowed)?),
         ..Reply::default()
-    })
+    };
+    Windows::of_load(&flowed.writes, flow.lasts).tell(&mut reply, flow.batch as f64);
+    Ok(reply)
 }
 
 /// The version of a peer that is a protocol and no program: the commit of the original that was read; and of a

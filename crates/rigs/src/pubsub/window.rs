@@ -7,7 +7,7 @@ use std::thread;
 use dyno_measure::{Call, Clock, LoadOutcome, Operation, Recorder, Schedule};
 
 use super::FlowError;
-use super::flow::{Flow, Shared, fill};
+use super::flow::{Flow, INTERVAL_NS, Shared, fill};
 use super::way::Way;
 
 /// Writes the flow's messages in a closed loop with its window.
@@ -19,7 +19,7 @@ pub(super) fn write_all(
     let started_ns = shared.clock.now_ns();
     let mut outcome = LoadOutcome {
         schedule: Schedule::ClosedLoop,
-        recorder: Recorder::new(started_ns, 1_000_000_000)?,
+        recorder: Recorder::new(started_ns, INTERVAL_NS)?,
         started_ns,
         ended_ns: started_ns,
         done: 0,
@@ -59,7 +59,7 @@ fn write_one(
     started_ns: u64,
 ) -> Result<Recorder, FlowError> {
     let mut to = way.writer(writer)?;
-    let mut recorder = Recorder::new(started_ns, 1_000_000_000)?;
+    let mut recorder = Recorder::new(started_ns, INTERVAL_NS)?;
     let mut messages = vec![vec![0; flow.payload]; flow.batch];
     // Starts of batches without acknowledgement, and messages of the first that are acknowledged.
     let mut under_way: VecDeque<u64> = VecDeque::with_capacity(flow.window);
@@ -87,11 +87,14 @@ fn write_one(
     let writers = flow.writers as u64;
     let batches = flow.messages / batch as u64;
     let own = batches / writers + u64::from((writer as u64) < batches % writers);
+    let end_ns = flow
+        .lasts
+        .map_or(u64::MAX, |lasts| started_ns + lasts.as_nanos() as u64);
     for sequence in 0..own {
-        if shared.stop.load(Ordering::Relaxed) {
+        let intended_ns = shared.clock.now_ns();
+        if intended_ns >= end_ns || shared.stop.load(Ordering::Relaxed) {
             break;
         }
-        let intended_ns = shared.clock.now_ns();
         let digest = fill(
             &mut messages,
             writer,

@@ -1,5 +1,7 @@
 //! What a case asks for.
 
+use std::time::Duration;
+
 use dyno_tpcc::drive::{Form, Plan, Until};
 use dyno_tpcc::input::{Draw, Mix};
 use dyno_tpcc::random::Skew;
@@ -16,6 +18,8 @@ const ATTEMPTS: u32 = 10_000;
 /// An invocation.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
+    /// What is measured; a fifth of it runs before and is not counted.
+    pub duration: Duration,
     pub which: Which,
     pub ours: Ours,
     pub population: Population,
@@ -46,13 +50,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
     let way = way(params)?;
     let clients = within(params, "clients")?;
     let peer_clients = within(params, "peer-clients")?;
-    let transactions = params.count("transactions")?;
-    for clients in [clients, peer_clients] {
-        if transactions == 0 || !transactions.is_multiple_of(u64::from(clients)) {
-            let reason = format!("{transactions} cannot be shared by {clients} clients");
-            return Err(params.wrong("transactions", reason));
-        }
-    }
+    let duration = Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0));
     let threads = params.count_or("threads", 1)?.clamp(1, 64) as u32;
     let (which, clients) = match peer {
         None => (way, clients),
@@ -61,7 +59,6 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
         Some("etcd") => (Which::Etcd(1), peer_clients),
         Some(other) => return Err(RigError::Peer(other.to_string())),
     };
-    let each = transactions / u64::from(clients);
     let plan = Plan {
         draw: Draw {
             scale: population.scale,
@@ -76,7 +73,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
             Which::Etcd(_) => clients,
             _ => threads,
         },
-        until: Until::Transactions(each),
+        until: Until::Elapsed(duration),
         paced: false,
         seed: SEED,
         run: SEED,
@@ -84,6 +81,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
         entered_ms: None,
     };
     Ok(Asked {
+        duration,
         which,
         ours,
         population,
@@ -100,6 +98,7 @@ fn ours(params: &mut Params<'_>) -> Result<Ours, RigError> {
         },
         cores: usize::try_from(params.count("cores")?).unwrap_or(usize::MAX),
         memory_bytes: params.count_or("memory", 4 << 30)?,
+        checkpoint_bytes: params.count_or("checkpoint", 0)?,
     })
 }
 

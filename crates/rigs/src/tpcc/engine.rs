@@ -31,6 +31,8 @@ pub(super) struct Ours {
     /// Threads, each pinned to a core when there are several.
     pub cores: usize,
     pub memory_bytes: u64,
+    /// Log of a partition after which it is written down whole; 0 for the engine's default.
+    pub checkpoint_bytes: u64,
 }
 
 /// A running engine.
@@ -67,6 +69,7 @@ impl Engine {
                 cores => (0..cores).collect(),
             },
             memory_bytes: ours.memory_bytes,
+            checkpoint_bytes: (ours.checkpoint_bytes > 0).then_some(ours.checkpoint_bytes),
             ..OpenHow::default()
         };
         let data = scratch.join("rows");
@@ -111,11 +114,11 @@ impl Engine {
         &*self.db
     }
 
-    /// Bytes of memory for rows, where the engine counts them.
-    pub fn memory_bytes(&self) -> Result<Option<u64>, TpccError> {
+    /// What the engine counts under this name: `memory_bytes` for rows, `checkpoints_total`.
+    pub fn stat(&self, name: &str) -> Result<Option<u64>, TpccError> {
         let mut stats = self.db.stats()?.into_iter();
-        let found = stats.find(|(name, _)| name == "memory_bytes");
-        Ok(found.map(|(_, bytes)| bytes))
+        let found = stats.find(|(known, _)| known == name);
+        Ok(found.map(|(_, value)| value))
     }
 }
 
@@ -125,6 +128,10 @@ fn served(ours: &Ours, how: &OpenHow, data: &Path) -> Result<DynoServer, TpccErr
     let cores: Vec<String> = how.cores.iter().map(ToString::to_string).collect();
     let (cores, persist) = (cores.join(","), how.persist.join(","));
     let mut more = vec!["--durability", &durability, "--memory", &memory];
+    let checkpoint = ours.checkpoint_bytes.to_string();
+    if ours.checkpoint_bytes > 0 {
+        more.extend(["--checkpoint", &checkpoint]);
+    }
     for (word, list) in [("--cores", &cores), ("--persist", &persist)] {
         if !list.is_empty() {
             more.extend([word, list]);

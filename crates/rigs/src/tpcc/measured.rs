@@ -5,10 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use dyno_measure::{Latencies, MeasureError};
-use dyno_tpcc::drive::{self, Done, Ended, Plan};
+use dyno_tpcc::drive::{self, Done, Ended, Plan, Until};
 use dyno_tpcc::input::Kind;
 use dyno_tpcc::schema::Tables;
 use dyno_txn_api::{Database, Error};
+
+use crate::Windows;
 
 /// What a run came to.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub struct Measured {
     pub seconds: f64,
     /// The types that ran.
     pub of: BTreeMap<Kind, OfKind>,
+    /// Committed transactions by the time of their answers, of a plan that lasts for a stated time.
+    pub windows: Windows,
     /// The engine failed before the run was over: what is counted here is part of a run.
     pub cut_short: Option<Error>,
 }
@@ -87,6 +91,8 @@ impl Measured {
 
 /// What one worker has seen.
 struct Seen {
+    began: Instant,
+    windows: Windows,
     of: BTreeMap<Kind, OfKind>,
     wrong: Option<MeasureError>,
 }
@@ -103,6 +109,8 @@ impl Seen {
                 of.committed += 1;
                 let took = done.ended.saturating_duration_since(done.began);
                 of.latencies.record(took.as_nanos() as u64)?;
+                let at = done.ended.saturating_duration_since(self.began);
+                self.windows.count(at.as_nanos() as u64, 1);
             }
             Ended::RolledBack => of.rolled_back += 1,
             Ended::Conflicts => of.given_up += 1,
@@ -122,13 +130,19 @@ pub fn measure(
     plan: &Plan,
     stop: &AtomicBool,
 ) -> Result<Measured, MeasureError> {
+    let mut windows = match plan.until {
+        Until::Elapsed(duration) => Windows::over(duration),
+        Until::Transactions(_) => Windows::default(),
+    };
+    let began = Instant::now();
     let mut seen: Vec<Seen> = (0..plan.workers())
         .map(|_| Seen {
+            began,
+            windows: windows.clone(),
             of: BTreeMap::new(),
             wrong: None,
         })
         .collect();
-    let began = Instant::now();
     let ran = {
         let mut recorders: Vec<_> = seen
             .iter_mut()
@@ -148,6 +162,7 @@ pub fn measure(
         if let Some(error) = worker.wrong {
             return Err(error);
         }
+        windows.add(&worker.windows);
         for (kind, counted) in worker.of {
             match of.get_mut(&kind) {
                 Some(all) => all.add(&counted)?,
@@ -158,6 +173,7 @@ pub fn measure(
     Ok(Measured {
         seconds,
         of,
+        windows,
         cut_short: ran.err(),
     })
 }

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dyno_record::Answer;
-use dyno_suite::protocol::{Reply, Request};
+use dyno_suite::protocol::{Phase, Reply, Request};
 use dyno_tpcc::checks::{atomicity, consistency};
+use dyno_tpcc::drive::{Plan, Until};
+use dyno_tpcc::input::Kind;
 use dyno_tpcc::load::{self, Progress};
 use dyno_tpcc::schema::Tables;
 use dyno_tpcc::{Scale, checks};
@@ -23,18 +25,36 @@ const LOADERS: usize = 2;
 /// Quantiles by the names they have in records.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 
-/// `tpcc-run`: a number of transactions from terminals, on an engine of its own; `peer` names another engine than ours.
+/// How long it runs where the answer alone is asked for.
+const VERIFYING: Duration = Duration::from_millis(200);
+/// Of the time asked for, so much is run before it and not counted.
+const WARM_UP: u32 = 5;
+
+/// `tpcc-run`: transactions from terminals for a while, on an engine of its own; `peer` names another engine than ours.
 pub(crate) fn run(
     params: &mut Params<'_>,
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    let asked = read(params, peer)?;
+    let mut asked = read(params, peer)?;
+    if request.phase == Phase::Verify {
+        asked.duration = asked.duration.min(VERIFYING);
+    }
     Ok(reply(&asked, request)?)
 }
 
 fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
-    let plan = &asked.plan;
+    // The plan of the warm-up adds rows of its own, and must not meet those of the run.
+    let plan = &Plan {
+        until: Until::Elapsed(asked.duration),
+        ..asked.plan.clone()
+    };
+    let warm_up = Plan {
+        until: Until::Elapsed(asked.duration / WARM_UP),
+        seed: plan.seed + 1,
+        run: plan.run + 1,
+        ..plan.clone()
+    };
     let connections = plan.clients as usize + LOADERS;
     let engine = Engine::start(&asked.which, &asked.ours, connections, &request.scratch)?;
     let db = engine.db();
@@ -42,42 +62,93 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
     load::load(db, asked.population, LOADERS, &Progress::default())?;
     let load_s = began.elapsed().as_secs_f64();
     let (tables, population) = load::ready(db)?;
-    let memory = engine.memory_bytes()?;
+    let memory = engine.stat("memory_bytes")?;
     hold("before the run", db, &tables, &population.scale)?;
-    let measured = measure(db, &tables, plan, &AtomicBool::new(false))?;
-    if let Some(error) = measured.cut_short {
-        return Err(error.into());
-    }
+    let before = Stored::count(db)?;
+    let warmed = whole(measure(db, &tables, &warm_up, &AtomicBool::new(false))?)?;
+    let measured = whole(measure(db, &tables, plan, &AtomicBool::new(false))?)?;
+    let checkpoints = engine.stat("checkpoints_total")?;
+    Stored::count(db)?.compare(&before, &[&warmed, &measured])?;
     hold("after the run", db, &tables, &population.scale)?;
     let records = records::of_a_transaction(db, &tables, plan)?;
     if let Some(wrong) = atomicity(db, &tables, [u64::MAX >> 1, 0])? {
         return Err(TpccError::Wrong(wrong));
     }
-    let unknown: u64 = measured
-        .of
-        .values()
-        .map(|of| of.unknown + of.given_up)
-        .sum();
-    if unknown > 0 {
-        let text = format!("{unknown} transactions were given up, or have no known outcome");
-        return Err(TpccError::Wrong(text));
-    }
-    let entered = measured.committed() + measured.of.values().map(|of| of.rolled_back).sum::<u64>();
     let mut metrics = metrics(&measured, records);
     metrics.insert("load-s".to_string(), load_s);
     if let Some(bytes) = memory {
         let each = bytes as f64 / f64::from(population.scale.warehouses);
         metrics.insert("memory-per-warehouse".to_string(), each);
     }
-    Ok(Reply {
+    if let Some(count) = checkpoints {
+        metrics.insert("checkpoints".to_string(), count as f64);
+    }
+    let mut reply = Reply {
+        // How many transactions there are is the speed; each engine's own count of what they left is
+        // compared with the clients'.
         answer: Some(Answer {
-            count: entered,
-            checksum: "the conditions hold".to_string(),
+            count: 1,
+            checksum: "the conditions hold, and all that was committed is there".to_string(),
         }),
         metrics,
         facts: BTreeMap::from([("engine".to_string(), engine.says.clone())]),
         ..Reply::default()
-    })
+    };
+    measured.windows.tell(&mut reply, 1.0);
+    Ok(reply)
+}
+
+/// A run that ended as it should: no error of the engine, and the outcome of each transaction known.
+fn whole(mut measured: Measured) -> Result<Measured, TpccError> {
+    if let Some(error) = measured.cut_short.take() {
+        return Err(error.into());
+    }
+    let open: u64 = measured
+        .of
+        .values()
+        .map(|of| of.unknown + of.given_up)
+        .sum();
+    match open {
+        0 => Ok(measured),
+        open => Err(TpccError::Wrong(format!(
+            "{open} transactions were given up, or have no known outcome"
+        ))),
+    }
+}
+
+/// The rows that transactions leave, as the database itself counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stored {
+    orders: u64,
+    payments: u64,
+}
+
+impl Stored {
+    fn count(db: &dyn Database) -> Result<Stored, TpccError> {
+        Ok(Stored {
+            orders: checks::rows(db, "tpcc-order")?,
+            payments: checks::rows(db, "tpcc-history")?,
+        })
+    }
+
+    /// Every order and every payment that was committed is there, and no other.
+    fn compare(&self, before: &Stored, runs: &[&Measured]) -> Result<(), TpccError> {
+        let committed = |kind: Kind| -> u64 {
+            let of = runs.iter().filter_map(|run| run.of.get(&kind));
+            of.map(|of| of.committed).sum()
+        };
+        for (what, now, then, kind) in [
+            ("orders", self.orders, before.orders, Kind::NewOrder),
+            ("payments", self.payments, before.payments, Kind::Payment),
+        ] {
+            let (stored, told) = (now.saturating_sub(then), committed(kind));
+            if stored != told {
+                let text = format!("{told} {what} were committed, and the database has {stored}");
+                return Err(TpccError::Wrong(text));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn hold(when: &str, db: &dyn Database, tables: &Tables, scale: &Scale) -> Result<(), TpccError> {

@@ -15,7 +15,7 @@ use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 
 use super::k2::{Carrier, K2Error, size};
-use crate::{Params, RigError};
+use crate::{Params, RigError, Windows};
 
 /// The shortest message: its number and a mark.
 const LEAST_BYTES: usize = 10;
@@ -44,6 +44,8 @@ struct Seen {
     messages: u64,
     seconds: f64,
     latencies: Latencies,
+    /// Messages by the time of their answers.
+    windows: Windows,
     /// What connections travelled on.
     carrier: String,
 }
@@ -113,12 +115,12 @@ fn reply(asked: &Asked, request: &Request, run: Run) -> Result<Reply, RigError> 
             metrics.insert(format!("latency-{name}"), ns as f64 / 1e9);
         }
     }
-    let mut facts = BTreeMap::from([("carrier".to_owned(), seen.carrier)]);
+    let mut facts = BTreeMap::from([("carrier".to_owned(), seen.carrier.clone())]);
     if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
         let first = load.split(' ').next().unwrap_or_default();
         facts.insert("load".to_owned(), first.to_owned());
     }
-    Ok(Reply {
+    let mut reply = Reply {
         // Every message is verified while it runs; how many there are is the speed.
         answer: Some(Answer {
             count: 0,
@@ -127,7 +129,9 @@ fn reply(asked: &Asked, request: &Request, run: Run) -> Result<Reply, RigError> 
         metrics,
         facts,
         ..Reply::default()
-    })
+    };
+    seen.windows.tell(&mut reply, 1.0);
+    Ok(reply)
 }
 
 /// The body of a message: its number, a filler, and a mark that depends on the number.

@@ -23,6 +23,9 @@ pub struct OpenHow {
     pub cores: Vec<usize>,
     /// Of our engine in this process: bytes of all rows.
     pub memory_bytes: u64,
+    /// Of our engine in this process: log of a partition after which it is written down whole; the
+    /// engine's default when absent.
+    pub checkpoint_bytes: Option<u64>,
     /// Shown to a server of ours.
     pub token: Option<String>,
     /// TLS with a server of ours.
@@ -40,6 +43,7 @@ impl Default for OpenHow {
             persist: Vec::new(),
             cores: Vec::new(),
             memory_bytes: 4 << 30,
+            checkpoint_bytes: None,
             token: None,
             tls: None,
             ring: true,
@@ -85,7 +89,9 @@ pub fn backup(target: &Target, how: &OpenHow, to: &str) -> Result<()> {
 }
 
 fn options(how: &OpenHow) -> Result<OpenOptions> {
+    let default = OpenOptions::default();
     Ok(OpenOptions {
+        checkpoint_bytes: how.checkpoint_bytes.unwrap_or(default.checkpoint_bytes),
         procedures: procedures()?,
         cores: how.cores.clone(),
         durability: how.durability,
@@ -94,7 +100,7 @@ fn options(how: &OpenHow) -> Result<OpenOptions> {
         token: how.token.clone(),
         tls: how.tls.clone(),
         ring: how.ring,
-        ..OpenOptions::default()
+        ..default
     })
 }
 

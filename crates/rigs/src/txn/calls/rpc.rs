@@ -8,6 +8,7 @@ use dyno_txn_node::net::{Client, ClientOptions};
 
 use super::server::{Server, VERB, port_options};
 use super::{Asked, Body, K2Error, SPIN, Seen, WARM_UP, wrong};
+use crate::Windows;
 
 /// How long an answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -49,6 +50,7 @@ fn once(asked: &Asked, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K
         messages: 0,
         seconds: 0.0,
         latencies: Latencies::new()?,
+        windows: Windows::over(duration),
         carrier: lanes
             .first()
             .map(|lane| lane.client.carrier().kind.to_string())
@@ -70,6 +72,7 @@ fn once(asked: &Asked, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K
                 let slot = number as usize & (lane.sent_ns.len() - 1);
                 seen.latencies.record(now_ns - lane.sent_ns[slot])?;
                 seen.messages += 1;
+                seen.windows.count(now_ns, 1);
                 last_ns = now_ns;
             }
             under_way += lane.next - lane.answered;

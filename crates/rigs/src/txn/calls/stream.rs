@@ -9,6 +9,7 @@ use dyno_txn_node::net::{FrameRef, Head, Outbound, Port, SendError};
 
 use super::server::{Server, VERB, port_options};
 use super::{Asked, Body, K2Error, Seen, WARM_UP, wrong};
+use crate::Windows;
 
 /// How long an answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -39,13 +40,16 @@ impl Stream {
         let began = Instant::now();
         let (first, end_ns) = (self.answered, duration.as_nanos() as u64);
         let mut latencies = Latencies::new()?;
+        let mut windows = Windows::over(duration);
         let (mut now_ns, mut last_ns) = (0, 0);
         // Whole groups, so that the last message is answered too.
         while now_ns < end_ns || !self.next.is_multiple_of(asked.every as u64) {
             self.fill(asked, &body, now_ns)?;
             now_ns = began.elapsed().as_nanos() as u64;
+            let before = self.answered;
             if self.take(asked, now_ns, &mut latencies)? {
                 last_ns = now_ns;
+                windows.count(now_ns, self.answered - before);
             }
             expect_life(now_ns, last_ns)?;
         }
@@ -60,6 +64,7 @@ impl Stream {
             messages: self.answered - first,
             seconds: began.elapsed().as_secs_f64(),
             latencies,
+            windows,
             carrier: self.port.carrier().kind.to_string(),
         })
     }

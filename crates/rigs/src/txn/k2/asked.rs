@@ -31,6 +31,8 @@ pub(super) struct Asked {
     /// Transactions before anything is timed, whose answers are compared between systems.
     pub verified: u64,
     pub seed: u64,
+    /// Log of a partition of ours after which it is written down whole; 0 for the server's default.
+    pub checkpoint_bytes: u64,
 }
 
 /// Whose server.
@@ -131,6 +133,7 @@ impl Asked {
             rate: (rate > 0.0).then_some(rate),
             verified: params.count_or("verified", 200)?,
             seed: params.count_or("seed", 1)?,
+            checkpoint_bytes: params.count_or("checkpoint", 0)?,
         };
         asked.check(params)?;
         Ok(asked)

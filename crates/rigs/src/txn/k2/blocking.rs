@@ -10,10 +10,11 @@ use super::asked::Asked;
 use super::draw::Draw;
 use super::seen::{Seen, TRIES_MAX};
 use super::system::{System, Worker};
+use crate::Windows;
+use crate::windows::WINDOWS;
 
 /// Of the time asked for, so much is run before it and not counted.
 pub(super) const WARM_UP: u32 = 5;
-const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// A while that is not counted, and the one that is.
 pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
@@ -34,7 +35,7 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
         },
         threads,
         until: Until::DurationNs(duration.as_nanos() as u64),
-        interval_ns: INTERVAL_NS,
+        interval_ns: duration.as_nanos() as u64 / u64::from(WINDOWS),
         lag_max_ns: None,
         stop: None,
     };
@@ -50,6 +51,7 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
         }
     })?;
     Ok(Seen {
+        windows: Windows::of_load(&outcome, Some(duration)),
         committed: outcome.done,
         again: again.into_inner(),
         failed: outcome.failed,

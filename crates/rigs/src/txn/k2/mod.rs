@@ -103,12 +103,17 @@ fn measure(asked: &Asked, request: &Request) -> Result<Reply, K2Error> {
     if let Some(seconds) = server_cpu_s {
         cpu("server-cpu-us", seconds);
     }
-    Ok(Reply {
+    if let Some(checkpoints) = system.checkpoints()? {
+        metrics.insert("checkpoints".to_owned(), checkpoints as f64);
+    }
+    let mut reply = Reply {
         answer: Some(answer),
         metrics,
         facts: facts(asked, &system, &seen),
         ..Reply::default()
-    })
+    };
+    seen.windows.tell(&mut reply, 1.0);
+    Ok(reply)
 }
 
 /// The first transactions, one after the other and untimed: what they read is the same on every system.

@@ -24,11 +24,13 @@ pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
 
 fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Result<Seen, K2Error> {
     let clock = SystemClock::start();
-    let mut all = Seen::new()?;
+    let mut all = Seen::new(duration)?;
     let parts: Vec<Result<Seen, K2Error>> = thread::scope(|scope| {
         let client = |number: usize| {
             let clock = &clock;
-            scope.spawn(move || Client::new(asked, system, number, phase, clock)?.run(duration))
+            scope.spawn(move || {
+                Client::new(asked, system, number, phase, clock, duration)?.run(duration)
+            })
         };
         let clients: Vec<_> = (0..asked.clients).map(client).collect();
         let joined = clients.into_iter().map(|client| client.join());
@@ -69,6 +71,7 @@ impl<'a> Client<'a> {
         number: usize,
         phase: u64,
         clock: &'a SystemClock,
+        duration: Duration,
     ) -> Result<Client<'a>, K2Error> {
         let schedule = match asked.rate {
             None => Schedule::ClosedLoop,
@@ -87,7 +90,7 @@ impl<'a> Client<'a> {
             started_ns,
             flights: (0..asked.depth).map(|_| None).collect(),
             free: (0..asked.depth).rev().collect(),
-            seen: Seen::new()?,
+            seen: Seen::new(duration)?,
         })
     }
 
@@ -189,6 +192,7 @@ impl<'a> Client<'a> {
                     .transaction
                     .verify(self.asked, &values(committed.answers))?;
                 self.seen.committed += 1;
+                self.seen.windows.count(now_ns - self.started_ns, 1);
                 self.seen.latencies.record(now_ns - flight.intended_ns)?;
             }
             Err(error) if error.retry() == Retry::Safe && flight.tries < TRIES_MAX => {

@@ -1,11 +1,13 @@
 //! What clients counted.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dyno_measure::Latencies;
 
 use super::K2Error;
 use super::asked::Asked;
+use crate::Windows;
 
 /// Quantiles by the names they have in records.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
@@ -33,10 +35,13 @@ pub(super) struct Seen {
     pub lag: Latencies,
     /// Under a rate: those that were due before the end and were never started.
     pub unsent: u64,
+    /// Those that were committed, by the time of their answers.
+    pub windows: Windows,
 }
 
 impl Seen {
-    pub fn new() -> Result<Seen, K2Error> {
+    /// Nothing yet, of a load that lasts for `measured`.
+    pub fn new(measured: Duration) -> Result<Seen, K2Error> {
         Ok(Seen {
             committed: 0,
             again: 0,
@@ -46,6 +51,7 @@ impl Seen {
             latencies: Latencies::new()?,
             lag: Latencies::new()?,
             unsent: 0,
+            windows: Windows::over(measured),
         })
     }
 
@@ -56,6 +62,7 @@ impl Seen {
         self.first_error = self.first_error.take().or(other.first_error.clone());
         self.seconds = self.seconds.max(other.seconds);
         self.unsent += other.unsent;
+        self.windows.add(&other.windows);
         self.lag.add(&other.lag)?;
         Ok(self.latencies.add(&other.latencies)?)
     }
@@ -148,7 +155,7 @@ mod tests {
 
     #[test]
     fn of_a_backlog_that_grows_no_latency_is_told() {
-        let mut seen = Seen::new().expect("a histogram");
+        let mut seen = Seen::new(Duration::from_secs(1)).expect("a histogram");
         seen.latencies.record(5_000).expect("a latency");
         (seen.committed, seen.seconds) = (900, 1.0);
         for (rate, unsent, told) in [
@@ -173,8 +180,13 @@ mod tests {
 
     #[test]
     fn a_run_with_failures_is_no_measurement() {
-        let mut seen = Seen::new().expect("a histogram");
-        assert!(Seen::new().expect("a histogram").whole().is_ok());
+        let mut seen = Seen::new(Duration::from_secs(1)).expect("a histogram");
+        assert!(
+            Seen::new(Duration::from_secs(1))
+                .expect("a histogram")
+                .whole()
+                .is_ok()
+        );
         seen.fail("it broke".to_owned());
         let error = seen.whole().err().expect("refused").to_string();
         assert!(error.contains("it broke"), "{error}");

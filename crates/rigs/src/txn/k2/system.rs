@@ -153,6 +153,16 @@ impl System {
         }
     }
 
+    /// Checkpoints that the server has written, where it counts them.
+    pub fn checkpoints(&self) -> Result<Option<u64>, K2Error> {
+        let System::Database { db, .. } = self else {
+            return Ok(None);
+        };
+        let mut stats = db.stats()?.into_iter();
+        let found = stats.find(|(name, _)| name == "checkpoints_total");
+        Ok(found.map(|(_, count)| count))
+    }
+
     pub fn describe(&self) -> String {
         match self {
             System::Database { what, .. } => what.clone(),
@@ -195,6 +205,9 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         .args(["--partitions", &asked.partitions.to_string()])
         .arg("--data")
         .arg(scratch.join("db"));
+    if asked.checkpoint_bytes > 0 {
+        command.args(["--checkpoint", &asked.checkpoint_bytes.to_string()]);
+    }
     if let Some(cores) = &asked.cores {
         command.args(["--cores", cores]);
     }

@@ -51,6 +51,25 @@ pub fn checksum(db: &dyn Database) -> Result<Checksum> {
     Ok(total)
 }
 
+/// The number of rows of one table, by its name. Of a database at rest.
+pub fn rows(db: &dyn Database, name: &str) -> Result<u64> {
+    let options = Options {
+        deadline: DEADLINE,
+        read_only: true,
+        ..Options::default()
+    };
+    let table = db.table(name)?.id;
+    let outcome = db.transact_with(&options, |t| {
+        let mut rows = 0;
+        pages(&mut *t, Scan::all(table), |_, _| {
+            rows += 1;
+            Ok(())
+        })?;
+        Ok(rows)
+    })?;
+    Ok(outcome.value)
+}
+
 /// FNV-1a over the parts and their lengths, eight bytes at a step, then mixed (SplitMix64's last lines).
 fn hash(parts: &[&[u8]]) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;

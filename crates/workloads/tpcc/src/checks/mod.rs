@@ -9,5 +9,5 @@ mod conditions;
 mod gather;
 
 pub use atomicity::atomicity;
-pub use checksum::{Checksum, checksum};
+pub use checksum::{Checksum, checksum, rows};
 pub use conditions::{Violation, consistency};
