@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use dyno_ingest::generate::{Form, Generator};
 use dyno_ingest::load::{self, Input, LoadReport, Options, Outcome, Progress};
@@ -16,7 +17,8 @@ use crate::{Params, RigError, table_checksum};
 /// Where the table goes in a scratch directory.
 pub(crate) const TABLE: &str = "spots";
 
-/// `ingest-gen`: archives of `rows` rows in `months` months, from `seed`, `gzip` or `plain`.
+/// `ingest-gen`: archives of `rows` rows in `months` months, or of `each` rows in each of them, from `seed`, `gzip` or
+/// `plain`.
 pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
     let form = match params.text("form")? {
         "gzip" => Form::Gzip,
@@ -24,8 +26,12 @@ pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
         other => return Err(params.wrong("form", format!("`{other}` is neither gzip nor plain"))),
     };
     let months = params.count("months")?;
+    let rows = match params.count_or("each", 0)? {
+        0 => params.count("rows")?,
+        each => each.saturating_mul(months),
+    };
     let generator = Generator {
-        rows: params.count("rows")?,
+        rows,
         months: u32::try_from(months).unwrap_or(u32::MAX),
         seed: params.count("seed")?,
         form,
@@ -109,6 +115,63 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
         ]),
         ..Reply::default()
     })
+}
+
+/// `ingest-next`: a table that has many archives gets more, `files`, one after the other, each timed from opening the
+/// table to its commit. `table` holds the table that was made for the case; it is copied first, so that each sample
+/// begins with the same. The state of the table is read before and after, as `dyno ingest status` does.
+pub(crate) fn next(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
+    let files = params.paths("files")?;
+    let made = Path::new(params.text("table")?).join(TABLE);
+    let table = scratch.join(TABLE);
+    copy_tree(&made, &table)?;
+    let before = Snapshot::open(&table)?.manifest().rows();
+    let (mut rows, mut times_s) = (0, Vec::new());
+    for file in &files {
+        let report = load_into(std::slice::from_ref(file), 1, &table)?;
+        rows += report.rows();
+        times_s.push(report.seconds);
+    }
+    let asked = Instant::now();
+    let after = Snapshot::open(&table)?.manifest().rows();
+    let status_s = asked.elapsed().as_secs_f64();
+    if after != before + rows {
+        let text = format!("{after} rows are in the table, not {before} and {rows}");
+        return Err(params.wrong("files", text));
+    }
+    times_s.sort_by(f64::total_cmp);
+    let Some(&median_s) = times_s.get(times_s.len() / 2) else {
+        return Err(params.wrong("files", "there are none".to_string()));
+    };
+    Ok(Reply {
+        answer: Some(Answer {
+            count: rows,
+            checksum: "-".to_string(),
+        }),
+        metrics: BTreeMap::from([
+            (
+                "throughput".to_string(),
+                rows as f64 / files.len() as f64 / median_s,
+            ),
+            ("next-s".to_string(), median_s),
+            ("status-s".to_string(), status_s),
+        ]),
+        ..Reply::default()
+    })
+}
+
+/// Copies a directory with all that is below it.
+fn copy_tree(from: &Path, to: &Path) -> Result<(), RigError> {
+    fs::create_dir_all(to).map_err(|e| RigError::io(to, e))?;
+    for entry in fs::read_dir(from).map_err(|e| RigError::io(from, e))? {
+        let entry = entry.map_err(|e| RigError::io(from, e))?;
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        match path.is_dir() {
+            true => copy_tree(&path, &copy)?,
+            false => drop(fs::copy(&path, &copy).map_err(|e| RigError::io(&path, e))?),
+        }
+    }
+    Ok(())
 }
 
 /// Loads every file or fails: a suite's archives are good.

@@ -58,6 +58,7 @@ pub fn answer(request: &Request, speak_as: Option<&str>) -> Result<String, RigEr
         }
         "ingest-gen" => ingest::generate(&mut params, scratch)?,
         "ingest-parquet" => ingest::parquet(&mut params, scratch)?,
+        "ingest-next" => ingest::next(&mut params, scratch)?,
         "ingest-load" => ingest::load(&mut params, scratch)?,
         "clickhouse-load" => clickhouse::load(&mut params, scratch, speak_as)?,
         "chain" => chain::chain(&mut params, request)?,

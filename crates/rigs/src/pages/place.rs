@@ -49,6 +49,15 @@ impl Place {
         }
     }
 
+    /// Our store, with a limit of its own.
+    pub fn limited(pages: u64, tiers: Tiers, limit_bytes: u64) -> Result<Place, PagesError> {
+        let settings = Settings {
+            tiers,
+            ..Settings::new(pages, limit_bytes)
+        };
+        Ok(Place::Store(Box::new(Store::create(settings)?)))
+    }
+
     pub fn worker(&self) -> Result<Worker<'_>, PagesError> {
         let again = |file: &File| {
             file.try_clone()

@@ -69,6 +69,9 @@ struct Asked {
     lasts: Option<Duration>,
     tier: Tier,
     tiers: Tiers,
+    /// Percent of the store's limit that the pages take; 0 for a store with room for all of them as
+    /// they are.
+    full_percent: u64,
     source: Source,
 }
 
@@ -83,7 +86,7 @@ pub(crate) fn store(
     if request.phase == Phase::Verify {
         asked.lasts = asked.lasts.map(|lasts| lasts.min(VERIFYING));
     }
-    let place = Place::open(peer, asked.source.count(), asked.tiers)?;
+    let place = open(peer, &asked)?;
     if asked.op != Op::Fill {
         fill(&place, &asked.source, &mut Times::default())?;
     }
@@ -125,6 +128,20 @@ pub(crate) fn store(
         window_s,
         ..Reply::default()
     })
+}
+
+/// The place under test. One that is to be nearly full gets its limit from what the pages take in a
+/// store with room.
+fn open(peer: Option<&str>, asked: &Asked) -> Result<Place, PagesError> {
+    let pages = asked.source.count();
+    let place = Place::open(peer, pages, asked.tiers)?;
+    if asked.full_percent == 0 {
+        return Ok(place);
+    }
+    fill(&place, &asked.source, &mut Times::default())?;
+    let held = place.held_bytes(pages)?;
+    drop(place);
+    Place::limited(pages, asked.tiers, held * 100 / asked.full_percent)
 }
 
 /// What all passes came to.
@@ -227,8 +244,13 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
         }
     };
     let tiers = tiers(params)?;
+    let full_percent = params.count_or("full-percent", 0)?;
+    if full_percent > 100 {
+        return Err(params.wrong("full-percent", format!("{full_percent} is above 100")));
+    }
     let source = source(params)?;
     Ok(Asked {
+        full_percent,
         op,
         random,
         batch,

@@ -92,6 +92,7 @@ impl Asked {
                 payload: size(params.count("payload")?),
                 rate: load.rate,
                 window: size(params.count("window")?),
+                before: params.count_or("before", 0)?,
                 ordered: true,
                 report: read_report(params)?,
             },
@@ -132,6 +133,7 @@ impl Asked {
                 payload: size(params.count("payload")?),
                 rate: load.rate,
                 window: 1,
+                before: 0,
                 ordered: false,
                 report: read_report(params)?,
             },
@@ -167,6 +169,11 @@ impl Asked {
             let (messages, batch) = (flow.messages, flow.batch);
             let reason = format!("{messages} is no multiple of the batch of {batch}");
             return Err(params.wrong("messages", reason));
+        }
+        if !flow.before.is_multiple_of(flow.batch as u64) {
+            let (before, batch) = (flow.before, flow.batch);
+            let reason = format!("{before} is not a multiple of the batch of {batch}");
+            return Err(params.wrong("before", reason));
         }
         if flow.rate.is_some() && flow.window > 1 {
             let reason = "a window is for writers without a rate".to_string();

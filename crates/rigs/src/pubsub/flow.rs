@@ -38,6 +38,9 @@ pub(super) struct Flow {
     pub payload: usize,
     /// Messages a second over all writers; as fast as they are acknowledged when absent.
     pub rate: Option<f64>,
+    /// Messages that are in the log before the clock starts, which every group has still to read; a
+    /// multiple of the batch.
+    pub before: u64,
     /// Batches of each writer that may be without acknowledgement.
     pub window: usize,
     /// Whether a writer's messages come in order: of a log they do, of a queue with several readers they need not.
@@ -49,7 +52,7 @@ pub(super) struct Flow {
 /// What a flow came to.
 #[derive(Debug)]
 pub(super) struct Flowed {
-    /// Messages that were written.
+    /// Messages that were written while the clock ran.
     pub messages: u64,
     /// One operation is one batch, from its intended start to its acknowledgement.
     pub writes: LoadOutcome,
@@ -115,8 +118,9 @@ impl Flow {
         way: &dyn Way,
         used: impl Fn() -> Result<Used, FlowError>,
     ) -> Result<Flowed, FlowError> {
-        let shared = Shared::new(self.groups, self.messages);
+        let shared = Shared::new(self.groups, self.messages.saturating_add(self.before));
         let shared = &shared;
+        let before_digest = self.write_before(way)?;
         let (writes, read, backlog, used_before) = thread::scope(|scope| {
             let watching = scope.spawn(|| Backlog::watch(shared, self));
             let reading = scope.spawn(|| read_all(way, self, shared));
@@ -140,7 +144,7 @@ impl Flow {
             }
             if self.lasts.is_some() {
                 // Every writer has ended, so nothing is acknowledged after this.
-                let written = shared.written.load(Ordering::SeqCst);
+                let written = shared.written.load(Ordering::SeqCst) + self.before;
                 shared.wanted.store(written, Ordering::SeqCst);
             }
             self.wait_for_readers(shared);
@@ -156,9 +160,12 @@ impl Flow {
             return Err(error);
         }
         let flowed = Flowed {
-            messages: shared.wanted.load(Ordering::SeqCst),
+            messages: shared.wanted.load(Ordering::SeqCst) - self.before,
             writes: writes?,
-            written_digest: shared.digest.load(Ordering::SeqCst),
+            written_digest: shared
+                .digest
+                .load(Ordering::SeqCst)
+                .wrapping_add(before_digest),
             read: read?,
             backlog: backlog?,
             used_before: used_before?,
@@ -175,6 +182,31 @@ impl Flow {
         };
         self.rate
             .map_or(written_ns, |rate| written_ns.min(since_ns + lasts_ns(rate)))
+    }
+
+    /// Writes what is there before, untimed and evenly over the places that writers write to, under
+    /// names that the flow's writers do not have; the sum of its digests.
+    fn write_before(&self, way: &dyn Way) -> Result<u64, FlowError> {
+        if self.before == 0 {
+            return Ok(0);
+        }
+        let mut digest = 0u64;
+        let mut messages = vec![vec![0; self.payload]; self.batch];
+        let writers: Result<Vec<_>, _> = (0..self.writers).map(|at| way.writer(at)).collect();
+        let mut writers = writers?;
+        for batch in 0..self.before / self.batch as u64 {
+            let at = batch as usize % self.writers;
+            let call = Call {
+                sequence: batch / self.writers as u64,
+                intended_ns: 0,
+            };
+            digest = digest.wrapping_add(fill(&mut messages, self.writers + at, call));
+            writers[at].write(&messages, &mut |_| ())?;
+        }
+        for writer in &mut writers {
+            writer.flush(&mut |_| ())?;
+        }
+        Ok(digest)
     }
 
     fn write_all(&self, way: &dyn Way, shared: &Shared) -> Result<LoadOutcome, FlowError> {
@@ -242,10 +274,11 @@ impl Flow {
     fn check(&self, flowed: &Flowed) -> Result<(), FlowError> {
         let wrong = |reason: String| Err(FlowError::Wrong(reason));
         let groups = self.groups as u64;
-        if flowed.read.messages != flowed.messages * groups {
+        if flowed.read.messages != (flowed.messages + self.before) * groups {
             return wrong(format!(
                 "{} messages were read and {} written for {groups} groups",
-                flowed.read.messages, flowed.messages
+                flowed.read.messages,
+                flowed.messages + self.before
             ));
         }
         if flowed.read.digest != flowed.written_digest.wrapping_mul(groups) {
