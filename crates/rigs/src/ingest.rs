@@ -14,6 +14,9 @@ use dyno_suite::protocol::Reply;
 
 use crate::{Params, RigError, table_checksum};
 
+/// Months of one generator; it knows 600.
+const MONTHS_TOGETHER: u64 = 500;
+
 /// Where the table goes in a scratch directory.
 pub(crate) const TABLE: &str = "spots";
 
@@ -26,36 +29,65 @@ pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
         other => return Err(params.wrong("form", format!("`{other}` is neither gzip nor plain"))),
     };
     let months = params.count("months")?;
-    let rows = match params.count_or("each", 0)? {
+    let each = params.count_or("each", 0)?;
+    let rows = match each {
         0 => params.count("rows")?,
         each => each.saturating_mul(months),
     };
-    let generator = Generator {
-        rows,
-        months: u32::try_from(months).unwrap_or(u32::MAX),
-        seed: params.count("seed")?,
-        form,
-        ..Generator::default()
-    };
+    let seed = params.count("seed")?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let made = generator.write(scratch, workers, &|_| ControlFlow::Continue(()))?;
+    let (mut made_rows, mut bytes, mut file_bytes) = (0, 0, 0);
+    // The calendar of a generator is finite: more months come from further seeds, under names of
+    // their own.
+    for part in 0..months.div_ceil(MONTHS_TOGETHER).max(1) {
+        let count = match each {
+            0 => months,
+            _ => MONTHS_TOGETHER.min(months - part * MONTHS_TOGETHER),
+        };
+        let generator = Generator {
+            rows: if each == 0 { rows } else { each * count },
+            months: u32::try_from(count).unwrap_or(u32::MAX),
+            seed: seed.wrapping_add(part),
+            form,
+            ..Generator::default()
+        };
+        let folder = match part {
+            0 => scratch.to_owned(),
+            part => scratch.join(format!("part-{part}")),
+        };
+        let made = generator.write(&folder, workers, &|_| ControlFlow::Continue(()))?;
+        made_rows += made.rows;
+        bytes += made.bytes;
+        file_bytes += made.file_bytes;
+        if part > 0 {
+            gather(&folder, scratch, part)?;
+        }
+        if each == 0 {
+            break;
+        }
+    }
     Ok(Reply {
         answer: Some(Answer {
-            count: made.rows,
+            count: made_rows,
             checksum: "-".to_string(),
         }),
         metrics: BTreeMap::from([
-            (
-                "bytes-per-row".to_string(),
-                made.bytes as f64 / made.rows as f64,
-            ),
-            (
-                "compression".to_string(),
-                made.bytes as f64 / made.file_bytes as f64,
-            ),
+            ("bytes-per-row".to_string(), bytes as f64 / made_rows as f64),
+            ("compression".to_string(), bytes as f64 / file_bytes as f64),
         ]),
         ..Reply::default()
     })
+}
+
+/// Moves the files of `folder` up into `to`, with the part's number before their names.
+fn gather(folder: &Path, to: &Path, part: u64) -> Result<(), RigError> {
+    for entry in fs::read_dir(folder).map_err(|e| RigError::io(folder, e))? {
+        let path = entry.map_err(|e| RigError::io(folder, e))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let moved = to.join(format!("{part}-{name}"));
+        fs::rename(&path, &moved).map_err(|e| RigError::io(&path, e))?;
+    }
+    fs::remove_dir(folder).map_err(|e| RigError::io(folder, e))
 }
 
 /// `ingest-parquet`: the archives' rows as Parquet files with the table's columns, one for each
@@ -128,7 +160,11 @@ pub(crate) fn next(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
     let before = Snapshot::open(&table)?.manifest().rows();
     let (mut rows, mut times_s) = (0, Vec::new());
     for file in &files {
-        let report = load_into(std::slice::from_ref(file), 1, &table)?;
+        // An archive is known by its name, and one of a name that is there would replace it.
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let named = scratch.join(format!("next-{name}"));
+        fs::copy(file, &named).map_err(|e| RigError::io(file, e))?;
+        let report = load_into(&[named], 1, &table)?;
         rows += report.rows();
         times_s.push(report.seconds);
     }

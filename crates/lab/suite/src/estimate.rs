@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_record::CasePlan;
+use dyno_record::{CasePlan, Load};
 
 use crate::Error;
 use crate::plan::{Planned, samples_of};
@@ -37,8 +37,11 @@ impl Estimate {
 /// What one case takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseEstimate {
-    /// Seconds of one invocation, by system, in the case's order.
+    /// Seconds of one timed invocation, by system, in the case's order.
     pub invocation_s: Vec<f64>,
+    /// Seconds of one invocation of the verify pass, likewise: of a service it begins and answers,
+    /// and does not last for the time that is measured.
+    pub verify_s: Vec<f64>,
     /// Seconds of all its timed invocations and of the verify pass.
     pub total_s: f64,
     /// Bytes of scratch that one invocation needs; they are freed before the next.
@@ -54,31 +57,38 @@ impl CaseEstimate {
             .iter()
             .map(|system| estimate.invocation_s(system))
             .collect();
+        let verify_s = match case.load {
+            Load::Job => invocation_s.clone(),
+            Load::Service => vec![estimate.startup_s; invocation_s.len()],
+        };
         CaseEstimate {
-            total_s: total_s(case, &invocation_s),
+            total_s: total_s(case, &invocation_s, &verify_s),
             invocation_s,
+            verify_s,
             disk_bytes: estimate.disk_bytes,
             memory_bytes: estimate.memory_bytes,
         }
     }
 
-    /// Replaces a system's time by one that was seen.
+    /// Replaces a system's time by what the verify pass took: of a service, that of its start.
     pub(crate) fn learn(&mut self, case: &CasePlan, system: usize, wall_s: f64) {
-        self.invocation_s[system] = wall_s;
-        self.total_s = total_s(case, &self.invocation_s);
+        let measured_s = self.invocation_s[system] - self.verify_s[system];
+        self.invocation_s[system] = wall_s + measured_s;
+        self.verify_s[system] = wall_s;
+        self.total_s = total_s(case, &self.invocation_s, &self.verify_s);
     }
 
     /// Mean seconds of one timed invocation.
     pub(crate) fn mean_s(&self, case: &CasePlan) -> f64 {
-        let timed = self.total_s - self.invocation_s.iter().sum::<f64>();
+        let timed = self.total_s - self.verify_s.iter().sum::<f64>();
         timed / f64::from(samples_of(case).max(1))
     }
 }
 
-fn total_s(case: &CasePlan, invocation_s: &[f64]) -> f64 {
+fn total_s(case: &CasePlan, invocation_s: &[f64], verify_s: &[f64]) -> f64 {
     let block: f64 = invocation_s.iter().sum();
     let control = if case.control { invocation_s[0] } else { 0.0 };
-    block + f64::from(case.repeats) * (block + control)
+    verify_s.iter().sum::<f64>() + f64::from(case.repeats) * (block + control)
 }
 
 /// What a whole plan needs.
@@ -202,5 +212,20 @@ mod tests {
         };
         assert_eq!(estimate.invocation_s("dyno"), 0.75);
         assert_eq!(estimate.invocation_s("duckdb"), 1.5);
+    }
+
+    #[test]
+    fn the_verify_pass_of_a_service_takes_its_start_alone() {
+        let text = crate::plan::tests::SUITE.replace(
+            "workload = \"top\"",
+            "workload = \"top\"\nload = \"service\"",
+        );
+        let mut planned = crate::plan::tests::planned(&text, &[]).expect("a plan");
+        let case = planned.plan.cases[1].clone();
+        // Two invocations of 100 rows at 100 a second, and a start that takes no time.
+        let estimate = &mut planned.estimates[1];
+        assert_eq!((case.load, estimate.total_s), (Load::Service, 2.0));
+        estimate.learn(&case, 0, 0.5);
+        assert_eq!((estimate.total_s, estimate.mean_s(&case)), (3.5, 1.5));
     }
 }

@@ -172,7 +172,7 @@ fn refers(params: &BTreeMap<String, serde_json::Value>, data: &str) -> bool {
 pub(crate) mod tests {
     use super::*;
 
-    const SUITE: &str = r#"
+    pub(crate) const SUITE: &str = r#"
 title = "Loads"
 purpose = "Shows the runner."
 order_seed = 7

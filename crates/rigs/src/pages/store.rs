@@ -125,7 +125,7 @@ pub(crate) fn store(
         metrics,
         facts: BTreeMap::from([("corpus".to_string(), corpus::told(asked.source.corpus()))]),
         windows: rates,
-        window_s,
+        window_s: Some(window_s),
         ..Reply::default()
     })
 }
@@ -149,34 +149,27 @@ struct Ran {
     times: Vec<Times>,
     /// Pages a second, pass by pass.
     rates: Vec<f64>,
-    /// Seconds of a pass, when passes are stretches of a stated time: their mean, since each does the
-    /// same work.
-    window_s: Option<f64>,
+    /// Seconds of a pass: the mean, since each does the same work.
+    window_s: f64,
 }
 
 fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
-    let (mut times, mut rates) = (Vec::new(), Vec::new());
-    let Some(lasts) = asked.lasts else {
-        for pass in 0..asked.passes {
-            let of_pass = one_pass(place, asked, pass)?;
-            rates.push(of_pass.iter().map(Times::rate).sum::<f64>());
-            times.extend(of_pass);
-        }
-        return Ok(Ran {
-            times,
-            rates,
-            window_s: None,
-        });
-    };
     let mut pass = 0;
-    let warming = Instant::now();
-    while warming.elapsed() < lasts / WARM_UP {
-        one_pass(place, asked, pass)?;
-        pass += 1;
+    if let Some(lasts) = asked.lasts {
+        let warming = Instant::now();
+        while warming.elapsed() < lasts / WARM_UP {
+            one_pass(place, asked, pass)?;
+            pass += 1;
+        }
     }
+    let (mut times, mut rates) = (Vec::new(), Vec::new());
     // Comparing what was read is outside the clock of a pass, so the time is that of the passes.
     let mut measured_s = 0.0;
-    while measured_s < lasts.as_secs_f64() {
+    let goes_on = |done: usize, measured_s: f64| match asked.lasts {
+        Some(lasts) => measured_s < lasts.as_secs_f64(),
+        None => (done as u64) < asked.passes,
+    };
+    while goes_on(rates.len(), measured_s) {
         let of_pass = one_pass(place, asked, pass)?;
         pass += 1;
         measured_s += of_pass.iter().map(Times::lasted_s).fold(0.0, f64::max);
@@ -187,7 +180,7 @@ fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
     Ok(Ran {
         times,
         rates,
-        window_s: Some(window_s),
+        window_s,
     })
 }
 

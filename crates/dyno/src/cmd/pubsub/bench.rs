@@ -91,6 +91,7 @@ fn suite(args: &PubsubBenchArgs) -> anyhow::Result<String> {
          name = \"flow\"\n\
          title = \"{title}\"\n\
          workload = \"{workload}\"\n\
+         load = \"service\"\n\
          params = {{ {params} }}\n\
          peers = [\"pg-msg-bench\"]\n\
          metric = \"{metric}\"\nunit = \"{unit}\"\nbetter = \"{better}\"\n\

@@ -65,6 +65,7 @@ fn suite(args: &TxnBenchArgs) -> String {
          name = \"transactions\"\n\
          title = \"{title}\"\n\
          workload = \"txn-k2\"\n\
+         load = \"service\"\n\
          params = {{ {} }}\n\
          {}\
          metric = \"{metric}\"\nunit = \"{unit}\"\nbetter = \"{better}\"\n\

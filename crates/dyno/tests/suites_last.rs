@@ -1,0 +1,135 @@
+//! The suites themselves: no rate of a service comes from a burst, and jobs show their rate against size.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dyno_record::{CasePlan, Load, MEASURED_MIN_S, Size};
+use dyno_suite::{Definition, Planned};
+
+/// Workloads that go on for as long as they are asked to.
+const SERVICES: [&str; 10] = [
+    "txn-k2",
+    "txn-rpc",
+    "txn-transport",
+    "tpcc-run",
+    "pubsub-flow",
+    "pubsub-queue",
+    "pubsub-commits",
+    "pages-store",
+    "pages-device",
+    "pages-fault",
+];
+
+fn suites() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites");
+    let entries = fs::read_dir(folder).expect("the suites");
+    let paths = entries.map(|entry| entry.expect("readable").path());
+    let suites: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    assert!(suites.len() > 5, "{suites:?}");
+    suites
+}
+
+fn cases(suite: &Definition, size: Size) -> Vec<CasePlan> {
+    let planned = Planned::new(suite, size, &suite.peers()).expect("a plan");
+    planned.plan.cases
+}
+
+/// The shortest time that the case or a variant of it measures.
+fn seconds(case: &CasePlan) -> Option<f64> {
+    let of = |params: &std::collections::BTreeMap<String, serde_json::Value>| {
+        params.get("seconds").and_then(serde_json::Value::as_f64)
+    };
+    let variants = case.variants.values().filter_map(of);
+    variants.chain(of(&case.params)).reduce(f64::min)
+}
+
+#[test]
+fn every_sample_of_a_service_lasts_long_enough() {
+    let mut services = 0;
+    for path in suites() {
+        let suite = Definition::read(&path).expect("a suite");
+        for size in [Size::Quick, Size::Full] {
+            for case in cases(&suite, size) {
+                let at = format!("{} {size:?} {}", suite.name, case.name);
+                match (case.load, seconds(&case)) {
+                    (Load::Service, Some(seconds)) => {
+                        services += 1;
+                        assert!(seconds >= MEASURED_MIN_S, "{at}: {seconds} s");
+                        let limit = case.time_limit_s;
+                        assert!(limit > seconds * 2.0, "{at}: a limit of {limit} s");
+                    }
+                    (Load::Service, None) => panic!("{at}: a service without a time"),
+                    // Of a job of these workloads the size is given, and it stands in a sweep or is
+                    // the first touch of memory.
+                    (Load::Job, None) if SERVICES.contains(&case.workload.as_str()) => {
+                        let sized = case.axis.is_some() || case.name == "store-fill";
+                        assert!(sized, "{at}: neither a service nor a point of a sweep");
+                    }
+                    (Load::Job, Some(_)) if case.workload != "llm-beside" => {
+                        panic!("{at}: it lasts for a time, so it is a service")
+                    }
+                    (Load::Job, _) => {}
+                }
+            }
+        }
+    }
+    assert!(services > 80, "{services} cases");
+}
+
+#[test]
+fn jobs_show_their_rate_against_their_size() {
+    for (name, axes) in [
+        ("wspr", &["rows", "archives"][..]),
+        ("tpch", &["sf"]),
+        ("pubsub", &["before"]),
+        ("pages", &["pages"]),
+        ("k2", &["rows"]),
+    ] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites");
+        let suite = Definition::read(&folder.join(format!("{name}.toml"))).expect("a suite");
+        let swept: BTreeSet<String> = cases(&suite, Size::Full)
+            .iter()
+            .filter_map(|case| case.axis.as_ref().map(|(axis, _)| axis.clone()))
+            .collect();
+        for axis in axes {
+            assert!(
+                swept.contains(*axis),
+                "{name} has no sweep over {axis}: {swept:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn runs_of_different_suites_are_not_compared() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/record/tests/fixtures/run-v1");
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut dirs = Vec::new();
+    for (suite, case) in [("wspr", "load-gz-2"), ("k2", "one-core")] {
+        let dir = folder.path().join(suite);
+        fs::create_dir(&dir).expect("made");
+        for file in ["run.json", "samples.ndjson"] {
+            let text = fs::read_to_string(fixture.join(file)).expect("the fixture");
+            let text = text
+                .replace("load-gz-2", case)
+                .replace("\"wspr\"", &format!("\"{suite}\""));
+            fs::write(dir.join(file), text).expect("written");
+        }
+        dirs.push(dir);
+    }
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dyno"));
+    let output = command
+        .arg("compare")
+        .args(&dirs)
+        .output()
+        .expect("dyno starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("nothing to compare: suite wspr against k2"),
+        "{said}"
+    );
+}
