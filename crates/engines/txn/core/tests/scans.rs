@@ -234,15 +234,18 @@ fn nothing_is_put_below_a_scan_where_it_passed_over_a_deleted_row() {
 
 #[test]
 fn a_read_of_a_deleted_row_is_known_when_the_row_has_gone() {
-    let mut one = One::new(|config| config.retention_ns = 100 * STEP);
+    let mut one = One::new(|config| config.retention_ns = 1_000 * STEP);
     one.done(vec![Operation::put(key(1), "there")]);
     one.done(vec![Operation::delete(key(1))]);
     let full = one.partition.memory_bytes();
-    // The row is read all the time, and goes all the same.
-    let mut older = 0;
-    for _ in 0..1_000 {
-        older = one.clock.take().expect("a timestamp");
+    for _ in 0..900 {
         one.done(vec![Operation::get(key(1))]);
+    }
+    let older = one.clock.take().expect("a timestamp");
+    one.done(vec![Operation::get(key(1))]);
+    // The row goes although a snapshot that is still allowed has read it; the read must not go with it.
+    for _ in 0..300 {
+        one.done(vec![Operation::get(key(2))]);
     }
     assert!(one.partition.memory_bytes() < full);
     let put = Operation::put(key(1), "below a read");
@@ -251,14 +254,14 @@ fn a_read_of_a_deleted_row_is_known_when_the_row_has_gone() {
 
 #[test]
 fn memory_is_level_whatever_a_message_writes() {
-    const ROWS: u64 = 1_000;
-    for each in [1u64, 10, 500] {
+    const ROWS: u64 = 50_000;
+    for (each, turns) in [(1u64, 200_000u64), (25, 10_000), (500, 2_000)] {
         let mut one = One::new(|config| config.retention_ns = 100 * STEP);
         let mut most = [0; 2];
-        for turn in 0..6_000u64 {
+        for turn in 0..turns {
             let write = |at| Operation::put(key((turn * each + at) % ROWS), [7; 100]);
             one.done((0..each).map(write).collect());
-            let most = &mut most[usize::from(turn >= 3_000)];
+            let most = &mut most[usize::from(turn >= turns / 2)];
             *most = one.partition.memory_bytes().max(*most);
         }
         let [first, second] = most;
