@@ -76,6 +76,8 @@ pub struct OpenOptions {
     pub cores: Vec<usize>,
     /// Partitions of a directory that is new; none: one for each thread. An old one keeps its number.
     pub partitions: Option<u32>,
+    /// Whether a directory without a database gets a new one; otherwise it is refused.
+    pub create: bool,
     /// When a commit is answered. A directory keeps what it was made with.
     pub durability: Durability,
     /// Bytes of rows, versions and indexes, over all partitions, from which on writes are refused.
@@ -106,6 +108,7 @@ impl Default for OpenOptions {
             procedures: Procedures::new(),
             cores: Vec::new(),
             partitions: None,
+            create: true,
             durability: Durability::Fsync,
             memory_bytes: 1 << 30,
             retention: Duration::from_secs(5),

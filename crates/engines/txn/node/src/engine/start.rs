@@ -29,7 +29,7 @@ use super::recovery::{log_options, recover};
 use super::together::Together;
 use super::work::Work;
 use super::{Engine, Shared, port_options};
-use crate::directory::Directory;
+use crate::directory::{Directory, Wanted};
 use crate::error::{bad, of_net, unavailable};
 use crate::member::Member;
 use crate::options::{Durability, OpenOptions, Share};
@@ -61,6 +61,8 @@ struct Plan {
     shared: Arc<Shared>,
     options: OpenOptions,
     logs: Vec<std::path::PathBuf>,
+    /// Whether the directory is new, so that there may be no logs yet.
+    new: bool,
     listener: Option<Listener>,
 }
 
@@ -77,7 +79,16 @@ impl Engine {
         let wanted = options.threads() as u32;
         let (part, of) = share.map_or((0, 1), |share| (share.part, share.of));
         let how = options.durability;
-        let directory = Directory::open(path, options.partitions, wanted, how, (part, of))?;
+        let directory = Directory::open(
+            path,
+            &Wanted {
+                partitions: options.partitions,
+                threads: wanted,
+                durability: how,
+                share: (part, of),
+                create: options.create,
+            },
+        )?;
         let mut layout = Layout {
             part,
             of,
@@ -137,6 +148,7 @@ impl Engine {
                 logs: mine
                     .map(|partition| self.directory.log(partition))
                     .collect(),
+                new: self.directory.is_new(),
                 listener: listener.take_if(|_| index == 0),
             };
             let (go, goes_on) = channel();
@@ -158,6 +170,8 @@ impl Engine {
         if found.len() < threads {
             return Err(unavailable("a thread of the engine ended while it started"));
         }
+        // All logs are there, and nothing was stored in them yet: from now on none may be missing.
+        self.directory.finish()?;
         found.sort_by_key(|ready| ready.index);
         let newest = found.iter().map(|ready| ready.newest).max().unwrap_or(0);
         let time = self.shared.time;
@@ -233,7 +247,7 @@ fn remote(directory: &Directory, logs: usize, options: &OpenOptions) -> Result<O
     let addresses = options.persist.clone();
     match (options.durability, addresses.is_empty()) {
         (Durability::RemoteMemory, false) => {
-            let state = State::begin(&directory.path)?;
+            let state = State::begin(&directory.path, directory.is_new())?;
             Ok(Some(Remote::new(addresses, state, logs)))
         }
         (Durability::RemoteMemory, true) => Err(bad(
@@ -416,7 +430,7 @@ fn host(plan: &Plan, wall_ns: &Arc<AtomicU64>) -> Result<(Vec<Hosted>, Option<St
         let mut partition = Partition::new(config, procedures, stamps);
         let log = match (plan.shared.durability, remote, &mut stores) {
             (Durability::Fsync, ..) => {
-                let (log, _) = recover(path, log_options(&plan.options), &mut partition)?;
+                let (log, _) = recover(path, log_options(&plan.options), plan.new, &mut partition)?;
                 Some(Log::Files(Box::new(log)))
             }
             (Durability::RemoteMemory, Some(remote), Some(stores)) => {
