@@ -151,6 +151,9 @@ fn part(text: &str) -> Result<(u32, u32), String> {
 pub struct TxnShellArgs {
     #[command(flatten)]
     pub on: OnArgs,
+    /// Make the database of local:DIR if it is not there
+    #[arg(long)]
+    pub create: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use dyno_io::{Claim, FileSystem, HostFiles, IoError, Storage};
-use dyno_txn_api::{Error, Result};
+use dyno_txn_api::{Code, Error, Result};
 
 use crate::error::{bad, unavailable};
 use crate::options::Durability;
@@ -57,7 +57,8 @@ impl Directory {
     /// Takes the directory, or makes it.
     pub fn open(path: &Path, wanted: &Wanted) -> Result<Self> {
         if !wanted.create && !path.join(FORMAT.file).exists() && !is_begun(path) {
-            return Err(bad(format!("there is no database in {}", path.display())));
+            let text = format!("there is no database in {}", path.display());
+            return Err(Error::new(Code::NotFound, text));
         }
         HostFiles.make_directory(path).map_err(unavailable)?;
         let claim = HostFiles

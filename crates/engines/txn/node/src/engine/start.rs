@@ -35,6 +35,8 @@ use crate::member::Member;
 use crate::options::{Durability, OpenOptions, Share};
 use crate::persist::{self, Remote, State, Stores};
 
+/// Memory of a partition at least, so that some rows fit beside its empty index.
+const LEAST_MEMORY_BYTES: u64 = 1 << 20;
 /// How long stores may take to get what they lack, and how often it is looked.
 const STORES_WAIT: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(1);
@@ -97,6 +99,7 @@ impl Engine {
         };
         // A directory with fewer partitions than cores keeps those busy that it can.
         let here = layout.here().count();
+        enough_memory(options.memory_bytes, here)?;
         layout.threads = here.min(wanted as usize);
         let address = listener.as_ref().map(|listener| listener.address().clone());
         let shared = Arc::new(Shared {
@@ -213,6 +216,18 @@ impl Engine {
         remote.state.activate(&self.directory.path)?;
         remote.activate();
         Ok(())
+    }
+}
+
+/// Refuses a bound with which hardly a row could be written.
+fn enough_memory(memory_bytes: u64, partitions: usize) -> Result<()> {
+    let least = LEAST_MEMORY_BYTES * partitions as u64;
+    match memory_bytes < least {
+        false => Ok(()),
+        true => Err(bad(format!(
+            "{memory_bytes} bytes of memory are not enough for {partitions} partitions: give at least {} MiB",
+            least >> 20
+        ))),
     }
 }
 
