@@ -84,7 +84,8 @@ pub struct OpenOptions {
     pub memory_bytes: u64,
     /// How long versions that were written over can still be read.
     pub retention: Duration,
-    /// Log of a partition after which it is written down whole, so that the log can be used again.
+    /// Log of a partition after which it is written down whole, so that the log can be used again; half the size of its
+    /// rows, where that is more.
     pub checkpoint_bytes: u64,
     /// Length of the log's segments; at most 64 of them, which a checkpoint frees.
     pub segment_bytes: u64,

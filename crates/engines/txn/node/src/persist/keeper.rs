@@ -110,6 +110,10 @@ impl Handler for Door {
         }
     }
 
+    fn is_admitted(&self, port: PortId) -> bool {
+        self.known.contains(&port)
+    }
+
     fn close(&mut self, port: PortId, _why: Closed) {
         self.known.remove(&port);
     }
