@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use dyno_txn_api::{Database, Key, Operation, TableDef, Target, Transact};
+use dyno_txn_api::{Database, Key, Operation, Request, Scan, TableDef, Target, Transact};
+use dyno_txn_core::message::Message;
 use dyno_txn_node::{OpenOptions, Role, ServeOptions, Server, net, open, serve};
 
 fn start(role: Role) -> (Server, tempfile::TempDir) {
@@ -92,4 +93,58 @@ fn long_frames_before_a_hello_end_their_connections_at_once() {
         }
         server.stop().expect("it stops");
     }
+}
+
+/// A frame of the protocol, whole.
+fn frame(verb: u8, body: &[u8]) -> Vec<u8> {
+    let head = net::Head {
+        verb,
+        flags: 0,
+        request: 0,
+    };
+    let mut frame = Vec::new();
+    net::encode(head, body, &mut frame).expect("short enough");
+    frame
+}
+
+#[test]
+fn a_client_that_asks_and_does_not_read_is_hung_up_on_and_others_go_on() {
+    const ASKED: u64 = 1_000;
+    let (server, _at) = start(Role::All);
+    let db = client(&server);
+    let table = db
+        .create_table(&TableDef::hash("large", 0))
+        .expect("a table");
+    for number in 0..20u8 {
+        let put = Operation::put(Key::new(table, [number]), vec![number; 100_000]);
+        db.one_shot(vec![put]).expect("it commits");
+    }
+    let mut greedy = connect(&server);
+    let token = b"a-secret-of-this-test";
+    let hello = [&[1, 0, 0, 0, 0, token.len() as u8, 0][..], token].concat();
+    greedy.write_all(&frame(1, &hello)).expect("it listens");
+    // A megabyte is asked for in each request, a gigabyte in all.
+    for ticket in 0..ASKED {
+        let request = Request::Operations(vec![Operation::Scan(Scan::all(table))]);
+        let message = Message::OneShot {
+            ticket,
+            stamp: None,
+            priority: 128,
+            deadline_ns: u64::MAX,
+            request,
+        };
+        let mut body = Vec::new();
+        message.encode(&mut body);
+        if greedy.write_all(&frame(4, &body)).is_err() {
+            break;
+        }
+    }
+    write_and_read(&*db);
+    let (mut got, mut buffer) = (0u64, vec![0; 1 << 20]);
+    while let Ok(count @ 1..) = greedy.read(&mut buffer) {
+        got += count as u64;
+    }
+    assert!(got < ASKED << 19, "{got} bytes were kept for it");
+    write_and_read(&*client(&server));
+    server.stop().expect("it stops");
 }
