@@ -129,13 +129,7 @@ impl Recovery {
         if fresh && slots.iter().any(written) {
             return Err(LogError::no_manifest(&*storage, directory)?);
         }
-        let there = segment::numbered(&slots);
-        if there < manifest.files {
-            let path = Slot::path_of(directory, there);
-            let made = manifest.files;
-            let what = format!("the file is missing, one of the log's {made} segments");
-            return Err(LogError::damaged(&path, 0, what));
-        }
+        check_files(directory, &manifest, &slots)?;
         let checkpoint = match manifest.checkpoint {
             0 => None,
             _ => Some(CheckpointReader::open(&*storage, directory, &manifest)?),
@@ -417,6 +411,18 @@ impl Recovery {
     pub fn is_new(&self) -> bool {
         self.fresh
     }
+}
+
+/// Whether all files of segments that the manifest counts are there.
+fn check_files(directory: &Path, manifest: &Manifest, slots: &[Slot]) -> Result<(), LogError> {
+    let there = segment::numbered(slots);
+    if there >= manifest.files {
+        return Ok(());
+    }
+    let path = Slot::path_of(directory, there);
+    let made = manifest.files;
+    let what = format!("the file is missing, one of the log's {made} segments");
+    Err(LogError::damaged(&path, 0, what))
 }
 
 impl std::fmt::Debug for Recovery {
