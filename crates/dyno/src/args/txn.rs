@@ -100,7 +100,7 @@ pub struct TxnServeArgs {
     /// Memory for rows, or for others' logs; beyond it writes are refused
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
     pub memory: u64,
-    /// Log of a partition after which its rows are written down whole, and a restart reads less
+    /// Checkpoint a partition after its log has grown by this much, and by half the size of its rows
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "512MiB")]
     pub checkpoint: u64,
     /// Let clients have backups made, below this directory
@@ -151,6 +151,9 @@ fn part(text: &str) -> Result<(u32, u32), String> {
 pub struct TxnShellArgs {
     #[command(flatten)]
     pub on: OnArgs,
+    /// Make the database of local:DIR if it is not there
+    #[arg(long)]
+    pub create: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -83,3 +83,29 @@ fn a_database_that_is_not_loaded_or_is_another_one_is_refused() {
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("use another one, or load the same"), "{err}");
 }
+
+#[test]
+fn a_second_run_of_equal_inputs_goes_on_where_the_first_one_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let on = format!("local:{}", folder.path().join("rows").display());
+    let target = on.parse().expect("a directory");
+    loaded(&target);
+    let run = [
+        "tpcc",
+        "run",
+        "--transactions",
+        "20",
+        "--clients",
+        "4",
+        "--json",
+        "--on",
+        &on,
+    ];
+    for _ in 0..3 {
+        let (code, out, err) = said(&mut dyno(&run));
+        assert_eq!(code, Some(0), "{out}{err}");
+        let figures: Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(figures["incomplete"], Value::Null, "{figures}");
+    }
+    checked(&target, &[]);
+}

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use dyno_certificates::Certificates;
 
-use served::{Served, dyno, ok, refused};
+use served::{Served, dyno, failed, ok, refused};
 
 const TOKEN: &str = "a-secret-of-this-test";
 
@@ -146,4 +146,69 @@ fn the_processes_of_a_database_speak_tls_with_each_other() {
     assert_eq!(said.lines().count(), 20, "{said}");
     parts.iter_mut().for_each(Served::stop);
     oracle.stop();
+}
+
+#[test]
+fn a_mistyped_name_makes_no_database() {
+    let at = tempfile::tempdir().unwrap();
+    let path = at.path().join("typo");
+    let (on, to) = (
+        format!("local:{}", path.display()),
+        at.path().join("copy").display().to_string(),
+    );
+    let commands: [&[&str]; 5] = [
+        &["txn", "status"],
+        &["txn", "shell"],
+        &["txn", "backup", "--to", &to],
+        &["tpcc", "check"],
+        &["tpcc", "run", "--transactions", "1"],
+    ];
+    for command in commands {
+        let said = refused(dyno(&[command, &["--on", &on]].concat()));
+        assert!(said.contains("there is no database in"), "{said}");
+        assert!(!path.exists(), "{command:?}");
+    }
+    let said = refused(dyno(&["txn", "status", "--on", &on]));
+    assert!(said.contains("dyno txn serve --data"), "{said}");
+    let create = ["txn", "shell", "--create", "--on", &on];
+    ok(dyno(&create), "create t\nput t a 1\n");
+    assert_eq!(ok(dyno(&["txn", "shell", "--on", &on]), "get t a\n"), "1\n");
+    // A database that has lost its table of contents is not made anew either.
+    std::fs::remove_file(path.join("partition-0/manifest")).unwrap();
+    for command in ["status", "shell"] {
+        let said = refused(dyno(&["txn", command, "--on", &on]));
+        assert!(said.contains("has no file `manifest`"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_typed_wrong_is_answered_with_what_is_right() {
+    let at = tempfile::tempdir().unwrap();
+    let on = format!("local:{}", at.path().join("bank").display());
+    let shell = || dyno(&["txn", "shell", "--create", "--on", &on]);
+    let said = failed(shell(), "create t\n\nput t\nput t a 1\nfetch\n");
+    assert!(said.contains("line 3: put needs TABLE KEY VALUE"), "{said}");
+    assert!(
+        said.contains("line 5: there is no command `fetch`"),
+        "{said}"
+    );
+    let said = refused(dyno(&["txn", "status", "--on", "127.0.0.1:7421"]));
+    assert!(
+        said.contains("did you mean dyno://127.0.0.1:7421?"),
+        "{said}"
+    );
+    let data = at.path().join("small").display().to_string();
+    for (role, least) in [("all", "1 MiB"), ("persist", "32 MiB")] {
+        let mut words = vec!["txn", "serve", "--role", role, "--memory", "1KiB"];
+        words.extend(["--listen", "127.0.0.1:0"]);
+        if role == "all" {
+            words.extend(["--data", &data]);
+        }
+        let said = refused(dyno(&words));
+        assert!(
+            said.contains("1024 bytes of memory are not enough"),
+            "{said}"
+        );
+        assert!(said.contains(&format!("give at least {least}")), "{said}");
+    }
 }

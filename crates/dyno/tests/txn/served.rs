@@ -25,6 +25,13 @@ pub fn refused(command: Command) -> String {
     said
 }
 
+/// What a shell says on standard error when a line failed.
+pub fn failed(command: Command, input: &str) -> String {
+    let (code, out, said) = ran(command, input);
+    assert_eq!(code, Some(1), "{out}{said}");
+    said
+}
+
 fn ran(mut command: Command, input: &str) -> (Option<i32>, String, String) {
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();

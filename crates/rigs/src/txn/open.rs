@@ -15,6 +15,8 @@ use crate::tpcc::functions;
 /// What an address does not say.
 #[derive(Debug, Clone)]
 pub struct OpenHow {
+    /// Of our engine in this process: whether a directory without a database gets a new one.
+    pub create: bool,
     /// Of our engine in this process: when an answer is given.
     pub durability: Durability,
     /// Of our engine in this process, for `remote-memory`: processes that hold the log, `HOST:PORT` each.
@@ -39,6 +41,7 @@ pub struct OpenHow {
 impl Default for OpenHow {
     fn default() -> OpenHow {
         OpenHow {
+            create: true,
             durability: Durability::Fsync,
             persist: Vec::new(),
             cores: Vec::new(),
@@ -93,6 +96,7 @@ fn options(how: &OpenHow) -> Result<OpenOptions> {
     Ok(OpenOptions {
         checkpoint_bytes: how.checkpoint_bytes.unwrap_or(default.checkpoint_bytes),
         procedures: procedures()?,
+        create: how.create,
         cores: how.cores.clone(),
         durability: how.durability,
         persist: how.persist.clone(),

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use dyno_txn_api::{
     Code, Committed, Database, Error, Key, Operation, Options, Pipeline, Request, Result, Retry,
-    Row, Transact, ValueRef, encode_row,
+    Row, Scan, Transact, ValueRef, encode_row,
 };
 
 use crate::population::Population;
 use crate::scale::Scale;
-use crate::schema::{Stored, Tables};
+use crate::schema::{Stored, Tables, ytd};
+use crate::transactions::all;
 
 /// Rows of one request at most: every engine's limit of operations is above it.
 const ROWS_MAX: usize = 100;
@@ -148,6 +149,14 @@ pub fn ready(db: &dyn Database) -> Result<(Tables, Population)> {
         Some((_, false)) => Err(not_loaded("a load of the database was broken off")),
         None => Err(not_loaded("the database was not loaded")),
     }
+}
+
+/// The sum of all payments that the database has had, in cents: W_YTD over all warehouses.
+pub fn paid(db: &dyn Database, tables: &Tables) -> Result<u64> {
+    let rows = db.transact(|t| all(t, Scan::all(tables.warehouse_ytd)))?;
+    let sums = rows.iter().map(|row| Row::parse(&row.value)?.i64(ytd::YTD));
+    let sum: i64 = sums.sum::<Result<i64>>()?;
+    Ok(sum as u64)
 }
 
 fn mark(db: &dyn Database, tables: &Tables, population: Population, complete: bool) -> Result<()> {

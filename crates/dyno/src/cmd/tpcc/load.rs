@@ -20,7 +20,7 @@ use crate::terminal;
 const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = databases::open(&args.on)?;
+    let db = databases::open_or_create(&args.on)?;
     let population = Population {
         scale: Scale::of(args.warehouses),
         seed: args.seed,

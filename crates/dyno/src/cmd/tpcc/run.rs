@@ -7,8 +7,9 @@ use dyno_suite::Stop;
 use dyno_tpcc::Scale;
 use dyno_tpcc::drive::{Form, Plan, Until};
 use dyno_tpcc::input::{Draw, Mix};
-use dyno_tpcc::load;
-use dyno_tpcc::random::Skew;
+use dyno_tpcc::load::{self, paid};
+use dyno_tpcc::random::{Random, Skew};
+use dyno_txn_api::{Code, Error};
 
 use super::check::conditions;
 use super::told;
@@ -28,11 +29,12 @@ pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
         terminal::print(&told::wrong("before the run", &before))?;
         return Ok(Exit::No);
     }
-    let plan = plan(args, population.scale, population.seed);
+    let run = run_number(args, paid(&*db, &tables)?);
+    let plan = plan(args, population.scale, population.seed, run);
     let measured = measure(&*db, &tables, &plan, stop.flag())?;
     if let Some(error) = &measured.cut_short {
         terminal::print(&told::report(args, &measured)?)?;
-        anyhow::bail!("the engine was lost in mid-run, so the figures are incomplete: {error}");
+        anyhow::bail!("{}, so the figures are incomplete: {error}", ended(error));
     }
     let after = conditions(&*db, &tables, &population.scale)?;
     if !after.is_empty() {
@@ -43,7 +45,16 @@ pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn plan(args: &TpccRunArgs, scale: Scale, loaded_with: u64) -> Plan {
+/// What an error that ended a run says of the engine.
+fn ended(error: &Error) -> &'static str {
+    match error.kind() {
+        Code::Unavailable => "the engine was lost in mid-run",
+        Code::MemoryFull => "the engine's memory was full in mid-run",
+        _ => "a transaction failed in mid-run in a way that no repetition mends",
+    }
+}
+
+fn plan(args: &TpccRunArgs, scale: Scale, loaded_with: u64, run: u64) -> Plan {
     Plan {
         draw: Draw {
             scale,
@@ -67,16 +78,18 @@ fn plan(args: &TpccRunArgs, scale: Scale, loaded_with: u64) -> Plan {
         },
         paced: args.paced,
         seed: args.seed,
-        run: run_number(args),
+        run,
         attempts: args.attempts,
         entered_ms: args.transactions.map(|_| FIXED_MS),
     }
 }
 
-/// What tells this run from others on the same database; the same for runs that are to be compared.
-fn run_number(args: &TpccRunArgs) -> u64 {
+/// What tells this run from others on the same database, by which rows of HISTORY are told apart; the same for runs
+/// that are to be compared, which begin with equal databases. Each payment adds to what was `paid` before, so a later
+/// run that adds rows to HISTORY never begins with the sum of an earlier one that did.
+fn run_number(args: &TpccRunArgs, paid: u64) -> u64 {
     match args.transactions {
-        Some(_) => args.seed,
+        Some(_) => Random::of(args.seed, &[0x4B, paid]).bits(),
         None => {
             let now = SystemTime::now().duration_since(UNIX_EPOCH);
             now.map_or(args.seed, |now| now.as_nanos() as u64)

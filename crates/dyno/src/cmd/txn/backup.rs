@@ -1,6 +1,7 @@
 //! `dyno txn backup`: a copy of a database that runs.
 
 use anyhow::Context;
+use dyno_rigs::txn::OpenHow;
 use dyno_txn_api::Target;
 
 use crate::args::TxnBackupArgs;
@@ -10,13 +11,11 @@ use crate::terminal;
 
 pub fn run(args: &TxnBackupArgs) -> anyhow::Result<Exit> {
     let on = &args.on.on;
-    if let Target::Local(directory) = on {
-        // Opening makes a directory that is not there, which is no copy of anything.
-        std::fs::metadata(directory)
-            .with_context(|| format!("there is no database in {}", directory.display()))?;
-    }
-    dyno_rigs::txn::backup(on, &databases::how(&args.on)?, &args.to)
-        .with_context(|| format!("cannot back up {on}"))?;
+    let how = OpenHow {
+        create: false,
+        ..databases::how(&args.on)?
+    };
+    dyno_rigs::txn::backup(on, &how, &args.to).with_context(|| format!("cannot back up {on}"))?;
     let place = match on {
         Target::Dyno(_) => "in the server's folder of backups",
         _ => "in this folder",

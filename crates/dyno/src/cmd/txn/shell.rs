@@ -19,19 +19,23 @@ use crate::terminal;
 const ROWS: u32 = 20;
 
 pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = databases::open(&args.on)?;
+    let db = match args.create {
+        true => databases::open_or_create(&args.on)?,
+        false => databases::open(&args.on)?,
+    };
     let prompt = stdin().is_terminal();
     let mut open = None;
     let mut failed = false;
-    let mut lines = stdin().lock().lines();
+    let mut lines = (1..).zip(stdin().lock().lines());
     loop {
         if prompt {
             eprint!("{}", if open.is_some() { "txn* " } else { "txn> " });
             stderr().flush()?;
         }
-        let Some(line) = lines.next().transpose()? else {
+        let Some((number, line)) = lines.next() else {
             break;
         };
+        let line = line?;
         if stop.asked() {
             break;
         }
@@ -40,7 +44,11 @@ pub fn run(args: &TxnShellArgs, stop: &Stop) -> anyhow::Result<Exit> {
             Ok(said) => terminal::print(&said)?,
             Err(error) => {
                 failed = true;
-                eprintln!("{error}");
+                match prompt {
+                    true => eprintln!("{error}"),
+                    // Lines from a file or a pipe are not on the screen above.
+                    false => eprintln!("line {number}: {error}"),
+                }
             }
         }
     }
@@ -106,14 +114,32 @@ fn act(transaction: &mut dyn Operations, words: &[&str]) -> Result<String> {
         ["scan", table] => scan(transaction, table, b"", ROWS),
         ["scan", table, prefix] => scan(transaction, table, &bytes_of(prefix)?, ROWS),
         ["scan", table, prefix, limit] => {
-            let limit = limit.parse().map_err(|_| misuse("LIMIT is no number"))?;
+            let limit = limit.parse().map_err(|_| misuse("LIMIT is not a number"))?;
             scan(transaction, table, &bytes_of(prefix)?, limit)
         }
-        _ => Err(misuse(
-            "no such command; `dyno txn shell --help` lists them",
-        )),
+        [word, ..] => match USES.iter().find(|(command, _)| *command == word) {
+            Some((command, operands)) => Err(misuse(&format!("{command} {operands}"))),
+            None => Err(misuse(&format!(
+                "there is no command `{word}`; `dyno txn shell --help` lists them"
+            ))),
+        },
+        [] => Ok(String::new()),
     }
 }
+
+/// What is said of a command that lacks something, or has too much.
+const USES: [(&str, &str); 10] = [
+    ("create", "needs TABLE, and nothing else"),
+    ("tables", "takes nothing else"),
+    ("get", "needs TABLE KEY, and nothing else"),
+    ("put", "needs TABLE KEY VALUE"),
+    ("delete", "needs TABLE KEY, and nothing else"),
+    ("scan", "needs TABLE, and takes PREFIX and LIMIT"),
+    ("begin", "takes nothing else"),
+    ("commit", "takes nothing else"),
+    ("rollback", "takes nothing else"),
+    ("explain", "needs TABLE KEY, and nothing else"),
+];
 
 fn scan(
     transaction: &mut dyn Operations,
@@ -218,6 +244,10 @@ mod tests {
         assert!(say(&db, &mut open, "explain accounts ada").contains("4 bytes are there"));
         assert!(say(&db, &mut open, "get nothing ada").contains("no-such-table"));
         assert!(say(&db, &mut open, "commit").contains("nothing was begun"));
-        assert!(say(&db, &mut open, "fetch").contains("no such command"));
+        assert!(say(&db, &mut open, "fetch").contains("no command `fetch`"));
+        assert!(say(&db, &mut open, "put").contains("put needs TABLE KEY VALUE"));
+        assert!(say(&db, &mut open, "put accounts ada").contains("put needs TABLE KEY VALUE"));
+        assert!(say(&db, &mut open, "get accounts").contains("get needs TABLE KEY"));
+        assert!(say(&db, &mut open, "begin now").contains("begin takes nothing else"));
     }
 }

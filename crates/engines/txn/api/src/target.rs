@@ -67,9 +67,13 @@ impl FromStr for Target {
             Some("") => Err(nothing("DSN")),
             Some(dsn) => Ok(Target::Postgres(dsn.to_owned())),
             None => {
-                let text = without_password(text);
+                let shown = without_password(text);
+                let meant = match text.split(',').all(|one| port_of(one).is_some()) {
+                    true => format!("; did you mean dyno://{shown}?"),
+                    false => String::new(),
+                };
                 let text = format!(
-                    "database `{text}`: begins with none of local:, dyno://, etcd://, postgres:"
+                    "database `{shown}`: begins with none of local:, dyno://, etcd://, postgres:{meant}"
                 );
                 Err(Error::new(Code::BadArgument, text))
             }

@@ -32,6 +32,11 @@ fn reads_that_are_not_recorded() {
 }
 
 #[test]
+fn writes_to_deleted_rows_that_a_scan_has_passed_over() {
+    caught(Bug::DeletedRows, 200);
+}
+
+#[test]
 fn a_push_that_lies() {
     caught(Bug::Push, 60);
 }

@@ -139,6 +139,8 @@ pub(crate) struct Held {
     /// Commits whose record is not durable yet: who reads their rows must not tell before it is.
     commits: HashMap<Stamp, Position, StampHash>,
     in_order: VecDeque<(Position, Stamp)>,
+    /// Those of them that no later one is older than: its first one is the oldest of all.
+    oldest: VecDeque<(Position, Stamp)>,
 }
 
 impl Held {
@@ -153,6 +155,18 @@ impl Held {
     pub fn committed(&mut self, stamp: Stamp) {
         self.commits.insert(stamp, self.appended);
         self.in_order.push_back((self.appended, stamp));
+        while self
+            .oldest
+            .pop_back_if(|(_, other)| *other >= stamp)
+            .is_some()
+        {}
+        self.oldest.push_back((self.appended, stamp));
+    }
+
+    /// The oldest timestamp of a commit whose record is not durable yet; of all versions with an older one people may
+    /// be told. The largest timestamp when there is none.
+    pub fn oldest_commit(&self) -> Stamp {
+        self.oldest.front().map_or(Stamp::MAX, |(_, stamp)| *stamp)
     }
 
     /// Up to where the log must be durable before somebody may be told of this version.
@@ -196,6 +210,8 @@ impl Held {
             self.in_order.pop_front();
             self.commits.remove(&stamp);
         }
+        let durable = self.durable;
+        while self.oldest.pop_front_if(|(at, _)| *at <= durable).is_some() {}
     }
 
     /// An answer that waited, and need not wait any more.

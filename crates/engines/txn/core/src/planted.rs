@@ -6,6 +6,8 @@
 pub enum Bug {
     /// Reads of rows are not recorded, so that an older write may slip below them.
     ReadCache,
+    /// A write to a deleted row does not ask whether a scan has passed over it.
+    DeletedRows,
     /// A push answers that an undecided transaction was aborted, without aborting it.
     Push,
     /// Recovery forgets that transactions were prepared here.

@@ -60,9 +60,7 @@ pub fn restore(
     target: &Path,
 ) -> Result<Recovered, LogError> {
     if Manifest::load(&**storage, from)?.is_none() {
-        return Err(LogError::NoManifest {
-            directory: from.to_path_buf(),
-        });
+        return Err(LogError::no_manifest(&**storage, from)?);
     }
     let mut recovery = Recovery::open(Arc::clone(storage), from, Options::small())?;
     let end = recovery.drain()?;
@@ -89,9 +87,10 @@ fn copy(
         let bytes = manifest.checkpoint_bytes;
         copy_file(&**storage, &path(from), &path(target), bytes)?;
     }
-    copy_segments(&**storage, from, manifest, end, target)?;
+    let files = copy_segments(&**storage, from, manifest, end, target)?;
     let copied = Manifest {
         proven: end.max(manifest.epoch_start),
+        files,
         ..*manifest
     };
     storage.sync_directory(target)?;
@@ -109,13 +108,14 @@ fn copy(
     recovery.verify()
 }
 
+/// How many it copies.
 fn copy_segments(
     storage: &dyn Storage,
     from: &Path,
     manifest: &Manifest,
     end: Lsn,
     target: &Path,
-) -> Result<(), LogError> {
+) -> Result<u64, LogError> {
     let layout = Layout {
         segment_bytes: manifest.segment_bytes,
     };
@@ -140,7 +140,7 @@ fn copy_segments(
         file.set_len(layout.segment_bytes)?;
         file.sync()?;
     }
-    Ok(())
+    Ok(number)
 }
 
 /// Copies the first `bytes` of a file.

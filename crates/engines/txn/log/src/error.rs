@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use dyno_io::IoError;
+use dyno_io::{IoError, Storage};
 
+use crate::manifest::CHECKPOINT_PREFIX;
 use crate::position::Lsn;
+use crate::segment;
 
 /// A failed operation on a log.
 #[derive(Debug, thiserror::Error)]
@@ -85,11 +87,17 @@ pub enum LogError {
         /// Ours.
         known: u32,
     },
-    /// Segments without a manifest: its directory was not copied whole.
-    #[error("{} holds segments of a log and no manifest", directory.display())]
+    /// The manifest of a log is gone: a directory that was not copied whole, or a file that was deleted.
+    #[error(
+        "{} has no file `manifest`, without which its log cannot be read{}: put the file back, or restore a backup",
+        directory.display(),
+        if *segments { "; files of the log lie there" } else { "" }
+    )]
     NoManifest {
         /// The directory.
         directory: PathBuf,
+        /// Whether segments or checkpoints of a log lie there.
+        segments: bool,
     },
     /// A directory that should be empty is not.
     #[error("{} holds a log already", directory.display())]
@@ -131,6 +139,21 @@ impl LogError {
             self,
             Self::Busy { .. } | Self::Full { .. } | Self::CheckpointUnderWay { .. }
         )
+    }
+
+    /// What a directory without a manifest is.
+    pub(crate) fn no_manifest(storage: &dyn Storage, directory: &Path) -> Result<Self, Self> {
+        let names = match storage.exists(directory)? {
+            true => storage.list(directory)?,
+            false => Vec::new(),
+        };
+        let of_a_log = |name: &String| {
+            name.starts_with(segment::PREFIX) || name.starts_with(CHECKPOINT_PREFIX)
+        };
+        Ok(Self::NoManifest {
+            directory: directory.to_path_buf(),
+            segments: names.iter().any(of_a_log),
+        })
     }
 
     pub(crate) fn damaged(path: &Path, offset_bytes: u64, what: impl Into<String>) -> Self {

@@ -39,6 +39,11 @@ pub struct Options {
     pub depth: usize,
 }
 
+impl Options {
+    /// Segments that a log may have at most unless it is told otherwise.
+    pub const SEGMENTS_MOST: usize = 64;
+}
+
 impl Default for Options {
     /// Segments of 64 MiB, 3 to 64 of them; buffers of 1 MiB, 2 writes at once.
     fn default() -> Self {
@@ -46,7 +51,7 @@ impl Default for Options {
             identity: 0,
             segment_bytes: 64 << 20,
             segments: 3,
-            segments_most: 64,
+            segments_most: Self::SEGMENTS_MOST,
             buffer_bytes: 1 << 20,
             depth: 2,
         }

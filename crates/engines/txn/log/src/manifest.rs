@@ -29,10 +29,14 @@ pub(crate) struct Manifest {
     pub checkpoint: u64,
     pub checkpoint_chunks: u64,
     pub checkpoint_bytes: u64,
+    /// Files of segments that were made, numbered from 0: all of them must be there. A killed log ends where no further
+    /// group is found, so without this number it would end early where its last file was deleted. 0: not known, as in
+    /// manifests of earlier versions.
+    pub files: u64,
 }
 
 impl Manifest {
-    fn fields(&self) -> [u64; 9] {
+    fn fields(&self) -> [u64; 10] {
         [
             self.identity,
             self.epoch,
@@ -43,6 +47,7 @@ impl Manifest {
             self.checkpoint,
             self.checkpoint_chunks,
             self.checkpoint_bytes,
+            self.files,
         ]
     }
 
@@ -71,6 +76,7 @@ impl Manifest {
             checkpoint: field(6),
             checkpoint_chunks: field(7),
             checkpoint_bytes: field(8),
+            files: field(9),
         };
         if !segment_bytes_work(manifest.segment_bytes) {
             return Err(LogError::damaged(path, 48, "no length of a segment"));
@@ -204,6 +210,7 @@ mod tests {
             checkpoint: 6,
             checkpoint_chunks: 7,
             checkpoint_bytes: 8,
+            files: 9,
         }
     }
 

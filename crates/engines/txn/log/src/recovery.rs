@@ -74,7 +74,24 @@ struct Cursor {
 }
 
 impl Recovery {
-    /// Begins to read the log in `directory`, or makes a new one there. Nobody else can open it
+    /// Begins to read the log in `directory`, which was made before: it refuses to make a new one. Nothing else can open
+    /// it meanwhile.
+    ///
+    /// # Errors
+    /// As [`Recovery::open`], and [`LogError::NoManifest`] where there is no log.
+    pub fn open_existing(
+        storage: Arc<dyn Storage>,
+        directory: &Path,
+        options: Options,
+    ) -> Result<Self, LogError> {
+        // Looked for before the directory is claimed, which would make it.
+        match Manifest::load(&*storage, directory)? {
+            Some(_) => Self::open(storage, directory, options),
+            None => Err(LogError::no_manifest(&*storage, directory)?),
+        }
+    }
+
+    /// Begins to read the log in `directory`, or makes a new one there. Nothing else can open it
     /// meanwhile.
     ///
     /// # Errors
@@ -98,6 +115,7 @@ impl Recovery {
             checkpoint: 0,
             checkpoint_chunks: 0,
             checkpoint_bytes: 0,
+            files: 0,
         });
         let options = match fresh {
             true => options,
@@ -105,11 +123,13 @@ impl Recovery {
         };
         options.check(manifest.segment_bytes)?;
         let slots = segment::slots(&*storage, directory, manifest.identity)?;
-        if fresh && slots.iter().any(|slot| slot.index().is_some()) {
-            return Err(LogError::NoManifest {
-                directory: directory.to_path_buf(),
-            });
+        // A log's first files are made before its manifest, and hold no segment until it is there. A new log has a
+        // number of its own, so a segment that was written tells by any number that a manifest is missing.
+        let written = |slot: &Slot| slot.index().is_some() || slot.foreign;
+        if fresh && slots.iter().any(written) {
+            return Err(LogError::no_manifest(&*storage, directory)?);
         }
+        check_files(directory, &manifest, &slots)?;
         let checkpoint = match manifest.checkpoint {
             0 => None,
             _ => Some(CheckpointReader::open(&*storage, directory, &manifest)?),
@@ -297,6 +317,7 @@ impl Recovery {
             epoch: life.epoch,
             epoch_start: end,
             proven: end,
+            files: segment::numbered(&self.slots),
             ..self.manifest
         };
         manifest.store(&*self.storage, &self.directory)?;
@@ -390,6 +411,18 @@ impl Recovery {
     pub fn is_new(&self) -> bool {
         self.fresh
     }
+}
+
+/// Whether all files of segments that the manifest counts are there.
+fn check_files(directory: &Path, manifest: &Manifest, slots: &[Slot]) -> Result<(), LogError> {
+    let there = segment::numbered(slots);
+    if there >= manifest.files {
+        return Ok(());
+    }
+    let path = Slot::path_of(directory, there);
+    let made = manifest.files;
+    let what = format!("the file is missing, one of the log's {made} segments");
+    Err(LogError::damaged(&path, 0, what))
 }
 
 impl std::fmt::Debug for Recovery {

@@ -64,8 +64,10 @@ pub(crate) struct Slot {
     pub path: PathBuf,
     pub number: u64,
     pub header: Option<Header>,
-    /// Its header is not empty, and is none of this log's: torn, damaged, or somebody else's.
+    /// Its header is not empty, and is none of this log's: torn, damaged, or another log's.
     pub torn: bool,
+    /// Its header is another log's, and says that the file holds a segment.
+    pub foreign: bool,
 }
 
 impl Slot {
@@ -98,20 +100,29 @@ pub(crate) fn slots(
         let file = open_direct(storage, &path, Access::Read, Syncing::AtSync)?;
         let mut block = AlignedBuffer::zeroed(BLOCK_BYTES);
         let filled = file.read_at(0, &mut block)?;
-        let header = match Header::read(&path, &block[..filled]) {
-            Ok(header) => (header.life.identity == identity).then_some(header),
+        let found_header = match Header::read(&path, &block[..filled]) {
+            Ok(header) => Some(header),
             Err(newer @ LogError::NewerVersion { .. }) => return Err(newer),
             Err(_) => None,
         };
+        let header = found_header.filter(|header| header.life.identity == identity);
+        let foreign = header.is_none() && found_header.is_some_and(|header| header.index != FREE);
         let torn = header.is_none() && block.iter().any(|&byte| byte != 0);
         found.push(Slot {
             path,
             number,
             header,
             torn,
+            foreign,
         });
     }
     Ok(found)
+}
+
+/// How many of the numbers from 0 on are those of files that are there.
+pub(crate) fn numbered(slots: &[Slot]) -> u64 {
+    let there = |number: &u64| slots.iter().any(|slot| slot.number == *number);
+    (0..).take_while(there).count() as u64
 }
 
 /// How segments are written.
@@ -235,6 +246,7 @@ impl Growing {
             number: self.number,
             header: Some(self.header),
             torn: false,
+            foreign: false,
         }
     }
 }

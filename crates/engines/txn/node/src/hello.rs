@@ -50,6 +50,9 @@ pub(crate) const MAP: u8 = 28;
 pub(crate) const HELLO_VERSION: u8 = 1;
 /// Stands where a partition's number stands, for what goes to the oracle.
 pub(crate) const ORACLE: u32 = u32::MAX;
+/// The longest body that a server takes before a client or process has said who it is: a token and an address, each
+/// with a length of two bytes, and a few numbers.
+pub(crate) const MOST_HELLO_BYTES: usize = 160 << 10;
 /// The longest body that either side takes.
 pub(crate) const MOST_BODY_BYTES: usize = 64 << 20;
 

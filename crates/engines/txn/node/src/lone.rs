@@ -9,6 +9,7 @@ use dyno_txn_api::Result;
 
 use crate::engine::{RING_BYTES, pin, port_options};
 use crate::error::{bad, of_net, unavailable};
+use crate::hello::MOST_HELLO_BYTES;
 use crate::options::OpenOptions;
 
 /// What such a process is called, and what its thread does, for whoever is told of its end.
@@ -42,6 +43,7 @@ impl Lone {
         let mut reactor = Reactor::new(ReactorOptions {
             port: port_options(),
             ring_bytes: RING_BYTES,
+            most_hello_bytes: MOST_HELLO_BYTES,
             spin: options.spin,
             ..ReactorOptions::default()
         })

@@ -76,13 +76,16 @@ pub struct OpenOptions {
     pub cores: Vec<usize>,
     /// Partitions of a directory that is new; none: one for each thread. An old one keeps its number.
     pub partitions: Option<u32>,
+    /// Whether a directory without a database gets a new one; otherwise it is refused.
+    pub create: bool,
     /// When a commit is answered. A directory keeps what it was made with.
     pub durability: Durability,
     /// Bytes of rows, versions and indexes, over all partitions, from which on writes are refused.
     pub memory_bytes: u64,
     /// How long versions that were written over can still be read.
     pub retention: Duration,
-    /// Log of a partition after which it is written down whole, so that the log can be used again.
+    /// Log of a partition after which it is written down whole, so that the log can be used again; half the size of its
+    /// rows, where that is more.
     pub checkpoint_bytes: u64,
     /// Length of the log's segments; at most 64 of them, which a checkpoint frees.
     pub segment_bytes: u64,
@@ -106,6 +109,7 @@ impl Default for OpenOptions {
             procedures: Procedures::new(),
             cores: Vec::new(),
             partitions: None,
+            create: true,
             durability: Durability::Fsync,
             memory_bytes: 1 << 30,
             retention: Duration::from_secs(5),

@@ -60,6 +60,15 @@ impl Sealed {
         self.parse(&text, parse).map(Some).map_err(named)
     }
 
+    /// The refusal of a directory that must have the file, and has not.
+    pub fn missing(&self, directory: &Path) -> Error {
+        damaged(format!(
+            "{}: its file `{}` is missing: put it back, or restore a backup",
+            directory.display(),
+            self.file
+        ))
+    }
+
     /// Writes the file aside and moves it to its place, so that it is there whole or not at all.
     pub fn write(&self, directory: &Path, fields: &[(&str, &dyn Display)]) -> Result<()> {
         let file = directory.join(self.file);

@@ -39,6 +39,11 @@ impl Inbox {
         }
     }
 
+    /// Refuses bodies of more than this from the next frame on.
+    pub fn set_most_body_bytes(&mut self, most_body_bytes: usize) {
+        self.most_body_bytes = most_body_bytes;
+    }
+
     /// Where the next bytes go; never empty. It grows with what has come, not by what a header promises.
     pub fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {

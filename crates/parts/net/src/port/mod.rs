@@ -157,6 +157,11 @@ impl Port {
         }
     }
 
+    /// Refuses bodies of more than this from the next frame on.
+    pub(crate) fn set_most_body_bytes(&mut self, most_body_bytes: usize) {
+        self.inbox.set_most_body_bytes(most_body_bytes);
+    }
+
     /// Bytes that wait in this process for the peer to make room.
     pub fn waiting_bytes(&self) -> usize {
         self.out.waiting_bytes()

@@ -44,6 +44,14 @@ pub trait Handler {
     /// connection once its answers are written.
     fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()>;
 
+    /// Whether the client of an accepted connection has shown that it may be here. Asked after each of its passes until
+    /// it is true; until then the connection stands under the bounds of [`ReactorOptions`] for clients that are not
+    /// admitted. Without an answer of its own a handler admits each client whose first frame has come whole.
+    fn is_admitted(&self, port: PortId) -> bool {
+        let _ = port;
+        true
+    }
+
     /// A connection that was opened has ended.
     fn close(&mut self, port: PortId, why: Closed) {
         let _ = (port, why);
@@ -57,6 +65,14 @@ pub struct ReactorOptions {
     pub port: PortOptions,
     /// Connections at once; one more is closed as soon as it comes.
     pub most_connections: usize,
+    /// Connections of clients that are not admitted yet. One more waits to be accepted until the oldest is admitted, or
+    /// has had a quarter of a second and gives its place up: a client that means it is admitted within milliseconds.
+    pub most_unadmitted: usize,
+    /// From the first byte of a connection, TLS included, until its client is admitted.
+    pub hello_wait: Duration,
+    /// The longest body that is taken from a client that is not admitted yet, if [`PortOptions::most_body_bytes`] is not
+    /// less. A handler that asks for a secret wants this small.
+    pub most_hello_bytes: usize,
     /// The size of each ring in bytes, a power of two; a connection has two. Rings that are larger than a core's own
     /// cache carry a third more in a window: lines that the writer comes back to have left the reader's core by then.
     pub ring_bytes: u32,
@@ -73,6 +89,9 @@ impl Default for ReactorOptions {
         ReactorOptions {
             port: PortOptions::default(),
             most_connections: 1024,
+            most_unadmitted: 256,
+            hello_wait: Duration::from_secs(10),
+            most_hello_bytes: 64 << 20,
             ring_bytes: 2 << 20,
             most_rings: 64,
             spin: Duration::from_micros(100),

@@ -7,6 +7,7 @@
 
 mod door;
 mod handler;
+mod unadmitted;
 mod waker;
 
 use std::ops::ControlFlow;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use door::RingDoor;
 pub use handler::{Handler, PortId, ReactorOptions};
+use unadmitted::Unadmitted;
 pub use waker::Waker;
 
 use crate::discovery::{self, ANSWER, DISCOVER, FIRST_RESERVED};
@@ -62,6 +64,8 @@ struct Live {
     ready: bool,
     /// Until the handler knows of it.
     unopened: Option<Box<Newcomer>>,
+    /// The handler has admitted the client, or this end has made the connection.
+    admitted: bool,
     /// The handler has ended it; what it answered is still being written.
     draining: bool,
     /// What epoll watches it for.
@@ -86,6 +90,7 @@ pub struct Reactor {
     sockets: usize,
     rings: usize,
     refused: u64,
+    unadmitted: Unadmitted,
     passes: u32,
     /// There may be somebody to accept.
     knocking: bool,
@@ -114,6 +119,7 @@ impl Reactor {
             sockets: 0,
             rings: 0,
             refused: 0,
+            unadmitted: Unadmitted::default(),
             passes: 0,
             knocking: false,
             paused: None,
@@ -171,6 +177,7 @@ impl Reactor {
             port,
             ready: true,
             unopened: Some(Box::new(newcomer)),
+            admitted: true,
             draining: false,
             interest,
         });
@@ -184,6 +191,7 @@ impl Reactor {
             return None;
         }
         let live = slot.live.take()?;
+        self.unadmitted.remove(id);
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.index());
         match live.port.is_ring() {
@@ -220,7 +228,7 @@ impl Reactor {
         (self.sockets, self.rings)
     }
 
-    /// Connections that were closed at once because there were too many.
+    /// Connections that were closed because there were too many, or because their clients were not admitted in time.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -239,8 +247,9 @@ impl Reactor {
             self.harvest(Duration::ZERO)?;
         }
         if self.knocking {
-            self.accept();
+            self.accept(handler);
         }
+        self.end_late(handler);
         let mut count = 0;
         for index in 0..self.slots.len() {
             let Some(live) = &mut self.slots[index].live else {
@@ -278,10 +287,19 @@ impl Reactor {
             handler.frame(id, frame, out)
         });
         let why = match result {
-            Ok(count) => return count,
+            Ok(count) => {
+                if !live.admitted && count > 0 && handler.is_admitted(id) {
+                    live.admitted = true;
+                    live.port
+                        .set_most_body_bytes(self.options.port.most_body_bytes);
+                    self.unadmitted.remove(id);
+                }
+                return count;
+            }
             Err(why) => why,
         };
         let opened = live.unopened.is_none();
+        self.unadmitted.remove(id);
         match why {
             Closed::Service => live.draining = true,
             _ => self.close(id),
@@ -318,12 +336,16 @@ impl Reactor {
         waited.map_err(|error| NetError::io("poll", "connections", error))
     }
 
-    fn accept(&mut self) {
+    fn accept(&mut self, handler: &mut impl Handler) {
         self.knocking = false;
         let mut accepted = Vec::new();
-        let mut failed = false;
+        // Others wait in the system's queue meanwhile, where they keep their order.
+        let room = self
+            .unadmitted
+            .room(self.options.most_unadmitted, coarse_now());
+        let (most, mut failed) = (ACCEPTS.min(room), room == 0);
         for listener in &self.listeners {
-            while accepted.len() < ACCEPTS {
+            while accepted.len() < most {
                 match listener.accept_now() {
                     Ok(Some(one)) => accepted.push(one),
                     Ok(None) => break,
@@ -335,27 +357,22 @@ impl Reactor {
             }
         }
         // There may be more: the next pass looks again.
-        self.knocking |= accepted.len() >= ACCEPTS;
+        self.knocking |= accepted.len() >= most && !failed;
         for (link, peer) in accepted {
             let port = Port::new(link, &self.options.port, peer, "the client came this way");
-            self.admit(port);
+            self.take_in(port, handler);
         }
         let free_rings = self.options.most_rings.saturating_sub(self.rings);
         if let Some(door) = &mut self.door {
             let (options, ring_bytes) = (&self.options.port, self.options.ring_bytes);
             let joined = door.join(&self.epoll, DOOR, options, ring_bytes, free_rings);
-            joined.into_iter().for_each(|port| self.admit(port));
+            for port in joined {
+                self.take_in(port, handler);
+            }
         }
         if failed {
             self.watch_listeners(NOTHING);
             self.paused = Some(coarse_now().after(PAUSE));
-        }
-    }
-
-    fn admit(&mut self, port: Port) {
-        if self.sockets + self.rings >= self.options.most_connections || self.attach(port).is_err()
-        {
-            self.refused += 1;
         }
     }
 

@@ -6,6 +6,7 @@ mod misbehaviour;
 mod polled;
 mod shared;
 mod tls;
+mod unadmitted;
 
 use dyno_net::{ClientOptions, Head, PortOptions};
 

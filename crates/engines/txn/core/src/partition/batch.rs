@@ -117,6 +117,9 @@ impl Partition {
     }
 
     pub(super) fn run_batch(&mut self, mut batch: Batch) {
+        if let Err(error) = self.check_horizon(batch.head.stamp) {
+            return self.fail_batch(batch, error);
+        }
         let writes = batch.operations.iter().any(Operation::is_write);
         match self.in_turn(&batch, writes) {
             Ok(true) => {}

@@ -48,9 +48,12 @@ use waiting::Waiting;
 pub use direct::is_direct;
 pub use recovery::Checkpoint;
 
-/// Messages after which old versions are looked for, and how many rows at a time.
+/// Messages after which old versions are looked for in any case, and how many rows then. A transaction that leaves many
+/// behind pays for twice as many as soon as they are `FORGET_AT`: what is forgotten keeps up with what is written,
+/// whatever a message writes, and memory stays level.
 const FORGET_EVERY: u64 = 64;
 const FORGET_ROWS: usize = 256;
+const FORGET_AT: u64 = 128;
 
 /// How a partition behaves. Times are nanoseconds of the driver's clock.
 #[derive(Debug, Clone)]
@@ -119,6 +122,7 @@ pub struct Counters {
     pub waits: u64,
     pub pushes: u64,
     pub reruns: u64,
+    pub scanned: u64,
 }
 
 /// The state machine of one partition. See the crate's documentation for how to drive it.
@@ -165,6 +169,8 @@ pub struct Partition {
     /// Where the value after an update is made.
     scratch: Vec<u8>,
     handled: u64,
+    /// How much the store had left behind when old versions were looked for last.
+    forgotten_at: u64,
     counters: Counters,
 }
 
@@ -213,6 +219,7 @@ impl Partition {
             slots: Vec::new(),
             scratch: Vec::new(),
             handled: 0,
+            forgotten_at: 0,
             counters: Counters::default(),
         }
     }
@@ -310,8 +317,9 @@ impl Partition {
             }
         }
         self.handled += 1;
-        if self.handled.is_multiple_of(FORGET_EVERY) {
-            self.forget(FORGET_ROWS);
+        let left = self.store.left_behind() - self.forgotten_at;
+        if left >= FORGET_AT || self.handled.is_multiple_of(FORGET_EVERY) {
+            self.forget(FORGET_ROWS + 2 * left as usize);
         }
         std::mem::swap(&mut self.out, effects);
     }
@@ -434,6 +442,12 @@ impl Partition {
             return Err(Error::new(Code::BadArgument, "stamp 0: stamps begin at 1"));
         }
         self.newest = self.newest.max(stamp);
+        self.check_horizon(stamp)
+    }
+
+    /// Whether all versions that a transaction may see are still there, and all reads known that it may not write
+    /// below. Work that waited asks again, because the horizon may have passed it meanwhile.
+    fn check_horizon(&self, stamp: Stamp) -> Result<()> {
         if stamp < self.horizon {
             let text = "the snapshot is older than what is kept: begin again";
             return Err(Error::new(Code::TooOld, text));
@@ -458,7 +472,14 @@ impl Partition {
             false => self.config.retention_ns,
         };
         self.horizon = self.horizon.max(self.newest.saturating_sub(retention));
-        self.store.forget_before(self.horizon, rows);
+        self.forgotten_at = self.store.left_behind();
+        // Who finds that a deleted row is gone is not told to wait for the log, so it stays until the log has it.
+        let durable = self.held.oldest_commit().saturating_sub(1);
+        let reads = &mut self.reads;
+        self.store
+            .forget_before(self.horizon.min(durable), rows, |hash, read| {
+                reads.absent(hash, read);
+            });
     }
 
     /// Whether a transaction may write here at all.

@@ -84,7 +84,10 @@ impl Partition {
             // The same message again: the vote may have been lost.
             return self.send_after(self.held.appended, preparing.from, vote_of(head, Ok(())));
         }
-        let mut txn = match self.join(preparing.from, head) {
+        let joined = self
+            .check_horizon(head.stamp)
+            .and_then(|()| self.join(preparing.from, head));
+        let mut txn = match joined {
             Ok(txn) => txn,
             Err(error) => return self.vote(head, Err(error)),
         };

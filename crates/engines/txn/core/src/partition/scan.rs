@@ -2,13 +2,13 @@
 
 use dyno_txn_api::limits::PAGE_BYTES_MAX;
 use dyno_txn_api::{
-    Answer, Continuation, Direction, Found, Page, Result, Scan, TableDef, TableId, index_id,
+    Answer, Continuation, Direction, Found, Page, Result, Scan, Stamp, TableDef, TableId, index_id,
 };
 
 use super::access::{KeyRef, Stop};
 use super::{Partition, Position};
 use crate::message::{Head, Part};
-use crate::store::{Order, Slot};
+use crate::store::{Order, Range, Slot};
 
 /// A scan under way.
 struct Going<'a> {
@@ -19,7 +19,17 @@ struct Going<'a> {
     bytes: usize,
     /// The last place that was looked at.
     last: Option<Vec<u8>>,
+    /// Rows that were deleted at or before this timestamp need not be looked at.
+    deleted_after: Stamp,
     seen: Position,
+}
+
+impl Going<'_> {
+    /// Rows to look at next: one more than the page has room for shows whether it is the last page.
+    fn wanted(&self) -> usize {
+        let room = self.scan.page_rows().saturating_sub(self.page.rows.len());
+        room.saturating_add(1).min(Order::CHUNK)
+    }
 }
 
 impl Partition {
@@ -38,6 +48,7 @@ impl Partition {
             places: Vec::new(),
             bytes: 0,
             last: scan.after.as_ref().map(|after| after.0.clone()),
+            deleted_after: self.deleted_unseen(head.stamp),
             seen: 0,
         };
         let whole = self.go_through(head, &def, &mut going)?;
@@ -58,7 +69,8 @@ impl Partition {
         going: &mut Going<'_>,
     ) -> Result<bool, Stop> {
         loop {
-            let slots = self.next_slots(going);
+            let wanted = going.wanted();
+            let slots = self.next_slots(going, wanted);
             self.prefetch_slots(&slots[..slots.len().min(going.scan.page_rows())]);
             let mut seen = 0;
             for &slot in &slots {
@@ -75,17 +87,30 @@ impl Partition {
             if seen < slots.len() {
                 return Ok(false);
             }
-            if slots.len() < Order::CHUNK {
+            if slots.len() < wanted {
                 return Ok(true);
             }
         }
     }
 
-    fn next_slots(&mut self, going: &Going<'_>) -> Vec<Slot> {
-        let range = (&*going.scan.start, going.scan.end.as_deref());
-        let after = going.last.as_deref();
-        let order = self.store.order(going.table);
-        order.range(going.table, range, going.scan.direction, after)
+    /// A row that was deleted at or before the timestamp that this returns is nothing for a scan at `stamp`: it does
+    /// not see the row, and needs not wait until the log is durable up to the deletion.
+    fn deleted_unseen(&self, stamp: Stamp) -> Stamp {
+        let not_durable = self.held.oldest_commit();
+        stamp.min(not_durable.saturating_sub(1))
+    }
+
+    fn next_slots(&mut self, going: &Going<'_>, most: usize) -> Vec<Slot> {
+        let range = Range {
+            table: going.table,
+            start: &going.scan.start,
+            end: going.scan.end.as_deref(),
+            direction: going.scan.direction,
+            after: going.last.as_deref(),
+            deleted_after: going.deleted_after,
+            most,
+        };
+        self.store.order(going.table).range(&range)
     }
 
     fn look_at(
@@ -95,6 +120,7 @@ impl Partition {
         going: &mut Going<'_>,
         slot: Slot,
     ) -> Result<(), Stop> {
+        self.counters.scanned += 1;
         let (value, seen) = self.get_at(head.stamp, slot)?;
         going.seen = going.seen.max(seen);
         if value.is_none() {

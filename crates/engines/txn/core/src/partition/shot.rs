@@ -127,7 +127,10 @@ impl Partition {
     pub(super) fn run_shot(&mut self, mut shot: Shot) {
         loop {
             let head = shot.head(self.config.id);
-            let ran = Inline::run(self, &shot, head);
+            let ran = match self.check_horizon(shot.stamp) {
+                Ok(()) => Inline::run(self, &shot, head),
+                Err(error) => Ran::Failed(error),
+            };
             let error = match ran {
                 Ran::Through {
                     txn,

@@ -10,9 +10,11 @@
 //! | `row` | a row in one cache line |
 //! | `values` | values and long keys, in cells that are used again |
 //! | `versions` | versions before the newest |
-//! | `order` | keys of tables in order |
+//! | `order` | keys of tables in order, for scans |
+//! | `deleted` | those of them that are deleted, and still visible to older snapshots |
 //! | `prefetch` | asking for memory before it is needed |
 
+mod deleted;
 mod index;
 mod order;
 mod prefetch;
@@ -26,7 +28,8 @@ use dyno_txn_api::{Stamp, TableId};
 
 use crate::message::Head;
 use index::PointIndex;
-pub(crate) use order::Order;
+use order::Visibility;
+pub(crate) use order::{Order, Range};
 use prefetch::prefetch;
 use row::{FREE, NOTHING, ROW_BYTES, RowKey, VERSION_BYTES};
 pub(crate) use row::{Intent, Row};
@@ -57,6 +60,8 @@ pub(crate) struct Store {
     bytes: u64,
     /// Rows with something to forget, and the stamp before which nobody may need it any more.
     forget: VecDeque<(Stamp, Slot)>,
+    /// How many were ever added to `forget`.
+    left_behind: u64,
 }
 
 impl Store {
@@ -71,9 +76,10 @@ impl Store {
             versions: Versions::new(),
             intents: Vec::new(),
             free_intents: Vec::new(),
-            order: Order::default(),
+            order: Order::new(seed),
             bytes: 0,
             forget: VecDeque::new(),
+            left_behind: 0,
         }
     }
 
@@ -94,7 +100,8 @@ impl Store {
         }
     }
 
-    /// A new row without versions, whose key was read last at this stamp. It must not be there yet.
+    /// A new row without versions, whose key was read last at this stamp. It must not be there yet. No scan sees it
+    /// until it gets an intent or a version.
     pub fn add(&mut self, hash: u32, table: TableId, key: &[u8], read: Stamp) -> Slot {
         let row = Row {
             table,
@@ -114,7 +121,6 @@ impl Store {
         });
         *self.row_mut(slot) = row;
         self.index.insert(hash, slot);
-        self.order.insert(table, key, slot);
         slot
     }
 
@@ -161,6 +167,7 @@ impl Store {
             let before = std::mem::replace(&mut intent.value, value);
             return self.values.free(before);
         }
+        let before = row.visibility();
         self.bytes += VERSION_BYTES;
         let waiters = Vec::new();
         let intent = Intent {
@@ -178,6 +185,28 @@ impl Store {
                 (self.intents.len() - 1) as u32
             }
         };
+        self.order_again(slot, before);
+    }
+
+    /// Tells the order of the row's table that the row was changed, and what it was before.
+    fn order_again(&mut self, slot: Slot, before: Visibility) {
+        let row = row_of(&mut self.blocks, slot);
+        let now = row.visibility();
+        if now != before {
+            let key = row.key.bytes(&self.values);
+            self.order.change(row.table, key, slot, (before, now));
+        }
+    }
+
+    /// Notes that older versions of the row, or the row itself, can go once the horizon has reached `when`.
+    fn forget_at(&mut self, when: Stamp, slot: Slot) {
+        self.left_behind += 1;
+        self.forget.push_back((when, slot));
+    }
+
+    /// How many times a row has left something behind that is to be forgotten one day.
+    pub fn left_behind(&self) -> u64 {
+        self.left_behind
     }
 
     pub fn wait_on(&mut self, slot: Slot, waiter: u64) {
@@ -207,21 +236,20 @@ impl Store {
             return Vec::new();
         };
         self.values.free(value);
+        self.order_again(slot, Visibility::Living);
         let row = self.row(slot);
         if row.value.is_none() {
             // Nothing but the intent kept the row.
-            let when = row.read.max(row.stamp);
-            self.forget.push_back((when, slot));
+            self.forget_at(row.stamp.max(1), slot);
         }
         waiters
     }
 
-    /// Nothing came of a row that was added: it goes when nobody needs to know that it was read.
+    /// Nothing came of a row that was added: it goes again.
     pub fn abandon(&mut self, slot: Slot) {
         let row = self.row(slot);
         if row.stamp == 0 && !row.has_intent() {
-            let when = row.read.max(1);
-            self.forget.push_back((when, slot));
+            self.forget_at(1, slot);
         }
     }
 
@@ -234,33 +262,48 @@ impl Store {
             true => self.add_version(slot, stamp, value),
             false => self.values.free(value),
         }
+        self.order_again(slot, Visibility::Living);
         waiters
     }
 
     /// Adds a version that is newer than all others; an older one, as when a log is read again over a
     /// checkpoint that has later rows, is passed over.
     pub fn install(&mut self, slot: Slot, stamp: Stamp, value: Option<&[u8]>) {
-        if self.row(slot).stamp < stamp {
+        let row = self.row(slot);
+        if row.stamp < stamp {
+            let before = row.visibility();
             let value = value.map_or(Stored::NONE, |value| self.values.put(value));
             self.add_version(slot, stamp, value);
+            self.order_again(slot, before);
         }
     }
 
     fn add_version(&mut self, slot: Slot, stamp: Stamp, value: Stored) {
         let row = row_of(&mut self.blocks, slot);
+        let leaves = row.stamp != 0 || value.is_none();
         if row.stamp != 0 {
             self.bytes += VERSION_BYTES;
             self.versions.add(row);
         }
-        if row.stamp != 0 || value.is_none() {
-            self.forget.push_back((stamp, slot));
-        }
         (row.stamp, row.value) = (stamp, value);
+        if leaves {
+            self.forget_at(stamp, slot);
+        }
     }
 
     /// Forgets versions that no transaction at or above the horizon can read, and rows that are deleted
-    /// since before it; at most `most` rows are looked at.
-    pub fn forget_before(&mut self, horizon: Stamp, most: usize) {
+    /// since before it; at most `most` rows are looked at. That somebody above the horizon has read a row which goes,
+    /// and seen that there is nothing, must outlive it: `was_read` is told the hash of its key and the newest of those
+    /// timestamps.
+    ///
+    /// Keeping the row until the horizon has passed that read would keep it for ever where something reads it again
+    /// and again, and with it the step that each scan takes over it.
+    pub fn forget_before(
+        &mut self,
+        horizon: Stamp,
+        most: usize,
+        mut was_read: impl FnMut(u32, Stamp),
+    ) {
         /// So many rows ahead memory is asked for.
         const AHEAD: usize = 8;
         for _ in 0..most {
@@ -274,16 +317,19 @@ impl Store {
             if let Some(&(_, slot)) = self.forget.get(AHEAD) {
                 self.versions.prefetch(self.row(slot));
             }
-            if let Some((_, slot)) = self.forget.pop_front() {
-                self.forget_row(slot, horizon);
+            if let Some((_, slot)) = self.forget.pop_front()
+                && let Some((hash, read)) = self.forget_row(slot, horizon)
+            {
+                was_read(hash, read);
             }
         }
     }
 
-    fn forget_row(&mut self, slot: Slot, horizon: Stamp) {
+    /// The hash of the row's key and who read it last, where the row goes and that read is above the horizon.
+    fn forget_row(&mut self, slot: Slot, horizon: Stamp) -> Option<(u32, Stamp)> {
         let row = row_of(&mut self.blocks, slot);
         if row.table == FREE {
-            return;
+            return None;
         }
         while let Some(value) = self.versions.drop_oldest(row, horizon) {
             self.values.free(value);
@@ -291,22 +337,20 @@ impl Store {
         }
         let gone = row.value.is_none() && row.older == NOTHING && !row.has_intent();
         if !gone || row.stamp > horizon {
-            return;
+            return None;
         }
-        if row.read > horizon {
-            // Somebody saw that there is nothing: that must outlive the row's last version.
-            let read = row.read;
-            self.forget.push_back((read, slot));
-            return;
-        }
+        let read = (row.hash, row.read);
         self.remove(slot);
+        (read.1 > horizon).then_some(read)
     }
 
     fn remove(&mut self, slot: Slot) {
         let row = std::mem::replace(self.row_mut(slot), Row::VACANT);
         self.bytes -= ROW_BYTES;
         self.index.remove(row.hash, slot);
-        self.order.remove(row.table, row.key.bytes(&self.values));
+        let (key, was) = (row.key.bytes(&self.values), row.visibility());
+        self.order
+            .change(row.table, key, slot, (was, Visibility::Blank));
         row.key.free(&mut self.values);
         self.free.push(slot);
     }
@@ -316,15 +360,18 @@ impl Store {
         if !self.order.has(table) {
             let rows = self.blocks.iter().flat_map(|block| block.iter());
             let rows = rows.enumerate().filter(|(_, row)| row.table == table);
-            let rows = rows.map(|(slot, row)| (row.key.bytes(&self.values), slot as Slot));
-            self.order.build(table, rows.collect());
+            let rows = rows.map(|(slot, row)| {
+                let key = row.key.bytes(&self.values);
+                (key, slot as Slot, row.visibility())
+            });
+            self.order.build(table, rows);
         }
         &self.order
     }
 
     /// Keeps this table in order from now on; it must be empty.
     pub fn keep_order(&mut self, table: TableId) {
-        self.order.build(table, Vec::new());
+        self.order.build(table, std::iter::empty());
     }
 
     /// Bytes of rows, versions and intents, as they are counted against the bound.

@@ -1,13 +1,49 @@
-//! Keys of tables in order.
+//! Keys of tables in order, for scans.
+//!
+//! Most rows that a scan asks for are living ones: their newest version is a value, or an undecided transaction wants to
+//! write there. Deleted rows are kept beside them until no snapshot can see them any more, where a scan finds those that
+//! were deleted after its timestamp and passes over all others without a step (`deleted`).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use dyno_txn_api::{Direction, TableId};
+use dyno_txn_api::{Direction, Stamp, TableId};
 
 use super::Slot;
+use super::deleted::{Deleted, Search};
 
-type Keys = BTreeMap<OrderKey, Slot>;
+/// The keys of one table.
+#[derive(Debug)]
+struct Keys {
+    living: BTreeMap<OrderKey, Slot>,
+    deleted: Deleted,
+}
+
+/// What a row is for a scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Visibility {
+    /// Its newest version is a value, or it has an intent: every scan looks at it.
+    Living,
+    /// Its newest version, of this timestamp, is that it was deleted.
+    Deleted(Stamp),
+    /// Nothing was ever committed here, and nothing is undecided: no scan sees it.
+    Blank,
+}
+
+/// The rows that a scan asks for next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Range<'a> {
+    pub table: TableId,
+    pub start: &'a [u8],
+    pub end: Option<&'a [u8]>,
+    pub direction: Direction,
+    /// Leaves out what lies before it in the direction of the scan, itself included.
+    pub after: Option<&'a [u8]>,
+    /// Rows that were deleted at or before this timestamp are left out.
+    pub deleted_after: Stamp,
+    /// The longest answer.
+    pub most: usize,
+}
 
 /// Bytes of a key that are compared without looking elsewhere: the usual key is not longer.
 const FRONT: usize = 24;
@@ -15,7 +51,7 @@ const FRONT: usize = 24;
 /// A key in the order of its bytes. Most of the time of an insert is comparing, so the first bytes lie in the tree itself, as
 /// numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct OrderKey {
+pub(super) struct OrderKey {
     /// The first bytes, and zeros behind them.
     front: (u128, u64),
     /// How many of those are the key's: of two keys that differ only in zeros the shorter one is first.
@@ -25,7 +61,7 @@ struct OrderKey {
 }
 
 impl OrderKey {
-    fn new(key: &[u8]) -> Self {
+    pub fn new(key: &[u8]) -> Self {
         let (front, rest) = key.split_at(key.len().min(FRONT));
         let mut bytes = [0; 32];
         bytes[..front.len()].copy_from_slice(front);
@@ -43,67 +79,103 @@ impl OrderKey {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Order {
     tables: Vec<(TableId, Keys)>,
+    /// Of what balances the trees of deleted rows.
+    seed: u64,
 }
 
 impl Order {
     /// Rows that one look returns at most; a longer scan looks again from the last one.
     pub const CHUNK: usize = 64;
 
+    pub fn new(seed: u64) -> Self {
+        let tables = Vec::new();
+        Self { tables, seed }
+    }
+
     pub fn has(&self, table: TableId) -> bool {
         self.of(table).is_some()
     }
 
-    pub fn build(&mut self, table: TableId, rows: Vec<(&[u8], Slot)>) {
-        let keys = rows
-            .into_iter()
-            .map(|(key, slot)| (OrderKey::new(key), slot));
-        let keys: Keys = keys.collect();
-        if !self.has(table) {
-            self.tables.push((table, keys));
-        }
-    }
-
-    pub fn insert(&mut self, table: TableId, key: &[u8], slot: Slot) {
-        if let Some(keys) = self.of_mut(table) {
-            keys.insert(OrderKey::new(key), slot);
-        }
-    }
-
-    pub fn remove(&mut self, table: TableId, key: &[u8]) {
-        if let Some(keys) = self.of_mut(table) {
-            keys.remove(&OrderKey::new(key));
-        }
-    }
-
-    /// Rows from `start` on and before `end`, or from before `end` down to `start`; `after` leaves out
-    /// what lies before it in that direction, itself included.
-    pub fn range(
-        &self,
+    /// Keeps this table in order from now on, beginning with these rows.
+    pub fn build<'a>(
+        &mut self,
         table: TableId,
-        (start, end): (&[u8], Option<&[u8]>),
-        direction: Direction,
-        after: Option<&[u8]>,
-    ) -> Vec<Slot> {
+        rows: impl Iterator<Item = (&'a [u8], Slot, Visibility)>,
+    ) {
+        if self.has(table) {
+            return;
+        }
+        let (mut living, mut deleted) = (Vec::new(), Deleted::new());
+        for (key, slot, visibility) in rows {
+            let key = OrderKey::new(key);
+            match visibility {
+                Visibility::Living => living.push((key, slot)),
+                Visibility::Deleted(stamp) => deleted.insert(key, slot, stamp, self.seed),
+                Visibility::Blank => {}
+            }
+        }
+        // All at once, which sorts them instead of looking for the place of each.
+        let living = living.into_iter().collect();
+        self.tables.push((table, Keys { living, deleted }));
+    }
+
+    /// A row has become something else for scans.
+    pub fn change(
+        &mut self,
+        table: TableId,
+        key: &[u8],
+        slot: Slot,
+        (old, new): (Visibility, Visibility),
+    ) {
+        let seed = self.seed;
+        let Some(keys) = self.of_mut(table) else {
+            return;
+        };
+        let key = OrderKey::new(key);
+        match old {
+            Visibility::Living => drop(keys.living.remove(&key)),
+            Visibility::Deleted(_) => keys.deleted.remove(&key),
+            Visibility::Blank => {}
+        }
+        match new {
+            Visibility::Living => drop(keys.living.insert(key, slot)),
+            Visibility::Deleted(stamp) => keys.deleted.insert(key, slot, stamp, seed),
+            Visibility::Blank => {}
+        }
+    }
+
+    /// The next rows of a scan in its direction. Fewer than it asks for: there are no more.
+    pub fn range(&self, range: &Range<'_>) -> Vec<Slot> {
+        let (start, end) = (range.start, range.end);
         let mut low = Bound::Included(start);
         let mut high = end.map_or(Bound::Unbounded, Bound::Excluded);
-        match (direction, after) {
+        match (range.direction, range.after) {
             (Direction::Forward, Some(after)) if after >= start => low = Bound::Excluded(after),
             (Direction::Backward, Some(after)) if end.is_none_or(|end| after < end) => {
                 high = Bound::Excluded(after);
             }
             _ => {}
         }
-        let (Some(keys), false) = (self.of(table), is_empty(low, high)) else {
+        let (Some(keys), false) = (self.of(range.table), is_empty(low, high)) else {
             return Vec::new();
         };
         let bounds = (low.map(OrderKey::new), high.map(OrderKey::new));
-        let range = keys.range(bounds).map(|(_, &slot)| slot);
-        match direction {
-            Direction::Forward => range.take(Self::CHUNK).collect(),
-            Direction::Backward => range.rev().take(Self::CHUNK).collect(),
+        let mut search = Search {
+            bounds: bounds.clone(),
+            direction: range.direction,
+            after: range.deleted_after,
+            most: range.most,
+            found: Vec::new(),
+            visited: 0,
+        };
+        keys.deleted.search(&mut search);
+        let living = keys.living.range(bounds);
+        match range.direction {
+            Direction::Forward => merge(living, search.found, range.most, |a, b| a < b),
+            Direction::Backward => merge(living.rev(), search.found, range.most, |a, b| a > b),
         }
     }
 
@@ -116,6 +188,40 @@ impl Order {
         let found = self.tables.iter_mut().find(|(id, _)| *id == table);
         found.map(|(_, keys)| keys)
     }
+}
+
+/// The first `most` rows of both lists, each of which is in the order that `before` says.
+fn merge<'a>(
+    mut living: impl Iterator<Item = (&'a OrderKey, &'a Slot)>,
+    deleted: Vec<(&'a OrderKey, Slot)>,
+    most: usize,
+    before: impl Fn(&OrderKey, &OrderKey) -> bool,
+) -> Vec<Slot> {
+    if deleted.is_empty() {
+        // The usual case.
+        return living.take(most).map(|(_, slot)| *slot).collect();
+    }
+    let mut deleted = deleted.into_iter().peekable();
+    let mut next = living.next();
+    let mut slots = Vec::with_capacity(most);
+    while slots.len() < most {
+        match (next, deleted.peek()) {
+            (Some((key, _)), Some((other, slot))) if before(other, key) => {
+                slots.push(*slot);
+                deleted.next();
+            }
+            (Some((_, slot)), _) => {
+                slots.push(*slot);
+                next = living.next();
+            }
+            (None, Some((_, slot))) => {
+                slots.push(*slot);
+                deleted.next();
+            }
+            (None, None) => break,
+        }
+    }
+    slots
 }
 
 /// `BTreeMap::range` panics where the bounds cross.

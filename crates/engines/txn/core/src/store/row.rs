@@ -3,6 +3,7 @@
 
 use dyno_txn_api::{Stamp, TableId};
 
+use super::order::Visibility;
 use super::values::{Stored, Values};
 use crate::message::Head;
 
@@ -58,6 +59,15 @@ impl Row {
 
     pub fn has_intent(&self) -> bool {
         self.intent != NOTHING
+    }
+
+    /// What a scan has to do with this row.
+    pub(crate) fn visibility(&self) -> Visibility {
+        match (self.has_intent() || !self.value.is_none(), self.stamp) {
+            (true, _) => Visibility::Living,
+            (false, 0) => Visibility::Blank,
+            (false, deleted) => Visibility::Deleted(deleted),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ enum Step {
     Intend(u8, bool),
     Forget(u8),
     Read(u8, u8),
+    Scan(u8, bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -23,6 +24,7 @@ fn step() -> impl Strategy<Value = Step> {
         (0..12u8, any::<bool>()).prop_map(|(key, keep)| Step::Intend(key, keep)),
         (0..30u8).prop_map(Step::Forget),
         (0..12u8, 0..30u8).prop_map(|(key, back)| Step::Read(key, back)),
+        (0..30u8, any::<bool>()).prop_map(|(back, forward)| Step::Scan(back, forward)),
     ]
 }
 
@@ -83,13 +85,48 @@ impl Both {
         }
     }
 
-    fn keys(&mut self, direction: Direction) -> Vec<u8> {
-        let order = self.store.order(TABLE);
-        let slots = order.range(TABLE, (&[2], Some(&[9])), direction, None);
+    /// Keys from 2 to 8 whose rows a scan at this timestamp sees.
+    fn keys(&mut self, at: Stamp, direction: Direction) -> Vec<u8> {
+        let range = Range {
+            table: TABLE,
+            start: &[2],
+            end: Some(&[9]),
+            direction,
+            after: None,
+            deleted_after: at,
+            most: Order::CHUNK,
+        };
+        let slots = self.store.order(TABLE).range(&range);
+        for &slot in &slots {
+            match self.store.row(slot).visibility() {
+                Visibility::Living => {}
+                Visibility::Deleted(deleted) => assert!(deleted > at, "a step for nothing"),
+                Visibility::Blank => panic!("nothing was ever there"),
+            }
+        }
         let rows = slots.into_iter();
-        rows.filter(|&slot| !self.store.row(slot).value.is_none())
+        rows.filter(|&slot| !self.store.version(slot, at).1.is_none())
             .map(|slot| self.store.key(slot)[0])
             .collect()
+    }
+
+    /// The same by the obvious way.
+    fn wanted_keys(&self, at: Stamp, direction: Direction) -> Vec<u8> {
+        let seen = |versions: &BTreeMap<Stamp, Option<u8>>| {
+            versions
+                .range(..=at)
+                .next_back()
+                .is_some_and(|(_, value)| value.is_some())
+        };
+        let rows = self
+            .slow
+            .iter()
+            .filter(|(key, versions)| (2..9).contains(&key[0]) && seen(versions));
+        let mut keys: Vec<u8> = rows.map(|(key, _)| key[0]).collect();
+        if direction == Direction::Backward {
+            keys.reverse();
+        }
+        keys
     }
 }
 
@@ -107,7 +144,7 @@ proptest! {
                 Step::Intend(key, keep) => both.intend(key, keep),
                 Step::Forget(back) => {
                     both.horizon = both.horizon.max(both.now.saturating_sub(u64::from(back)));
-                    both.store.forget_before(both.horizon, usize::MAX);
+                    both.store.forget_before(both.horizon, usize::MAX, |_, _| {});
                 }
                 Step::Read(key, back) => {
                     let at = both.now.saturating_sub(u64::from(back)).max(both.horizon);
@@ -115,14 +152,16 @@ proptest! {
                     let wanted = versions.and_then(|v| *v.range(..=at).next_back()?.1);
                     prop_assert_eq!(both.read(key, at), wanted);
                 }
+                Step::Scan(back, forward) => {
+                    let at = both.now.saturating_sub(u64::from(back)).max(both.horizon);
+                    let direction = if forward { Direction::Forward } else { Direction::Backward };
+                    prop_assert_eq!(both.keys(at, direction), both.wanted_keys(at, direction));
+                }
             }
         }
-        let newest = |v: &BTreeMap<Stamp, Option<u8>>| v.last_key_value().is_some_and(|v| v.1.is_some());
-        let keys = both.slow.iter().filter(|(key, v)| (2..9).contains(&key[0]) && newest(v));
-        let mut wanted: Vec<u8> = keys.map(|(key, _)| key[0]).collect();
-        prop_assert_eq!(both.keys(Direction::Forward), wanted.clone());
-        wanted.reverse();
-        prop_assert_eq!(both.keys(Direction::Backward), wanted);
+        for direction in [Direction::Forward, Direction::Backward] {
+            prop_assert_eq!(both.keys(both.now, direction), both.wanted_keys(both.now, direction));
+        }
     }
 
     #[test]
@@ -138,7 +177,25 @@ proptest! {
         for &key in &keys {
             both.write(key, None);
         }
-        both.store.forget_before(Stamp::MAX - 1, usize::MAX);
+        both.store.forget_before(Stamp::MAX - 1, usize::MAX, |_, _| {});
+        prop_assert_eq!(both.store.bytes(), empty);
+    }
+
+    #[test]
+    fn a_deleted_row_goes_although_it_is_read_again_and_again(reads in prop::collection::vec(1..9u64, 1..20)) {
+        let slow = BTreeMap::new();
+        let mut both = Both { store: Store::new(1), slow, now: 0, horizon: 0 };
+        let empty = both.store.bytes();
+        both.write(3, Some(1));
+        both.write(3, None);
+        let slot = both.slot(3);
+        let newest = both.now + reads.iter().max().copied().unwrap_or(0);
+        for read in reads {
+            both.store.note_read(slot, both.now + read);
+        }
+        let mut told = Vec::new();
+        both.store.forget_before(both.now, usize::MAX, |hash, read| told.push((hash, read)));
+        prop_assert_eq!(told, vec![(both.store.hash(TABLE, &[3]), newest)]);
         prop_assert_eq!(both.store.bytes(), empty);
     }
 }

@@ -69,12 +69,19 @@ impl FileLog {
             }
             Ok(whole)
         });
-        match stepped {
-            Ok(false) => return false,
-            Ok(true) => {
-                let slot = growing.slot();
-                self.slots.push(slot);
+        let grown = growing.slot();
+        let counted = stepped.and_then(|whole| {
+            if whole {
+                self.slots.push(grown);
+                // Before anything is written there: from then on the file may not be missing.
+                let files = segment::numbered(&self.slots);
+                self.home.change(|manifest| manifest.files = files)?;
             }
+            Ok(whole)
+        });
+        match counted {
+            Ok(false) => return false,
+            Ok(true) => {}
             Err(error) => self.growth_failure = Some(error.to_string()),
         }
         self.growing = None;

@@ -1,6 +1,6 @@
 //! Messages to clients.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use dyno_net::{Head, Outbound, PortId, Reactor, SendError};
@@ -13,8 +13,12 @@ use crate::hello::{BETWEEN, MESSAGE, MOST_BODY_BYTES, encode_between};
 /// What waits for other processes whose connections are full, at most; bytes.
 const LATE_BETWEEN_MAX: usize = 64 << 20;
 
-/// Answers that wait for their connection's turn. They are bounded by what clients have under way: a
-/// connection that does not read is not read from.
+/// What waits for one client whose connection is full, at most; bytes. A client that has asked for more at once than
+/// it reads is hung up on.
+const LATE_MAX: usize = 4 * MOST_BODY_BYTES;
+
+/// Answers that wait for their connection's turn. They are bounded by what clients have under way, as a connection
+/// that does not read is not read from, and by [`LATE_MAX`].
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     bytes: Vec<u8>,
@@ -23,9 +27,13 @@ pub(crate) struct Answers {
     late: VecDeque<(PortId, Head, Vec<u8>)>,
     /// Of them, those to other processes.
     late_between_bytes: usize,
+    /// Of them, those to each client.
+    late_bytes: HashMap<PortId, usize>,
     scratch: Vec<u8>,
     /// Connections to other processes that have ended: the reactor does not tell of those on which nothing came.
     pub ended: Vec<PortId>,
+    /// Clients that do not read what they have asked for: their connections are to be closed.
+    pub unread: Vec<PortId>,
 }
 
 impl Answers {
@@ -35,8 +43,7 @@ impl Answers {
         encode(message, &mut self.scratch);
         // An end is told of by the reactor.
         if let Err(SendError::Full { .. }) = out.send(head(from), &[&self.scratch]) {
-            self.late
-                .push_back((port, head(from), self.scratch.clone()));
+            self.keep(port, head(from), self.scratch.clone());
         }
     }
 
@@ -84,6 +91,8 @@ impl Answers {
 
     /// Hands over all that waits.
     pub fn send(&mut self, reactor: &mut Reactor) {
+        // Counted anew from what still finds no room.
+        self.late_bytes.clear();
         for _ in 0..self.late.len() {
             let Some((port, head, bytes)) = self.late.pop_front() else {
                 break;
@@ -119,6 +128,15 @@ impl Answers {
     /// For the next time. Another process that does not read gets no more after a while: what is lost between
     /// processes costs its transaction the time that it has.
     fn keep(&mut self, port: PortId, head: Head, bytes: Vec<u8>) {
+        if head.verb == MESSAGE {
+            let late = self.late_bytes.entry(port).or_default();
+            *late += bytes.len();
+            if *late > LATE_MAX {
+                // It asks and does not read. What it is not told may have been done, as when its connection breaks.
+                self.unread.push(port);
+                return;
+            }
+        }
         if head.verb == BETWEEN {
             if self.late_between_bytes + bytes.len() > LATE_BETWEEN_MAX {
                 return;

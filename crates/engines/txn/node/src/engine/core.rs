@@ -160,6 +160,10 @@ impl Core {
         for port in std::mem::take(&mut self.work.answers.ended) {
             self.work.link_ended(port)?;
         }
+        for port in std::mem::take(&mut self.work.answers.unread) {
+            self.reactor.close(port);
+            self.work.unwelcome(port)?;
+        }
         Ok(())
     }
 

@@ -39,6 +39,10 @@ impl Handler for Door<'_> {
         }
     }
 
+    fn is_admitted(&self, port: PortId) -> bool {
+        self.work.welcomed.contains(&port) || self.work.members.contains(&port)
+    }
+
     fn close(&mut self, port: PortId, _why: Closed) {
         if let Err(error) = self.work.unwelcome(port) {
             self.work.failed.get_or_insert(error);

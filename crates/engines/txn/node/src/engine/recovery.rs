@@ -25,17 +25,24 @@ pub(crate) fn log_options(options: &OpenOptions) -> Options {
     }
 }
 
-/// Applies checkpoint and log to the partition, and gives the log to go on with.
+/// Applies checkpoint and log to the partition, and returns the log to go on with. Only in a directory that is `new`
+/// may a log be missing.
 pub(crate) fn recover(
     directory: &Path,
     options: Options,
+    new: bool,
     partition: &mut Partition,
 ) -> Result<(FileLog, Recovered)> {
     let named = |error: Error| {
         let text = format!("{}: {}", directory.display(), error.text());
         Error::with_retry(error.kind(), error.retry(), text)
     };
-    let mut recovery = Recovery::open(Arc::new(HostFiles), directory, options).map_err(of_log)?;
+    let files = Arc::new(HostFiles);
+    let recovery = match new {
+        true => Recovery::open(files, directory, options),
+        false => Recovery::open_existing(files, directory, options),
+    };
+    let mut recovery = recovery.map_err(of_log)?;
     let mut joiner = Joiner::default();
     while let Some(chunk) = recovery.next_chunk().map_err(of_log)? {
         if let Some(record) = joiner.take(chunk).map_err(named)? {

@@ -29,12 +29,15 @@ use super::recovery::{log_options, recover};
 use super::together::Together;
 use super::work::Work;
 use super::{Engine, Shared, port_options};
-use crate::directory::Directory;
+use crate::directory::{Directory, Wanted};
 use crate::error::{bad, of_net, unavailable};
+use crate::hello::MOST_HELLO_BYTES;
 use crate::member::Member;
 use crate::options::{Durability, OpenOptions, Share};
 use crate::persist::{self, Remote, State, Stores};
 
+/// Memory of a partition at least, so that some rows fit beside its empty index.
+const LEAST_MEMORY_BYTES: u64 = 1 << 20;
 /// How long stores may take to get what they lack, and how often it is looked.
 const STORES_WAIT: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(1);
@@ -61,6 +64,8 @@ struct Plan {
     shared: Arc<Shared>,
     options: OpenOptions,
     logs: Vec<std::path::PathBuf>,
+    /// Whether the directory is new, so that there may be no logs yet.
+    new: bool,
     listener: Option<Listener>,
 }
 
@@ -77,7 +82,16 @@ impl Engine {
         let wanted = options.threads() as u32;
         let (part, of) = share.map_or((0, 1), |share| (share.part, share.of));
         let how = options.durability;
-        let directory = Directory::open(path, options.partitions, wanted, how, (part, of))?;
+        let directory = Directory::open(
+            path,
+            &Wanted {
+                partitions: options.partitions,
+                threads: wanted,
+                durability: how,
+                share: (part, of),
+                create: options.create,
+            },
+        )?;
         let mut layout = Layout {
             part,
             of,
@@ -86,6 +100,7 @@ impl Engine {
         };
         // A directory with fewer partitions than cores keeps those busy that it can.
         let here = layout.here().count();
+        enough_memory(options.memory_bytes, here)?;
         layout.threads = here.min(wanted as usize);
         let address = listener.as_ref().map(|listener| listener.address().clone());
         let shared = Arc::new(Shared {
@@ -137,6 +152,7 @@ impl Engine {
                 logs: mine
                     .map(|partition| self.directory.log(partition))
                     .collect(),
+                new: self.directory.is_new(),
                 listener: listener.take_if(|_| index == 0),
             };
             let (go, goes_on) = channel();
@@ -158,6 +174,8 @@ impl Engine {
         if found.len() < threads {
             return Err(unavailable("a thread of the engine ended while it started"));
         }
+        // All logs are there, and nothing was stored in them yet: from now on none may be missing.
+        self.directory.finish()?;
         found.sort_by_key(|ready| ready.index);
         let newest = found.iter().map(|ready| ready.newest).max().unwrap_or(0);
         let time = self.shared.time;
@@ -202,6 +220,18 @@ impl Engine {
     }
 }
 
+/// Refuses a bound with which hardly a row could be written.
+fn enough_memory(memory_bytes: u64, partitions: usize) -> Result<()> {
+    let least = LEAST_MEMORY_BYTES * partitions as u64;
+    match memory_bytes < least {
+        false => Ok(()),
+        true => Err(bad(format!(
+            "{memory_bytes} bytes of memory are not enough for {partitions} partitions: give at least {} MiB",
+            least >> 20
+        ))),
+    }
+}
+
 /// What others must know of this process.
 fn member(
     share: &Share,
@@ -233,7 +263,7 @@ fn remote(directory: &Directory, logs: usize, options: &OpenOptions) -> Result<O
     let addresses = options.persist.clone();
     match (options.durability, addresses.is_empty()) {
         (Durability::RemoteMemory, false) => {
-            let state = State::begin(&directory.path)?;
+            let state = State::begin(&directory.path, directory.is_new())?;
             Ok(Some(Remote::new(addresses, state, logs)))
         }
         (Durability::RemoteMemory, true) => Err(bad(
@@ -344,6 +374,7 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
         port: port_options(),
         spin: plan.options.spin,
         ring_bytes: super::RING_BYTES,
+        most_hello_bytes: MOST_HELLO_BYTES,
         ..ReactorOptions::default()
     };
     let reactor = Reactor::new(options).map_err(of_net)?;
@@ -416,7 +447,7 @@ fn host(plan: &Plan, wall_ns: &Arc<AtomicU64>) -> Result<(Vec<Hosted>, Option<St
         let mut partition = Partition::new(config, procedures, stamps);
         let log = match (plan.shared.durability, remote, &mut stores) {
             (Durability::Fsync, ..) => {
-                let (log, _) = recover(path, log_options(&plan.options), &mut partition)?;
+                let (log, _) = recover(path, log_options(&plan.options), plan.new, &mut partition)?;
                 Some(Log::Files(Box::new(log)))
             }
             (Durability::RemoteMemory, Some(remote), Some(stores)) => {

@@ -24,6 +24,9 @@ use crate::hello::ORACLE;
 use crate::options::OpenOptions;
 use crate::persist::{Stores, call_again};
 
+/// Segments of a log at most.
+const SEGMENTS_MOST: u64 = dyno_txn_log::Options::SEGMENTS_MOST as u64;
+
 /// Partitions and routes of one thread.
 pub(crate) struct Work {
     pub index: usize,
@@ -377,7 +380,8 @@ impl Work {
                 checkpoint,
             } = &mut self.hosted[place];
             let Some(writing) = checkpoint else {
-                let grown = journal.since_checkpoint_bytes() >= self.options.checkpoint_bytes;
+                let grown = journal.since_checkpoint_bytes()
+                    >= checkpoint_after(&self.options, partition.memory_bytes());
                 let wanted = |stores: &Stores| stores.wants_checkpoint(place);
                 let due = grown || journal.is_full() || self.stores.as_ref().is_some_and(wanted);
                 if due && self.shared.may_checkpoint() {
@@ -480,4 +484,13 @@ fn refusal_of(message: &Message, stamps: bool, error: Error) -> Option<Message> 
         }),
         _ => None,
     }
+}
+
+/// Bytes of log after which a partition with so many bytes of rows is written down whole. A checkpoint costs as much as
+/// there are rows, so with a fixed distance each transaction would pay more for it as the database grows; with half of
+/// the rows' size it pays the same. A restart then reads at most half as much log as rows, and the log must have room for
+/// it, with as much again for what comes while the checkpoint is written.
+fn checkpoint_after(options: &OpenOptions, rows_bytes: u64) -> u64 {
+    let room = options.segment_bytes * SEGMENTS_MOST / 2;
+    options.checkpoint_bytes.max((rows_bytes / 2).min(room))
 }

@@ -26,7 +26,8 @@ pub(crate) fn identity(directory: &Path, share: (u32, u32), fresh: bool) -> Resu
             share.1
         ))),
         None if !fresh => {
-            let text = "the directory is of an engine in one process: it has no share of others";
+            let text =
+                "it has no file `member`: it is of an engine in one process, or the file is lost";
             Err(bad(format!("{}: {text}", directory.display())))
         }
         None => {

@@ -136,6 +136,10 @@ impl Handler for Desk {
         }
     }
 
+    fn is_admitted(&self, port: PortId) -> bool {
+        self.ports.contains_key(&port) || self.clients.contains(&port)
+    }
+
     fn close(&mut self, port: PortId, _why: Closed) {
         self.gone(port);
     }

@@ -11,7 +11,7 @@ use dyno_serve::Token;
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Ask, MOST_CHUNK_BYTES, PersistStore, Read, Reply};
 
-use crate::error::of_net;
+use crate::error::{bad, of_net};
 use crate::hello::{
     KEEP_ASK, KEEP_HELLO, KEEP_REPLY, KEEP_WELCOME, REFUSED, encode_refusal, keep_welcome,
     read_keep_hello,
@@ -19,6 +19,8 @@ use crate::hello::{
 use crate::lone::{Lone, Task};
 use crate::options::OpenOptions;
 
+/// Memory for others' logs at least: a piece of a checkpoint and as much log behind it fit into it.
+const LEAST_MEMORY_BYTES: u64 = 2 * MOST_CHUNK_BYTES as u64;
 /// Logs that one process keeps at most.
 const LOGS_MAX: usize = 4096;
 /// The longest sleep.
@@ -43,6 +45,13 @@ pub(crate) fn start(
     token: Option<Token>,
     listener: Listener,
 ) -> Result<Lone> {
+    if options.memory_bytes < LEAST_MEMORY_BYTES {
+        return Err(bad(format!(
+            "{} bytes of memory are not enough for others' logs: give at least {} MiB",
+            options.memory_bytes,
+            LEAST_MEMORY_BYTES >> 20
+        )));
+    }
     let counts = Arc::new(Counts::default());
     let door = Door {
         store: PersistStore::new(options.memory_bytes, LOGS_MAX),
@@ -99,6 +108,10 @@ impl Handler for Door {
                 ControlFlow::Break(())
             }
         }
+    }
+
+    fn is_admitted(&self, port: PortId) -> bool {
+        self.known.contains(&port)
     }
 
     fn close(&mut self, port: PortId, _why: Closed) {

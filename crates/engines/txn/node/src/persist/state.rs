@@ -30,14 +30,18 @@ impl State {
         self.logs.wrapping_add(u64::from(partition))
     }
 
-    /// The state for a new start, which is on the disk when this returns.
-    pub fn begin(directory: &Path) -> Result<Self> {
-        let fresh = || State {
-            logs: dyno_txn_log::fresh_identity(),
-            epoch: 0,
-            active: 0,
+    /// The state for a new start, which is on the disk when this returns. Only a directory that is `new` may have none:
+    /// without it the logs of an older one could not be told from those of others.
+    pub fn begin(directory: &Path, new: bool) -> Result<Self> {
+        let mut state = match FILE.read(directory, parse)? {
+            Some(state) => state,
+            None if new => State {
+                logs: dyno_txn_log::fresh_identity(),
+                epoch: 0,
+                active: 0,
+            },
+            None => return Err(FILE.missing(directory)),
         };
-        let mut state = FILE.read(directory, parse)?.unwrap_or_else(fresh);
         state.epoch += 1;
         state.write(directory)?;
         Ok(state)
@@ -98,11 +102,14 @@ mod tests {
     #[test]
     fn epochs_rise_and_the_active_one_stays() {
         let at = tempfile::tempdir().expect("a directory");
-        let first = State::begin(at.path()).expect("new");
+        let first = State::begin(at.path(), true).expect("new");
         assert_eq!((first.epoch, first.active), (1, 0));
         first.activate(at.path()).expect("written");
-        let second = State::begin(at.path()).expect("again");
+        let second = State::begin(at.path(), false).expect("again");
         assert_eq!((second.epoch, second.active), (2, 1));
         assert_eq!(second.logs, first.logs);
+        std::fs::remove_file(at.path().join("remote")).expect("it was there");
+        let refused = State::begin(at.path(), false).expect_err("its logs are not known");
+        assert!(refused.text().contains("`remote`"), "{refused}");
     }
 }
