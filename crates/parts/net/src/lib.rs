@@ -23,6 +23,7 @@ pub mod ring;
 mod serve;
 mod shared;
 mod tls;
+mod unix;
 mod writer;
 
 pub use address::Address;

@@ -328,15 +328,3 @@ fn an_answer_that_is_no_frame_ends_the_caller() {
     let error = answered.recv().unwrap().unwrap_err();
     assert!(error.to_string().contains("another protocol"), "{error}");
 }
-
-#[test]
-fn the_socket_of_a_dead_listener_is_replaced_and_that_of_a_living_one_is_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let address = Address::Unix(folder.path().join("s"));
-    drop(std::os::unix::net::UnixListener::bind(folder.path().join("s")).unwrap());
-    let living = Listener::bind(&address).unwrap();
-    let error = Listener::bind(&address).unwrap_err().to_string();
-    assert!(error.contains("in use"), "{error}");
-    drop(living);
-    assert!(!folder.path().join("s").exists());
-}
