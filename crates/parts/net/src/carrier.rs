@@ -125,6 +125,15 @@ impl Stream {
         }
     }
 
+    /// The socket's descriptor.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Tls(stream) => stream.socket().as_fd(),
+        }
+    }
+
     /// The other end, for messages.
     pub fn peer(&self) -> String {
         match self {

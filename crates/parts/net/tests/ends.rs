@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dyno_net::{
-    Address, CallOptions, Caller, Closed, Connection, Decoder, Frame, Head, Listener, NetError,
-    Outbox, ServeOptions, Server, Service, Stream, encode,
+    Address, CallOptions, Caller, Charge, Closed, Connection, Decoder, Frame, Head, Listener,
+    NetError, Outbox, ServeOptions, Server, Service, Stream, encode,
 };
 
 const ECHO: u8 = 1;
@@ -40,7 +40,7 @@ impl Service for Echo {
         }
     }
 
-    fn request(&self, session: &mut Session, frame: Frame) -> bool {
+    fn request(&self, session: &mut Session, frame: Frame, _: Option<Charge>) -> bool {
         self.requests.fetch_add(1, Ordering::SeqCst);
         let answer = |frame: Frame| {
             session
