@@ -6,6 +6,7 @@
 mod queues;
 mod secured;
 mod served;
+mod unanswered;
 mod watched;
 
 use std::io::{BufRead, BufReader, Write};

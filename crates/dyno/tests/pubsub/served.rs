@@ -37,7 +37,7 @@ impl Log {
         }
     }
 
-    /// `kill -9` of the broker; the server under it stays.
+    /// `kill -9` of the broker; the kernel asks the server under it to stop.
     pub fn kill(&mut self) {
         self.serve.kill().unwrap();
         self.serve.wait().unwrap();

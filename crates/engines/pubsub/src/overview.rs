@@ -1,5 +1,7 @@
 //! All topics and all groups at once, with sizes: what somebody looks at, not what records pass through.
 
+use std::collections::HashMap;
+
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::group::Lag;
@@ -52,55 +54,63 @@ pub struct QueueState {
     pub stats: QueueStats,
 }
 
-/// A range that retention is about to drop has no size.
-const SIZES: &str = "SELECT p.partition, coalesce(sum(pg_total_relation_size(to_regclass(format( \
-                     'pubsub.log_%s_%s_%s', r.topic_id, r.partition, r.first_offset)))), 0)::bigint \
-                     FROM pubsub.partitions AS p LEFT JOIN pubsub.ranges AS r USING (topic_id, partition) \
-                     WHERE p.topic_id = $1 GROUP BY 1";
+/// All partitions of all topics, with their sizes. A range that retention is about to drop has no size.
+const PARTITIONS: &str = "SELECT p.topic_id, p.partition, p.first_offset, p.next_offset, p.epoch, \
+                     CASE WHEN p.lease_until > clock_timestamp() THEN p.broker_address END, s.bytes \
+                     FROM pubsub.partitions AS p, LATERAL ( \
+                         SELECT coalesce(sum(pg_total_relation_size(to_regclass(format( \
+                                'pubsub.log_%s_%s_%s', r.topic_id, r.partition, r.first_offset)))), 0)::bigint AS bytes \
+                           FROM pubsub.ranges AS r \
+                          WHERE r.topic_id = p.topic_id AND r.partition = p.partition) AS s \
+                     ORDER BY p.topic_id, p.partition";
 
 impl Connection {
-    /// All topics by name.
+    /// All topics by name, with their shares on other clusters.
     ///
     /// # Errors
     /// Whatever the server says.
     pub fn topic_states(&mut self) -> Result<Vec<TopicState>> {
-        let topics = self.topics()?;
-        topics
-            .into_iter()
-            .map(|topic| self.state_of(topic))
-            .collect()
+        let mut states = self.topic_states_here()?;
+        for state in &mut states {
+            if state.topic.share == Some(0)
+                && let Some(placement) = self.placement(&state.topic)?
+            {
+                let shares = placement.elsewhere.into_iter();
+                let elsewhere = shares.map(|share| (share.cluster, share.partitions));
+                state.elsewhere = elsewhere.collect();
+            }
+        }
+        Ok(states)
     }
 
-    fn state_of(&mut self, topic: Topic) -> Result<TopicState> {
-        let rows = self
-            .client()
-            .query(SIZES, &[&topic.topic_id])
-            .map_err(Error::statement(format_args!(
-                "read the size of topic {:?}",
-                topic.name
-            )))?;
-        let bytes = |partition: i32| {
-            let row = rows.iter().find(|row| row.get::<_, i32>(0) == partition);
-            row.map_or(0, |row| row.get(1))
-        };
-        let placement = match topic.share {
-            Some(0) => self.placement(&topic)?,
-            _ => None,
-        };
-        let shares = placement
-            .into_iter()
-            .flat_map(|placement| placement.elsewhere);
-        let elsewhere = shares.map(|share| (share.cluster, share.partitions));
-        let partitions = self.partitions(topic.topic_id)?.into_iter();
-        let partitions = partitions.map(|partition| PartitionState {
-            bytes: bytes(partition.partition),
-            partition,
-        });
-        Ok(TopicState {
-            partitions: partitions.collect(),
-            elsewhere: elsewhere.collect(),
+    /// All topics by name, as this server has them, in two statements however many they are.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn topic_states_here(&mut self) -> Result<Vec<TopicState>> {
+        let topics = self.topics()?;
+        let rows = self.client().query(PARTITIONS, &[]);
+        let rows = rows.map_err(Error::statement("read the partitions of all topics"))?;
+        let mut partitions: HashMap<i32, Vec<PartitionState>> = HashMap::new();
+        for row in &rows {
+            let state = PartitionState {
+                partition: Partition {
+                    partition: row.get(1),
+                    first_offset: row.get(2),
+                    next_offset: row.get(3),
+                    epoch: row.get(4),
+                    broker_address: row.get(5),
+                },
+                bytes: row.get(6),
+            };
+            partitions.entry(row.get(0)).or_default().push(state);
+        }
+        let states = topics.into_iter().map(|topic| TopicState {
+            partitions: partitions.remove(&topic.topic_id).unwrap_or_default(),
+            elsewhere: Vec::new(),
             topic,
-        })
+        });
+        Ok(states.collect())
     }
 
     /// All groups of a topic, by name.

@@ -1,6 +1,7 @@
 //! The client's end: many requests under way on one connection, answered in any order.
 
 use std::io;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -100,7 +101,8 @@ impl Caller {
         let reads = Arc::clone(&shared);
         named("net-write")
             .spawn(move || {
-                if let Err(error) = writer::run(&writes.outbox, writing) {
+                // A client does not judge how fast its server reads; its requests have time limits.
+                if let Err(error) = writer::run(&writes.outbox, writing, &AtomicU64::new(0)) {
                     writes.end(NetError::io("write to", &writes.address, error));
                 }
             })

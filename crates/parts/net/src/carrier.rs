@@ -1,11 +1,9 @@
 //! What frames travel on: a Unix socket or TCP, listening and connected.
 
-use std::fs;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +11,7 @@ use rustls::{ClientConfig, ServerConfig, ServerConnection};
 
 use crate::port::{Link, TlsLink, is_later};
 use crate::tls::TlsStream;
+use crate::unix::{self, BoundListener};
 use crate::{Address, NetError};
 
 /// A connected carrier. Clones are the same connection, so one thread can read while another writes.
@@ -27,11 +26,14 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Connects to `address`; every address that a host name stands for is tried.
+    /// Connects to `address`; every address that a host name stands for is tried. A listener that accepts
+    /// nothing, be it over a Unix socket, is waited for no longer than `timeout`.
     pub fn connect(address: &Address, timeout: Duration) -> Result<Stream, NetError> {
         let failed = |error| NetError::io("connect to", address, error);
         match address {
-            Address::Unix(path) => UnixStream::connect(path).map(Stream::Unix).map_err(failed),
+            Address::Unix(path) => unix::connect(path, timeout)
+                .map(Stream::Unix)
+                .map_err(failed),
             Address::Tcp { host, port } => {
                 let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
                 for place in (host.as_str(), *port).to_socket_addrs().map_err(failed)? {
@@ -123,6 +125,15 @@ impl Stream {
         }
     }
 
+    /// The socket's descriptor.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Tls(stream) => stream.socket().as_fd(),
+        }
+    }
+
     /// The other end, for messages.
     pub fn peer(&self) -> String {
         match self {
@@ -168,7 +179,8 @@ impl Write for Stream {
     }
 }
 
-/// A place where connections arrive. The file of a Unix socket goes with it.
+/// A place where connections arrive. The file of a Unix socket goes with it, unless another listener has
+/// taken the path meanwhile.
 #[derive(Debug)]
 pub struct Listener {
     kind: Kind,
@@ -185,25 +197,21 @@ fn peer_of(socket: &TcpStream) -> String {
 
 #[derive(Debug)]
 enum Kind {
-    Unix(UnixListener),
+    Unix(BoundListener),
     Tcp(TcpListener),
 }
 
 impl Listener {
-    /// Listens at `address`. The file that a dead listener left is replaced, a living one's is not.
+    /// Listens at `address`. The socket that a dead listener left is replaced. An ordinary file at the path,
+    /// and the socket of a living listener however busy it is, stay as they are and are an error.
     pub fn bind(address: &Address) -> Result<Listener, NetError> {
         let failed = |error| NetError::io("listen at", address, error);
         match address {
-            Address::Unix(path) => {
-                if path.exists() && UnixStream::connect(path).is_err() {
-                    fs::remove_file(path).map_err(failed)?;
-                }
-                Ok(Listener {
-                    kind: Kind::Unix(UnixListener::bind(path).map_err(failed)?),
-                    address: Address::Unix(PathBuf::from(path)),
-                    tls: None,
-                })
-            }
+            Address::Unix(path) => Ok(Listener {
+                kind: Kind::Unix(BoundListener::bind(path).map_err(failed)?),
+                address: address.clone(),
+                tls: None,
+            }),
             Address::Tcp { host, port } => {
                 let listener = TcpListener::bind((host.as_str(), *port)).map_err(failed)?;
                 let port = listener.local_addr().map_err(failed)?.port();
@@ -233,7 +241,7 @@ impl Listener {
     /// From now on nothing waits here: for [`Listener::accept_now`].
     pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
         match &self.kind {
-            Kind::Unix(listener) => listener.set_nonblocking(true),
+            Kind::Unix(listener) => listener.socket().set_nonblocking(true),
             Kind::Tcp(listener) => listener.set_nonblocking(true),
         }
     }
@@ -249,7 +257,7 @@ impl Listener {
     /// The next connection that is there, not blocking; None: there is none now.
     pub(crate) fn accept_now(&self) -> io::Result<Option<(Link, String)>> {
         let accepted = match &self.kind {
-            Kind::Unix(listener) => listener.accept().and_then(|(socket, _)| {
+            Kind::Unix(listener) => listener.socket().accept().and_then(|(socket, _)| {
                 socket.set_nonblocking(true)?;
                 Ok((Link::Unix(socket), "a local process".to_owned()))
             }),
@@ -277,7 +285,7 @@ impl Listener {
     /// Waits for the next connection.
     pub fn accept(&self) -> io::Result<Stream> {
         match &self.kind {
-            Kind::Unix(listener) => Ok(Stream::Unix(listener.accept()?.0)),
+            Kind::Unix(listener) => Ok(Stream::Unix(listener.socket().accept()?.0)),
             Kind::Tcp(listener) => {
                 let stream = listener.accept()?.0;
                 stream.set_nodelay(true)?;
@@ -289,15 +297,6 @@ impl Listener {
                     None => Ok(Stream::Tcp(stream)),
                 }
             }
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Address::Unix(path) = &self.address {
-            // Somebody may have removed the file; that it is gone is what is wanted.
-            let _ = fs::remove_file(path);
         }
     }
 }

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use crate::SendError;
 use crate::ring::RingError;
 
+/// The first byte of an alert, with which a server of TLS answers what is not TLS (RFC 8446, section 5.1).
+const TLS_ALERT: u8 = 21;
+
 /// Bytes that are no frame: the connection they came from cannot be used any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The peer speaks something else.
     #[error(
-        "a frame begins with {found:#04x}, expected {:#04x}: the peer speaks another protocol",
-        crate::MAGIC
+        "a frame begins with {found:#04x}, expected {:#04x}: the peer speaks {}",
+        crate::MAGIC,
+        if *found == TLS_ALERT { "TLS" } else { "another protocol" }
     )]
     Magic {
         /// The first byte.
@@ -137,6 +141,26 @@ impl NetError {
             self,
             NetError::Address { .. } | NetError::Full { .. } | NetError::Send { .. }
         )
+    }
+
+    /// Whether trying again with the same address and settings gives the same answer: the peer speaks
+    /// something else, or one of the two ends refuses the other's certificate.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            NetError::Address { .. } => true,
+            NetError::Frame { source, .. } => {
+                matches!(
+                    source,
+                    FrameError::Magic { .. } | FrameError::Version { .. }
+                )
+            }
+            // The TLS library reports so what it read and could not accept.
+            NetError::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+            ),
+            _ => false,
+        }
     }
 
     pub(crate) fn io(action: &'static str, address: impl ToString, source: io::Error) -> NetError {

@@ -23,8 +23,11 @@ pub const VERSION: u8 = 1;
 /// The length of a header.
 pub const HEADER_BYTES: usize = 16;
 
-/// Room that is asked for at once: several small frames come in one read.
-const READ_BYTES: usize = 64 << 10;
+/// Room that is asked for at once at most: several small frames come in one read.
+pub(crate) const READ_BYTES: usize = 64 << 10;
+/// Room that is asked for at first, and from a peer that sends little: a thousand idle connections hold
+/// four megabytes, not 64.
+const LEAST_READ_BYTES: usize = 4 << 10;
 
 /// What a frame says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +117,8 @@ pub struct Decoder {
     /// The first `filled` bytes came from the peer, the rest is room that is zeroed once, not per read.
     buffer: BytesMut,
     filled: usize,
+    /// Room that is asked for at once now. It follows what the peer sends.
+    read_bytes: usize,
     most_body_bytes: usize,
 }
 
@@ -123,18 +128,40 @@ impl Decoder {
         Decoder {
             buffer: BytesMut::new(),
             filled: 0,
+            read_bytes: LEAST_READ_BYTES,
             most_body_bytes,
         }
     }
 
+    /// Refuses bodies of more than `most_body_bytes` from the next frame on.
+    pub fn set_most_body_bytes(&mut self, most_body_bytes: usize) {
+        self.most_body_bytes = most_body_bytes;
+    }
+
+    /// The length of the frame under way, header included; None while its header is not whole. What is
+    /// wrong with the header is for [`Decoder::next_frame`] to say.
+    pub fn announced_bytes(&self) -> Option<usize> {
+        let (_, body_bytes, _) = self.header().ok().flatten()?;
+        Some(HEADER_BYTES + body_bytes)
+    }
+
     /// Reads once from `source`. The answer is the number of bytes, 0 at the end of the stream.
     pub fn read_from(&mut self, source: &mut impl Read) -> io::Result<usize> {
+        if self.filled == 0 && self.buffer.capacity() > 2 * self.read_bytes {
+            // The peer sends less than it did, so the large buffer is not kept while we wait for it.
+            self.buffer = BytesMut::new();
+        }
         let room = self.room();
         if self.buffer.len() < self.filled + room {
             self.buffer.resize(self.filled + room, 0);
         }
         let count = source.read(&mut self.buffer[self.filled..])?;
         self.filled += count;
+        if count == room {
+            self.read_bytes = (2 * self.read_bytes).min(READ_BYTES);
+        } else if count < self.read_bytes / 8 {
+            self.read_bytes = (self.read_bytes / 2).max(LEAST_READ_BYTES);
+        }
         Ok(count)
     }
 
@@ -187,16 +214,16 @@ impl Decoder {
             _ => 0,
         };
         let spare = self.buffer.capacity() - self.filled;
-        if missing <= READ_BYTES {
+        if missing <= self.read_bytes {
             // What is left of the allocation is used up before another is made.
-            let least = missing.max(HEADER_BYTES).max(READ_BYTES / 16);
+            let least = missing.max(HEADER_BYTES).max(self.read_bytes / 16);
             return if spare >= least {
-                spare.min(READ_BYTES)
+                spare.min(self.read_bytes)
             } else {
-                READ_BYTES
+                self.read_bytes
             };
         }
-        missing.min((3 * self.filled).max(READ_BYTES))
+        missing.min((3 * self.filled).max(self.read_bytes))
     }
 }
 
@@ -288,6 +315,25 @@ mod tests {
         assert_eq!(decoder.next_frame(), Ok(None));
         decoder.read_from(&mut stream).unwrap();
         assert!(decoder.buffer.capacity() <= 4 * READ_BYTES);
+    }
+
+    #[test]
+    fn a_peer_that_sends_little_is_given_little_room() {
+        let small = frame(b"abc");
+        let many: Vec<u8> = small.iter().copied().cycle().take(1 << 20).collect();
+        let mut decoder = Decoder::new(1000);
+        let mut stream = &many[..];
+        while decoder.read_from(&mut stream).unwrap() > 0 {
+            while decoder.next_frame().unwrap().is_some() {}
+        }
+        assert_eq!(decoder.read_bytes, READ_BYTES / 2);
+        let mut decoder = Decoder::new(1000);
+        decoder.read_bytes = READ_BYTES;
+        for _ in 0..10 {
+            decoder.read_from(&mut &small[..]).unwrap();
+            assert!(decoder.next_frame().unwrap().is_some());
+        }
+        assert!(decoder.buffer.capacity() <= 2 * LEAST_READ_BYTES);
     }
 
     #[test]

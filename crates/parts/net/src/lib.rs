@@ -7,10 +7,13 @@
 //! blocking calls. What it is not: a meaning of any verb; that belongs to whoever uses it. Everything that
 //! waits or holds bytes is bounded, and a peer that is dead or lies ends its own connection only.
 
+mod accept;
 mod address;
 mod call;
 mod carrier;
 mod client;
+mod connection;
+mod connections;
 mod discovery;
 mod error;
 pub mod exchange;
@@ -21,8 +24,10 @@ mod port;
 mod reactor;
 pub mod ring;
 mod serve;
+mod share;
 mod shared;
 mod tls;
+mod unix;
 mod writer;
 
 pub use address::Address;
@@ -36,5 +41,6 @@ pub use outbox::Outbox;
 pub use port::{Carrier, CarrierKind, FrameRef, Outbound, Port, PortOptions, SendError};
 pub use reactor::{Handler, PortId, Reactor, ReactorOptions, Waker};
 pub use rustls;
-pub use serve::{Closed, Connection, ServeOptions, Server, Service};
+pub use serve::{Closed, Connection, ServeCounts, ServeOptions, Server, Service};
+pub use share::{Charge, Share, carried};
 pub use shared::{SharedClient, Ticket};

@@ -37,6 +37,16 @@ struct State {
     held_back: usize,
 }
 
+impl State {
+    fn move_to(&mut self, into: &mut Vec<Bytes>) {
+        into.append(&mut self.parts);
+        if !self.small.is_empty() {
+            into.push(self.small.split().freeze());
+        }
+        self.writing_bytes = self.bytes;
+    }
+}
+
 impl Outbox {
     /// An outbox that is open and empty.
     pub fn new() -> Outbox {
@@ -118,10 +128,12 @@ impl Outbox {
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        state.parts.clear();
+        let parts = std::mem::take(&mut state.parts);
         state.small.clear();
         state.bytes = 0;
         drop(state);
+        // Their bytes may carry what does something when it is dropped, and that may look at this outbox.
+        drop(parts);
         self.filled.notify_all();
         self.drained.notify_all();
     }
@@ -149,12 +161,17 @@ impl Outbox {
             state = self.lock();
         }
         state.idle = false;
-        into.append(&mut state.parts);
-        if !state.small.is_empty() {
-            into.push(state.small.split().freeze());
-        }
-        state.writing_bytes = state.bytes;
+        state.move_to(into);
         !state.closed
+    }
+
+    /// The same without waiting, for a connection that has no writer yet: what is there is moved to `into`
+    /// and counts as written.
+    pub(crate) fn take_now(&self, into: &mut Vec<Bytes>) {
+        let mut state = self.lock();
+        state.move_to(into);
+        state.bytes = 0;
+        state.writing_bytes = 0;
     }
 
     /// A panic elsewhere cannot leave the state half changed: no call here panics in the middle.

@@ -1,14 +1,17 @@
-//! The server's end: connections of many clients, each with a thread that reads and one that writes.
+//! The server's end: connections of many clients. A client that has not said who it is has one thread and
+//! little time and room; one that was admitted has a thread that reads and one that writes.
 
-use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::accept::{Accepting, StopSignal};
+use crate::connections::Connections;
 use crate::ring::RingError;
-use crate::{Address, Decoder, Frame, FrameError, Listener, NetError, Outbox, Stream, writer};
+use crate::share::{Charge, Share};
+use crate::{Address, Frame, FrameError, Listener, NetError, Outbox};
 
 /// What answers.
 pub trait Service: Send + Sync + 'static {
@@ -20,7 +23,17 @@ pub trait Service: Send + Sync + 'static {
 
     /// A request has come. While this call waits nothing more is read from that connection, which is how
     /// back-pressure reaches the client. False ends the connection, once what waits in its outbox is written.
-    fn request(&self, session: &mut Self::Session, frame: Frame) -> bool;
+    /// `charge` stands for the frame's memory in [`ServeOptions::frames`]: a service that keeps the body
+    /// keeps the charge with it. A frame that came in one read has none.
+    fn request(&self, session: &mut Self::Session, frame: Frame, charge: Option<Charge>) -> bool;
+
+    /// Whether the client has shown that it may be here. Asked after each request until it is true; until
+    /// then the connection stands under the bounds for clients that are not admitted, and answers are
+    /// written only after a call of [`Service::request`]. Without an answer of its own a service admits
+    /// each client whose first frame has come whole.
+    fn is_admitted(&self, _session: &Self::Session) -> bool {
+        true
+    }
 
     /// The connection has ended.
     fn close(&self, session: Self::Session, why: Closed);
@@ -39,6 +52,14 @@ pub enum Closed {
     Service,
     /// The client did not read its answers for [`ServeOptions::write_wait`].
     Stuck,
+    /// The client read its answers, or sent a frame that others waited for, more slowly than
+    /// [`ServeOptions::least_rate`].
+    Slow,
+    /// The client was not admitted within [`ServeOptions::hello_wait`].
+    Late,
+    /// The client was not admitted yet, and its place was needed for a newer one; or it was admitted when
+    /// all places were taken.
+    Crowded,
     /// The ring to the client cannot be used: it was damaged, or the client lies.
     Ring(RingError),
 }
@@ -46,7 +67,7 @@ pub enum Closed {
 /// One client's connection.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    /// A number of its own in this server.
+    /// A number of its own in this process.
     pub id: u64,
     /// The client, for messages.
     pub peer: String,
@@ -57,43 +78,85 @@ pub struct Connection {
 /// The bounds of a server.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Connections at once; one more is closed as soon as it comes.
+    /// Connections of admitted clients at once; one more is closed as soon as it comes.
     pub most_connections: usize,
-    /// The longest body that is taken.
+    /// Connections of clients that are not admitted yet. One more takes the place of the oldest, because a
+    /// client that means it is admitted within milliseconds, and one that does not waits in its place.
+    pub most_unadmitted: usize,
+    /// From the first byte of a connection, TLS included, until its client is admitted.
+    pub hello_wait: Duration,
+    /// The longest body that is taken from a client that is not admitted yet, if `most_body_bytes` is not
+    /// less. A service that asks for a secret wants this small.
+    pub most_hello_bytes: usize,
+    /// The longest body that is taken; less, when `frames` is smaller.
     pub most_body_bytes: usize,
+    /// The memory for frames that come in several reads. A frame is charged with its whole length before it
+    /// is read, so that one that was begun can be finished; the memory itself is taken as it comes.
+    pub frames: Arc<Share>,
     /// With this many bytes of answers unwritten no more requests are read.
     pub outbox_bytes: usize,
     /// How long a client may leave its answers unread before it is taken for dead.
     pub write_wait: Duration,
+    /// Bytes a second, over [`ServeOptions::write_wait`], that a client must read while answers wait for it,
+    /// and send while others wait for the memory of its frame.
+    pub least_rate: u64,
     /// How long answers may still be written once nothing more is read.
     pub drain_wait: Duration,
+    /// What is counted. Several servers may count together.
+    pub counts: Arc<ServeCounts>,
 }
 
 impl Default for ServeOptions {
     fn default() -> ServeOptions {
         ServeOptions {
             most_connections: 1024,
+            most_unadmitted: 64,
+            hello_wait: Duration::from_secs(10),
+            most_hello_bytes: 64 << 20,
             most_body_bytes: 64 << 20,
+            frames: Share::new(256 << 20),
             outbox_bytes: 4 << 20,
-            write_wait: Duration::from_secs(30),
+            write_wait: Duration::from_secs(15),
+            least_rate: 16 << 10,
             drain_wait: Duration::from_secs(2),
+            counts: Arc::default(),
         }
+    }
+}
+
+/// What a server counts.
+#[derive(Debug, Default)]
+pub struct ServeCounts {
+    /// Connections of admitted clients now.
+    pub open: AtomicU64,
+    /// Connections of clients that are not admitted yet, now.
+    pub unadmitted: AtomicU64,
+    /// Connections that were closed because all places were taken.
+    pub refused: AtomicU64,
+    /// Connections that gave their place to a newer one before their client was admitted.
+    pub displaced: AtomicU64,
+    /// Connections whose client was not admitted in time.
+    pub late: AtomicU64,
+    /// Connections that ended because the client read or sent too slowly, or not at all.
+    pub slow: AtomicU64,
+}
+
+impl ServeCounts {
+    pub(crate) fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(gauge: &AtomicU64) {
+        gauge.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A listener and its connections. Dropping it stops it.
 pub struct Server {
     address: Address,
-    stop: Arc<AtomicBool>,
-    streams: Arc<Mutex<Streams>>,
+    stop: Arc<StopSignal>,
+    connections: Arc<Connections>,
     accepting: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Streams {
-    open: HashMap<u64, Stream>,
-    threads: Vec<JoinHandle<()>>,
-    refused: u64,
 }
 
 impl Server {
@@ -101,26 +164,33 @@ impl Server {
     pub fn start<S: Service>(
         listener: Listener,
         service: Arc<S>,
-        options: ServeOptions,
+        mut options: ServeOptions,
     ) -> Result<Server, NetError> {
         let address = listener.address().clone();
-        let stop = Arc::new(AtomicBool::new(false));
-        let streams = Arc::new(Mutex::new(Streams::default()));
-        let door = Door {
+        let failed = |error| NetError::io("listen at", &address, error);
+        let most = options
+            .frames
+            .limit_bytes()
+            .saturating_sub(crate::HEADER_BYTES);
+        options.most_body_bytes = options.most_body_bytes.min(most);
+        options.most_hello_bytes = options.most_hello_bytes.min(options.most_body_bytes);
+        let stop = Arc::new(StopSignal::new().map_err(failed)?);
+        let connections = Arc::new(Connections::new(options));
+        let accepting = Accepting {
             listener,
             service,
-            options,
             stop: Arc::clone(&stop),
-            streams: Arc::clone(&streams),
+            connections: Arc::clone(&connections),
         };
+        accepting.prepare().map_err(failed)?;
         let accepting = thread::Builder::new()
             .name("net-accept".to_owned())
-            .spawn(move || door.accept_all())
-            .map_err(|error| NetError::io("listen at", &address, error))?;
+            .spawn(move || accepting.run())
+            .map_err(failed)?;
         Ok(Server {
             address,
             stop,
-            streams,
+            connections,
             accepting: Some(accepting),
         })
     }
@@ -130,35 +200,30 @@ impl Server {
         &self.address
     }
 
-    /// Connections now.
+    /// Connections now, of clients that are admitted and of those that are not.
     pub fn connections(&self) -> usize {
-        lock(&self.streams).open.len()
+        self.connections.len()
     }
 
-    /// Connections that were closed at once because there were too many.
+    /// Connections that were closed because there were too many.
     pub fn refused(&self) -> u64 {
-        lock(&self.streams).refused
+        self.connections
+            .options
+            .counts
+            .refused
+            .load(Ordering::Relaxed)
     }
 
     /// Accepts nothing more, reads nothing more, writes the answers that are there (for at most
     /// [`ServeOptions::drain_wait`]), ends every connection and waits for their threads.
     pub fn stop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
+        self.stop.call();
         let Some(accepting) = self.accepting.take() else {
             return;
         };
-        // The thread waits in accept; a connection of our own wakes it. If somebody has removed the
-        // socket's file it cannot be woken, and ends with the process.
-        if Stream::connect(&self.address, Duration::from_secs(1)).is_ok() {
-            let _ = accepting.join();
-        }
-        let threads = {
-            let mut streams = lock(&self.streams);
-            streams.open.values().for_each(Stream::shutdown_read);
-            std::mem::take(&mut streams.threads)
-        };
-        for thread in threads {
-            // A thread that panicked has said so on standard error; its connection has ended.
+        // A thread that panicked has said so on standard error; so below.
+        let _ = accepting.join();
+        for thread in self.connections.end_all() {
             let _ = thread.join();
         }
     }
@@ -168,139 +233,4 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-struct Door<S: Service> {
-    listener: Listener,
-    service: Arc<S>,
-    options: ServeOptions,
-    stop: Arc<AtomicBool>,
-    streams: Arc<Mutex<Streams>>,
-}
-
-static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-
-impl<S: Service> Door<S> {
-    fn accept_all(self) {
-        while !self.stop.load(Ordering::SeqCst) {
-            match self.listener.accept() {
-                Ok(stream) if !self.stop.load(Ordering::SeqCst) => self.admit(stream),
-                Ok(_) => {}
-                // Out of descriptors, mostly: there will be some again when a connection ends.
-                Err(_) => thread::sleep(Duration::from_millis(20)),
-            }
-        }
-    }
-
-    /// Starts the threads of a connection. One that cannot be served is closed, which its client sees.
-    fn admit(&self, stream: Stream) {
-        let mut streams = lock(&self.streams);
-        streams.threads.retain(|thread| !thread.is_finished());
-        if streams.open.len() >= self.options.most_connections {
-            streams.refused += 1;
-            return stream.shutdown();
-        }
-        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-        let started = (|| -> io::Result<()> {
-            stream.set_write_timeout(Some(self.options.write_wait))?;
-            let reading = stream.try_clone()?;
-            let writing = stream.try_clone()?;
-            let connection = Connection {
-                id,
-                peer: stream.peer(),
-                outbox: Arc::new(Outbox::new()),
-            };
-            let outbox = Arc::clone(&connection.outbox);
-            let writes = thread::Builder::new()
-                .name("net-write".to_owned())
-                .spawn(move || writer::run(&outbox, writing))?;
-            let service = Arc::clone(&self.service);
-            let options = self.options.clone();
-            let all = Arc::clone(&self.streams);
-            let reads = thread::Builder::new()
-                .name("net-read".to_owned())
-                .spawn(move || {
-                    serve(&*service, &connection, reading, writes, &options);
-                    lock(&all).open.remove(&connection.id);
-                })?;
-            streams.threads.push(reads);
-            Ok(())
-        })();
-        match started {
-            Ok(()) => {
-                streams.open.insert(id, stream);
-            }
-            Err(_) => {
-                streams.refused += 1;
-                stream.shutdown();
-            }
-        }
-    }
-}
-
-/// One connection from its first frame to its end.
-fn serve<S: Service>(
-    service: &S,
-    connection: &Connection,
-    stream: Stream,
-    writes: JoinHandle<io::Result<()>>,
-    options: &ServeOptions,
-) {
-    let mut session = service.open(connection);
-    let mut why = read(service, &mut session, connection, stream, options);
-    if matches!(why, Closed::Service | Closed::Peer) {
-        connection.outbox.wait_below(1, options.drain_wait);
-    }
-    connection.outbox.close();
-    if let Ok(Err(error)) = writes.join()
-        && !matches!(why, Closed::Frame(_))
-    {
-        why = match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Closed::Stuck,
-            _ => Closed::Io(error),
-        };
-    }
-    service.close(session, why);
-}
-
-fn read<S: Service>(
-    service: &S,
-    session: &mut S::Session,
-    connection: &Connection,
-    mut stream: Stream,
-    options: &ServeOptions,
-) -> Closed {
-    let mut decoder = Decoder::new(options.most_body_bytes);
-    loop {
-        match decoder.read_from(&mut stream) {
-            Ok(0) => return decoder.end().map_or_else(Closed::Frame, |()| Closed::Peer),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Closed::Io(error),
-        }
-        loop {
-            match decoder.next_frame() {
-                Ok(Some(frame)) => {
-                    if !service.request(session, frame) {
-                        return Closed::Service;
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => return Closed::Frame(error),
-            }
-            // The writer ends the connection when nothing moves, so this wait ends too.
-            while !connection
-                .outbox
-                .wait_below(options.outbox_bytes, options.write_wait)
-            {
-                if connection.outbox.is_closed() {
-                    return Closed::Peer;
-                }
-            }
-        }
-    }
-}
-
-fn lock(streams: &Mutex<Streams>) -> MutexGuard<'_, Streams> {
-    streams.lock().unwrap_or_else(PoisonError::into_inner)
 }

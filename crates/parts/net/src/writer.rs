@@ -1,6 +1,7 @@
 //! The thread that writes what an outbox holds.
 
 use std::io::{self, IoSlice, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
@@ -8,15 +9,19 @@ use crate::{Outbox, Stream};
 
 /// Parts per call; Linux takes 1024, more than that brings nothing.
 const PARTS: usize = 256;
+/// Bytes per call. A call that waits for the peer tells nothing of its progress before it returns, and the
+/// server has to tell a slow client from one that stands still.
+const CALL_BYTES: usize = 64 << 10;
 
-/// Writes until the outbox is closed or the connection fails; then both are ended.
-pub fn run(outbox: &Outbox, mut stream: Stream) -> io::Result<()> {
+/// Writes until the outbox is closed or the connection fails; then both are ended. `written` counts the
+/// bytes that the system has taken.
+pub fn run(outbox: &Outbox, mut stream: Stream, written: &AtomicU64) -> io::Result<()> {
     let mut parts = Vec::new();
     let result = loop {
         if !outbox.take(&mut parts) {
             break Ok(());
         }
-        if let Err(error) = write_all(&mut stream, &parts) {
+        if let Err(error) = write_all(&mut stream, &parts, written) {
             break Err(error);
         }
         parts.clear();
@@ -26,7 +31,12 @@ pub fn run(outbox: &Outbox, mut stream: Stream) -> io::Result<()> {
     result
 }
 
-fn write_all(stream: &mut impl Write, mut parts: &[Bytes]) -> io::Result<()> {
+/// Writes all of `parts`, and adds what the system has taken to `total`.
+pub fn write_all(
+    stream: &mut impl Write,
+    mut parts: &[Bytes],
+    total: &AtomicU64,
+) -> io::Result<()> {
     // How much of the first part is written already.
     let mut begun = 0;
     while let Some(first) = parts.first() {
@@ -36,14 +46,23 @@ fn write_all(stream: &mut impl Write, mut parts: &[Bytes]) -> io::Result<()> {
             continue;
         }
         let mut slices = [IoSlice::new(&[]); PARTS];
-        let count = parts.len().min(PARTS);
-        slices[0] = IoSlice::new(&first[begun..]);
-        for (slice, part) in slices[1..count].iter_mut().zip(&parts[1..]) {
-            *slice = IoSlice::new(part);
+        let mut count = 0;
+        let mut room = CALL_BYTES;
+        let from = std::iter::once(&first[begun..]).chain(parts[1..].iter().map(|part| &part[..]));
+        for (slice, part) in slices.iter_mut().zip(from) {
+            *slice = IoSlice::new(&part[..part.len().min(room)]);
+            room -= slice.len();
+            count += 1;
+            if room == 0 {
+                break;
+            }
         }
         let mut written = match stream.write_vectored(&slices[..count]) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => begun + written,
+            Ok(written) => {
+                total.fetch_add(written as u64, Ordering::Relaxed);
+                begun + written
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
@@ -85,16 +104,22 @@ mod tests {
 
     #[test]
     fn short_writes_lose_nothing() {
-        let parts: Vec<Bytes> = (0..1000_usize)
+        let mut parts: Vec<Bytes> = (0..1000_usize)
             .map(|at| Bytes::from(vec![at as u8; at % 7]))
             .collect();
+
         for most in [1, 2, 3, 5, 1000, 100_000] {
+            if most == 1000 {
+                parts.push(Bytes::from(vec![9; 3 * CALL_BYTES + 5]));
+            }
             let mut narrow = Narrow {
                 most,
                 got: Vec::new(),
             };
-            write_all(&mut narrow, &parts).unwrap();
+            let total = AtomicU64::new(0);
+            write_all(&mut narrow, &parts, &total).unwrap();
             assert_eq!(narrow.got, parts.concat(), "{most}");
+            assert_eq!(total.into_inner(), narrow.got.len() as u64);
         }
     }
 }

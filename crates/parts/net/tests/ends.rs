@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use dyno_net::{
-    Address, CallOptions, Caller, Closed, Connection, Decoder, Frame, Head, Listener, NetError,
-    Outbox, ServeOptions, Server, Service, Stream, encode,
+    Address, CallOptions, Caller, Charge, Closed, Connection, Decoder, Frame, Head, Listener,
+    NetError, Outbox, ServeOptions, Server, Service, Stream, encode,
 };
 
 const ECHO: u8 = 1;
@@ -40,7 +40,7 @@ impl Service for Echo {
         }
     }
 
-    fn request(&self, session: &mut Session, frame: Frame) -> bool {
+    fn request(&self, session: &mut Session, frame: Frame, _: Option<Charge>) -> bool {
         self.requests.fetch_add(1, Ordering::SeqCst);
         let answer = |frame: Frame| {
             session
@@ -327,16 +327,4 @@ fn an_answer_that_is_no_frame_ends_the_caller() {
     other.write_all(b"nonsense").unwrap();
     let error = answered.recv().unwrap().unwrap_err();
     assert!(error.to_string().contains("another protocol"), "{error}");
-}
-
-#[test]
-fn the_socket_of_a_dead_listener_is_replaced_and_that_of_a_living_one_is_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let address = Address::Unix(folder.path().join("s"));
-    drop(std::os::unix::net::UnixListener::bind(folder.path().join("s")).unwrap());
-    let living = Listener::bind(&address).unwrap();
-    let error = Listener::bind(&address).unwrap_err().to_string();
-    assert!(error.contains("in use"), "{error}");
-    drop(living);
-    assert!(!folder.path().join("s").exists());
 }

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use dyno_certificates::Certificates;
 use dyno_net::rustls::ClientConfig;
 use dyno_net::{
-    Address, CallOptions, Caller, Closed, Connection, Frame, Listener, Outbox, ServeOptions,
-    Server, Service,
+    Address, CallOptions, Caller, Charge, Closed, Connection, Frame, Listener, Outbox,
+    ServeOptions, Server, Service,
 };
 
 struct Echo;
@@ -20,7 +20,7 @@ impl Service for Echo {
         Arc::clone(&connection.outbox)
     }
 
-    fn request(&self, outbox: &mut Arc<Outbox>, frame: Frame) -> bool {
+    fn request(&self, outbox: &mut Arc<Outbox>, frame: Frame, _: Option<Charge>) -> bool {
         outbox.push(frame.head, &[frame.body]).is_ok()
     }
 

@@ -1,10 +1,11 @@
 //! `/metrics` and `/healthz` on a thread of their own, with a limit on strangers and on their time.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use crate::metrics::Registry;
 use crate::stream::Timed;
 use crate::token::Token;
 
-/// Prometheus, a probe and somebody with a browser; whoever comes on top is told to come again.
+/// Prometheus, a probe and a browser at once, with some to spare. One more takes the place of the oldest: a
+/// scrape is answered within milliseconds, and a client that says nothing must not keep it out.
 const CONNECTIONS: usize = 16;
 /// For a whole connection, handshake included.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -130,35 +132,60 @@ struct Server {
     settings: Settings,
 }
 
-/// A place among the connections, free again when it is dropped.
-struct Place(Arc<AtomicUsize>);
+/// The connections that are open, the oldest first.
+#[derive(Default)]
+struct Places {
+    open: Mutex<VecDeque<(u64, TcpStream)>>,
+}
 
-impl Place {
-    fn take(taken: &Arc<AtomicUsize>) -> Option<Self> {
-        let place = Self(taken.clone());
-        (taken.fetch_add(1, Ordering::AcqRel) < CONNECTIONS).then_some(place)
+/// A place among the connections, free again when it is dropped.
+struct Place {
+    number: u64,
+    places: Arc<Places>,
+}
+
+impl Places {
+    /// Takes a place for the connection of this number, at the cost of the oldest when all are taken.
+    fn take(self: &Arc<Self>, number: u64, socket: &TcpStream) -> std::io::Result<Place> {
+        let socket = socket.try_clone()?;
+        let mut open = self.lock();
+        if open.len() >= CONNECTIONS
+            && let Some((_, oldest)) = open.pop_front()
+        {
+            // One that has gone by itself is down already, which is what is wanted.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        open.push_back((number, socket));
+        Ok(Place {
+            number,
+            places: Arc::clone(self),
+        })
+    }
+
+    /// A panic elsewhere cannot leave the list half changed.
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        self.places
+            .lock()
+            .retain(|(number, _)| *number != self.number);
     }
 }
 
 fn accept(listener: &TcpListener, server: &Arc<Server>, stopping: &AtomicBool) {
-    let taken = Arc::new(AtomicUsize::new(0));
-    loop {
+    let places = Arc::new(Places::default());
+    for number in 0.. {
         let accepted = listener.accept();
         if stopping.load(Ordering::Acquire) {
             return;
         }
-        let Ok((socket, _)) = accepted else {
+        let taken = accepted.and_then(|(socket, _)| Ok((places.take(number, &socket)?, socket)));
+        let Ok((place, socket)) = taken else {
             thread::sleep(PAUSE);
-            continue;
-        };
-        // Over the limit it closes unanswered: an answer would have to wait for the stranger.
-        let Some(place) = Place::take(&taken) else {
             continue;
         };
         let server = server.clone();

@@ -25,7 +25,7 @@ pub enum ServeError {
         source: io::Error,
     },
     /// A token that guards nothing: make a longer one, as by 'openssl rand -hex 32'.
-    #[error("the token {from} is of no use: {reason}")]
+    #[error("the token {from} cannot be used: {reason}")]
     Token {
         /// Where it came from.
         from: String,

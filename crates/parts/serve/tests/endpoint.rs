@@ -172,6 +172,21 @@ fn slow_clients_neither_stay_nor_keep_others_out_for_long() {
 }
 
 #[test]
+fn idle_connections_do_not_keep_a_scrape_out() {
+    let settings = Settings {
+        within: Duration::from_secs(600),
+        ..Settings::default()
+    };
+    let endpoint = start(settings);
+    let idle: Vec<TcpStream> = (0..100)
+        .map(|_| TcpStream::connect(endpoint.address()).unwrap())
+        .collect();
+    assert_eq!(get(endpoint.address(), "/metrics", "").0, 200);
+    // The first of them gave its place away.
+    assert_eq!((&idle[0]).read(&mut [0; 1]).unwrap_or(0), 0);
+}
+
+#[test]
 fn an_endpoint_that_was_dropped_is_gone() {
     // On an address of its own: the port may be another test's, or the caller's, the moment it is free.
     let own = "127.0.0.77:0".parse().unwrap();

@@ -13,6 +13,7 @@ mod receipts;
 mod serve;
 mod status;
 mod topic;
+mod unanswered;
 
 use anyhow::anyhow;
 use dyno_pubsub::{Error, Retry};
@@ -23,6 +24,14 @@ use crate::exit::Exit;
 use crate::terminal;
 
 pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    match &args.command {
+        // These own servers, and stop them in order.
+        PubsubCommand::Serve(_)
+        | PubsubCommand::Bench(_)
+        | PubsubCommand::Check(_)
+        | PubsubCommand::CheckJob(_) => {}
+        _ => unanswered::end_when_stopped(stop)?,
+    }
     let done = match &args.command {
         PubsubCommand::Serve(args) => serve::run(args, stop),
         PubsubCommand::Install(args) => install::run(args),

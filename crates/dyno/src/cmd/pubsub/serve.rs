@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -82,17 +81,10 @@ fn database(args: &PubsubServeArgs) -> anyhow::Result<(Option<Cluster>, Dsn)> {
         os_user: args.pg_user.clone(),
         ..server::Options::default()
     };
-    let cluster = open(&data.join("postgres"), options)?;
+    let cluster = Cluster::open(&data.join("postgres"), options)?;
     let dsn = cluster.dsn();
     Connection::open(&dsn)?.install()?;
     Ok((Some(cluster), dsn))
-}
-
-fn open(folder: &Path, options: server::Options) -> anyhow::Result<Cluster> {
-    if let Some(data) = folder.parent() {
-        std::fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
-    }
-    Ok(Cluster::open(folder, options)?)
 }
 
 fn options(args: &PubsubServeArgs, dsn: Dsn, token: Option<&Token>) -> anyhow::Result<Options> {

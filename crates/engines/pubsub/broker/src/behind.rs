@@ -1,31 +1,41 @@
 //! Consumers that are behind what is in memory: their rows are read from the database.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dyno_pubsub::wire::{Fetched, Rest, RowHead};
 use dyno_pubsub::{Code, Error, StoredRow};
 
+use crate::backlog::{Backlog, Room, Work};
 use crate::chunk::Chunk;
 use crate::counters::{Counters, add};
-use crate::jobs::Jobs;
 use crate::link::Link;
-use crate::memory::Memory;
 use crate::partition::{Partition, lock};
 use crate::tail::Waiter;
 
 /// Bytes of one fetch at most, but for a row that alone is longer.
 pub const MOST_BYTES: usize = 4 << 20;
-/// How long a fetch waits for memory.
-const ROOM_WAIT: Duration = Duration::from_secs(5);
+/// How long a fetch waits for memory that other connections hold.
+pub const ROOM_WAIT: Duration = Duration::from_secs(5);
 
 /// A fetch whose rows are not in memory.
 pub struct Behind {
     pub partition: Arc<Partition>,
     pub waiter: Waiter,
+    /// When it came to this list.
+    pub since: Instant,
 }
 
 impl Behind {
+    /// A fetch that comes to the list now.
+    pub fn new(partition: Arc<Partition>, waiter: Waiter) -> Behind {
+        Behind {
+            partition,
+            waiter,
+            since: Instant::now(),
+        }
+    }
+
     /// There are too many of them.
     pub fn refuse(&self) {
         let text = "too many requests wait for the database";
@@ -35,34 +45,36 @@ impl Behind {
 
 /// A thread that reads for those behind.
 pub struct Reader {
-    pub jobs: Arc<Jobs<Behind>>,
+    pub jobs: Arc<Backlog>,
     pub link: Link,
-    pub memory: Memory,
     pub counters: Arc<Counters>,
 }
 
 impl Reader {
     /// Reads until the list is stopped.
     pub fn run(mut self) {
-        while let Some(job) = self.jobs.next() {
-            if job.waiter.ack.outbox.is_closed() {
-                continue;
-            }
+        while let Some(work) = self.jobs.next() {
+            let (job, bytes, room) = match work {
+                Work::Read(job, bytes, room) => (job, bytes, room),
+                Work::Late(job) => {
+                    let text =
+                        "other consumers that are behind hold the memory that there is for them";
+                    job.waiter.ack.refused(&Error::new(Code::Overloaded, text));
+                    continue;
+                }
+            };
             let ack = job.waiter.ack.clone();
-            if let Err(error) = self.read(job) {
+            if let Err(error) = self.read(job, bytes, room) {
                 ack.refused(&error);
             }
         }
     }
 
-    fn read(&mut self, job: Behind) -> Result<(), Error> {
-        let Behind { partition, waiter } = job;
+    fn read(&mut self, job: Behind, most_bytes: usize, mut room: Room) -> Result<(), Error> {
+        let Behind {
+            partition, waiter, ..
+        } = job;
         let (topic_id, number) = partition.key;
-        let most_bytes = waiter.most_bytes.min(MOST_BYTES);
-        let Some(mut charge) = self.memory.behind.wait_for(most_bytes, ROOM_WAIT) else {
-            let text = "consumers that are behind hold all the memory that there is for them";
-            return Err(Error::new(Code::Overloaded, text));
-        };
         let found = self
             .link
             .run(|connection| connection.fetch(topic_id, number, waiter.offset, most_bytes))?;
@@ -77,7 +89,10 @@ impl Reader {
         let bytes = found.rows.iter().map(|row| row.body.len()).sum();
         add(&self.counters.read_bytes, bytes);
         if bytes > most_bytes {
-            charge = self.memory.behind.charge(bytes);
+            // A row is never cut, so one that alone is longer than there is room for passes all the same.
+            room = self.jobs.room(&waiter.reading, bytes);
+        } else {
+            room.shrink_to(bytes);
         }
         let mut bodies = Vec::with_capacity(bytes);
         let heads: Vec<RowHead> = found.rows.iter().map(head).collect();
@@ -86,7 +101,7 @@ impl Reader {
         }
         drop(found);
         let mut parts = Vec::new();
-        if let Some(chunk) = Chunk::new(&heads, bodies, charge) {
+        if let Some(chunk) = Chunk::new(&heads, bodies, room) {
             chunk.put(waiter.offset, usize::MAX, true, &mut parts);
         }
         let (first_offset, next_offset) = lock(&partition.tail).offsets();

@@ -9,18 +9,19 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dyno_net::{Address, Listener, ServeOptions, Server};
-use dyno_pubsub::Connection;
 use dyno_pubsub::wire::Counter;
+use dyno_pubsub::{Connection, Dsn};
 
 use crate::appender::Appender;
-use crate::behind::Reader;
+use crate::backlog::Backlog;
+use crate::behind::{ROOM_WAIT, Reader};
 use crate::commits;
-use crate::control;
+use crate::control::{self, Kind, Requests};
 use crate::counters::{Counters, add};
 use crate::error::{BrokerError, stopping};
-use crate::front::{Front, MOST_BODY_BYTES};
+use crate::fair::Fair;
+use crate::front::{Front, MOST_BODY_BYTES, MOST_HELLO_BYTES};
 use crate::held::{Held, Lanes};
-use crate::jobs::Jobs;
 use crate::lane::Lane;
 use crate::leases::{Leases, SESSION, Signal};
 use crate::link::Link;
@@ -28,20 +29,22 @@ use crate::memory::Memory;
 use crate::options::Options;
 use crate::partition::lock;
 
-/// Threads that answer what is asked seldom.
-const CONTROL_THREADS: usize = 2;
 /// How exact the waits of fetches are.
 const TICK: Duration = Duration::from_millis(10);
 /// How often retention is applied. Every broker does it; where one is at work another finds nothing to do.
 const MAINTENANCE: Duration = Duration::from_secs(60);
 /// How long a stop waits for what is being appended.
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN: Duration = Duration::from_secs(5);
+/// How long a stop waits for a statement that is under way.
+const STATEMENT_WAIT: Duration = Duration::from_secs(2);
 /// What the sessions are called that are not the lease's.
 const SESSION_NAME: &str = "dyno-pubsub broker";
 
 /// A running broker. Dropping it stops it.
 pub struct Broker {
     pub(crate) front: Arc<Front>,
+    /// Where the log is, for those that look at it.
+    pub(crate) dsn: Dsn,
     servers: Vec<Server>,
     lanes: Arc<Lanes>,
     abandon: Arc<AtomicBool>,
@@ -68,21 +71,24 @@ impl Broker {
             .map(Listener::bind)
             .collect::<Result<_, _>>()?;
         let memory = Memory::new(options.memory_bytes);
+        let behind = Backlog::new(&memory.behind, ROOM_WAIT);
         let front = Arc::new(Front {
             name: new_name(),
             token: options.token.clone(),
             held: Arc::new(Held::default()),
             memory,
             counters: Arc::default(),
-            control: control::list(),
-            commits: Arc::new(Jobs::new(10_000)),
-            behind: Arc::new(Jobs::new(10_000)),
+            served: Arc::default(),
+            control: Arc::new(Requests::default()),
+            commits: Arc::new(Fair::new(commits::MOST_EACH)),
+            behind,
             stopping: AtomicBool::new(false),
         });
         let abandon = Arc::new(AtomicBool::new(false));
         let mut broker = Broker {
             lanes: Arc::new(lanes(&options, &front, &abandon)),
             front,
+            dsn: options.dsn.clone(),
             servers: Vec::new(),
             abandon,
             signal: Arc::default(),
@@ -100,19 +106,20 @@ impl Broker {
 
     fn start_threads(&mut self, options: &Options) -> io::Result<()> {
         let link = || Link::new(&options.dsn, SESSION_NAME, &[]);
-        for _ in 0..CONTROL_THREADS {
-            let jobs = Arc::clone(&self.front.control);
-            let link = link();
-            let signal = Arc::clone(&self.signal);
-            self.spawn("broker-control", move || {
-                control::run(&jobs, link, || signal.wake());
-            })?;
+        for (kind, threads) in Kind::THREADS {
+            for _ in 0..threads {
+                let requests = Arc::clone(&self.front.control);
+                let link = link();
+                let signal = Arc::clone(&self.signal);
+                self.spawn("broker-control", move || {
+                    control::run(requests.of(kind), link, || signal.wake());
+                })?;
+            }
         }
         for _ in 0..options.readers {
             let reader = Reader {
                 jobs: Arc::clone(&self.front.behind),
                 link: link(),
-                memory: self.front.memory.clone(),
                 counters: Arc::clone(&self.front.counters),
             };
             self.spawn("broker-read", move || reader.run())?;
@@ -181,9 +188,15 @@ impl Broker {
             };
             let serve = ServeOptions {
                 most_connections: options.most_connections,
+                most_unadmitted: options.most_unadmitted,
+                hello_wait: options.hello_wait,
+                most_hello_bytes: MOST_HELLO_BYTES,
                 most_body_bytes: MOST_BODY_BYTES,
+                frames: Arc::clone(&self.front.memory.queued),
                 outbox_bytes: options.outbox_bytes,
                 write_wait: options.write_wait,
+                least_rate: options.least_rate,
+                counts: Arc::clone(&self.front.served),
                 ..ServeOptions::default()
             };
             let server = Server::start(listener, Arc::clone(&self.front), serve)?;
@@ -228,6 +241,14 @@ impl Broker {
             return;
         }
         self.front.stopping.store(true, Ordering::Release);
+        // What only waits is refused and not executed: a backlog could take longer than a supervisor waits.
+        self.front.control.stop();
+        for commit in self.front.commits.stop() {
+            commit.ack.refused(&stopping());
+        }
+        for fetch in self.front.behind.stop() {
+            fetch.waiter.ack.refused(&stopping());
+        }
         let held = self.front.held.all();
         held.iter()
             .for_each(|partition| partition.close_door(&stopping()));
@@ -236,24 +257,32 @@ impl Broker {
             thread::sleep(Duration::from_millis(1));
         }
         self.abandon.store(true, Ordering::Release);
-        self.lanes.stop();
+        self.lanes.stop(STATEMENT_WAIT);
         self.signal.stop();
-        if let Some(leases) = self.leases.take() {
-            // A thread that panicked has said so on standard error; so below.
-            let _ = leases.join();
-        }
-        held.iter()
-            .for_each(|partition| partition.close(&stopping()));
-        self.front.control.stop();
-        self.front.commits.stop();
-        self.front.behind.stop();
         self.resting.stop();
         self.ticking.store(false, Ordering::Release);
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        let leases = self.leases.take();
+        join_within(leases.into_iter().collect(), STATEMENT_WAIT);
+        held.iter()
+            .for_each(|partition| partition.close(&stopping()));
+        join_within(self.threads.drain(..).collect(), STATEMENT_WAIT);
         self.front.memory.close();
         self.servers.iter_mut().for_each(Server::stop);
+    }
+}
+
+/// Waits for threads to end, for at most `wait`. One that is left is in a statement that waits in the server,
+/// as for a lock; it ends with its session, and must not keep the broker from stopping.
+pub fn join_within(threads: Vec<JoinHandle<()>>, wait: Duration) {
+    let end = Instant::now() + wait;
+    for thread in threads {
+        while !thread.is_finished() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if thread.is_finished() {
+            // A thread that panicked has said so on standard error.
+            let _ = thread.join();
+        }
     }
 }
 

@@ -1,9 +1,8 @@
 //! Rows that were appended together, in the form in which consumers get them.
 
 use bytes::Bytes;
+use dyno_net::carried;
 use dyno_pubsub::wire::{ROW_HEADER_BYTES, RowHead, Rows};
-
-use crate::memory::Charge;
 
 /// Rows of consecutive offsets in one piece of memory; every fetch shares it.
 #[derive(Debug, Clone)]
@@ -19,8 +18,12 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Rows of these headers and bodies; `charge` is for their memory. None without rows.
-    pub fn new(heads: &[RowHead], bodies: Vec<u8>, charge: Charge) -> Option<Chunk> {
+    /// Rows of these headers and bodies; `charge` is for their memory, and is dropped with the last of them.
+    /// None without rows.
+    pub fn new<C>(heads: &[RowHead], bodies: Vec<u8>, charge: C) -> Option<Chunk>
+    where
+        C: Send + Sync + 'static,
+    {
         let first = heads.first()?;
         let mut encoded = Vec::with_capacity(heads.len() * ROW_HEADER_BYTES);
         let mut ends = Vec::with_capacity(heads.len());
@@ -34,7 +37,7 @@ impl Chunk {
             base_offset: first.base_offset,
             end_offset: first.base_offset + i64::from(end.0),
             heads: Bytes::from(encoded),
-            bodies: charge.onto(bodies),
+            bodies: carried(charge, bodies),
             ends,
         })
     }

@@ -4,16 +4,16 @@
 //! consumers read some records again; it can lose no record. Claims, which bound what is read again, go the
 //! ordinary way (`control`).
 
-use std::sync::Arc;
 use std::time::Duration;
 use std::{mem, thread};
 
+use dyno_net::Charge;
 use dyno_pubsub::wire::{Commit, Committed, Cursor};
 use dyno_pubsub::{Connection, Error, Result};
 
 use crate::batch::Ack;
 use crate::counters::{Counters, add};
-use crate::jobs::Jobs;
+use crate::fair::Fair;
 use crate::link::Link;
 
 /// What the session of this thread is opened with.
@@ -27,10 +27,15 @@ const TICK: Duration = Duration::from_millis(2);
 pub struct Commits {
     pub ack: Ack,
     pub request: Commit,
+    /// For the memory of a long request, until it is answered.
+    pub _charge: Option<Charge>,
 }
 
+/// Requests of one connection that wait, at most; one more holds its connection back.
+pub const MOST_EACH: usize = 256;
+
 /// Stores cursors until the list is stopped.
-pub fn run(jobs: &Arc<Jobs<Commits>>, mut link: Link, counters: &Counters) {
+pub fn run(jobs: &Fair<Commits>, mut link: Link, counters: &Counters) {
     loop {
         let mut taken = jobs.take(MOST);
         if taken.is_empty() {
@@ -38,6 +43,7 @@ pub fn run(jobs: &Arc<Jobs<Commits>>, mut link: Link, counters: &Counters) {
         }
         thread::sleep(TICK);
         taken.append(&mut jobs.take_now(MOST - taken.len().min(MOST)));
+        taken.retain(|commit| !commit.ack.outbox.is_closed());
         // In one order everywhere, or two brokers' transactions might wait for each other.
         taken.sort_by_key(|commit| (commit.request.group_id, first(&commit.request.cursors)));
         add(&counters.cursor_commits, 1);

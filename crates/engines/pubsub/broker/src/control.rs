@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use dyno_net::Charge;
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
     AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic, Created,
@@ -15,14 +16,16 @@ use dyno_pubsub::{Code, Connection, Error, Membership, Result, Start, TopicOptio
 
 use crate::batch::Ack;
 use crate::commits::store;
-use crate::error::bad;
-use crate::jobs::Jobs;
+use crate::error::{bad, stopping};
+use crate::fair::Fair;
 use crate::link::Link;
 
 /// A request and whom to answer.
 pub struct Asked {
     pub ack: Ack,
     pub request: Request,
+    /// For the memory of a long request, until it is answered.
+    pub charge: Option<Charge>,
 }
 
 /// What is asked.
@@ -45,9 +48,108 @@ pub enum Request {
     ListQueues(ListQueues),
 }
 
-/// Answers until the list is stopped. `made` is called when a topic was made, changed or dropped.
-pub fn run(jobs: &Jobs<Asked>, mut link: Link, made: impl Fn()) {
-    while let Some(Asked { ack, request }) = jobs.next() {
+/// Requests of one connection and kind that wait, at most; one more holds its connection back.
+const MOST_EACH: usize = 64;
+
+/// Kinds of requests that must not wait for each other. Each has threads of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What keeps a group together: a heartbeat that comes late costs its member the partitions.
+    Groups,
+    /// What only reads topics, partitions, places and queues.
+    Topics,
+    /// What makes, changes or drops a topic, and may wait for locks of readers.
+    Changes,
+}
+
+impl Kind {
+    /// All of them, with the number of their threads.
+    pub const THREADS: [(Kind, usize); 3] =
+        [(Kind::Groups, 2), (Kind::Topics, 2), (Kind::Changes, 1)];
+}
+
+impl Request {
+    fn kind(&self) -> Kind {
+        match self {
+            Request::JoinGroup(_)
+            | Request::Heartbeat(_)
+            | Request::Commit(_)
+            | Request::LeaveGroup(_)
+            | Request::SkipLost(_) => Kind::Groups,
+            Request::CreateTopic(_) | Request::AlterTopic(_) | Request::DropTopic(_) => {
+                Kind::Changes
+            }
+            Request::Metadata(_)
+            | Request::NewProducer(_)
+            | Request::ListOffsets(_)
+            | Request::ListTopics(_)
+            | Request::DescribeGroups(_)
+            | Request::Placement(_)
+            | Request::ListQueues(_) => Kind::Topics,
+        }
+    }
+}
+
+/// All requests that wait.
+pub struct Requests {
+    groups: Fair<Asked>,
+    topics: Fair<Asked>,
+    changes: Fair<Asked>,
+}
+
+impl Default for Requests {
+    fn default() -> Requests {
+        Requests {
+            groups: Fair::new(MOST_EACH),
+            topics: Fair::new(MOST_EACH),
+            changes: Fair::new(MOST_EACH),
+        }
+    }
+}
+
+impl Requests {
+    /// The requests of one kind.
+    pub fn of(&self, kind: Kind) -> &Fair<Asked> {
+        match kind {
+            Kind::Groups => &self.groups,
+            Kind::Topics => &self.topics,
+            Kind::Changes => &self.changes,
+        }
+    }
+
+    /// Puts a request into its connection's line, and waits while that is full.
+    ///
+    /// # Errors
+    /// When the connection has ended or the broker stops.
+    pub fn push(&self, connection: u64, asked: Asked) -> Result<()> {
+        let outbox = Arc::clone(&asked.ack.outbox);
+        let fair = self.of(asked.request.kind());
+        fair.push(connection, asked, || !outbox.is_closed())
+            .map_err(|_| stopping())
+    }
+
+    /// Refuses everything that waits, and takes no more.
+    pub fn stop(&self) {
+        for (kind, _) in Kind::THREADS {
+            for asked in self.of(kind).stop() {
+                asked.ack.refused(&stopping());
+            }
+        }
+    }
+}
+
+/// Answers until the requests are stopped. `made` is called when a topic was made, changed or dropped.
+pub fn run(requests: &Fair<Asked>, mut link: Link, made: impl Fn()) {
+    while let Some(asked) = requests.next() {
+        let Asked {
+            ack,
+            request,
+            charge: _charge,
+        } = asked;
+        if ack.outbox.is_closed() {
+            // Its client has gone, and would never hear the answer.
+            continue;
+        }
         if let Err(error) = answer(&ack, request, &mut link, &made) {
             ack.refused(&error);
         }
@@ -82,7 +184,7 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             })?,
         }),
         Request::ListTopics(_) => {
-            ack.answer(&Topics::of(link.run_again(Connection::topic_states)?));
+            ack.answer(&Topics::of(link.run_again(Connection::topic_states_here)?));
         }
         Request::AlterTopic(ask) => {
             let changes = ask.changes()?;
@@ -213,9 +315,4 @@ fn heartbeat(connection: &mut Connection, ask: &Heartbeat) -> Result<Assignments
     Ok(Assignments {
         assigned: assigned.collect(),
     })
-}
-
-/// The list that requests wait on, with room for a burst of every client.
-pub fn list() -> Arc<Jobs<Asked>> {
-    Arc::new(Jobs::new(10_000))
 }

@@ -13,8 +13,8 @@ pub enum BrokerError {
     /// The database cannot be reached, or has no log in it.
     #[error(transparent)]
     Log(#[from] Error),
-    /// An option is of no use: mend it.
-    #[error("{option} is of no use: {reason}")]
+    /// An option that cannot work: give another.
+    #[error("{option}: {reason}")]
     Option {
         /// The option's name.
         option: &'static str,

@@ -1,10 +1,10 @@
 //! What a connection's requests are turned into.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dyno_net::{Closed, Connection, Frame, Outbox, Service};
+use dyno_net::{Charge, Closed, Connection, Frame, Outbox, ServeCounts, Service};
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
     Commit, CreateTopic, Fetch, Heartbeat, Hello, JoinGroup, LeaveGroup, ListOffsets, Message,
@@ -13,14 +13,15 @@ use dyno_pubsub::wire::{
 use dyno_pubsub::{Code, Error, Result};
 use dyno_serve::Token;
 
+use crate::backlog::{Backlog, Reading};
 use crate::batch::{Ack, Batch, check};
 use crate::behind::{Behind, MOST_BYTES};
 use crate::commits::Commits;
-use crate::control::{Asked, Request};
+use crate::control::{Asked, Request, Requests};
 use crate::counters::{Counters, add};
 use crate::error::{bad, not_mine, stopping};
+use crate::fair::Fair;
 use crate::held::Held;
-use crate::jobs::Jobs;
 use crate::memory::Memory;
 use crate::tail::Waiter;
 
@@ -28,8 +29,8 @@ use crate::tail::Waiter;
 pub const MOST_BODY_BYTES: usize = 12 << 20;
 /// What a batch takes beside its body.
 const BATCH_BYTES: usize = 256;
-/// How often a reader that waits for memory looks whether its client is still there.
-const ROOM_WAIT: Duration = Duration::from_secs(1);
+/// The longest body of a Hello: the longest token, the longest name, and their lengths fit.
+pub const MOST_HELLO_BYTES: usize = 72 << 10;
 /// The longest wait of a fetch.
 const MOST_WAIT: Duration = Duration::from_secs(60);
 
@@ -40,15 +41,19 @@ pub struct Front {
     pub held: Arc<Held>,
     pub memory: Memory,
     pub counters: Arc<Counters>,
-    pub control: Arc<Jobs<Asked>>,
-    pub commits: Arc<Jobs<Commits>>,
-    pub behind: Arc<Jobs<Behind>>,
+    /// What the servers of all listeners count.
+    pub served: Arc<ServeCounts>,
+    pub control: Arc<Requests>,
+    pub commits: Arc<Fair<Commits>>,
+    pub behind: Arc<Backlog>,
     pub stopping: AtomicBool,
 }
 
 /// What is remembered of a connection.
 pub struct Session {
+    connection: u64,
     outbox: Arc<Outbox>,
+    reading: Arc<Reading>,
     /// Whether it has said who it is.
     welcome: bool,
 }
@@ -58,49 +63,54 @@ impl Service for Front {
 
     fn open(&self, connection: &Connection) -> Session {
         Session {
+            connection: connection.id,
             outbox: Arc::clone(&connection.outbox),
+            reading: self.behind.reading(connection.id),
             welcome: false,
         }
     }
 
-    fn request(&self, session: &mut Session, frame: Frame) -> bool {
+    fn request(&self, session: &mut Session, frame: Frame, charge: Option<Charge>) -> bool {
         let ack = Ack {
             outbox: Arc::clone(&session.outbox),
             request: frame.head.request,
         };
-        let Some(verb) = Verb::from_number(frame.head.verb) else {
-            ack.refused(&bad(format_args!("verb {} is unknown", frame.head.verb)));
+        let number = frame.head.verb;
+        let verb = Verb::from_number(number);
+        if !session.welcome {
+            // Anything but a good Hello ends the connection, or one without the token would be kept for long.
+            let welcome = self.hello(&ack, verb, frame);
+            session.welcome = welcome.is_ok();
+            match welcome {
+                Ok(()) => add(&self.counters.connections, 1),
+                Err(error) => ack.refused(&error),
+            }
+            return session.welcome;
+        }
+        let Some(verb) = verb else {
+            ack.refused(&bad(format_args!("verb {number} is unknown")));
             return true;
         };
-        if !session.welcome {
-            return match self.hello(&ack, verb, frame) {
-                Ok(()) => {
-                    session.welcome = true;
-                    add(&self.counters.connections, 1);
-                    true
-                }
-                Err(error) => {
-                    ack.refused(&error);
-                    false
-                }
-            };
-        }
-        if let Err(error) = self.answer(&ack, verb, frame) {
+        if let Err(error) = self.answer(session, &ack, verb, frame, charge) {
             ack.refused(&error);
         }
         true
     }
 
+    fn is_admitted(&self, session: &Session) -> bool {
+        session.welcome
+    }
+
     fn close(&self, _: Session, why: Closed) {
-        if matches!(why, Closed::Frame(_) | Closed::Stuck) {
+        if matches!(why, Closed::Frame(_) | Closed::Stuck | Closed::Slow) {
             add(&self.counters.broken_connections, 1);
         }
     }
 }
 
 impl Front {
-    fn hello(&self, ack: &Ack, verb: Verb, frame: Frame) -> Result<()> {
-        if verb != Verb::Hello {
+    fn hello(&self, ack: &Ack, verb: Option<Verb>, frame: Frame) -> Result<()> {
+        if verb != Some(Verb::Hello) {
             return Err(Error::new(Code::Denied, "the first request is Hello"));
         }
         let hello: Hello = read(frame)?;
@@ -116,11 +126,18 @@ impl Front {
         Ok(())
     }
 
-    fn answer(&self, ack: &Ack, verb: Verb, frame: Frame) -> Result<()> {
+    fn answer(
+        &self,
+        session: &Session,
+        ack: &Ack,
+        verb: Verb,
+        frame: Frame,
+        charge: Option<Charge>,
+    ) -> Result<()> {
         let request = match verb {
-            Verb::Produce => return self.produce(ack, read(frame)?),
-            Verb::Fetch => return self.fetch(ack, &read(frame)?),
-            Verb::Commit => return self.commit(ack, read(frame)?),
+            Verb::Produce => return self.produce(ack, read(frame)?, charge),
+            Verb::Fetch => return self.fetch(session, ack, &read(frame)?),
+            Verb::Commit => return self.commit(session, ack, read(frame)?, charge),
             Verb::Status => {
                 let _: Status = read(frame)?;
                 ack.answer(&self.status());
@@ -145,11 +162,12 @@ impl Front {
         let asked = Asked {
             ack: ack.clone(),
             request,
+            charge,
         };
-        self.control.push(asked).map_err(|_| self.too_much())
+        self.control.push(session.connection, asked)
     }
 
-    fn produce(&self, ack: &Ack, ask: Produce) -> Result<()> {
+    fn produce(&self, ack: &Ack, ask: Produce, charge: Option<Charge>) -> Result<()> {
         if self.stopping.load(Ordering::Acquire) {
             return Err(stopping());
         }
@@ -164,16 +182,13 @@ impl Front {
         }
         let codec = Codec::of_flags(i16::from(ask.codec))?;
         check(codec, body.clone(), ask.count)?;
-        let charge = loop {
-            // While there is no room nothing more is read from this client.
-            let bytes = body.len() + BATCH_BYTES;
-            if let Some(charge) = self.memory.queued.wait_for(bytes, ROOM_WAIT) {
-                break charge;
-            }
-            if self.stopping.load(Ordering::Acquire) || ack.outbox.is_closed() {
-                return Err(stopping());
-            }
-        };
+        // A long frame was charged before it was read, with more than its body. For a short one there may be
+        // no room; then nothing more is read from this client until there is.
+        let goes_on = || !self.stopping.load(Ordering::Acquire) && !ack.outbox.is_closed();
+        let bytes = body.len() + BATCH_BYTES;
+        let charge = charge
+            .or_else(|| self.memory.queued.wait_while(bytes, goes_on))
+            .ok_or_else(stopping)?;
         partition.submit(Batch {
             producer_id: ask.producer_id,
             first_sequence: ask.first_sequence,
@@ -186,7 +201,7 @@ impl Front {
         Ok(())
     }
 
-    fn fetch(&self, ack: &Ack, ask: &Fetch) -> Result<()> {
+    fn fetch(&self, session: &Session, ack: &Ack, ask: &Fetch) -> Result<()> {
         let key = (ask.topic_id, ask.partition);
         let partition = self.held.get(key).ok_or_else(|| not_mine(key))?;
         add(&self.counters.fetches, 1);
@@ -200,6 +215,7 @@ impl Front {
         let wait = Duration::from_millis(u64::from(ask.wait_ms)).min(MOST_WAIT);
         let waiter = Waiter {
             ack: ack.clone(),
+            reading: Arc::clone(&session.reading),
             offset: ask.offset,
             most_bytes: (ask.most_bytes as usize).min(MOST_BYTES),
             least_bytes: ask.least_bytes as usize,
@@ -209,23 +225,33 @@ impl Front {
             return Ok(());
         };
         add(&self.counters.fetches_behind, 1);
-        let job = Behind { partition, waiter };
+        let job = Behind::new(partition, waiter);
         self.behind.push(job).map_err(|_| self.too_much())
     }
 
-    fn commit(&self, ack: &Ack, request: Commit) -> Result<()> {
+    fn commit(
+        &self,
+        session: &Session,
+        ack: &Ack,
+        request: Commit,
+        charge: Option<Charge>,
+    ) -> Result<()> {
         if request.cursors.iter().any(|cursor| cursor.claimed_to != -1) {
             let asked = Asked {
                 ack: ack.clone(),
                 request: Request::Commit(request),
+                charge,
             };
-            return self.control.push(asked).map_err(|_| self.too_much());
+            return self.control.push(session.connection, asked);
         }
         let commit = Commits {
             ack: ack.clone(),
             request,
+            _charge: charge,
         };
-        self.commits.push(commit).map_err(|_| self.too_much())
+        let still = || !ack.outbox.is_closed();
+        let pushed = self.commits.push(session.connection, commit, still);
+        pushed.map_err(|_| stopping())
     }
 
     fn too_much(&self) -> Error {
@@ -249,6 +275,15 @@ impl Front {
         now("queued_bytes", self.memory.queued.used_bytes());
         now("tail_bytes", self.memory.tails.used_bytes());
         now("behind_bytes", self.memory.behind.used_bytes());
+        let served = |name: &str, counter: &AtomicU64, now: &mut dyn FnMut(&str, usize)| {
+            now(name, counter.load(Ordering::Relaxed) as usize);
+        };
+        served("open_connections", &self.served.open, &mut now);
+        served("unadmitted_connections", &self.served.unadmitted, &mut now);
+        served("refused_connections", &self.served.refused, &mut now);
+        served("displaced_connections", &self.served.displaced, &mut now);
+        served("late_connections", &self.served.late, &mut now);
+        served("slow_connections", &self.served.slow, &mut now);
         StatusIs { counters }
     }
 }

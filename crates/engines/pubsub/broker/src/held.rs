@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use crate::broker::join_within;
 use crate::lane::Lane;
 use crate::partition::{Key, Partition, lock};
 
@@ -83,13 +85,10 @@ impl Lanes {
         Ok(Arc::clone(&lanes[at].0))
     }
 
-    /// Ends every lane once it is empty, and waits for their threads.
-    pub fn stop(&self) {
+    /// Ends every lane once it is empty, and waits for their threads, for at most `wait`.
+    pub fn stop(&self, wait: Duration) {
         let lanes = std::mem::take(&mut *lock(&self.lanes));
         lanes.iter().for_each(|(lane, _)| lane.stop());
-        for (_, thread) in lanes {
-            // A thread that panicked has said so on standard error.
-            let _ = thread.join();
-        }
+        join_within(lanes.into_iter().map(|(_, thread)| thread).collect(), wait);
     }
 }

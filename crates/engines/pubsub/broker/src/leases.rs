@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::{Error, Result};
 
+use crate::backlog::Backlog;
 use crate::behind::Behind;
 use crate::counters::{Counters, add};
 use crate::error::not_mine;
 use crate::held::{Held, Lanes};
-use crate::jobs::Jobs;
 use crate::link::Link;
 use crate::memory::Memory;
 use crate::partition::{Key, Partition, lock};
@@ -71,7 +71,7 @@ pub struct Leases {
     pub lanes: Arc<Lanes>,
     pub memory: Memory,
     pub counters: Arc<Counters>,
-    pub behind: Arc<Jobs<Behind>>,
+    pub behind: Arc<Backlog>,
     pub signal: Arc<Signal>,
     /// Where the tail of a partition ended at the last look, if it was behind the database.
     pub ended: HashMap<Key, i64>,
@@ -298,10 +298,7 @@ impl Leases {
             }
             tail.heard(row.get(2), stored);
             for waiter in tail.take_waiters() {
-                let job = Behind {
-                    partition: Arc::clone(&partition),
-                    waiter,
-                };
+                let job = Behind::new(Arc::clone(&partition), waiter);
                 if let Err(job) = self.behind.push(job) {
                     job.refuse();
                 }

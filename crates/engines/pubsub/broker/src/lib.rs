@@ -9,6 +9,7 @@
 //! a client may use that directly beside it.
 
 mod appender;
+mod backlog;
 mod batch;
 mod behind;
 mod broker;
@@ -16,10 +17,11 @@ mod chunk;
 mod commits;
 mod control;
 mod counters;
+mod depths;
 mod error;
+mod fair;
 mod front;
 mod held;
-mod jobs;
 mod lane;
 mod leases;
 mod ledger;

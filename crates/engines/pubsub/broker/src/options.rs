@@ -35,12 +35,18 @@ pub struct Options {
     pub appenders: usize,
     /// Connections that read for consumers that are behind.
     pub readers: usize,
-    /// Connections of clients, at most.
+    /// Connections of clients that have said Hello, at most.
     pub most_connections: usize,
+    /// Connections of clients that have not, at most; one more takes the place of the oldest.
+    pub most_unadmitted: usize,
+    /// How long a client may take until its Hello has come whole, TLS included.
+    pub hello_wait: Duration,
     /// Answers of one connection that may wait to be read by its client, in bytes.
     pub outbox_bytes: usize,
     /// How long a client may leave its answers unread.
     pub write_wait: Duration,
+    /// Bytes a second, over `write_wait`, that a client must read while answers wait for it.
+    pub least_rate: u64,
 }
 
 impl Options {
@@ -58,8 +64,11 @@ impl Options {
             appenders: 16,
             readers: 2,
             most_connections: 1024,
+            most_unadmitted: 64,
+            hello_wait: Duration::from_secs(10),
             outbox_bytes: 4 << 20,
-            write_wait: Duration::from_secs(30),
+            write_wait: Duration::from_secs(15),
+            least_rate: 16 << 10,
         }
     }
 
@@ -75,12 +84,19 @@ impl Options {
         {
             return wrong(
                 "token",
-                format!("others can reach {open}, so clients need a secret"),
+                format!(
+                    "none is given, and others than this machine can reach {open}: give clients a \
+                     secret, or listen on 127.0.0.1 or at a Unix socket"
+                ),
             );
         }
         if self.memory_bytes < LEAST_BYTES {
             let least = LEAST_BYTES >> 20;
-            return wrong("memory", format!("at least {least} MiB are needed"));
+            let given = self.memory_bytes;
+            return wrong(
+                "memory",
+                format!("{given} bytes are too few, at least {least} MiB are needed"),
+            );
         }
         if self.lease < Duration::from_millis(300) {
             return wrong("lease", "at least 300 ms are needed".to_owned());

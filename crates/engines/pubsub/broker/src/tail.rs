@@ -1,11 +1,13 @@
 //! The end of a partition's log in memory: what was committed last, and who waits for more.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use dyno_pubsub::wire::{Fetched, Rest};
 
+use crate::backlog::Reading;
 use crate::batch::Ack;
 use crate::chunk::Chunk;
 use dyno_pubsub::Error;
@@ -25,6 +27,8 @@ pub struct Tail {
 #[derive(Debug)]
 pub struct Waiter {
     pub ack: Ack,
+    /// What its connection holds of rows that are read from the database.
+    pub reading: Arc<Reading>,
     pub offset: i64,
     pub most_bytes: usize,
     pub least_bytes: usize,

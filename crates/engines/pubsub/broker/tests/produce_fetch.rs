@@ -290,7 +290,7 @@ fn a_token_is_asked_for() {
     options.token = None;
     options.listen = vec!["0.0.0.0:0".parse().unwrap()];
     let error = Broker::start(options).map(|_| ()).unwrap_err().to_string();
-    assert!(error.contains("clients need a secret"), "{error}");
+    assert!(error.contains("give clients a secret"), "{error}");
 }
 
 #[test]

@@ -61,14 +61,17 @@ impl Client {
             tls: options.tls.clone(),
             ..CallOptions::default()
         };
-        let lost = |error| Error::new(Code::ServerLost, error);
+        // Nothing was asked yet, so whatever happened can be tried again, unless it would happen again.
+        let lost = |error: NetError| match error.is_lasting() {
+            true => Error::with_retry(Code::ServerLost, Retry::Never, error),
+            false => Error::new(Code::ServerLost, error),
+        };
         let caller = Caller::connect(&address, bounds).map_err(lost)?;
         let hello = Hello {
             token: options.token.clone(),
             client: options.name.clone(),
         };
         let answer = caller.call(Verb::Hello as u8, 0, &hello.parts());
-        // Nothing was asked yet, so whatever happened can be tried again.
         let welcome = match answer {
             Ok(frame) => read::<Hello>(Ok(frame))?,
             Err(error) => return Err(lost(error)),

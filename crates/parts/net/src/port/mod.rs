@@ -375,11 +375,13 @@ impl Closed {
     pub fn into_error(self, address: &str) -> NetError {
         let address = address.to_owned();
         match self {
-            Closed::Peer | Closed::Service => NetError::Closed { address },
+            Closed::Peer | Closed::Service | Closed::Late | Closed::Crowded => {
+                NetError::Closed { address }
+            }
             Closed::Frame(source) => NetError::Frame { address, source },
             Closed::Io(error) => NetError::io("use the connection to", address, error),
             Closed::Ring(source) => NetError::Ring { address, source },
-            Closed::Stuck => NetError::Stuck { address },
+            Closed::Stuck | Closed::Slow => NetError::Stuck { address },
         }
     }
 }

@@ -37,6 +37,28 @@ pub fn wait_one(fd: BorrowedFd<'_>, interest: Interest, wait: Duration) -> io::R
     done(count).map(drop)
 }
 
+/// Waits until one of the descriptors has something to read, at most `wait`; without one, for ever. A signal
+/// ends the wait as well.
+pub fn wait_readable<const N: usize>(
+    fds: [BorrowedFd<'_>; N],
+    wait: Option<Duration>,
+) -> io::Result<()> {
+    let mut polls = fds.map(|fd| libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    // SAFETY: as many structures as is said, which outlive the call.
+    let count = unsafe {
+        libc::poll(
+            polls.as_mut_ptr(),
+            N as libc::nfds_t,
+            wait.map_or(-1, millis),
+        )
+    };
+    done(count).map(drop)
+}
+
 /// An epoll instance, level-triggered.
 #[derive(Debug)]
 pub struct Epoll(OwnedFd);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use dyno_net::exchange::{Echo, Exchange, exchange};
 use dyno_net::{
-    Address, CallOptions, Caller, CarrierKind, Client, ClientOptions, Connection, Frame, Listener,
-    PortOptions, Reactor, ReactorOptions, ServeOptions, Server, Service,
+    Address, CallOptions, Caller, CarrierKind, Charge, Client, ClientOptions, Connection, Frame,
+    Listener, PortOptions, Reactor, ReactorOptions, ServeOptions, Server, Service,
 };
 
 use crate::polled::{ECHO, Polled, until};
@@ -128,7 +128,7 @@ impl Service for Old {
     }
 
     /// Hangs up on what it does not know, as a broker does.
-    fn request(&self, outbox: &mut Self::Session, frame: Frame) -> bool {
+    fn request(&self, outbox: &mut Self::Session, frame: Frame, _: Option<Charge>) -> bool {
         frame.head.verb == ECHO && outbox.push(frame.head, &[frame.body]).is_ok()
     }
 

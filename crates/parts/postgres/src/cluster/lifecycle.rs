@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::processes::POLL;
 use super::{Cluster, Role, postmaster};
 use crate::error::PgError;
-use crate::os::{last_lines, of_directory, one_of_directory};
+use crate::os::{last_lines, of_directory, one_of_directory, spawn_guarded};
 
 /// How many lines of the log an error carries.
 const LOG_LINES: usize = 12;
@@ -98,12 +98,18 @@ impl Cluster {
     }
 
     /// Takes over a living server of this directory; `false` when there is none, or when it had to be
-    /// stopped since it is reached elsewhere, as after the directory was moved.
+    /// stopped: since it is reached elsewhere, as after the directory was moved, or since the server is to
+    /// end with us. That one may be on its way out with its last owner, and would not end with this one.
     fn adopt(&mut self) -> Result<bool, PgError> {
         let Some(found) = postmaster::read(&self.home.data()) else {
             return Ok(false);
         };
-        if !found.listens_at(&self.identity.socket_dir, self.identity.port) {
+        let listens = found.listens_at(&self.identity.socket_dir, self.identity.port);
+        let is_ours = self
+            .server
+            .as_ref()
+            .is_some_and(|server| server.id() == found.process.pid);
+        if !listens || !(self.options.leave_running || is_ours) {
             self.stop()?;
             return Ok(false);
         }
@@ -138,6 +144,8 @@ impl Cluster {
     fn launch(&mut self) -> Result<(), PgError> {
         let program = self.installation.program("postgres");
         let log = self.home.open_log()?;
+        // What earlier starts wrote says nothing of this one.
+        self.logged = log.metadata().map_or(0, |metadata| metadata.len());
         let again = log
             .try_clone()
             .map_err(PgError::io("open", &self.home.log()))?;
@@ -150,7 +158,12 @@ impl Cluster {
             .stderr(again)
             // Ctrl-C at the terminal is for us, who then stop the server in order.
             .process_group(0);
-        let child = command.spawn().map_err(PgError::io("run", &program))?;
+        // A fast shutdown, as by stop(), when we are killed and cannot stop it.
+        let child = match self.options.leave_running {
+            true => command.spawn(),
+            false => spawn_guarded(command, libc::SIGINT),
+        };
+        let child = child.map_err(PgError::io("run", &program))?;
         let pid = child.id();
         self.server = Some(child);
         match self.wait_ready(pid)? {
@@ -229,7 +242,7 @@ impl Cluster {
         PgError::Start {
             dir: self.home.dir.clone(),
             reason,
-            tail: last_lines(&log, LOG_LINES),
+            tail: last_lines(&log, self.logged, LOG_LINES),
             log,
         }
     }

@@ -30,7 +30,8 @@ const SUPERUSER: &str = "dyno";
 const DATABASE: &str = "postgres";
 
 /// A private cluster, its server running. Dropping it stops the server, unless
-/// [`Options::leave_running`] is set; [`Cluster::stop`] does so and says how it went.
+/// [`Options::leave_running`] is set; [`Cluster::stop`] does so and says how it went. When this process is
+/// killed the kernel asks the server to stop.
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) home: Home,
@@ -40,13 +41,16 @@ pub struct Cluster {
     pub(crate) options: Options,
     /// The server, when this process started it.
     server: Option<Child>,
+    /// The length of the log before it was started.
+    logged: u64,
     /// Held as long as the cluster is owned.
     _lock: File,
 }
 
 impl Cluster {
     /// Opens the cluster in `dir`, making it at the first time, and has its server running when it
-    /// returns. A server that an earlier owner left is adopted; what is left of a killed one is stopped.
+    /// returns. What is left of a killed owner's server is stopped. A living one is adopted if
+    /// [`Options::leave_running`] is set, and otherwise started again, since the server is to end with us.
     ///
     /// # Errors
     /// See [`PgError`]: no programs or the wrong version, no right to the directory, a directory in use
@@ -70,6 +74,8 @@ impl Cluster {
     /// Owns the directory, with everything in place but data and server.
     pub(crate) fn claim(dir: &Path, options: Options) -> Result<Self, PgError> {
         let owner = Owner::resolve(options.os_user.as_deref())?;
+        // Asked before anything is made, so that a directory that is of no use leaves nothing behind.
+        owner.reach(nearest_existing(dir))?;
         let home = Home::prepare(dir)?;
         let lock = home.lock()?;
         let known = Identity::load(&home)?;
@@ -95,6 +101,7 @@ impl Cluster {
             identity,
             options,
             server: None,
+            logged: 0,
             _lock: lock,
         };
         if let Some(listen) = &cluster.options.listen {
@@ -141,6 +148,12 @@ impl Drop for Cluster {
         // Nobody is there to be told; whoever wants to know calls stop() first.
         let _ = self.stop();
     }
+}
+
+/// The directory itself, or the closest one above it that is there.
+fn nearest_existing(dir: &Path) -> &Path {
+    let mut existing = dir.ancestors().filter(|path| path.is_dir());
+    existing.next().unwrap_or(Path::new("."))
 }
 
 fn socket_dsn(identity: &Identity) -> Dsn {

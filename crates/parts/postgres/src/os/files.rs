@@ -63,12 +63,12 @@ pub(crate) fn first_other_entry(dir: &Path, known: &[&str]) -> Result<Option<Str
     Ok(None)
 }
 
-/// The last lines of a log, at most `lines` of them from its last 8 KiB.
-pub(crate) fn last_lines(path: &Path, lines: usize) -> String {
+/// The last lines of what a log has from byte `from` on, at most `lines` of them from its last 8 KiB.
+pub(crate) fn last_lines(path: &Path, from: u64, lines: usize) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(8 << 10)))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(8 << 10).max(from)))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -107,7 +107,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         replace_file(&path, "a\nb\nc\n", None).unwrap();
-        assert_eq!(last_lines(&path, 2), "b\nc");
-        assert!(last_lines(&dir.path().join("none"), 2).contains("cannot read"));
+        assert_eq!(last_lines(&path, 0, 2), "b\nc");
+        assert_eq!(last_lines(&path, 4, 2), "c");
+        assert!(last_lines(&dir.path().join("none"), 0, 2).contains("cannot read"));
     }
 }

@@ -12,6 +12,9 @@ use crate::error::PgError;
 /// Who runs the server when root asks for one and names nobody.
 const DEFAULT_USER: &str = "postgres";
 
+/// The variables of the caller that its servers get: how programs and their libraries are found.
+const KEPT: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
+
 /// A user of this machine, and whether programs have to be told to change to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
@@ -74,12 +77,15 @@ impl Owner {
         })
     }
 
-    /// A command that runs as this user, in `dir`, without the caller's PostgreSQL variables.
+    /// A command that runs as this user, in `dir`, with an environment of its own. The caller's may hold
+    /// secrets, such as a token, which the other user and each superuser of the server could read; and
+    /// PostgreSQL takes settings from it.
     pub fn command(&self, program: &Path, dir: &Path) -> Command {
         let mut command = Command::new(program);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("PG") {
-                command.env_remove(name);
+        command.env_clear();
+        for name in KEPT {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
             }
         }
         command.env("LC_ALL", "C").env("TZ", "UTC").current_dir(dir);

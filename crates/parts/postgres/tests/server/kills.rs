@@ -60,11 +60,23 @@ fn a_server_that_outlived_its_owner_is_adopted() {
     let first = Cluster::open(&dir, leaving()).unwrap();
     let pid = first.pids().postmaster;
     drop(first);
-    let mut second = open(&dir);
+    let mut second = Cluster::open(&dir, leaving()).unwrap();
     assert_eq!(second.pids().postmaster, pid);
     number(&mut client(&second), "SELECT 1::bigint");
     second.stop().unwrap();
     assert!(second.pids().is_empty());
+}
+
+#[test]
+fn a_server_that_is_to_end_with_its_owner_is_started_by_it() {
+    let Some(place) = place() else { return };
+    let dir = place.path().join("one");
+    let first = Cluster::open(&dir, leaving()).unwrap();
+    let pid = first.pids().postmaster;
+    drop(first);
+    let second = open(&dir);
+    assert_ne!(second.pids().postmaster, pid);
+    number(&mut client(&second), "SELECT 1::bigint");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 )]
 
 mod cluster;
+mod guarded;
 mod kills;
 mod place;
 mod replication;

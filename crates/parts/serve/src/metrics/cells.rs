@@ -10,18 +10,36 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 struct Cell<T>(T);
 
 /// A count that only grows, from 0 at the start of the program.
-#[derive(Debug, Clone, Default)]
-pub struct Counter(Arc<Cell<AtomicU64>>);
+#[derive(Debug, Clone)]
+pub struct Counter {
+    count: Arc<Cell<AtomicU64>>,
+    scale: Scale,
+}
 
 impl Counter {
+    pub(super) fn new(scale: Scale) -> Self {
+        Self {
+            count: Arc::default(),
+            scale,
+        }
+    }
+
+    /// The sum in the unit in which it is shown.
+    pub(super) fn shown(&self) -> String {
+        match self.scale {
+            Scale::Ones => self.get().to_string(),
+            Scale::Nanoseconds => (self.get() as f64 / self.scale.per_unit()).to_string(),
+        }
+    }
+
     /// Adds.
     pub fn add(&self, count: u64) {
-        self.0.0.fetch_add(count, Ordering::Relaxed);
+        self.count.0.fetch_add(count, Ordering::Relaxed);
     }
 
     /// The sum so far.
     pub fn get(&self) -> u64 {
-        self.0.0.load(Ordering::Relaxed)
+        self.count.0.load(Ordering::Relaxed)
     }
 }
 
@@ -46,7 +64,7 @@ impl Gauge {
     }
 }
 
-/// The unit in which a histogram is told what was seen. It is shown in the base unit of Prometheus.
+/// The unit in which a histogram or counter is told what was seen. It is shown in the base unit of Prometheus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Seen in nanoseconds, shown in seconds.

@@ -67,10 +67,24 @@ impl Registry {
         help: &str,
         labels: &[(&str, &str)],
     ) -> Result<Counter, ServeError> {
+        self.scaled_counter(name, help, labels, Scale::Ones)
+    }
+
+    /// The same for a count that is added to in the unit of `scale`; a time is shown in seconds.
+    ///
+    /// # Errors
+    /// As [`Registry::counter`].
+    pub fn scaled_counter(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[(&str, &str)],
+        scale: Scale,
+    ) -> Result<Counter, ServeError> {
         if !name.ends_with("_total") {
             return Err(bad(name, "a counter's name ends in _total"));
         }
-        let make = || Cell::Counter(Counter::default());
+        let make = || Cell::Counter(Counter::new(scale));
         match self.series(name, help, labels, Kind::Counter, make)? {
             Cell::Counter(counter) => Ok(counter),
             _ => Err(another_kind(name)),
@@ -144,6 +158,14 @@ impl Registry {
         }
     }
 
+    /// Forgets the series of this name and these labels, if it is there.
+    pub fn remove(&self, name: &str, labels: &[(&str, &str)]) {
+        let labels = owned(labels);
+        if let Some(family) = self.families().get_mut(name) {
+            family.series.remove(&labels);
+        }
+    }
+
     /// All numbers in Prometheus' text format 0.0.4.
     pub fn text(&self) -> String {
         {
@@ -180,9 +202,7 @@ impl Registry {
         if family.help != help {
             return Err(bad(name, "it is there with another help text"));
         }
-        let own = |(label, value): &(&str, &str)| ((*label).to_owned(), (*value).to_owned());
-        let mut labels: Labels = labels.iter().map(own).collect();
-        labels.sort();
+        let labels = owned(labels);
         if let Some(cell) = family.series.get(&labels) {
             return Ok(cell.clone());
         }
@@ -201,6 +221,14 @@ impl Registry {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Labels in the order in which they are kept.
+fn owned(labels: &[(&str, &str)]) -> Labels {
+    let own = |(label, value): &(&str, &str)| ((*label).to_owned(), (*value).to_owned());
+    let mut labels: Labels = labels.iter().map(own).collect();
+    labels.sort();
+    labels
 }
 
 fn another_kind(name: &str) -> ServeError {

@@ -22,7 +22,7 @@ pub(super) fn render(families: &BTreeMap<String, Family>) -> String {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, cell) in &family.series {
             match cell {
-                Cell::Counter(counter) => line(&mut text, name, labels, None, counter.get()),
+                Cell::Counter(counter) => line(&mut text, name, labels, None, counter.shown()),
                 Cell::Gauge(gauge) => line(&mut text, name, labels, None, gauge.get()),
                 Cell::Histogram(histogram) => buckets(&mut text, name, labels, histogram),
             }
@@ -86,6 +86,14 @@ mod tests {
         );
         sent.unwrap().add(3);
         registry.gauge("open", "Open.", &[]).unwrap().set(-2);
+        let slept =
+            registry.scaled_counter("slept_seconds_total", "Slept.", &[], Scale::Nanoseconds);
+        slept.unwrap().add(2_500_000);
+        registry
+            .gauge("open", "Open.", &[("gone", "1")])
+            .unwrap()
+            .set(1);
+        registry.remove("open", &[("gone", "1")]);
         let waits = registry
             .histogram(
                 "wait_seconds",
@@ -103,6 +111,8 @@ mod tests {
             "# HELP open Open.\n# TYPE open gauge\nopen -2\n\
              # HELP sent_total Sent.\\nAll of it.\n# TYPE sent_total counter\n\
              sent_total{topic=\"a\\\"b\\\\c\\nd\"} 3\n\
+             # HELP slept_seconds_total Slept.\n# TYPE slept_seconds_total counter\n\
+             slept_seconds_total 0.0025\n\
              # HELP wait_seconds Waits.\n# TYPE wait_seconds histogram\n\
              wait_seconds_bucket{q=\"1\",le=\"0.001\"} 1\n\
              wait_seconds_bucket{q=\"1\",le=\"2.5\"} 2\n\

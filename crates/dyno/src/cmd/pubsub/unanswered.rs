@@ -1,0 +1,35 @@
+//! The end of a client's command that was asked to stop while a server leaves it without an answer.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use dyno_suite::Stop;
+
+/// The exit code of a command that was interrupted, as after a second Ctrl-C.
+const INTERRUPTED: i32 = 130;
+/// Between two looks whether to stop.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a command may take to finish what it has begun: to send what it has read, to store its cursors.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Ends the process when a stop was asked for and the command has not come to its end within [`GRACE`]. A
+/// request waits up to 90 s for its answer, and nothing that the command holds is worth that wait: a producer
+/// that is resumed sends again what was not acknowledged, and a group reads again what was not committed.
+pub fn end_when_stopped(stop: &Stop) -> anyhow::Result<()> {
+    let stop = stop.clone();
+    thread::Builder::new()
+        .name("unanswered".to_owned())
+        .spawn(move || {
+            while !stop.asked() {
+                thread::sleep(TICK);
+            }
+            thread::sleep(GRACE);
+            eprintln!(
+                "dyno: stopped before it was done; what was not acknowledged may have been done all the same"
+            );
+            std::process::exit(INTERRUPTED);
+        })
+        .context("cannot start a thread")?;
+    Ok(())
+}

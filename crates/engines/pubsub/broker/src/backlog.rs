@@ -1,0 +1,208 @@
+//! Fetches of consumers that are behind, until there is memory for their rows. The memory is shared fairly:
+//! a connection that holds none goes before one that holds some, one connection holds no more than an eighth,
+//! and what one fetch may bring shrinks as the memory fills.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use dyno_net::{Charge, Share};
+
+use crate::behind::Behind;
+use crate::fair::Lines;
+use crate::partition::lock;
+
+/// Fetches of one connection that wait, at most; one for each partition that a client may well read.
+const MOST_EACH: usize = 1024;
+/// The share of the memory that one connection may hold.
+const PARTS: usize = 8;
+/// A fetch may bring a quarter of the memory that is free, but so much at least.
+const LEAST_BYTES: usize = 64 << 10;
+
+/// What one connection holds of the memory for rows of consumers that are behind.
+#[derive(Debug)]
+pub struct Reading {
+    pub connection: u64,
+    held: Arc<Share>,
+}
+
+impl Reading {
+    /// Bytes of rows that the connection's client has not taken yet.
+    pub fn held_bytes(&self) -> usize {
+        self.held.used_bytes()
+    }
+}
+
+/// The memory that the rows of one fetch take, in the connection's part and in the whole.
+#[derive(Debug)]
+pub struct Room {
+    own: Charge,
+    all: Charge,
+}
+
+impl Room {
+    /// Gives back what is more than `bytes`.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        self.own.shrink_to(bytes);
+        self.all.shrink_to(bytes);
+    }
+}
+
+/// What is to be done with a fetch.
+pub enum Work {
+    /// There is room for this many bytes of rows.
+    Read(Behind, usize, Room),
+    /// Others held the memory for too long.
+    Late(Behind),
+}
+
+/// Fetches that wait.
+pub struct Backlog {
+    state: Mutex<State>,
+    /// Counts changes. A lock of its own, under which nothing else happens: memory is released under all
+    /// kinds of locks, and whoever releases it must not wait for one that asks outboxes and shares.
+    changes: Mutex<u64>,
+    changed: Condvar,
+    memory: Arc<Share>,
+    /// How long a fetch waits for memory that others hold.
+    patience: Duration,
+}
+
+#[derive(Default)]
+struct State {
+    lines: Lines<Behind>,
+    stopped: bool,
+}
+
+impl Backlog {
+    /// An empty list of fetches that share `memory`.
+    pub fn new(memory: &Arc<Share>, patience: Duration) -> Arc<Backlog> {
+        let backlog = Arc::new(Backlog {
+            state: Mutex::default(),
+            changes: Mutex::default(),
+            changed: Condvar::new(),
+            memory: Arc::clone(memory),
+            patience,
+        });
+        let waits = Arc::downgrade(&backlog);
+        memory.call_on_room(move || {
+            if let Some(backlog) = waits.upgrade() {
+                backlog.wake();
+            }
+        });
+        backlog
+    }
+
+    /// The account of a new connection.
+    pub fn reading(&self, connection: u64) -> Arc<Reading> {
+        Arc::new(Reading {
+            connection,
+            held: Share::new(self.memory.limit_bytes() / PARTS),
+        })
+    }
+
+    /// Puts a fetch into its connection's line; given back when that is full or the list is stopped.
+    pub fn push(&self, job: Behind) -> Result<(), Behind> {
+        let connection = job.waiter.reading.connection;
+        let mut state = lock(&self.state);
+        if state.stopped || state.lines.waiting(connection) >= MOST_EACH {
+            return Err(job);
+        }
+        state.lines.push(connection, job);
+        drop(state);
+        self.wake();
+        Ok(())
+    }
+
+    /// Waits for a fetch that can be served, or has waited for too long. None: the list is stopped.
+    pub fn next(&self) -> Option<Work> {
+        loop {
+            // Read before we look: a change that comes while we look ends the wait at once.
+            let before = *lock(&self.changes);
+            let wait = {
+                let mut state = lock(&self.state);
+                if state.stopped {
+                    return None;
+                }
+                let is_gone = |job: &Behind| job.waiter.ack.outbox.is_closed();
+                while state.lines.pop_if(is_gone).is_some() {}
+                match self.choose(&mut state.lines) {
+                    Ok(work) => return Some(work),
+                    Err(wait) => wait,
+                }
+            };
+            let same = |changes: &mut u64| *changes == before;
+            let changes = lock(&self.changes);
+            match wait {
+                Some(wait) => drop(self.changed.wait_timeout_while(changes, wait, same)),
+                None => drop(self.changed.wait_while(changes, same)),
+            }
+        }
+    }
+
+    /// The fetch whose turn it is. Otherwise how long the first that waits for memory still has patience.
+    fn choose(&self, lines: &mut Lines<Behind>) -> Result<Work, Option<Duration>> {
+        let now = Instant::now();
+        let holds_nothing = |job: &Behind| job.waiter.reading.held_bytes() == 0;
+        // While one that holds nothing waits for room, those that hold some must not take it away.
+        let some_hold_nothing = lines.find(holds_nothing).is_some();
+        let fits = |job: &Behind| {
+            let held = &job.waiter.reading.held;
+            match some_hold_nothing {
+                true => held.used_bytes() == 0,
+                false => held.used_bytes() < held.limit_bytes(),
+            }
+        };
+        let Some(first) = lines.find(fits) else {
+            return Err(None);
+        };
+        let (connection, bytes) = (first.waiter.reading.connection, self.bytes_for(first));
+        let late = first.since + self.patience;
+        // What a connection holds may change while we look, so the fetch is named by its connection from here
+        // on. It is charged before it leaves its line, or it would lose its turn when there is no room.
+        let is_it = |job: &Behind| job.waiter.reading.connection == connection;
+        let Some(all) = self.memory.try_charge(bytes) else {
+            if late > now {
+                return Err(Some(late - now));
+            }
+            return lines.pop_if(is_it).map(Work::Late).ok_or(None);
+        };
+        let own = first.waiter.reading.held.charge(bytes);
+        let room = Room { own, all };
+        let job = lines.pop_if(is_it).ok_or(None)?;
+        Ok(Work::Read(job, bytes, room))
+    }
+
+    fn bytes_for(&self, job: &Behind) -> usize {
+        let free = self
+            .memory
+            .limit_bytes()
+            .saturating_sub(self.memory.used_bytes());
+        let held = &job.waiter.reading.held;
+        let own = held.limit_bytes().saturating_sub(held.used_bytes());
+        let most = (free / 4).min(own).max(LEAST_BYTES);
+        job.waiter.most_bytes.min(most)
+    }
+
+    /// Room for rows that are longer than was thought: a row may be longer than a fetch asks for.
+    pub fn room(&self, reading: &Reading, bytes: usize) -> Room {
+        Room {
+            own: reading.held.charge(bytes),
+            all: self.memory.charge(bytes),
+        }
+    }
+
+    fn wake(&self) {
+        *lock(&self.changes) += 1;
+        self.changed.notify_all();
+    }
+
+    /// Takes no more and hands nothing out. The answer is what waited, for the caller to refuse.
+    pub fn stop(&self) -> Vec<Behind> {
+        let mut state = lock(&self.state);
+        state.stopped = true;
+        let waited = state.lines.drain();
+        drop(state);
+        self.wake();
+        waited
+    }
+}

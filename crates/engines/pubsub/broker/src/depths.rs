@@ -1,0 +1,150 @@
+//! How much lies in topics and queues, and how far groups are behind, for Prometheus. Every broker of a log
+//! tells the same, since the database is asked.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use dyno_pubsub::{Connection, Dsn, Error, Result};
+use dyno_serve::{Registry, ServeError};
+
+use crate::link::Link;
+
+/// An answer is good for so long: two that scrape cost the database no more than one.
+const FRESH: Duration = Duration::from_secs(10);
+/// Series of one kind at most. The largest come first, so what is left out is the least of all.
+const MOST: usize = 500;
+/// Rows of one queue that are counted at most: a count of millions would cost a scrape its time.
+const MOST_COUNTED: i64 = 100_000;
+/// A scrape must not wait behind a lock, or for a count that takes too long.
+const SETTINGS: &[(&str, &str)] = &[("statement_timeout", "2000"), ("lock_timeout", "500")];
+const SESSION_NAME: &str = "dyno-pubsub metrics";
+
+const TOPICS: &str = "\
+    SELECT t.name, coalesce(sum(p.next_offset - p.first_offset), 0)::bigint AS records \
+      FROM pubsub.topics AS t LEFT JOIN pubsub.partitions AS p USING (topic_id) \
+     GROUP BY t.name ORDER BY records DESC, t.name LIMIT $1";
+const GROUPS: &str = "\
+    SELECT t.name, g.name, \
+           coalesce(sum(greatest(p.next_offset - greatest(a.committed, p.first_offset), 0)), 0)::bigint AS lag \
+      FROM pubsub.groups AS g JOIN pubsub.topics AS t USING (topic_id) \
+      LEFT JOIN pubsub.assignments AS a ON a.group_id = g.group_id \
+      LEFT JOIN pubsub.partitions AS p ON p.topic_id = g.topic_id AND p.partition = a.partition \
+     GROUP BY t.name, g.name ORDER BY lag DESC, t.name, g.name LIMIT $1";
+const QUEUES: &str = "SELECT name, queue_id FROM pubsub.queues ORDER BY name LIMIT $1";
+
+/// A kind of series: its name, its meaning, and its labels.
+struct Kind {
+    name: &'static str,
+    help: &'static str,
+    labels: &'static [&'static str],
+}
+
+const KINDS: [Kind; 4] = [
+    Kind {
+        name: "dyno_pubsub_topic_records",
+        help: "Records of a topic that are kept.",
+        labels: &["topic"],
+    },
+    Kind {
+        name: "dyno_pubsub_group_lag_records",
+        help: "Records that a group has not committed yet.",
+        labels: &["topic", "group"],
+    },
+    Kind {
+        name: "dyno_pubsub_queue_messages",
+        help: "Messages of a queue that are not acknowledged, counted up to 100000.",
+        labels: &["queue"],
+    },
+    Kind {
+        name: "dyno_pubsub_queue_dead_messages",
+        help: "Messages of a queue that were given up, counted up to 100000.",
+        labels: &["queue"],
+    },
+];
+
+/// One series: which kind, the values of its labels, and its value.
+type Series = (usize, Vec<String>, i64);
+
+/// What is shown, and the session that asks.
+pub struct Depths {
+    state: Mutex<State>,
+}
+
+struct State {
+    link: Link,
+    asked: Option<Instant>,
+    /// The series that are shown now.
+    shown: BTreeSet<(usize, Vec<String>)>,
+}
+
+impl Depths {
+    pub fn new(dsn: &Dsn) -> Depths {
+        Depths {
+            state: Mutex::new(State {
+                link: Link::new(dsn, SESSION_NAME, SETTINGS),
+                asked: None,
+                shown: BTreeSet::new(),
+            }),
+        }
+    }
+
+    /// Brings the series of `registry` up to date, unless they are fresh. When the database does not answer
+    /// they are taken away: an old number would look like a good one.
+    pub fn refresh(&self, registry: &Registry) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.asked.is_some_and(|asked| asked.elapsed() < FRESH) {
+            return;
+        }
+        let found = state.link.run_again(look).unwrap_or_default();
+        state.asked = Some(Instant::now());
+        let now = found
+            .iter()
+            .map(|(kind, values, _)| (*kind, values.clone()));
+        let now: BTreeSet<(usize, Vec<String>)> = now.collect();
+        for (kind, values) in state.shown.difference(&now) {
+            registry.remove(KINDS[*kind].name, &labels(*kind, values));
+        }
+        // A name that the registry refuses, or one series too many, is left out; the others are shown.
+        for (kind, values, value) in &found {
+            let _: std::result::Result<(), ServeError> = registry
+                .gauge(KINDS[*kind].name, KINDS[*kind].help, &labels(*kind, values))
+                .map(|gauge| gauge.set(*value));
+        }
+        state.shown = now;
+    }
+}
+
+fn labels(kind: usize, values: &[String]) -> Vec<(&'static str, &str)> {
+    let labels = KINDS[kind].labels.iter().copied();
+    labels.zip(values.iter().map(String::as_str)).collect()
+}
+
+fn look(connection: &mut Connection) -> Result<Vec<Series>> {
+    let most = MOST as i64;
+    let mut found = Vec::new();
+    let failed = || Error::statement("count what topics, groups and queues hold");
+    let client = connection.client();
+    for row in client.query(TOPICS, &[&most]).map_err(failed())? {
+        found.push((0, vec![row.get(0)], row.get(1)));
+    }
+    for row in client.query(GROUPS, &[&most]).map_err(failed())? {
+        found.push((1, vec![row.get(0), row.get(1)], row.get(2)));
+    }
+    for queue in client.query(QUEUES, &[&most]).map_err(failed())? {
+        let (name, id): (String, i32) = (queue.get(0), queue.get(1));
+        for (kind, table) in [
+            (2, format!("queue_{id}_state")),
+            (3, format!("queue_{id}_dead")),
+        ] {
+            let count = format!(
+                "SELECT count(*) FROM (SELECT FROM pubsub.{table} LIMIT {MOST_COUNTED}) AS counted"
+            );
+            // A queue that was dropped meanwhile has no tables, and no series.
+            if let Ok(row) = client.query_one(&count, &[]) {
+                found.push((kind, vec![name.clone()], row.get(0)));
+            }
+        }
+    }
+    Ok(found)
+}
