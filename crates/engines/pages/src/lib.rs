@@ -30,7 +30,7 @@ pub use dyno_codec::lz4::{Codec, Page};
 pub use error::{Damage, StoreError};
 pub use store::{
     Background, Bad, Compacted, KindCount, Lane, Recompressed, Recompressor, Recovered, Schedule,
-    Settings, Stats, Store, Tiers, WriteBack, WrittenBack, thread_time,
+    Settings, Stats, Store, Tiers, Work, WriteBack, WrittenBack, thread_time,
 };
 
 /// Bytes of a page, here and in every front.
