@@ -145,11 +145,9 @@ impl Background {
                     count: 0,
                 };
                 work.running.store(true, Relaxed);
-                loop {
-                    match stopped.recv_timeout(period) {
-                        Err(RecvTimeoutError::Timeout) => turn.take(period),
-                        Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
-                    }
+                // Until the other end is dropped.
+                while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
+                    turn.take(period);
                 }
                 work.running.store(false, Relaxed);
                 Ok(())
