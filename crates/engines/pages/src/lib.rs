@@ -35,3 +35,6 @@ pub use store::{
 
 /// Bytes of a page, here and in every front.
 pub const PAGE_BYTES: usize = 4096;
+
+/// The highest limit that a store can have: entries have so many bits for a place.
+pub const MOST_LIMIT_BYTES: u64 = (PAGE_BYTES as u64) << index::entry::PAGE_PLACE_BITS;

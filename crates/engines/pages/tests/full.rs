@@ -189,3 +189,48 @@ fn blocks_of_the_file_that_no_page_has_go_back_to_the_file_system() {
     assert!(blocks() < full / 20, "{} of {full}", blocks());
     holds(&store, noise, (0..stored).step_by(100));
 }
+
+/// Prints how fast a store is at how much of its limit; `--nocapture` shows it.
+#[test]
+#[ignore = "a measurement: cargo test --release -p dyno-pages --test full -- --ignored --nocapture"]
+fn rates_against_fill() {
+    const LIMIT: u64 = 64 << 20;
+    const CALLS: u64 = 30_000;
+    println!("used  write/s  read/s  refused");
+    for percent in [10, 50, 80, 90, 95, 98, 99, 100] {
+        let store = Store::create(Settings::new(200_000, LIMIT)).expect("memory");
+        let mut lane = store.lane().expect("memory");
+        let pages: Vec<Page> = (0..4096).map(page_of).collect();
+        let page = |number: u64| &pages[(number % 4096) as usize];
+        let mut stored = 0;
+        loop {
+            let used = store.stats().expect("figures").slot_bytes;
+            if used * 100 >= LIMIT * percent {
+                break;
+            }
+            let some = ((LIMIT * percent / 100 - used) / 4096).clamp(1, 2000);
+            let full = (0..some).any(|at| lane.write(stored + at, page(stored + at)).is_err());
+            stored += some;
+            if full {
+                break;
+            }
+        }
+        let mut bytes = [0; PAGE_BYTES];
+        let number = |call: u64| call.wrapping_mul(0x9e37_79b9_7f4a_7c15) % stored;
+        let began = std::time::Instant::now();
+        for call in 0..CALLS {
+            lane.read(number(call), &mut bytes).expect("whole");
+        }
+        let read = CALLS as f64 / began.elapsed().as_secs_f64();
+        let began = std::time::Instant::now();
+        let mut refused = 0;
+        for call in 0..CALLS {
+            // Other bytes than before, as often shorter as longer.
+            let done = lane.write(number(call), page(number(call) + call));
+            refused += u64::from(done.is_err());
+        }
+        let write = CALLS as f64 / began.elapsed().as_secs_f64();
+        let used = store.stats().expect("figures").slot_bytes as f64 * 100.0 / LIMIT as f64;
+        println!("{used:4.1}%  {write:7.0}  {read:6.0}  {refused}");
+    }
+}

@@ -73,9 +73,9 @@ pub(crate) fn store(
     if asked.op != Op::Fill {
         fill(&place, &asked.source, &mut Times::default())?;
     }
-    // The kernel has no such passes of its own accord.
+    let mut facts = BTreeMap::from([("corpus".to_string(), corpus::told(asked.source.corpus()))]);
     match (asked.tier, &place) {
-        (Tier::Packed, Place::Store(_)) => place.pack()?,
+        (Tier::Packed, place) => note_unpacked(place.pack()?, &mut facts),
         (Tier::Gathered, Place::Store(store)) => drop(store.gather()),
         _ => {}
     }
@@ -88,11 +88,13 @@ pub(crate) fn store(
     }
     let mean = rates.len() as f64 / rates.iter().map(|rate| rate.recip()).sum::<f64>();
     let page_time = asked.threads as f64 / mean;
+    let held = place.held_bytes(asked.source.count())? as f64;
     let call = match place.never_written(asked.source.count()) {
-        Some(from) if asked.op == Op::Read => Some(call_time(&place, &asked, from)?),
+        Some(from) if matches!(asked.op, Op::Read | Op::Write) => {
+            Some(call_time(&place, &asked, from)?)
+        }
         _ => None,
     };
-    let held = place.held_bytes(asked.source.count())? as f64;
     let mut metrics = BTreeMap::from([
         ("throughput".to_string(), mean),
         ("io-rate".to_string(), mean * PAGE_BYTES as f64),
@@ -106,12 +108,49 @@ pub(crate) fn store(
     metrics.extend(Times::quantiles(&all));
     metrics.extend(call.map(|call| ("call-time".to_string(), call)));
     Ok(Reply {
-        answer: Some(answer(&place, &asked.source)?),
+        answer: Some(answer(&place, &asked.source, |number| {
+            asked.last_content(number)
+        })?),
         metrics,
-        facts: BTreeMap::from([("corpus".to_string(), corpus::told(asked.source.corpus()))]),
+        facts,
         windows: rates,
         ..Reply::default()
     })
+}
+
+impl Asked {
+    /// The call that page `number` belongs to.
+    fn start_of(&self, number: u64) -> u64 {
+        number - number % self.batch as u64
+    }
+
+    /// The number of the page whose bytes `number` is overwritten with in a pass.
+    fn content(&self, number: u64, pass: u64) -> u64 {
+        overwritten_with(number, pass, self.source.count())
+    }
+
+    /// What page `number` holds when all passes are done.
+    fn last_content(&self, number: u64) -> u64 {
+        match self.op {
+            Op::Fill | Op::Read => number,
+            Op::Mixed if self.op.reads(self.start_of(number)) => number,
+            Op::Write | Op::Mixed => self.content(number, self.passes - 1),
+        }
+    }
+}
+
+/// The number of the page whose bytes page `number` gets in a pass of overwriting: another one in each pass, so that
+/// what is packed has another length, as it has where programs write.
+pub(super) fn overwritten_with(number: u64, pass: u64, count: u64) -> u64 {
+    // A third of the way, so that the classes of pages, which lie one behind the other, are mixed.
+    (number + (pass + 1) * (count / 3 + 1)) % count
+}
+
+/// Says in a record why a place was not packed again.
+pub(super) fn note_unpacked(why: Option<&str>, facts: &mut BTreeMap<String, String>) {
+    if let Some(why) = why {
+        facts.insert("second-tier".to_string(), why.to_string());
+    }
 }
 
 fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
@@ -242,7 +281,7 @@ fn one_pass(place: &Place, asked: &Asked, pass: u64) -> Result<Vec<Times>, Pages
                     let starts = calls_of(asked, thread, pass);
                     let worker = place.worker();
                     barrier.wait();
-                    one_thread(&mut worker?, asked, &starts)
+                    one_thread(&mut worker?, asked, &starts, pass)
                 })
             })
             .collect();
@@ -253,7 +292,12 @@ fn one_pass(place: &Place, asked: &Asked, pass: u64) -> Result<Vec<Times>, Pages
     })
 }
 
-fn one_thread(worker: &mut Worker<'_>, asked: &Asked, starts: &[u64]) -> Result<Times, PagesError> {
+fn one_thread(
+    worker: &mut Worker<'_>,
+    asked: &Asked,
+    starts: &[u64],
+    pass: u64,
+) -> Result<Times, PagesError> {
     let mut times = Times::default();
     let calls = (SLICE / asked.batch).max(1);
     let buffer = aligned(calls * asked.batch);
@@ -270,7 +314,7 @@ fn one_thread(worker: &mut Worker<'_>, asked: &Asked, starts: &[u64]) -> Result<
             for (&number, page) in batch.iter().zip(pages) {
                 match reads {
                     true => page.fill(1),
-                    false => asked.source.fill(number, page),
+                    false => asked.source.fill(asked.content(number, pass), page),
                 }
             }
         }
@@ -308,12 +352,15 @@ fn compare(
     Ok(())
 }
 
-/// Seconds a page of reading pages that nobody wrote: the system call and the block layer, in the same calls.
+/// Seconds a page of the same calls on pages that were never written: reads of them, or writes of zeros, which are noted
+/// in the device's table and not packed. The system call and the block layer are in it, and the kernel's clearing of the
+/// page, or its look at it, which it does for other pages as well.
 fn call_time(place: &Place, asked: &Asked, from: u64) -> Result<f64, PagesError> {
     let mut worker = place.worker()?;
     let mut times = Times::default();
     let calls = (SLICE / asked.batch).max(1);
     let buffer = aligned(calls * asked.batch);
+    buffer.iter_mut().for_each(|page| page.fill(0));
     let starts = calls_of(asked, 0, 0);
     for starts in starts.chunks(calls) {
         let batches: Vec<Vec<u64>> = starts
@@ -326,14 +373,22 @@ fn call_time(place: &Place, asked: &Asked, from: u64) -> Result<f64, PagesError>
         let pages = batches.iter().map(Vec::len).sum();
         times.slice(pages, batches.len(), |call| {
             let batch = &batches[call];
-            worker.read(batch, &mut buffer[call * asked.batch..][..batch.len()])
+            let pages = &mut buffer[call * asked.batch..][..batch.len()];
+            match asked.op {
+                Op::Read => worker.read(batch, pages),
+                _ => worker.write(batch[0], pages),
+            }
         })?;
     }
     Ok(times.rate().recip())
 }
 
-/// All pages as they are in the place, compared with the source's.
-pub(super) fn answer(place: &Place, source: &Source) -> Result<Answer, PagesError> {
+/// All pages as they are in the place, compared with the source's, of which page `number` holds number `content(number)`.
+pub(super) fn answer(
+    place: &Place,
+    source: &Source,
+    content: impl Fn(u64) -> u64,
+) -> Result<Answer, PagesError> {
     let mut worker = place.worker()?;
     let buffer = aligned(1);
     let mut failure = Ok(());
@@ -344,7 +399,11 @@ pub(super) fn answer(place: &Place, source: &Source) -> Result<Answer, PagesErro
         buffer[0]
     });
     failure?;
-    let wanted = source.hash();
+    let mut page = [0; PAGE_BYTES];
+    let wanted = hash_of(source.count(), |number| {
+        source.fill(content(number), &mut page);
+        page
+    });
     if found != wanted {
         let text = format!("the pages hash to {found:032x}, those written to {wanted:032x}");
         return Err(PagesError::Wrong(text));

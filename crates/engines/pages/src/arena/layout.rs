@@ -5,7 +5,6 @@ use dyno_checksum::crc32c;
 use super::classes::SPAN_BYTES;
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
-use crate::index::entry::PAGE_PLACE_BITS;
 
 /// First bytes of the memory.
 pub const MAGIC: [u8; 8] = *b"DYNOPAGE";
@@ -38,7 +37,7 @@ impl Layout {
     /// # Errors
     /// When a number does not fit its place in an entry.
     pub fn new(pages: u64, limit_bytes: u64) -> Result<Self, StoreError> {
-        let most_bytes = (PAGE_BYTES as u64) << PAGE_PLACE_BITS;
+        let most_bytes = crate::MOST_LIMIT_BYTES;
         if pages == 0 || pages > 1 << 40 {
             return Err(StoreError::Settings(format!(
                 "{pages} pages: 1 to 2^40 can be"
@@ -60,7 +59,7 @@ impl Layout {
 
     /// Spans that entries can point into.
     pub fn most_spans() -> u32 {
-        (((PAGE_BYTES as u64) << PAGE_PLACE_BITS) / SPAN_BYTES as u64) as u32
+        (crate::MOST_LIMIT_BYTES / SPAN_BYTES as u64) as u32
     }
 
     fn version(&self) -> u32 {
