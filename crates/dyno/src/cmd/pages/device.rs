@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use dyno_pages_fuse::{DEVICE, LoopDevice, refuse_swap, unmount};
+use dyno_pages_fuse::{LoopDevice, refuse_swap, unmount};
 use dyno_pages_ublk::{Device, delete, supported};
 
 use super::place::Place;

@@ -462,25 +462,6 @@ impl Form {
 pub const ZERO_PAGE_SUM: u32 = 0x98f9_4189;
 
 impl Store {
-    /// Where a form lies, when that is inside the arena.
-    #[inline(always)]
-    pub(super) fn extent_of(
-        &self,
-        stored: Stored,
-        page: u64,
-    ) -> Result<(usize, usize), StoreError> {
-        let arena = self.memory.layout().spans as usize * crate::arena::classes::SPAN_BYTES;
-        match extent(stored) {
-            Some((at, len)) if len <= PAGE_BYTES && at <= arena - len => Ok((at, len)),
-            _ => {
-                let what = Damage::Entry {
-                    entry: Entry::fresh(stored).pack(),
-                };
-                Err(StoreError::Corrupt { page, what })
-            }
-        }
-    }
-
     /// Asks for the bytes of a page that will be read soon; a hint, so the lock is not taken.
     #[inline(always)]
     fn prefetch(&self, page: u64) {
