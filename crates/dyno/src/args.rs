@@ -31,8 +31,8 @@ pub use ingest::{
 };
 pub use pages::{
     CodecArg, FrontArg, PagesArgs, PagesAskArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs,
-    PagesCommand, PagesDeviceArgs, PagesNameArgs, PagesServeArgs, PagesStatusArgs, PagesStoreArgs,
-    PagesWritebackArgs, PatternArg, WriteBackArg,
+    PagesCommand, PagesDeviceArgs, PagesListArgs, PagesNameArgs, PagesServeArgs, PagesStatusArgs,
+    PagesStoreArgs, PagesWritebackArgs, PatternArg, WriteBackArg,
 };
 pub use pubsub::{
     BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,

@@ -9,10 +9,27 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use super::PeersFrom;
 use crate::units::{bytes, count, duration, share};
 
+/// A time that is worth a pause: a shorter one would keep a processor busy with nothing.
+fn second_or_more(text: &str) -> Result<Duration, String> {
+    at_least(Duration::from_secs(1), text)
+}
+
+fn tenth_or_more(text: &str) -> Result<Duration, String> {
+    at_least(Duration::from_millis(100), text)
+}
+
+fn at_least(least: Duration, text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        time if time < least => Err(format!("it is less than {least:?}")),
+        time => Ok(time),
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809\n  \
     dyno pages attach --size 8GiB --mkfs ext4\n  \
+    dyno pages list\n  \
     dyno pages status\n  \
     dyno pages detach\n  \
     dyno pages bench --peers\n  \
@@ -32,9 +49,11 @@ pub enum PagesCommand {
     Detach(PagesNameArgs),
     /// Show what a store that is served or attached holds
     Status(PagesStatusArgs),
+    /// List the stores that are served or attached here
+    List(PagesListArgs),
     /// Move what a store holds together, and give free memory back
     Compact(PagesAskArgs),
-    /// Forget every page of a store, which stays; a device in use is refused
+    /// Forget every page of a store, which stays; one with clients, or a device in use, is refused
     Reset(PagesAskArgs),
     /// Take every page for idle until it is touched again
     Idle(PagesAskArgs),
@@ -58,10 +77,11 @@ pub enum PagesCommand {
 /// The store behind a front.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PagesStoreArgs {
-    /// What it can hold
+    /// What it can hold; the index takes 8 bytes of memory for each page that was ever used, beside --limit
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub size: u64,
-    /// Memory for pages; beyond it writes get ENOSPC [default: the size and 32MiB]
+    /// Memory for pages; beyond it pages move to --backing, or new ones get ENOSPC [default: the size and
+    /// 32MiB, at most three quarters of the machine's or control group's memory]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub limit: Option<u64>,
     /// Let pages of equal content share memory
@@ -73,7 +93,8 @@ pub struct PagesStoreArgs {
     /// zstd's level
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=19))]
     pub level: i32,
-    /// A new file for pages that leave memory; it loses its name at once, and goes with the store
+    /// A new file for pages that leave memory, by --writeback, by hand, or when --limit is reached; it loses
+    /// its name at once, and goes with the store
     #[arg(long, value_name = "FILE")]
     pub backing: Option<PathBuf>,
     /// What that file can hold [default: the size]
@@ -82,8 +103,8 @@ pub struct PagesStoreArgs {
     /// Pages that leave memory by themselves
     #[arg(long, value_enum, value_name = "KIND", requires = "backing")]
     pub writeback: Option<WriteBackArg>,
-    /// Pages not touched for so long are packed again with zstd
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1m")]
+    /// Pages not touched for so long are packed again with zstd; free memory goes back every half of it
+    #[arg(long, value_name = "TIME", value_parser = second_or_more, default_value = "1m")]
     pub idle: Duration,
     /// Most of one processor that packing again takes; 0 turns it off
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "5%")]
@@ -96,7 +117,8 @@ pub struct PagesStoreArgs {
     dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809 --metrics 127.0.0.1:9809\n  \
     dyno pages serve --size 8GiB --nbd 10.0.0.5:10809 --tls-cert c.pem --tls-key k.pem --tls-clients roots.pem\n\n\
     Prints where it listens when it is ready. Any NBD client reads and writes it: qemu, nbd-client, nbdcopy, fio. Pages are in\n\
-    memory and go with the process. Addresses beyond this machine are refused unless clients show certificates.")]
+    memory and go with the process; the end of the terminal does not end it, Ctrl-C does. Addresses beyond this machine are\n\
+    refused unless clients show certificates.")]
 pub struct PagesServeArgs {
     #[command(flatten)]
     pub store: PagesStoreArgs,
@@ -121,6 +143,19 @@ pub struct PagesServeArgs {
     /// Listen beyond this machine though nothing asks who comes
     #[arg(long)]
     pub open_to_all: bool,
+    /// Connections at once; one that never sent a request makes room for another
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = connections)]
+    pub connections: usize,
+    /// Hang up on clients that send nothing for so long [default: never]
+    #[arg(long, value_name = "TIME", value_parser = second_or_more)]
+    pub client_idle: Option<Duration>,
+}
+
+fn connections(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=4096) => Ok(count),
+        _ => Err("1 to 4096 can be".to_string()),
+    }
 }
 
 /// What packs pages.
@@ -162,8 +197,8 @@ pub enum FrontArg {
     mount $(dyno pages attach --size 8GiB --mkfs ext4) /mnt\n  \
     dyno pages attach --size 8GiB --limit 3GiB --swap\n  \
     dyno pages attach --size 64GiB --limit 8GiB --backing /var/tmp/pages --writeback both\n\n\
-    Needs root. Prints the device. A small process holds the memory: when the one that serves it is killed, the same command\n\
-    starts it again with every page, and those who wait on the device go on. Pages survive that and nothing more: with the\n\
+    Needs root. Prints the device. A small process holds the memory: when the one that serves it dies, the holder starts it\n\
+    again with every page, and those who wait on the device go on; after five deaths in ten minutes the same command does. Pages survive that and nothing more: with the\n\
     machine, or the holder, they go, those in the file too. --swap takes the memory of --limit at once, and needs ublk; what the limit has no room for fails\n\
     to be written, and stays where it was.")]
 pub struct PagesAttachArgs {
@@ -206,8 +241,15 @@ pub struct PagesStatusArgs {
     #[arg(long, value_name = "NAME", default_value = "pages")]
     pub name: String,
     /// Again and again, this often
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = tenth_or_more)]
     pub watch: Option<Duration>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PagesListArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -80,8 +80,8 @@ pub enum Damage {
     /// The zstd frame cannot be decoded.
     #[error(transparent)]
     Frame(#[from] ZstdError),
-    /// The index points where no slot is.
-    #[error("its index entry {entry:#018x} points at no slot")]
+    /// The index has bits that no entry has, or points where no slot is.
+    #[error("its index entry {entry:#018x} is none, or points at no slot")]
     Entry {
         /// The entry.
         entry: u64,
@@ -95,6 +95,9 @@ pub enum Damage {
     /// Two entries of the index point at one slot.
     #[error("its slot belongs to another page as well")]
     Shared,
+    /// Its entry is locked, and no thread has locked it.
+    #[error("its index entry is locked, and no thread of this process has locked it")]
+    Lock,
     /// The file ends before it.
     #[error("the file ends before it")]
     File,

@@ -30,8 +30,11 @@ pub use dyno_codec::lz4::{Codec, Page};
 pub use error::{Damage, StoreError};
 pub use store::{
     Background, Bad, Compacted, KindCount, Lane, Recompressed, Recompressor, Recovered, Schedule,
-    Settings, Stats, Store, Tiers, WriteBack, WrittenBack, thread_time,
+    Settings, Stats, Store, Tiers, Work, WriteBack, WrittenBack, thread_time,
 };
 
 /// Bytes of a page, here and in every front.
 pub const PAGE_BYTES: usize = 4096;
+
+/// The highest limit that a store can have: entries have so many bits for a place.
+pub const MOST_LIMIT_BYTES: u64 = (PAGE_BYTES as u64) << index::entry::PAGE_PLACE_BITS;

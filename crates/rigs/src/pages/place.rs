@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use dyno_pages::{Lane, PAGE_BYTES, Page, Settings, Store, Tiers};
+use dyno_pages::{Lane, PAGE_BYTES, Page, Schedule, Settings, Store, Tiers};
 
 use super::files;
 use super::zram::Zram;
@@ -82,24 +82,54 @@ impl Place {
         }
     }
 
+    /// The same, and what this process took of its own for it: the store's lists and a thread's working memory, as far as
+    /// the store does not count them already.
+    pub fn held_bytes_with(&self, pages: u64, process: u64) -> Result<u64, PagesError> {
+        match self {
+            Place::Store(store) => {
+                let stats = store.stats()?;
+                Ok(stats.resident_bytes + stats.beside_bytes.max(process))
+            }
+            _ => self.held_bytes(pages),
+        }
+    }
+
     /// The first number of pages that nobody writes, where a read costs the call alone.
     pub fn never_written(&self, pages: u64) -> Option<u64> {
         matches!(self, Place::Zram(_)).then_some(pages)
     }
 
-    /// Packs every page again, as if none had been touched for long. Only ours does.
-    pub fn pack(&self) -> Result<(), PagesError> {
-        let Place::Store(store) = self else {
-            return Err(PagesError::Refused(
-                "only our store packs idle pages".to_string(),
-            ));
-        };
-        store.age();
-        let endless = Duration::from_secs(1 << 30);
-        store
-            .recompressor()?
-            .pass(0, 1, endless, || Duration::ZERO)?;
-        store.compact(usize::MAX)?;
+    /// Packs every page again, as if none had been touched for long. Nothing, or why the place has no such pass.
+    pub fn pack(&self) -> Result<Option<&'static str>, PagesError> {
+        match self {
+            Place::Store(store) => {
+                store.age();
+                let endless = Duration::from_secs(1 << 30);
+                store
+                    .recompressor()?
+                    .pass(0, 1, endless, || Duration::ZERO)?;
+                store.compact(usize::MAX)?;
+                Ok(None)
+            }
+            Place::Zram(zram) if zram.recompresses() => {
+                zram.recompress()?;
+                zram.compact()?;
+                Ok(None)
+            }
+            Place::Zram(_) => Ok(Some(
+                "not packed again: this kernel's zram has no recompression (CONFIG_ZRAM_MULTI_COMP)",
+            )),
+            Place::Memory(_) => Ok(Some("nothing is packed")),
+        }
+    }
+
+    /// Moves what it holds together, as much as the background of ours does in one pass.
+    pub fn compact(&self) -> Result<(), PagesError> {
+        match self {
+            Place::Store(store) => drop(store.compact(Schedule::default().compact_spans)?),
+            Place::Zram(zram) => zram.compact()?,
+            Place::Memory(_) => {}
+        }
         Ok(())
     }
 }

@@ -1,16 +1,19 @@
 //! `pages-space`: memory held for pages, everything included that only this purpose needs.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use dyno_pages::PAGE_BYTES;
 use dyno_suite::protocol::{Reply, Request};
 
-use super::passes::Times;
-use super::place::Place;
-use super::{corpus, store};
+use super::passes::{SLICE, Times, shuffled};
+use super::place::{Place, aligned};
+use super::source::Source;
+use super::{PagesError, bytes_of, corpus, store};
 use crate::{Params, RigError};
 
-/// Memory held for `pages` pages of `class`; with `packed`, after all idle pages were packed again.
+/// Memory held for `pages` pages of `class`; with `packed`, after all idle pages were packed again; with `churn`, after so
+/// many passes in which every page was overwritten with another one, and one pass of compaction.
 pub(crate) fn space(
     params: &mut Params<'_>,
     _request: &Request,
@@ -24,24 +27,75 @@ pub(crate) fn space(
             return Err(params.wrong("tier", text));
         }
     };
+    let churn = params.count_or("churn", 0)?;
     let tiers = store::tiers(params)?;
     let source = store::source(params)?;
+    let before = own_bytes()?;
     let place = Place::open(peer, source.count(), tiers)?;
     store::fill(&place, &source, &mut Times::default())?;
-    // The kernel has no such pass of its own accord, and is compared as it is.
-    if packed && peer.is_none() {
-        place.pack()?;
+    overwrite(&place, &source, churn)?;
+    let mut facts = BTreeMap::from([("corpus".to_string(), corpus::told(source.corpus()))]);
+    if packed {
+        store::note_unpacked(place.pack()?, &mut facts);
     }
-    let held = place.held_bytes(source.count())? as f64;
+    // What a thread has to read and write is there as long as it does.
+    let worker = place.worker()?;
+    let process = match peer {
+        None => own_bytes()?.saturating_sub(before + buffers(churn)),
+        Some(_) => 0,
+    };
+    let held = place.held_bytes_with(source.count(), process)? as f64;
+    drop(worker);
     let pages = source.count() as f64;
+    let count = source.count();
+    let last = |number| match churn {
+        0 => number,
+        passes => store::overwritten_with(number, passes - 1, count),
+    };
     Ok(Reply {
-        answer: Some(store::answer(&place, &source)?),
+        answer: Some(store::answer(&place, &source, last)?),
         metrics: BTreeMap::from([
             ("bytes".to_string(), held),
+            ("process-bytes".to_string(), process as f64),
             ("page-bytes".to_string(), held / pages),
             ("compression".to_string(), pages * PAGE_BYTES as f64 / held),
         ]),
-        facts: BTreeMap::from([("corpus".to_string(), corpus::told(source.corpus()))]),
+        facts,
         ..Reply::default()
     })
+}
+
+/// Overwrites every page with another one, at random, `passes` times over.
+fn overwrite(place: &Place, source: &Source, passes: u64) -> Result<(), PagesError> {
+    if passes == 0 {
+        return Ok(());
+    }
+    let mut worker = place.worker()?;
+    let page = aligned(1);
+    for pass in 0..passes {
+        for number in shuffled(source.count() as usize, 11 + pass) {
+            source.fill(
+                store::overwritten_with(number, pass, source.count()),
+                &mut page[0],
+            );
+            worker.write(number, page)?;
+        }
+    }
+    drop(worker);
+    place.compact()
+}
+
+/// Bytes of this process that are the measurement's own: pages on their way, which are never given back.
+fn buffers(churn: u64) -> u64 {
+    bytes_of(SLICE as u64 + 1) + if churn > 0 { bytes_of(2) } else { 0 }
+}
+
+/// Anonymous memory of this process.
+fn own_bytes() -> Result<u64, PagesError> {
+    let path = "/proc/self/status";
+    let text = fs::read_to_string(path).map_err(|e| PagesError::system(path, e))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let kib = kib.ok_or_else(|| PagesError::Wrong(format!("{path} has no RssAnon")))?;
+    Ok(kib * 1024)
 }

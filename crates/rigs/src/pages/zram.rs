@@ -59,6 +59,10 @@ impl Zram {
             .and_then(|()| fs::write(zram.owner(), process::id().to_string()))
             .map_err(|e| PagesError::system(OWNERS, e))?;
         zram.set("comp_algorithm", algorithm)?;
+        if zram.recompresses() {
+            // Asked for before the device has a size, as the kernel wants it; used by `recompress` alone.
+            zram.set("recomp_algorithm", "algo=zstd priority=1")?;
+        }
         zram.set("disksize", &bytes.to_string())?;
         Ok(zram)
     }
@@ -76,6 +80,22 @@ impl Zram {
     /// The device's file.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/dev/zram{}", self.number))
+    }
+
+    /// Whether this kernel can pack pages again by another algorithm (CONFIG_ZRAM_MULTI_COMP, Linux 6.2).
+    pub fn recompresses(&self) -> bool {
+        self.setting("recompress").exists()
+    }
+
+    /// Packs every page again with zstd, as if none had been touched for long.
+    pub fn recompress(&self) -> Result<(), PagesError> {
+        self.set("idle", "all")?;
+        self.set("recompress", "type=idle")
+    }
+
+    /// Moves what it holds together, and gives free memory back.
+    pub fn compact(&self) -> Result<(), PagesError> {
+        self.set("compact", "1")
     }
 
     /// Memory that the device says it holds, and its table for so many pages.

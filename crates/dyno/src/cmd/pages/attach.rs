@@ -1,11 +1,11 @@
 //! `dyno pages attach` and `detach`: a store as a block device of this machine, by ublk or by a file system of one file
 //! (FUSE) and a loop device on it. Three processes: this one, which ends; a holder, which keeps the memory and the
-//! device's end; and a daemon, which serves the device and may die and be started again.
+//! device's end; and a daemon, which serves the device, and which the holder starts again when it dies.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,44 +17,35 @@ use dyno_pages_hold::{Client, start};
 use super::daemon::{CONNECTION, FILE, MEMORY};
 use super::device::{self, Front};
 use super::kept::Kept;
-use super::place::Place;
+use super::place::{self, Place};
+use super::watch::{WAIT, log, start_daemon};
 use super::{control, store};
-use crate::args::{PagesAttachArgs, PagesNameArgs};
+use crate::args::{FrontArg, PagesAttachArgs, PagesNameArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
-/// How long a process may take to answer.
-const WAIT: Duration = Duration::from_secs(30);
+/// How long another command of the same name may take.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(20);
 
 pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
     let place = Place::of(&args.name)?;
-    if control::ask(&place.control(), "status").is_ok() {
-        bail!(
-            "{} is attached already; `dyno pages detach --name {0}` ends it",
-            args.name
-        );
-    }
-    if let Ok(holder) = Client::connect(&place.hold()) {
-        // The daemon is gone and its memory is there: what waits for it goes on.
-        let memory = holder
-            .get(MEMORY)
-            .context("the holder is there, but no store in it")?;
-        let kept = Kept::parse(&memory.note)?;
-        drop(memory);
-        start_daemon(args, &place, true)?;
-        if Kept::of(args, kept.front)? != kept {
-            eprintln!("dyno: it is served as it was made; other settings take a detach first");
-        }
-        let device = device::of_place(&place).context("no device is noted")?;
-        let text = format!("{} again, with all its pages", device.display());
-        terminal::print(&text)?;
-        return Ok(Exit::Done);
-    }
-    let front = Front::choose(args)?;
     if args.swap {
         refuse_with_swap(args)?;
     }
+    store::check_metrics(args.metrics)?;
+    // Before a front is looked for, which says that it cannot open this and that without being asked for it.
+    ensure!(
+        args.front != FrontArg::Auto || place::user()? == 0,
+        "attach needs root, as it makes a block device; `dyno pages serve` needs none"
+    );
+    let front = Front::choose(args)?;
+    let _lock = place.lock(LOCK_WAIT)?;
+    refuse_living(&place)?;
+    if let Ok(holder) = Client::connect(&place.hold()) {
+        return attach_again(args, &place, &holder);
+    }
+    clear_remains(&place)?;
     place.make()?;
     let made = attach(args, front, &place).and_then(|device| {
         if args.swap {
@@ -73,6 +64,63 @@ pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// A store that a process serves is left alone.
+fn refuse_living(place: &Place) -> anyhow::Result<()> {
+    let name = place.name();
+    if let Ok(about) = control::ask(&place.control(), "about") {
+        match about["front"].as_str() {
+            Some("nbd") => bail!(
+                "{name} is served to NBD clients by process {}: end that first, or take another --name",
+                about["process"]["pid"]
+            ),
+            _ => bail!("{name} is attached already; `dyno pages detach --name {name}` ends it"),
+        }
+    }
+    if let Some(process) = place.server() {
+        bail!(
+            "process {process} serves {name} and does not answer; see {}",
+            place.log().display()
+        );
+    }
+    Ok(())
+}
+
+/// The daemon is gone and its memory is there: what waits for it goes on.
+fn attach_again(args: &PagesAttachArgs, place: &Place, holder: &Client) -> anyhow::Result<Exit> {
+    let memory = holder
+        .get(MEMORY)
+        .context("the holder is there, but no store in it")?;
+    let kept = Kept::parse(&memory.note)?;
+    drop(memory);
+    start_daemon(&own_program()?, place, true)?;
+    let differences = kept.differences(args);
+    if !differences.is_empty() {
+        eprintln!(
+            "dyno: it is served as it was made: {}; `dyno pages detach` first, and its pages are forgotten",
+            differences.join(", ")
+        );
+    }
+    let device = device::of_place(place).context("no device is noted")?;
+    let text = format!("{} again, with all its pages", device.display());
+    terminal::print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// What two dead processes left behind stands in the way, and is of no use: the memory went with the holder.
+fn clear_remains(place: &Place) -> anyhow::Result<()> {
+    if !place.exists() {
+        return Ok(());
+    }
+    if device::is_left(place)? {
+        eprintln!(
+            "dyno: the holder and the daemon of {} are dead and its pages with them; what is left of it is taken away",
+            place.name()
+        );
+    }
+    device::end(place, WAIT)?;
+    place.remove()
+}
+
 /// What takes memory while pages are written, when the system has none left.
 fn refuse_with_swap(args: &PagesAttachArgs) -> anyhow::Result<()> {
     ensure!(
@@ -86,74 +134,57 @@ fn refuse_with_swap(args: &PagesAttachArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn own_program() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("cannot find this program's own file")
+}
+
 fn attach(args: &PagesAttachArgs, front: Front, place: &Place) -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
-    let mut command = Command::new(own);
-    command.args(["pages", "hold"]).arg(place.hold());
-    // It stays when this process ends, and so would a pipe that somebody reads to its end.
-    command.stderr(log(place)?);
-    let holder = start(command, &place.hold(), WAIT)?;
     let file = store::file_of(&args.store)?;
     let store = Store::create(store::settings(&args.store, file.as_ref())?)?;
+    let holder = start_holder(place)?;
     if let Some(file) = &file {
         holder.put(FILE, b"", file.as_fd())?;
     }
-    let note = Kept::of(args, front)?.note();
+    let note = Kept::of(args, front, store.settings().limit_bytes)?.note();
     holder.put(MEMORY, &note, store.memory_file())?;
     drop(store);
     if front == Front::Ublk {
-        start_daemon(args, place, false)?;
+        start_daemon(&own_program()?, place, false)?;
         return device::of_place(place).context("the daemon noted no device");
     }
     fs::create_dir_all(place.mount())?;
     let connection = mount(&place.mount())?;
     holder.put(CONNECTION, b"", connection.file())?;
     drop(connection);
-    start_daemon(args, place, false)?;
+    start_daemon(&own_program()?, place, false)?;
     let device = LoopDevice::attach(&place.mount().join(DEVICE), LoopOptions::default())?;
     let path = device.path().to_path_buf();
-    fs::write(place.device(), path.display().to_string())?;
+    device::note(place, &path)?;
     Ok(path)
 }
 
-/// Where both processes say what goes wrong.
-fn log(place: &Place) -> anyhow::Result<File> {
-    let path = place.log();
-    let opened = File::options().create(true).append(true).open(&path);
-    opened.with_context(|| format!("cannot write to {}", path.display()))
-}
-
-/// Starts the daemon, and waits until it answers.
-fn start_daemon(args: &PagesAttachArgs, place: &Place, again: bool) -> anyhow::Result<()> {
-    let own = std::env::current_exe().context("cannot find this program's own file")?;
-    let log = log(place)?;
-    let mut command = Command::new(own);
-    command.args(["pages", "device", "--name", &args.name]);
-    if again {
-        command.arg("--again");
-    }
-    // In a group of its own, so that a Ctrl-C here does not end it.
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let mut daemon = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()?;
-    let until = Instant::now() + WAIT;
-    while control::ask(&place.control(), "status").is_err() {
-        if let Some(status) = daemon.try_wait()? {
-            let said = fs::read_to_string(place.log()).unwrap_or_default();
-            bail!("the daemon ended ({status}): {}", said.trim());
-        }
-        ensure!(Instant::now() < until, "the daemon does not answer");
-        thread::sleep(TICK);
-    }
-    Ok(())
+/// Starts a holder. It stays when this process ends, and so would a pipe that is read to its end.
+pub fn start_holder(place: &Place) -> anyhow::Result<Client> {
+    let mut command = Command::new(own_program()?);
+    command.args(["pages", "hold"]).arg(place.hold());
+    command.stderr(log(place)?);
+    Ok(start(command, &place.hold(), WAIT)?)
 }
 
 pub fn detach(args: &PagesNameArgs) -> anyhow::Result<Exit> {
     let place = Place::of(&args.name)?;
-    ensure!(place.hold().exists(), "{} is not attached", args.name);
+    let name = &args.name;
+    ensure!(place.exists(), "{name} is not attached");
+    let _lock = place.lock(LOCK_WAIT)?;
+    let attached = place.hold().exists() || device::is_left(&place)?;
+    if !attached {
+        if let Some(process) = place.server() {
+            bail!(
+                "{name} is served to NBD clients by process {process}: Ctrl-C or SIGTERM ends it, and its pages"
+            );
+        }
+        bail!("{name} is not attached");
+    }
     end(&place)?;
     Ok(Exit::Done)
 }
@@ -161,6 +192,16 @@ pub fn detach(args: &PagesNameArgs) -> anyhow::Result<Exit> {
 /// Ends the device, the mount, the daemon and the holder, in this order.
 fn end(place: &Place) -> anyhow::Result<()> {
     device::end(place, WAIT)?;
+    // It ends when its file system or its device has, and writes to its log until then.
+    let until = Instant::now() + WAIT;
+    while let Some(process) = place.server() {
+        ensure!(
+            Instant::now() < until,
+            "the daemon of {}, process {process}, does not end",
+            place.name()
+        );
+        thread::sleep(TICK);
+    }
     if let Ok(holder) = Client::connect(&place.hold()) {
         holder.end()?;
     }

@@ -5,17 +5,15 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
-use dyno_pages::{KindCount, PAGE_BYTES, Store};
-use dyno_pages_disk::Disk;
+use dyno_pages::{PAGE_BYTES, Store};
 use serde_json::{Value, json};
 
+use super::about::Asked;
 use super::store;
 use crate::args::WriteBackArg;
 use crate::terminal;
@@ -29,13 +27,6 @@ const ALL: usize = usize::MAX;
 
 /// Passes of ageing after which no page is older.
 const OLDEST: usize = 3;
-
-/// Who is asked.
-pub struct Asked {
-    pub disk: Arc<Disk>,
-    /// Its memory stays as it is, since the system swaps to it.
-    pub fixed: bool,
-}
 
 /// Listens at `path` for as long as the process lives. One that answers there already is left alone.
 pub fn listen(path: &Path, asked: Asked) -> anyhow::Result<()> {
@@ -82,10 +73,12 @@ fn serve(mut stream: &UnixStream, asked: &Asked) -> anyhow::Result<()> {
 
 impl Asked {
     fn answer(&self, question: &str) -> anyhow::Result<Value> {
-        let store = self.disk.store();
+        let about = &self.0;
+        let store = about.disk.store();
         match question.split(' ').collect::<Vec<_>>()[..] {
-            ["status"] => status(&self.disk),
-            ["compact"] if self.fixed => bail!(
+            ["about"] => Ok(about.itself()),
+            ["status"] => about.status(),
+            ["compact"] if about.fixed => bail!(
                 "the system may swap to this store: what it gave back it could not have again when memory is short"
             ),
             ["compact"] => {
@@ -97,7 +90,15 @@ impl Asked {
                     "huge_pages": store.gather(),
                 }))
             }
-            ["reset"] => reset(store),
+            ["reset"] => match about.connected() {
+                0 => reset(store),
+                1 => bail!(
+                    "an NBD client is connected, which has its pages in use: disconnect it first"
+                ),
+                clients => bail!(
+                    "{clients} NBD clients are connected, which have its pages in use: disconnect them first"
+                ),
+            },
             ["idle"] => {
                 (0..OLDEST).for_each(|_| store.age());
                 let idle = store.stats()?.by_age[OLDEST];
@@ -112,7 +113,7 @@ impl Asked {
                 let done = lane.write_back(0, most, store::write_back(kind))?;
                 Ok(json!({ "written_back_pages": done.pages }))
             }
-            _ => bail!("there are: status, compact, reset, idle, writeback KIND BYTES"),
+            _ => bail!("there are: about, status, compact, reset, idle, writeback KIND BYTES"),
         }
     }
 }
@@ -121,17 +122,27 @@ impl Asked {
 fn reset(store: &Store) -> anyhow::Result<Value> {
     let mut lane = store.lane()?;
     let before = store.stats()?.stored_pages();
-    for page in 0..store.pages() {
-        lane.discard(page)?;
-    }
+    lane.discard_all()?;
     Ok(json!({ "forgotten_pages": before }))
+}
+
+/// Says which pages were met damaged since the last call.
+pub fn log_damage(store: &Store) {
+    for (page, what) in store.untold_damage() {
+        eprintln!("dyno: page {page} is damaged, and reading it is refused: {what}");
+    }
 }
 
 /// Asks the process that has the store of `path`.
 pub fn ask(path: &Path, word: &str) -> anyhow::Result<Value> {
-    let nobody = || format!("{}: no process answers there", path.display());
-    let mut stream = UnixStream::connect(path).with_context(nobody)?;
-    stream.set_read_timeout(Some(WAIT))?;
+    ask_within(path, word, WAIT)
+}
+
+/// The same, with so much patience.
+pub fn ask_within(path: &Path, word: &str, wait: Duration) -> anyhow::Result<Value> {
+    let mut stream = UnixStream::connect(path)
+        .with_context(|| format!("{}: no process answers there", path.display()))?;
+    stream.set_read_timeout(Some(wait))?;
     stream.write_all(format!("{word}\n").as_bytes())?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
@@ -140,36 +151,4 @@ pub fn ask(path: &Path, word: &str) -> anyhow::Result<Value> {
         None => Ok(answer),
         Some(error) => bail!("{}", error.as_str().unwrap_or("it fails")),
     }
-}
-
-/// Figures of a store.
-fn status(disk: &Disk) -> anyhow::Result<Value> {
-    let store = disk.store();
-    let stats = store.stats()?;
-    let figures = disk.figures();
-    let count = |figure: &AtomicU64| figure.load(Relaxed);
-    let kind = |kind: KindCount| json!({ "pages": kind.pages, "bytes": kind.bytes });
-    Ok(json!({
-        "pages": store.pages(),
-        "stored_pages": stats.stored_pages(),
-        "repeated": kind(stats.repeated),
-        "lz4": kind(stats.lz4),
-        "zstd": kind(stats.zstd),
-        "raw": kind(stats.raw),
-        "file": kind(stats.file),
-        "shared_pages": stats.shared,
-        "pages_by_age": stats.by_age,
-        "stubborn_pages": stats.stubborn,
-        "refused_pages": stats.refused,
-        "kept_back_pages": stats.kept_back,
-        "file_direct": stats.file_direct,
-        "reads": count(&figures.reads),
-        "read_bytes": count(&figures.read_bytes),
-        "writes": count(&figures.writes),
-        "written_bytes": count(&figures.written_bytes),
-        "slot_bytes": stats.slot_bytes,
-        "resident_bytes": stats.resident_bytes,
-        "beside_bytes": stats.beside_bytes,
-        "ratio": stats.ratio(),
-    }))
 }

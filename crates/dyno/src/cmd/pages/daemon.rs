@@ -1,7 +1,7 @@
 //! The two processes behind an attached device: a holder, which keeps the memory and the device's end, and a daemon,
 //! which serves the device and may die and be started again.
 
-use std::fs;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -10,16 +10,18 @@ use std::time::Duration;
 use anyhow::Context;
 use dyno_pages::{Background, Store};
 use dyno_pages_disk::Disk;
-use dyno_pages_fuse::{Connection, Serving, Start};
-use dyno_pages_hold::{Client, Holder};
+use dyno_pages_fuse::{Connection, Serving, Start, prepare_to_serve};
+use dyno_pages_hold::{Client, Held, Holder, ignore_hang_up};
 use dyno_pages_ublk::{Device, Settings, prepare_for_swap};
 use dyno_suite::Stop;
 
-use super::control::{self, Asked};
+use super::about::{self, About, Asked};
+use super::attach::start_holder;
 use super::device::{self, Front};
-use super::kept::Kept;
-use super::metrics;
+use super::kept::{Kept, word};
 use super::place::Place;
+use super::watch::watch;
+use super::{control, metrics};
 use crate::args::PagesDeviceArgs;
 use crate::exit::Exit;
 
@@ -29,22 +31,59 @@ pub const CONNECTION: &str = "fuse";
 pub const FILE: &str = "file";
 
 const TICK: Duration = Duration::from_millis(20);
+/// It looks around once in so many ticks, every second.
+const LOOK: u32 = 50;
 
-/// The holder: keeps what it is given until it is told to end.
+/// The holder: keeps what it is given until it is told to end, and starts the daemon again when that dies.
 pub fn hold(socket: &Path) -> anyhow::Result<Exit> {
-    Holder::bind(socket)?.run()?;
+    ignore_hang_up();
+    let place = Place::of_holder(socket)?;
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let holder = Holder::bind(socket)?;
+    thread::Builder::new()
+        .name("pages-watch".to_string())
+        .spawn(move || watch(&place, program))?;
+    holder.run()?;
     Ok(Exit::Done)
+}
+
+/// What the holder has, for another holder when that one dies.
+struct Holdings {
+    note: Vec<u8>,
+    store: Arc<Store>,
+    connection: Option<Connection>,
+    file: Option<Held>,
+}
+
+impl Holdings {
+    /// Has a new holder hold all of it. Without one the memory would go with this process. False: a command is about to
+    /// end the device.
+    fn hold_again(&self, place: &Place) -> anyhow::Result<bool> {
+        let Ok(_lock) = place.lock(Duration::ZERO) else {
+            return Ok(false);
+        };
+        let holder = start_holder(place)?;
+        holder.put(MEMORY, &self.note, self.store.memory_file())?;
+        if let Some(connection) = &self.connection {
+            holder.put(CONNECTION, b"", connection.file())?;
+        }
+        if let Some(file) = &self.file {
+            holder.put(FILE, b"", file.file.as_fd())?;
+        }
+        Ok(true)
+    }
 }
 
 /// The daemon: serves the device until it is ended.
 pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    ignore_hang_up();
     let place = Place::of(&args.name)?;
+    let _serves = place.serve()?;
     let holder = Client::connect(&place.hold())?;
     let memory = holder.get(MEMORY)?;
     let kept = Kept::parse(&memory.note)?;
     let file = kept.has_file().then(|| holder.get(FILE)).transpose()?;
     let (store, found) = Store::reopen(memory.file, kept.settings(file.as_ref()))?;
-    drop(file);
     if found.damaged > 0 {
         eprintln!(
             "dyno: {} entries are damaged; reading them is refused",
@@ -52,31 +91,77 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         );
     }
     let store = Arc::new(store);
-    if kept.swap {
-        // Before the threads are made that the device is served by, which take it over.
-        prepare_for_swap()?;
+    // Before the threads are made that the device is served by, which take it over.
+    match kept.swap {
+        true => prepare_for_swap()?,
+        false => prepare_to_serve(),
     }
     let disk = Arc::new(match kept.null {
         false => Disk::new(Arc::clone(&store)),
         true => Disk::null(Arc::clone(&store)),
     });
     let serving = begin(&kept, &place, &holder, &disk, args.again)?;
-    let _background = Background::start(Arc::clone(&store), kept.schedule())?;
+    let background = Background::start(Arc::clone(&store), kept.schedule())?;
+    let about = Arc::new(About {
+        place: place.clone(),
+        front: about::Front::Device(kept.front),
+        codec: word(kept.codec),
+        level: kept.level,
+        schedule: kept.schedule(),
+        work: Arc::clone(background.work()),
+        disk,
+        metrics: kept.metrics,
+        fixed: kept.swap,
+    });
     let _endpoint = kept
         .metrics
-        .map(|at| metrics::endpoint(at, &store))
+        .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
-    let fixed = kept.swap;
-    control::listen(&place.control(), Asked { disk, fixed })?;
-    // Whoever ends it before the device is ended can start it again: the memory is the holder's.
+    control::listen(&place.control(), Asked(about))?;
+    let holdings = Holdings {
+        note: memory.note,
+        store,
+        connection: match kept.front {
+            Front::Fuse => Some(Connection::of_held(holder.get(CONNECTION)?.file)),
+            Front::Ublk => None,
+        },
+        file,
+    };
+    // When it is killed before the device is ended, the holder starts another one: the memory is the holder's.
+    let mut ticks = 0;
     while !serving.has_ended() {
         if stop.asked() {
             return Ok(Exit::Done);
         }
         thread::sleep(TICK);
+        ticks += 1;
+        if ticks % LOOK == 0 {
+            look_around(&holdings, &place);
+        }
     }
+    // The kept end of requests would keep the file system from being gone.
+    drop(holdings);
     serving.wait()?;
     Ok(Exit::Done)
+}
+
+/// Tells of damage that was met, and sees to it that there is a holder.
+fn look_around(holdings: &Holdings, place: &Place) {
+    control::log_damage(&holdings.store);
+    if Client::connect(&place.hold()).is_ok() || !place.exists() {
+        return;
+    }
+    match holdings.hold_again(place) {
+        Ok(false) => {}
+        Ok(true) => eprintln!(
+            "dyno: the holder of {} had died; another one holds its memory",
+            place.name()
+        ),
+        Err(error) => eprintln!(
+            "dyno: the holder of {} has died, and there is no other: the pages go with this process: {error:#}",
+            place.name()
+        ),
+    }
 }
 
 fn begin(
@@ -109,7 +194,7 @@ fn begin(
                 ..Settings::default()
             };
             let device = Device::create(disk, settings)?;
-            fs::write(place.device(), device.path().display().to_string())?;
+            device::note(place, &device.path())?;
             Ok(Served::Ublk(device))
         }
     }

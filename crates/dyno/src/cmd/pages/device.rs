@@ -15,6 +15,8 @@ use dyno_pages_ublk::{Device, delete, supported};
 use super::place::Place;
 use crate::args::{FrontArg, PagesAttachArgs};
 
+const TICK: Duration = Duration::from_millis(20);
+
 /// How a block device is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Front {
@@ -71,19 +73,81 @@ impl Front {
 /// The device that a place says it has.
 pub fn of_place(place: &Place) -> Option<PathBuf> {
     let text = fs::read_to_string(place.device()).ok()?;
-    Some(PathBuf::from(text.trim()))
+    Some(PathBuf::from(text.lines().next()?.trim()))
 }
 
-/// A device that somebody uses is not emptied or taken away.
-pub fn refuse_used(device: &Path) -> anyhow::Result<()> {
+/// Notes the device, with the number that the system counts up whenever a device stands for something new.
+pub fn note(place: &Place, device: &Path) -> anyhow::Result<()> {
+    let number = sequence(device).map_or_else(String::new, |number| number.to_string());
+    let text = format!("{}\n{number}\n", device.display());
+    let at = place.device();
+    fs::write(&at, text).with_context(|| format!("cannot write to {}", at.display()))
+}
+
+/// Whether the device that is noted still stands for this store: its name may be another's by now, when it was taken
+/// away behind our back.
+fn is_ours(place: &Place, device: &Path) -> bool {
+    let backing = LoopDevice::of_path(device.to_path_buf()).backing_file();
+    let stands = match Device::number_of(device) {
+        Some(_) => device.exists(),
+        None => backing.is_some(),
+    };
+    let noted = fs::read_to_string(place.device()).unwrap_or_default();
+    let noted: Option<u64> = noted.lines().nth(1).and_then(|line| line.parse().ok());
+    match (noted, sequence(device), backing) {
+        // Linux 5.15 and later count.
+        (Some(noted), Some(now), _) => stands && noted == now,
+        (_, _, Some(file)) => place.has(&file),
+        _ => stands,
+    }
+}
+
+fn sequence(device: &Path) -> Option<u64> {
+    let shown = Path::new("/sys/block")
+        .join(device.file_name()?)
+        .join("diskseq");
+    fs::read_to_string(shown).ok()?.trim().parse().ok()
+}
+
+/// Processes that have the device open, by number and name. Their other files are not looked at, as one of them may lie
+/// on a file system that does not answer.
+fn openers(device: &Path) -> Vec<String> {
+    let own = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let open = |process: &Path| {
+        let files = fs::read_dir(process.join("fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut links = files.filter_map(|file| fs::read_link(file.path()).ok());
+        links.any(|link| link == device)
+    };
+    let named = |process: PathBuf| {
+        let number = process.file_name()?.to_str()?.to_string();
+        number.parse::<u32>().ok()?;
+        (number != own && open(&process)).then(|| {
+            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+            format!("{number} ({})", name.trim())
+        })
+    };
+    processes.filter_map(|entry| named(entry.path())).collect()
+}
+
+/// Where it is mounted.
+pub fn mounted_at(device: &Path) -> Option<String> {
     let name = device.display().to_string();
-    let mounts = fs::read_to_string("/proc/mounts").context("/proc/mounts")?;
-    let of_device = |line: &str| {
+    let mounts = fs::read_to_string("/proc/mounts").ok()?;
+    mounts.lines().find_map(|line| {
         let mut words = line.split(' ');
         let at = (words.next() == Some(&name)).then(|| words.next());
         at.flatten().map(str::to_string)
-    };
-    if let Some(at) = mounts.lines().find_map(of_device) {
+    })
+}
+
+/// A device that is in use is not emptied or taken away.
+pub fn refuse_used(device: &Path) -> anyhow::Result<()> {
+    let name = device.display().to_string();
+    if let Some(at) = mounted_at(device) {
         bail!("{name} is mounted at {at}: unmount it first");
     }
     if is_swap(device)? {
@@ -95,8 +159,15 @@ pub fn refuse_used(device: &Path) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::ResourceBusy => {
             bail!("{name} is in use: another device or process has it")
         }
-        _ => Ok(()),
+        _ => {}
     }
+    let openers = openers(device);
+    ensure!(
+        openers.is_empty(),
+        "{name} is open in process {}: end it first",
+        openers.join(", ")
+    );
+    Ok(())
 }
 
 fn is_swap(device: &Path) -> anyhow::Result<bool> {
@@ -127,28 +198,51 @@ fn tool(program: &str, device: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ends a device, in whichever state it is; `wait` at most for its file system.
+/// Ends a device, in whichever state it is; `wait` at most for its file system. A device of that name that is not this
+/// store's any more is left alone.
 pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
-    if let Some(device) = of_place(place) {
-        if is_swap(&device)? {
-            // What was swapped out comes back first, or the device stays.
-            tool("swapoff", &device)?;
-        }
-        refuse_used(&device)?;
-        match Device::number_of(&device) {
-            Some(number) => delete(number)?,
-            None => LoopDevice::of_path(device).detach()?,
-        }
-    }
     let until = Instant::now() + wait;
+    match of_place(place) {
+        Some(device) if is_ours(place, &device) => {
+            if is_swap(&device)? {
+                // What was swapped out comes back first, or the device stays.
+                tool("swapoff", &device)?;
+            }
+            refuse_used(&device)?;
+            match Device::number_of(&device) {
+                Some(number) => delete(number)?,
+                None => LoopDevice::of_path(device.clone()).detach()?,
+            }
+            // A process that opened it just now keeps it, and its pages with it.
+            while is_ours(place, &device) {
+                if Instant::now() >= until {
+                    refuse_used(&device)?;
+                    bail!("{} does not end", device.display());
+                }
+                thread::sleep(TICK);
+            }
+        }
+        Some(device) => eprintln!(
+            "dyno: {} is not {}'s any more, and is left alone",
+            device.display(),
+            place.name()
+        ),
+        None => {}
+    }
     // The loop device lets go of the file a moment after it was told to.
     while is_mounted(&place.mount())? {
         match unmount(&place.mount()) {
             Err(error) if Instant::now() >= until => return Err(error.into()),
-            _ => thread::sleep(Duration::from_millis(20)),
+            _ => thread::sleep(TICK),
         }
     }
     Ok(())
+}
+
+/// Whether a device or a file system of this store is there, whatever became of its processes.
+pub fn is_left(place: &Place) -> anyhow::Result<bool> {
+    let device = of_place(place).is_some_and(|device| is_ours(place, &device));
+    Ok(device || is_mounted(&place.mount())?)
 }
 
 fn is_mounted(at: &Path) -> anyhow::Result<bool> {

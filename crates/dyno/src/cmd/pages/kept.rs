@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
-use dyno_pages::{Schedule, Settings};
+use dyno_pages::{PAGE_BYTES, Schedule, Settings};
 use dyno_pages_hold::Held;
 use serde_json::{Value, json};
 
 use super::device::Front;
+use super::memory::shown;
 use super::store;
 use crate::args::{CodecArg, PagesAttachArgs, WriteBackArg};
 
@@ -26,8 +27,12 @@ pub struct Kept {
     pub null: bool,
     pub queues: u16,
     pub metrics: Option<SocketAddr>,
-    codec: CodecArg,
-    level: i32,
+    pub codec: CodecArg,
+    pub level: i32,
+    /// Not in notes of earlier versions, nor is the next one.
+    size: Option<u64>,
+    limit: Option<u64>,
+    share: bool,
     file_pages: Option<u32>,
     write_back: Option<WriteBackArg>,
     idle: Duration,
@@ -35,8 +40,12 @@ pub struct Kept {
 }
 
 impl Kept {
-    pub fn of(args: &PagesAttachArgs, front: Front) -> anyhow::Result<Kept> {
+    /// As `args` say, with the limit that the store was given.
+    pub fn of(args: &PagesAttachArgs, front: Front, limit: u64) -> anyhow::Result<Kept> {
         Ok(Kept {
+            size: Some(args.store.size),
+            limit: Some(limit),
+            share: args.store.share,
             front,
             swap: args.swap,
             null: args.null,
@@ -62,6 +71,9 @@ impl Kept {
             "metrics": self.metrics.map(|at| at.to_string()),
             "codec": word(self.codec),
             "level": self.level,
+            "size": self.size,
+            "limit": self.limit,
+            "share": self.share,
             "file_pages": self.file_pages,
             "write_back": self.write_back.map(word),
             "idle_ms": self.idle.as_millis() as u64,
@@ -96,6 +108,9 @@ impl Kept {
             },
             codec: of_word(text("codec")?)?,
             level: number("level")?.try_into()?,
+            size: note["size"].as_u64(),
+            limit: note["limit"].as_u64(),
+            share: note["share"] == true,
             file_pages: match &note["file_pages"] {
                 Value::Null => None,
                 _ => Some(number("file_pages")?.try_into()?),
@@ -109,6 +124,54 @@ impl Kept {
                 .as_f64()
                 .context("the holder's note has no cpu")?,
         })
+    }
+
+    /// What `args` say otherwise, in words. What they leave to a default that depends on the machine is not compared.
+    pub fn differences(&self, args: &PagesAttachArgs) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut compare = |name: &str, has: String, asked: String| {
+            if has != asked {
+                all.push(format!("{name} is {has}, not {asked}"));
+            }
+        };
+        let flag = |on: bool| if on { "on" } else { "off" }.to_string();
+        if let Some(size) = self.size {
+            compare("--size", shown(size), shown(args.store.size));
+        }
+        if let (Some(limit), Some(asked)) = (self.limit, args.store.limit) {
+            compare("--limit", shown(limit), shown(asked));
+        }
+        if self.size.is_some() {
+            compare("--share", flag(self.share), flag(args.store.share));
+        }
+        compare("--codec", word(self.codec), word(args.store.codec));
+        compare(
+            "--level",
+            self.level.to_string(),
+            args.store.level.to_string(),
+        );
+        compare("--swap", flag(self.swap), flag(args.swap));
+        compare("--null", flag(self.null), flag(args.null));
+        compare("--queues", self.queues.to_string(), args.queues.to_string());
+        let at = |at: Option<SocketAddr>| at.map_or("off".to_string(), |at| at.to_string());
+        compare("--metrics", at(self.metrics), at(args.metrics));
+        let kind = |kind: Option<WriteBackArg>| kind.map_or("off".to_string(), word);
+        compare(
+            "--writeback",
+            kind(self.write_back),
+            kind(args.store.writeback),
+        );
+        let time = |time: Duration| format!("{time:?}");
+        compare("--idle", time(self.idle), time(args.store.idle));
+        compare("--cpu", self.cpu.to_string(), args.store.cpu.to_string());
+        let pages = store::file_pages(&args.store).unwrap_or_default();
+        let file = |pages: Option<u32>| {
+            pages.map_or("no file".to_string(), |pages| {
+                shown(u64::from(pages) * PAGE_BYTES as u64)
+            })
+        };
+        compare("--backing", file(self.file_pages), file(pages));
+        all
     }
 
     /// Settings of the store that is opened again, with the file for what left memory.
@@ -136,7 +199,7 @@ impl Kept {
     }
 }
 
-fn word(value: impl ValueEnum) -> String {
+pub fn word(value: impl ValueEnum) -> String {
     value
         .to_possible_value()
         .map_or_else(String::new, |value| value.get_name().to_string())
@@ -160,6 +223,9 @@ mod tests {
             metrics: Some(([127, 0, 0, 1], 9).into()),
             codec: CodecArg::Zstd,
             level: 5,
+            size: Some(1 << 30),
+            limit: Some(1 << 20),
+            share: true,
             file_pages: Some(77),
             write_back: Some(WriteBackArg::Both),
             idle: Duration::from_millis(1500),

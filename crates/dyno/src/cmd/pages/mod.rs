@@ -1,5 +1,6 @@
 //! `dyno pages ...`: the store of compressed pages.
 
+mod about;
 mod attach;
 mod bench;
 mod check;
@@ -7,11 +8,14 @@ mod control;
 mod daemon;
 mod device;
 mod kept;
+mod memory;
 mod metrics;
 mod place;
 mod serve;
+mod show;
 mod status;
 mod store;
+mod watch;
 
 use dyno_suite::Stop;
 
@@ -27,6 +31,7 @@ pub fn run(args: &PagesArgs, stop: &Stop) -> anyhow::Result<Exit> {
         PagesCommand::Idle(args) => status::idle(args),
         PagesCommand::Writeback(args) => status::write_back(args),
         PagesCommand::Status(args) => status::run(args, stop),
+        PagesCommand::List(args) => status::list(args),
         PagesCommand::Compact(args) => status::compact(args),
         PagesCommand::Bench(args) => bench::run(args, stop),
         PagesCommand::Check(args) => check::run(args, stop),

@@ -1,15 +1,55 @@
 //! Where a store that is served or attached is found again: a folder of its name, with its sockets in it.
 
 use std::env;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::io::{ErrorKind, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
+use dyno_pages_fuse::DEVICE;
+
+/// Another folder for all stores, for tests and containers. Every command of one store needs the same.
+pub const DIR_VARIABLE: &str = "DYNO_PAGES_DIR";
+const TICK: Duration = Duration::from_millis(20);
+/// How long a look at a lock may stand in the way.
+const LOOK_WAIT: Duration = Duration::from_secs(2);
 
 /// The folder of one store.
+#[derive(Debug, Clone)]
 pub struct Place {
     dir: PathBuf,
+}
+
+/// The folder that has those of all stores of this user. For root it is the same whether a login set
+/// XDG_RUNTIME_DIR or systemd did not; what lies there also outlives the login.
+pub fn base() -> anyhow::Result<PathBuf> {
+    if let Some(dir) = env::var_os(DIR_VARIABLE) {
+        let dir = PathBuf::from(dir);
+        ensure!(
+            dir.is_absolute(),
+            "{DIR_VARIABLE}={}: a path from / is needed",
+            dir.display()
+        );
+        return Ok(dir);
+    }
+    let user = user()?;
+    if user == 0 {
+        return Ok(PathBuf::from("/run/dyno-pages"));
+    }
+    let of_login = PathBuf::from(format!("/run/user/{user}"));
+    match env::var_os("XDG_RUNTIME_DIR") {
+        Some(dir) => Ok(PathBuf::from(dir).join("dyno-pages")),
+        None if of_login.is_dir() => Ok(of_login.join("dyno-pages")),
+        None => bail!("no folder for run-time files: set XDG_RUNTIME_DIR"),
+    }
+}
+
+/// The user of this process.
+pub fn user() -> anyhow::Result<u32> {
+    Ok(fs::metadata("/proc/self").context("/proc/self")?.uid())
 }
 
 impl Place {
@@ -22,11 +62,46 @@ impl Place {
             plain && !name.is_empty() && name.len() <= 40,
             "--name {name}: 1 to 40 letters, digits, - and _ can be"
         );
-        let base =
-            env::var_os("XDG_RUNTIME_DIR").map_or_else(|| PathBuf::from("/run"), PathBuf::from);
         Ok(Place {
-            dir: base.join("dyno-pages").join(name),
+            dir: base()?.join(name),
         })
+    }
+
+    /// Those that there are, by name.
+    pub fn all() -> anyhow::Result<Vec<Place>> {
+        let base = base()?;
+        let entries = match fs::read_dir(&base) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.with_context(|| format!("cannot read {}", base.display()))?,
+        };
+        let dirs = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let mut all: Vec<Place> = dirs
+            .filter(|dir| dir.is_dir())
+            .map(|dir| Place { dir })
+            .collect();
+        all.sort_by(|a, b| a.dir.cmp(&b.dir));
+        Ok(all)
+    }
+
+    /// The one whose holder listens at `socket`.
+    pub fn of_holder(socket: &Path) -> anyhow::Result<Place> {
+        let dir = socket
+            .parent()
+            .context("the holder's socket has no folder")?;
+        Ok(Place {
+            dir: dir.to_path_buf(),
+        })
+    }
+
+    /// The store's name.
+    pub fn name(&self) -> String {
+        let name = self.dir.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Whether anything of it is there.
+    pub fn exists(&self) -> bool {
+        self.dir.exists()
     }
 
     /// Makes it, for its owner alone.
@@ -36,10 +111,110 @@ impl Place {
         fs::set_permissions(&self.dir, Permissions::from_mode(0o700)).with_context(failed)
     }
 
-    /// Removes it with what is in it.
+    /// Removes it with the files that are known to be in it. A file system that is still mounted there is
+    /// never walked into: it may have no server, and then a look at it waits for ever.
     pub fn remove(&self) -> anyhow::Result<()> {
-        fs::remove_dir_all(&self.dir)
-            .with_context(|| format!("cannot remove {}", self.dir.display()))
+        let removed = |done: std::io::Result<()>| match done {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", self.dir.display()))
+            }
+            _ => Ok(()),
+        };
+        for file in [
+            self.control(),
+            self.hold(),
+            self.device(),
+            self.log(),
+            self.serving(),
+        ] {
+            removed(fs::remove_file(file))?;
+        }
+        removed(fs::remove_dir(self.mount()))?;
+        removed(fs::remove_dir(&self.dir))
+    }
+
+    /// Takes the lock of the name, which every command takes before it makes, changes or ends anything
+    /// there; waits for another command for as long as `wait`.
+    pub fn lock(&self, wait: Duration) -> anyhow::Result<NameLock> {
+        let path = self.dir.with_extension("lock");
+        let failed = || format!("cannot lock {}", path.display());
+        if let Some(base) = path.parent() {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o700);
+            builder.create(base).with_context(failed)?;
+        }
+        let until = Instant::now() + wait;
+        loop {
+            let mut options = File::options();
+            let options = options.read(true).write(true).create(true).truncate(false);
+            let mut file = options.open(&path).with_context(failed)?;
+            match file.try_lock() {
+                Ok(()) if is_at(&file, &path) => {
+                    note_process(&mut file)?;
+                    let dir = self.dir.clone();
+                    return Ok(NameLock { file, path, dir });
+                }
+                // Its last owner has removed the file in between.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(TICK),
+                Err(TryLockError::WouldBlock) => {
+                    let process = fs::read_to_string(&path).unwrap_or_default();
+                    bail!(
+                        "another command is at work on {}, process {}",
+                        self.name(),
+                        process.trim()
+                    );
+                }
+                Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
+            }
+        }
+    }
+
+    /// Says that this process serves the store, for as long as the answer lives.
+    pub fn serve(&self) -> anyhow::Result<Serves> {
+        let path = self.serving();
+        let failed = || format!("cannot lock {}", path.display());
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).with_context(failed)?;
+        let until = Instant::now() + LOOK_WAIT;
+        // A command that only looks whether there is a server has the lock for a moment.
+        while file.try_lock().is_err() {
+            if Instant::now() >= until {
+                bail!(
+                    "process {} serves {} already",
+                    self.server_text(),
+                    self.name()
+                );
+            }
+            thread::sleep(TICK);
+        }
+        note_process(&mut file)?;
+        Ok(Serves { _file: file })
+    }
+
+    /// The process that serves it, if one does, whether it answers or not.
+    pub fn server(&self) -> Option<u32> {
+        let file = File::options().read(true).open(self.serving()).ok()?;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => self.server_text().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Waits until no process serves it.
+    pub fn wait_for_end(&self) -> anyhow::Result<()> {
+        let file = File::options().read(true).open(self.serving());
+        match file {
+            Ok(file) => Ok(file.lock_shared().context("cannot wait for the daemon")?),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error).context("cannot wait for the daemon"),
+        }
+    }
+
+    fn server_text(&self) -> String {
+        let text = fs::read_to_string(self.serving()).unwrap_or_default();
+        text.trim().to_string()
     }
 
     /// Where the process answers that has the store.
@@ -62,8 +237,55 @@ impl Place {
         self.dir.join("device")
     }
 
+    /// Whether `file` is the one that a loop device of this store stands for. When its file system was taken away, the
+    /// system shows it as if it lay at the root.
+    pub fn has(&self, file: &Path) -> bool {
+        let dir = fs::canonicalize(&self.dir).unwrap_or_else(|_| self.dir.clone());
+        file == dir.join("mount").join(DEVICE) || file == Path::new("/").join(DEVICE)
+    }
+
     /// What its process says.
     pub fn log(&self) -> PathBuf {
         self.dir.join("log")
     }
+
+    /// Locked by the process that serves it, whose number is in it.
+    fn serving(&self) -> PathBuf {
+        self.dir.join("serving")
+    }
+}
+
+/// The lock of a name. When the store is gone with it, its file goes too.
+#[derive(Debug)]
+pub struct NameLock {
+    file: File,
+    path: PathBuf,
+    dir: PathBuf,
+}
+
+impl Drop for NameLock {
+    fn drop(&mut self) {
+        // While it is locked: a command that waits for the lock sees that the file is another one now.
+        if !self.dir.exists() && is_at(&self.file, &self.path) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The word of a process that it serves a store.
+#[derive(Debug)]
+pub struct Serves {
+    _file: File,
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    let number = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let there = fs::metadata(path).map(number).ok();
+    there.is_some() && there == file.metadata().map(number).ok()
+}
+
+fn note_process(file: &mut File) -> anyhow::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    Ok(writeln!(file, "{}", std::process::id())?)
 }

@@ -1,40 +1,104 @@
 //! `dyno pages serve`: a store for NBD clients, here or on other machines.
 
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use dyno_pages::{Background, Store};
 use dyno_pages_disk::Disk;
+use dyno_pages_hold::{Client, ignore_hang_up};
 use dyno_pages_nbd::{Clients, Export, Exports, Options, Server, Tls};
-use dyno_pubsub_broker::serve::tls;
+use dyno_pubsub_broker::serve::{Endpoint, tls};
 use dyno_suite::Stop;
 
-use super::control::{self, Asked};
-use super::place::Place;
-use super::{metrics, store};
+use super::about::{About, Asked, Front};
+use super::place::{Place, Serves};
+use super::{control, device, kept, metrics, store};
 use crate::args::{PagesServeArgs, PagesStoreArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
 /// Between two looks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
+/// How long another command of the same name may take.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let place = Place::of(&args.name)?;
-    let file = store::file_of(&args.store)?;
+    store::check_metrics(args.metrics)?;
+    // The end of the terminal would take every page along.
+    ignore_hang_up();
+    let lock = place.lock(LOCK_WAIT)?;
+    refuse_others(&place)?;
     place.make()?;
+    let served = place.serve().and_then(|serves| serve(args, &place, serves));
+    if served.is_err() {
+        // Nothing of ours is in it but what this call made; the reason is the first error.
+        let _ = place.remove();
+    }
+    let served = served?;
+    terminal::print(&served.text)?;
+    drop(lock);
+    while !stop.asked() {
+        thread::sleep(TICK);
+        control::log_damage(served.disk.store());
+    }
+    // So that the lock's file goes with the rest; another command may be at work on the name, which is no reason to stay.
+    let _lock = place.lock(LOCK_WAIT);
+    served.end(&place)
+}
+
+/// The folder may be that of a device, whose daemon may be dead: then it is the way to its pages.
+fn refuse_others(place: &Place) -> anyhow::Result<()> {
+    let name = place.name();
+    if let Some(process) = place.server() {
+        bail!("{name}: process {process} serves it already; take another --name, or end it");
+    }
+    if Client::connect(&place.hold()).is_ok() {
+        bail!(
+            "{name} is an attached device whose daemon has died: `dyno pages attach --name {name}` starts it again with \
+             every page, `dyno pages detach --name {name}` forgets them; or take another --name"
+        );
+    }
+    if device::is_left(place)? {
+        bail!(
+            "{name} is a device whose processes have died: `dyno pages detach --name {name}` takes it away; or take \
+             another --name"
+        );
+    }
+    Ok(())
+}
+
+/// What is there while a store is served.
+struct Served {
+    text: String,
+    disk: Arc<Disk>,
+    server: Arc<Mutex<Server>>,
+    background: Background,
+    _endpoint: Option<Endpoint>,
+    _serves: Serves,
+}
+
+impl Served {
+    fn end(self, place: &Place) -> anyhow::Result<Exit> {
+        let stopped = self.server.lock();
+        stopped.unwrap_or_else(PoisonError::into_inner).stop();
+        let background = self.background.stop();
+        place.remove()?;
+        background?;
+        Ok(Exit::Done)
+    }
+}
+
+fn serve(args: &PagesServeArgs, place: &Place, serves: Serves) -> anyhow::Result<Served> {
+    let address = args.nbd.parse().context("--nbd")?;
+    let file = store::file_of(&args.store)?;
     let store = Arc::new(Store::create(store::settings(&args.store, file.as_ref())?)?);
     // The store has it open by itself now.
     drop(file);
     let disk = Arc::new(Disk::new(Arc::clone(&store)));
-    let asked = Asked {
-        disk: Arc::clone(&disk),
-        fixed: false,
-    };
-    control::listen(&place.control(), asked)?;
     let PagesStoreArgs {
         idle,
         cpu,
@@ -46,33 +110,47 @@ pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let export = Export {
         name: args.name.clone(),
         description: "compressed pages in memory".to_string(),
-        disk,
+        disk: Arc::clone(&disk),
         read_only: false,
     };
     let options = Options {
         tls: server_tls(args)?,
         open_to_all: args.open_to_all,
+        most_connections: args.connections,
+        client_idle: args.client_idle,
         ..Options::default()
     };
-    let address = args.nbd.parse().context("--nbd")?;
-    let mut server = Server::start(&address, Exports::new(vec![export])?, options)?;
+    let server = Server::start(&address, Exports::new(vec![export])?, options)?;
     let mut text = format!("listening at {}\n", server.address());
+    let server = Arc::new(Mutex::new(server));
+    let about = Arc::new(About {
+        place: place.clone(),
+        front: Front::Nbd(Arc::clone(&server)),
+        codec: kept::word(args.store.codec),
+        level: args.store.level,
+        schedule,
+        work: Arc::clone(background.work()),
+        disk: Arc::clone(&disk),
+        metrics: args.metrics,
+        fixed: false,
+    });
     let endpoint = args
         .metrics
-        .map(|at| metrics::endpoint(at, &store))
+        .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
+    control::listen(&place.control(), Asked(about))?;
     if let Some(endpoint) = &endpoint {
         // Writing to a text does not fail.
         let _ = writeln!(text, "metrics at http://{}/metrics", endpoint.address());
     }
-    terminal::print(&text)?;
-    while !stop.asked() {
-        thread::sleep(TICK);
-    }
-    server.stop();
-    background.stop()?;
-    place.remove()?;
-    Ok(Exit::Done)
+    Ok(Served {
+        text,
+        disk,
+        server,
+        background,
+        _endpoint: endpoint,
+        _serves: serves,
+    })
 }
 
 fn server_tls(args: &PagesServeArgs) -> anyhow::Result<Option<Tls>> {

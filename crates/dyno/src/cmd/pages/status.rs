@@ -1,25 +1,132 @@
-//! `dyno pages status`, `compact`, `reset`, `idle` and `writeback`: questions to the process that has a store.
+//! `dyno pages status`, `list`, `compact`, `reset`, `idle` and `writeback`: questions to the process that has a store.
 
 use std::thread;
+use std::time::Duration;
 
+use anyhow::{Context, bail};
 use clap::ValueEnum;
+use dyno_pages_hold::Client;
 use dyno_suite::Stop;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::memory::shown;
 use super::place::Place;
-use super::{control, device};
-use crate::args::{PagesAskArgs, PagesStatusArgs, PagesWritebackArgs};
+use super::{control, device, show};
+use crate::args::{PagesAskArgs, PagesListArgs, PagesStatusArgs, PagesWritebackArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
 pub fn run(args: &PagesStatusArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let place = Place::of(&args.name)?;
     loop {
-        show(&control::ask(&place.control(), "status")?, args.json)?;
+        let status = question(&place, "status")?;
+        match args.json {
+            true => terminal::print(&serde_json::to_string_pretty(&status)?)?,
+            false => terminal::print(&show::status(&status))?,
+        }
         match args.watch {
             Some(every) if !stop.asked() => thread::sleep(every),
             _ => return Ok(Exit::Done),
         }
+    }
+}
+
+/// How long one of many may take to answer.
+const LIST_WAIT: Duration = Duration::from_secs(5);
+
+pub fn list(args: &PagesListArgs) -> anyhow::Result<Exit> {
+    let mut all = Vec::new();
+    for place in Place::all()? {
+        let answer = control::ask_within(&place.control(), "status", LIST_WAIT);
+        all.push(match answer {
+            Ok(status) => status,
+            Err(_) => json!({ "name": place.name(), "state": state(&place) }),
+        });
+    }
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&all)?)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = terminal::table(&[
+        "store",
+        "reached at",
+        "size",
+        "limit",
+        "in use",
+        "pages",
+        "state",
+    ]);
+    for store in &all {
+        let text = |name: &str| store[name].as_str().unwrap_or_default().to_string();
+        let size = |name: &str| store[name].as_u64().map_or(String::new(), shown);
+        let at = store["address"].as_str().or(store["device"].as_str());
+        let damage = store["corrupt"]["pages"].as_u64().unwrap_or(0);
+        let state = match store["state"].as_str() {
+            Some(state) => state.to_string(),
+            None if damage > 0 => format!("{damage} damaged pages"),
+            None => "serving".to_string(),
+        };
+        table.add_row([
+            text("name"),
+            at.unwrap_or_default().to_string(),
+            size("size_bytes"),
+            size("limit_bytes"),
+            size("slot_bytes"),
+            store["stored_pages"]
+                .as_u64()
+                .map_or(String::new(), |pages| pages.to_string()),
+            state,
+        ]);
+    }
+    match all.is_empty() {
+        true => terminal::print("no store is served or attached here")?,
+        false => terminal::print(&table.to_string())?,
+    }
+    Ok(Exit::Done)
+}
+
+/// What is known of a store whose process does not answer.
+fn state(place: &Place) -> String {
+    if let Some(process) = place.server() {
+        return format!("process {process} does not answer");
+    }
+    match Client::connect(&place.hold()) {
+        Ok(_) => "its daemon is dead, its pages are held".to_string(),
+        Err(_) => "its processes are dead".to_string(),
+    }
+}
+
+/// Asks the process that has a store; where none answers, says what there is.
+fn question(place: &Place, question: &str) -> anyhow::Result<Value> {
+    let name = place.name();
+    let answer = control::ask(&place.control(), question);
+    let Err(error) = answer else {
+        return answer;
+    };
+    if !place.exists() {
+        let others = Place::all()?.iter().map(Place::name).collect::<Vec<_>>();
+        if others.is_empty() {
+            bail!(
+                "no store is served or attached here; `dyno pages serve` or `dyno pages attach` makes one"
+            );
+        }
+        bail!(
+            "no store is called {name}; there are: {}",
+            others.join(", ")
+        );
+    }
+    if place.server().is_some() {
+        return Err(error).context(format!("{name}: {}", state(place)));
+    }
+    match Client::connect(&place.hold()) {
+        Ok(_) => bail!(
+            "{name}: {}; `dyno pages attach --name {name}` starts it again, if the holder does not",
+            state(place)
+        ),
+        Err(_) => bail!(
+            "{name}: {}; `dyno pages detach --name {name}` clears what is left",
+            state(place)
+        ),
     }
 }
 
@@ -48,7 +155,7 @@ pub fn write_back(args: &PagesWritebackArgs) -> anyhow::Result<Exit> {
 }
 
 fn ask(place: &Place, question: &str, json: bool) -> anyhow::Result<Exit> {
-    show(&control::ask(&place.control(), question)?, json)?;
+    show(&self::question(place, question)?, json)?;
     Ok(Exit::Done)
 }
 
@@ -59,13 +166,7 @@ fn show(answer: &Value, json: bool) -> anyhow::Result<()> {
     let mut text = String::new();
     for (name, value) in answer.as_object().into_iter().flatten() {
         let name = name.replace('_', " ");
-        match value {
-            Value::Object(kind) => {
-                let of = |key: &str| kind.get(key).cloned().unwrap_or_default();
-                text += &format!("{name}: {} pages in {} bytes\n", of("pages"), of("bytes"));
-            }
-            other => text += &format!("{name}: {other}\n"),
-        }
+        text += &format!("{name}: {value}\n");
     }
     terminal::print(&text)
 }

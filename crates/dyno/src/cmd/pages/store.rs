@@ -1,23 +1,55 @@
 //! What flags about a store come to: its settings, the schedule of its background, the file for what leaves memory.
 
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use dyno_pages::{PAGE_BYTES, Schedule, Settings, Tiers, WriteBack};
+use dyno_pages::{MOST_LIMIT_BYTES, PAGE_BYTES, Schedule, Settings, Tiers, WriteBack};
 
+use super::memory;
 use crate::args::{CodecArg, PagesStoreArgs, WriteBackArg};
 
 /// Memory above the size: a page that is written over has two slots for a moment, and each size of slot has
 /// a span that is not full.
 const ROOM: u64 = 32 << 20;
+/// Sizes that a store can have.
+const SIZES: std::ops::RangeInclusive<u64> = PAGE_BYTES as u64..=4 << 50;
 
 /// Settings of the store; `file` is what [`file_of`] made.
 pub fn settings(args: &PagesStoreArgs, file: Option<&File>) -> anyhow::Result<Settings> {
+    ensure!(
+        SIZES.contains(&args.size),
+        "--size must be 4KiB to 4PiB, not {}",
+        memory::shown(args.size)
+    );
     let pages = args.size.div_ceil(PAGE_BYTES as u64);
-    let limit = args.limit.unwrap_or(args.size.saturating_add(ROOM));
+    let machine = memory::of_machine();
+    memory::check_size(args.size, pages, machine)?;
+    let limit = match args.limit {
+        Some(limit) => {
+            ensure!(
+                (64 << 10..=MOST_LIMIT_BYTES).contains(&limit),
+                "--limit must be 64KiB to 128GiB, not {}",
+                memory::shown(limit)
+            );
+            if let Some(machine) = machine.filter(|&machine| limit > machine) {
+                eprintln!(
+                    "dyno: --limit {}: this machine or control group has {} of memory",
+                    memory::shown(limit),
+                    memory::shown(machine)
+                );
+            }
+            limit
+        }
+        None => {
+            let wanted = args.size.saturating_add(ROOM).min(MOST_LIMIT_BYTES);
+            memory::default_limit(pages, wanted, machine)
+        }
+    };
     Ok(Settings {
         share: args.share,
         tiers: tiers(args.codec),
@@ -42,15 +74,16 @@ pub fn file_pages(args: &PagesStoreArgs) -> anyhow::Result<Option<u32>> {
     Ok(Some(pages))
 }
 
-/// The file for pages that leave memory. It loses its name at once: its bytes mean something together with the memory
-/// alone, and so it goes when the last process goes that has it.
+/// The file for pages that leave memory, for its owner alone. It loses its name at once: its bytes mean something together
+/// with the memory alone, and so it goes when the last process goes that has it. It has the name for a moment, so that a
+/// file that is there already is never taken for it.
 pub fn file_of(args: &PagesStoreArgs) -> anyhow::Result<Option<File>> {
     let Some(path) = &args.backing else {
         return Ok(None);
     };
     let made = || format!("--backing {}: cannot make this file", path.display());
     let mut options = File::options();
-    let options = options.read(true).write(true).create_new(true);
+    let options = options.read(true).write(true).create_new(true).mode(0o600);
     let file = options.open(path).with_context(made)?;
     fs::remove_file(path).with_context(made)?;
     ensure!(
@@ -63,6 +96,20 @@ pub fn file_of(args: &PagesStoreArgs) -> anyhow::Result<Option<File>> {
 /// Where a file without a name can be opened again, in this process.
 pub fn path_of(file: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// The metrics are not secret, and nothing asks who reads them: they are for this machine.
+pub fn check_metrics(at: Option<SocketAddr>) -> anyhow::Result<()> {
+    match at {
+        Some(at) => {
+            ensure!(
+                at.ip().is_loopback(),
+                "--metrics {at}: other machines reach that address, and nothing asks who comes; use 127.0.0.1 or [::1]"
+            );
+            Ok(())
+        }
+        None => Ok(()),
+    }
 }
 
 /// What packs pages.

@@ -15,6 +15,7 @@
 //! has none of. [`refuse_swap`] says so.
 
 mod error;
+mod flusher;
 mod loop_device;
 mod mounting;
 mod reply;
@@ -22,6 +23,7 @@ mod request;
 mod serving;
 
 pub use error::FuseError;
+pub use flusher::prepare_to_serve;
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use mounting::{Connection, mount, unmount};
 pub use serving::{Figures, Serving, Start};

@@ -89,6 +89,15 @@ impl LoopDevice {
         Self { path }
     }
 
+    /// The file that it stands for, as the system shows it; nothing when the device stands for none. The
+    /// system is asked in a way that does not wait for the file's own server.
+    pub fn backing_file(&self) -> Option<PathBuf> {
+        let name = self.path.file_name()?;
+        let shown = Path::new("/sys/block").join(name).join("loop/backing_file");
+        let shown = std::fs::read_to_string(shown).ok()?;
+        Some(PathBuf::from(shown.trim_end_matches('\n')))
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

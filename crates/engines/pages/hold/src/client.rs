@@ -3,12 +3,12 @@
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::HoldError;
+use crate::detached::detached;
 use crate::message::{Verb, message};
 use crate::rights::{Arrived, receive, send};
 
@@ -143,11 +143,10 @@ pub fn start(mut command: Command, path: &Path, wait: Duration) -> Result<Client
         path: path.to_owned(),
         source,
     };
-    // In a group of its own, so that Ctrl-C on the daemon does not reach it.
-    let mut child = command
+    // In a session of its own, so that Ctrl-C on the daemon does not reach it.
+    let mut child = detached(&mut command)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .process_group(0)
         .spawn()
         .map_err(failed)?;
     let until = Instant::now() + wait;

@@ -5,17 +5,20 @@
 //! in memory of its page store there (and a device's end, such as `/dev/fuse`), and when it was killed
 //! the next one finds all that had been replied to. The layout of a message is in FORMAT.md.
 //!
-//! What it is not: a watcher. It starts nobody again; and when it ends, what only it held is gone. It
+//! What it is not: a watcher. A program that wants a dead daemon started again does so beside it, as `dyno
+//! pages attach` has its holder do; and when it ends, what only it held is gone. It
 //! allocates little, never touches the pages, and asks the system to spare it when memory is short.
 //! Only processes of the same user, and root, are listened to.
 
 mod client;
+mod detached;
 mod error;
 mod holder;
 mod message;
 mod rights;
 
 pub use client::{Client, Held, start};
+pub use detached::{detached, ignore_hang_up};
 pub use error::HoldError;
 pub use holder::Holder;
 pub use message::{MOST_NAME_BYTES, MOST_NOTE_BYTES};

@@ -195,3 +195,53 @@ fn strange_bytes_end_their_own_connection_only() {
     }
     assert!(holder.0.list().expect("it lives").is_empty());
 }
+
+#[test]
+fn a_process_of_its_own_keeps_no_file_and_no_directory_of_its_maker() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("lock");
+    let lock = std::fs::File::create(&path).expect("a file");
+    // As a shell hands it on: open across exec.
+    let inherited = std::process::Command::new("sh")
+        .args(["-c", "exec 9<>\"$0\"; exec \"$@\""])
+        .arg(&path)
+        .args([std::env::current_exe().expect("this program")])
+        .args(["--exact", "detaching", "--nocapture"])
+        .env(DETACHES, &path)
+        .current_dir(dir.path())
+        .status();
+    assert!(inherited.expect("sh").success());
+    drop(lock);
+}
+
+const DETACHES: &str = "DYNO_PAGES_HOLD_DETACHES";
+
+/// What the test before this one starts: a process that starts a detached one and looks at what it has.
+#[test]
+fn detaching() {
+    let Ok(path) = std::env::var(DETACHES) else {
+        return;
+    };
+    let mut sleep = std::process::Command::new("sleep");
+    let mut sleep = dyno_pages_hold::detached(sleep.arg("600"))
+        .spawn()
+        .expect("sleep");
+    let of = format!("/proc/{}", sleep.id());
+    let open = std::fs::read_dir(format!("{of}/fd")).expect("its files");
+    let names: Vec<String> = open
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .map(|name| name.display().to_string())
+        .collect();
+    let at = std::fs::read_link(format!("{of}/cwd")).expect("its directory");
+    let stat = std::fs::read_to_string(format!("{of}/stat")).expect("its state");
+    let session = stat
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.split(' ').nth(3).map(str::to_owned));
+    let own = sleep.id().to_string();
+    sleep.kill().expect("ours");
+    sleep.wait().expect("its end");
+    assert!(!names.contains(&path), "{names:?}");
+    assert_eq!(at, Path::new("/"));
+    assert_eq!(session, Some(own));
+}

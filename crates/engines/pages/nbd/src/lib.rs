@@ -15,6 +15,7 @@ mod export;
 mod handshake;
 mod keepalive;
 mod option;
+mod seen;
 mod server;
 mod session;
 mod transmission;

@@ -1,8 +1,9 @@
-//! The listener, and a thread for each connection.
+//! The listener, a thread for each connection, and one that closes those that keep others out.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use dyno_net::{Address, Listener, Stream};
 
 use crate::export::Exports;
 use crate::keepalive::keep_alive;
+use crate::seen::Seen;
 use crate::session::{Figures, Link, serve};
 use crate::{Ended, NbdError};
 
@@ -36,10 +38,13 @@ pub enum Clients {
 /// The bounds of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Connections at once; one more is closed as soon as it comes. Each takes up to 1 MiB.
+    /// Connections at once; each takes up to 1 MiB. When one more comes, the one is closed that has been
+    /// there longest of those that never sent a request; when there is none such, the new one is.
     pub most_connections: usize,
-    /// How long a handshake may take.
+    /// How long a handshake may take, that of TLS included, from the first byte to the last.
     pub handshake_wait: Duration,
+    /// How long a client may send nothing behind the handshake; nothing: as long as it likes.
+    pub client_idle: Option<Duration>,
     /// How long a client may leave its replies unread before it is taken for dead.
     pub write_wait: Duration,
     /// TLS; on TCP alone.
@@ -53,6 +58,7 @@ impl Default for Options {
         Self {
             most_connections: 64,
             handshake_wait: Duration::from_secs(20),
+            client_idle: None,
             write_wait: Duration::from_secs(120),
             tls: None,
             open_to_all: false,
@@ -66,6 +72,9 @@ pub struct Server {
     address: Address,
     shared: Arc<Shared>,
     accepting: Option<JoinHandle<()>>,
+    watching: Option<JoinHandle<()>>,
+    /// When it is dropped, the watching thread ends.
+    watch: Option<Sender<()>>,
 }
 
 #[derive(Debug)]
@@ -77,14 +86,27 @@ struct Shared {
     connections: Mutex<Connections>,
     refused: AtomicU64,
     broken: AtomicU64,
+    late: AtomicU64,
+    displaced: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Connections {
     next: u64,
-    open: HashMap<u64, Stream>,
+    open: HashMap<u64, Open>,
     threads: Vec<JoinHandle<()>>,
 }
+
+#[derive(Debug)]
+struct Open {
+    stream: Stream,
+    seen: Arc<Seen>,
+}
+
+/// The watching thread looks this often within the shortest wait, and at least once a second.
+const LOOKS: u32 = 8;
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+const SHORTEST_LOOK: Duration = Duration::from_millis(5);
 
 impl Server {
     /// Begins to offer `exports` at `address`.
@@ -113,7 +135,15 @@ impl Server {
             connections: Mutex::default(),
             refused: AtomicU64::new(0),
             broken: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            displaced: AtomicU64::new(0),
         });
+        let (watch, end) = channel();
+        let watcher = Arc::clone(&shared);
+        let watching = thread::Builder::new()
+            .name("nbd-watch".to_owned())
+            .spawn(move || watcher.watch(&end))
+            .map_err(NbdError::Thread)?;
         let door = Arc::clone(&shared);
         let accepting = thread::Builder::new()
             .name("nbd-accept".to_owned())
@@ -123,6 +153,8 @@ impl Server {
             address,
             shared,
             accepting: Some(accepting),
+            watching: Some(watching),
+            watch: Some(watch),
         })
     }
 
@@ -151,6 +183,22 @@ impl Server {
         self.shared.broken.load(Ordering::Relaxed)
     }
 
+    /// Connections that the server closed because the handshake took too long or the client was idle for
+    /// too long.
+    pub fn late(&self) -> u64 {
+        self.shared.late.load(Ordering::Relaxed)
+    }
+
+    /// Connections that never sent a request and were closed to make room for another.
+    pub fn displaced(&self) -> u64 {
+        self.shared.displaced.load(Ordering::Relaxed)
+    }
+
+    /// The most connections that it has at once.
+    pub fn most_connections(&self) -> usize {
+        self.shared.options.most_connections
+    }
+
     /// Accepts nothing more, ends every connection behind the request that it is at, and waits for
     /// their threads. What was replied to is stored; clients see the connection end.
     pub fn stop(&mut self) {
@@ -163,9 +211,15 @@ impl Server {
         if Stream::connect(&self.address, Duration::from_secs(1)).is_ok() {
             let _ = accepting.join();
         }
+        drop(self.watch.take());
+        if let Some(watching) = self.watching.take() {
+            let _ = watching.join();
+        }
         let threads = {
             let mut connections = lock(&self.shared.connections);
-            connections.open.values().for_each(Stream::shutdown);
+            for open in connections.open.values() {
+                open.stream.shutdown();
+            }
             std::mem::take(&mut connections.threads)
         };
         for thread in threads {
@@ -193,18 +247,61 @@ impl Shared {
         }
     }
 
+    /// Closes connections whose time is over, until the other end is dropped. A thread that reads from a
+    /// connection cannot see to that by itself: within TLS a byte now and then begins its wait anew.
+    fn watch(&self, end: &Receiver<()>) {
+        let idle = self.options.client_idle;
+        let shortest = idle.map_or(self.options.handshake_wait, |idle| {
+            idle.min(self.options.handshake_wait)
+        });
+        let pause = (shortest / LOOKS).clamp(SHORTEST_LOOK, LONGEST_LOOK);
+        while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let mut connections = lock(&self.connections);
+            let late = |_: &u64, open: &mut Open| {
+                let late = open.seen.is_late(self.options.handshake_wait, idle);
+                if late {
+                    // Counted first: a client that sees the end of it may look at the count.
+                    self.late.fetch_add(1, Ordering::Relaxed);
+                    open.seen.close();
+                    open.stream.shutdown();
+                }
+                !late
+            };
+            connections.open.retain(late);
+        }
+    }
+
+    /// Closes the connection that has been there longest of those that never sent a request, so that idle
+    /// ones cannot keep others out. A client that wants something has sent a request before so many others
+    /// come that it is the oldest.
+    fn displace(&self, connections: &mut Connections) -> bool {
+        let silent = connections.open.iter();
+        let silent = silent.filter_map(|(&number, open)| Some((open.seen.silent_since()?, number)));
+        let Some((_, number)) = silent.min() else {
+            return false;
+        };
+        if let Some(open) = connections.open.remove(&number) {
+            self.displaced.fetch_add(1, Ordering::Relaxed);
+            open.seen.close();
+            open.stream.shutdown();
+        }
+        true
+    }
+
     /// Starts the thread of a connection. One that cannot be served is closed, which its client sees.
     fn admit(self: &Arc<Self>, stream: Stream) {
         let mut connections = lock(&self.connections);
         connections.threads.retain(|thread| !thread.is_finished());
-        let full = connections.open.len() >= self.options.most_connections;
+        let full = connections.open.len() >= self.options.most_connections
+            && !self.displace(&mut connections);
         let number = connections.next;
+        let seen = Arc::new(Seen::new());
         let started = match stream.try_clone() {
             Ok(own) if !full => {
-                let shared = Arc::clone(self);
+                let (shared, seen) = (Arc::clone(self), Arc::clone(&seen));
                 thread::Builder::new()
                     .name("nbd".to_owned())
-                    .spawn(move || shared.connection(own, number))
+                    .spawn(move || shared.connection(own, number, seen))
             }
             _ => Err(io::ErrorKind::QuotaExceeded.into()),
         };
@@ -212,7 +309,7 @@ impl Shared {
             Ok(thread) => {
                 connections.next += 1;
                 connections.threads.push(thread);
-                connections.open.insert(number, stream);
+                connections.open.insert(number, Open { stream, seen });
             }
             Err(_) => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
@@ -221,15 +318,15 @@ impl Shared {
         }
     }
 
-    fn connection(&self, stream: Stream, number: u64) {
-        let served = Socket::new(stream, &self.options)
+    fn connection(&self, stream: Stream, number: u64, seen: Arc<Seen>) {
+        let served = Socket::new(stream, &self.options, Arc::clone(&seen))
             .and_then(|socket| serve(socket, &self.exports, &self.figures));
-        if !matches!(served, Ok(Ended::Left | Ended::HungUp)) {
+        if !matches!(served, Ok(Ended::Left | Ended::HungUp)) && !seen.is_closed() {
             self.broken.fetch_add(1, Ordering::Relaxed);
         }
         // `admit` holds the lock until the connection is in the list.
-        if let Some(stream) = lock(&self.connections).open.remove(&number) {
-            stream.shutdown();
+        if let Some(open) = lock(&self.connections).open.remove(&number) {
+            open.stream.shutdown();
         }
     }
 }
@@ -244,10 +341,11 @@ struct Socket {
     tls: Option<Arc<ServerConfig>>,
     /// When the handshake must be done.
     until: Option<Instant>,
+    seen: Arc<Seen>,
 }
 
 impl Socket {
-    fn new(stream: Stream, options: &Options) -> io::Result<Self> {
+    fn new(stream: Stream, options: &Options, seen: Arc<Seen>) -> io::Result<Self> {
         if let Stream::Tcp(socket) = &stream {
             keep_alive(socket)?;
         }
@@ -256,6 +354,7 @@ impl Socket {
             stream,
             tls: options.tls.as_ref().map(|tls| Arc::clone(&tls.config)),
             until: Some(Instant::now() + options.handshake_wait),
+            seen,
         })
     }
 }
@@ -271,11 +370,13 @@ impl Link for Socket {
             stream: self.stream.accept_tls(config)?,
             tls: None,
             until: self.until,
+            seen: self.seen,
         })
     }
 
     fn settle(&mut self) -> io::Result<()> {
         self.until = None;
+        self.seen.settle();
         self.stream.set_read_timeout(None)
     }
 }
@@ -289,7 +390,11 @@ impl Read for Socket {
             }
             self.stream.set_read_timeout(Some(left))?;
         }
-        self.stream.read(into)
+        let count = self.stream.read(into)?;
+        if count > 0 {
+            self.seen.hear();
+        }
+        Ok(count)
     }
 }
 

@@ -98,6 +98,7 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
             Command::Flush => self.allowed(request, flag::FUA),
             Command::Trim => self
                 .allowed(request, flag::FUA)
+                .and_then(|()| self.trimmable(request))
                 .and_then(|()| self.zero(request, Zeros::Free)),
             Command::WriteZeroes => {
                 let zeros = match request.flags & flag::NO_HOLE {
@@ -144,6 +145,14 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
             _ if export.read_only => Err(Refusal::ReadOnly),
             true => Ok(()),
             false => Err(Refusal::NoSpace),
+        }
+    }
+
+    /// A write beyond the end finds no space; to trim there makes no sense, as the protocol has it.
+    fn trimmable(&self, request: Request) -> Result<(), Refusal> {
+        match self.writable(request) {
+            Err(Refusal::NoSpace) => Err(Refusal::Invalid),
+            other => other,
         }
     }
 

@@ -341,6 +341,33 @@ fn silent_clients_are_hung_up_on_and_users_are_not() {
     }
 }
 
+/// A client that is behind its handshake and, when it is told to, has sent a request.
+fn settled(server: &Server, asks: bool) -> TcpStream {
+    let mut client = greeted(server);
+    let mut said = [&script::FLAGS[..], &script::go("pages")].concat();
+    if asks {
+        said.extend(script::request(3, 0, 0, 0));
+    }
+    client.write_all(&said).expect("heard");
+    // The handshake's last reply is an acknowledgement of Go; a request's ends with its cookie.
+    let end: &[u8] = if asks {
+        b"a cookie"
+    } else {
+        &[0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0]
+    };
+    let mut heard = Vec::new();
+    while !heard.ends_with(end) {
+        let mut byte = [0];
+        client.read_exact(&mut byte).expect("a reply");
+        heard.push(byte[0]);
+    }
+    client
+}
+
+fn is_closed(client: &mut TcpStream) -> bool {
+    matches!(client.read(&mut [0; 1]), Ok(0) | Err(_))
+}
+
 #[test]
 fn there_are_no_more_connections_than_allowed() {
     let disk = disk(16, 1 << 20);
@@ -349,10 +376,91 @@ fn there_are_no_more_connections_than_allowed() {
         ..Options::default()
     };
     let server = start("127.0.0.1:0", &disk, options);
-    let _first_two = [greeted(&server), greeted(&server)];
+    let _users = [settled(&server, true), settled(&server, true)];
     let mut surplus = TcpStream::connect(server.address().to_string()).expect("the server");
     assert_eq!(surplus.read(&mut [0; 18]).unwrap_or(0), 0, "no place");
     assert_eq!((server.connections(), server.refused()), (2, 1));
+}
+
+#[test]
+fn clients_that_never_ask_for_anything_keep_no_one_out() {
+    let disk = disk(16, 1 << 20);
+    let options = Options {
+        most_connections: 3,
+        ..Options::default()
+    };
+    let server = start("127.0.0.1:0", &disk, options);
+    let mut user = settled(&server, true);
+    let (mut first, mut second) = (settled(&server, false), greeted(&server));
+    // Each newcomer takes the place of the one that has been silent longest, and none of a user's.
+    let mut third = settled(&server, false);
+    assert!(is_closed(&mut first));
+    let _fourth = settled(&server, true);
+    assert!(is_closed(&mut second));
+    let _fifth = settled(&server, true);
+    assert!(is_closed(&mut third));
+    assert_eq!(
+        (server.displaced(), server.refused(), server.broken()),
+        (3, 0, 0)
+    );
+    user.write_all(&script::request(3, 0, 0, 0)).expect("heard");
+    user.read_exact(&mut [0; 16]).expect("a reply");
+}
+
+#[test]
+fn an_idle_client_is_hung_up_on_when_that_was_asked_for() {
+    let disk = disk(16, 1 << 20);
+    let options = Options {
+        client_idle: Some(Duration::from_millis(300)),
+        ..Options::default()
+    };
+    let server = start("127.0.0.1:0", &disk, options);
+    let mut idle = settled(&server, true);
+    assert!(is_closed(&mut idle));
+    assert_eq!((server.late(), server.broken()), (1, 0));
+}
+
+#[test]
+fn a_handshake_within_tls_has_the_same_limit_however_its_bytes_trickle_in() {
+    let dir = tempfile::tempdir().expect("a directory");
+    if Certificates::make(dir.path(), "NBD over TLS").is_none() {
+        return;
+    }
+    let file = |name: &str| dir.path().join(name);
+    let (roots, cert, key) = (
+        file("ca-cert.pem"),
+        file("server-cert.pem"),
+        file("server-key.pem"),
+    );
+    let options = Options {
+        handshake_wait: Duration::from_millis(800),
+        tls: Some(Tls {
+            config: tls::server_for(&roots, &cert, &key).expect("certificates"),
+            clients: Clients::Certified,
+        }),
+        ..Options::default()
+    };
+    let disk = disk(16, 1 << 20);
+    let server = start("127.0.0.1:0", &disk, options);
+    let mut client = greeted(&server);
+    let began = Instant::now();
+    let start_tls = [&script::FLAGS[..], &script::option(script::START_TLS, &[])].concat();
+    client.write_all(&start_tls).expect("heard");
+    client.read_exact(&mut [0; 20]).expect("an acknowledgement");
+    // A record of 16 KiB has room for this at every pace. Reading waits between two bytes.
+    client
+        .set_read_timeout(Some(Duration::from_millis(100)))
+        .expect("a limit");
+    client.write_all(&[0x16, 3, 1, 0x3f, 0xff]).expect("heard");
+    let cut = (0..600).any(|_| {
+        let sent = client.write_all(&[0]);
+        let read = client.read(&mut [0; 1]);
+        sent.is_err()
+            || !matches!(&read, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock)
+    });
+    assert!(cut, "still connected after {:?}", began.elapsed());
+    assert!(began.elapsed() >= Duration::from_millis(700));
+    assert_eq!(server.late(), 1);
 }
 
 #[test]

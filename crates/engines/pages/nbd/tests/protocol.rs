@@ -189,7 +189,7 @@ fn what_cannot_be_has_its_number_and_the_next_request_is_served() {
         (request(READ, 64, 0, 1), 22),
         (write(end - 3, b"four"), 28),
         (write(u64::MAX - 1, b"four"), 28),
-        (request(TRIM, 0, end, 1), 28),
+        (request(TRIM, 0, end, 1), 22),
         (request(TRIM, 2, 0, 1), 22),
         (request(ZEROES, 0, 1, u32::MAX), 28),
         (request(FLUSH, 8, 0, 0), 22),

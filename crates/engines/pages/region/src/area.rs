@@ -70,7 +70,8 @@ impl Area {
         unsafe { self.start.add(at).as_ptr() }
     }
 
-    /// What page `number` holds, which is in memory and protected from writing: whoever tries waits.
+    /// What page `number` holds, which is in memory, and which no other thread writes to: it is protected,
+    /// so that a thread that tries waits, or it was moved where no other thread knows it.
     pub fn copy_out(&self, number: u64, into: &mut Page) {
         // SAFETY: a page of the mapping; the system holds off those who write. Other threads may have
         // references to it, which see what they saw.

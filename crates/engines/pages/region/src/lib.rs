@@ -11,6 +11,11 @@
 //! stores of the program, but a system call that is handed a part of it which is not in memory fails
 //! with EFAULT ([`Access::ProgramOnly`]); where even that is forbidden there is [`RegionError::NotAllowed`].
 //!
+//! **Direct I/O.** A page that the kernel has pinned for a transfer stays in memory until the transfer is over,
+//! also beyond the bound. That takes Linux 6.8; on an older one the region is for system calls that copy
+//! ([`Access::CopiesOnly`]). What the kernel takes by reference alone and not by a pin (direct I/O on NFS,
+//! `vmsplice`) is not noticed anywhere: keep such memory out of a region.
+//!
 //! What it is not: durable, or kept when it is dropped; [`Region::store_all`] puts everything into the
 //! store. A page that comes back damaged raises SIGBUS where it is touched, as memory that fails does.
 //!
@@ -75,6 +80,7 @@ pub(crate) struct Counters {
     pub dropped: AtomicU64,
     pub packed: AtomicU64,
     pub refused: AtomicU64,
+    pub pinned: AtomicU64,
     pub poisoned: AtomicU64,
 }
 
@@ -93,14 +99,18 @@ pub struct Figures {
     pub packed: u64,
     /// Times that the store had no space for a page, which then stayed in memory.
     pub refused: u64,
+    /// Times that the kernel had a page in use (direct I/O, registered buffers), which then stayed in
+    /// memory, if need be beyond the bound.
+    pub pinned: u64,
     /// Damaged pages, that raise SIGBUS.
     pub poisoned: u64,
 }
 
 impl Region {
     /// Memory of all pages of `store`, with what is in it; at most `resident_pages` of them are
-    /// uncompressed at any moment, unless the store has no space left for the others: then pages stay,
-    /// and [`Figures::refused`] counts. Nobody else may use the store meanwhile.
+    /// uncompressed at any moment, unless the store has no space left for the others or the kernel uses
+    /// them: then pages stay, and [`Figures::refused`] and [`Figures::pinned`] count. No other part of the
+    /// program may use the store meanwhile.
     ///
     /// # Errors
     /// [`RegionError::NotAllowed`], or when the system has no address space or thread.
@@ -116,8 +126,11 @@ impl Region {
         let (orders, end) = std::io::pipe().map_err(RegionError::system("make a pipe"))?;
         let (said, done) = channel();
         let counters = Arc::new(Counters::default());
+        let aside = Area::new(PAGE_BYTES)?;
+        faults.register(aside.start(), aside.bytes())?;
         let pager = Pager::new(
             Arc::clone(&area),
+            aside,
             faults,
             resident_pages,
             Arc::clone(&counters),
@@ -142,7 +155,8 @@ impl Region {
         self.access
     }
 
-    /// Puts every page that was changed into the store; they stay in memory.
+    /// Puts every page that was changed into the store; they stay in memory. Of a page that a transfer goes
+    /// into meanwhile, what is there now; what comes later is stored later.
     ///
     /// # Errors
     /// [`StoreError::NoSpace`]; pages before the failing one are stored.
@@ -170,6 +184,7 @@ impl Region {
             dropped: of(&self.counters.dropped),
             packed: of(&self.counters.packed),
             refused: of(&self.counters.refused),
+            pinned: of(&self.counters.pinned),
             poisoned: of(&self.counters.poisoned),
         }
     }

@@ -1,6 +1,12 @@
 //! The thread that brings pages in and out. Has `unsafe`: waiting for two descriptors at once, and a
 //! line to standard error.
 //!
+//! **Pages that the kernel uses.** A transfer (O_DIRECT, registered buffers of io_uring) pins the pages that it
+//! goes into, and ends in them whether they are mapped or not. A page that is copied out and dropped meanwhile
+//! loses what comes later. So a changed page is not copied where it is: it is moved out, a step that the system
+//! refuses for a pinned page, and copied from there. A page that was not changed since it came in is not pinned
+//! for writing, because that is a write to it.
+//!
 //! It alone knows which pages are in memory, so it needs no lock. A thread that waits for a page can
 //! wait for nobody else: what cannot be mended here ends the process, with the reason on standard error.
 
@@ -15,7 +21,7 @@ use dyno_pages::{Lane, PAGE_BYTES, Page, Store, StoreError};
 
 use crate::Counters;
 use crate::area::Area;
-use crate::userfault::{Fault, Userfault};
+use crate::userfault::{Fault, Moved, Userfault};
 
 /// The order to store every changed page.
 pub const STORE_ALL: u8 = 1;
@@ -37,6 +43,8 @@ enum State {
 /// See the top.
 pub struct Pager {
     area: Arc<Area>,
+    /// Where a page is moved to, to be copied from there; touched only while one is there.
+    aside: Area,
     faults: Userfault,
     states: Box<[State]>,
     /// Pages in memory, the one that has been there longest first.
@@ -45,6 +53,16 @@ pub struct Pager {
     counters: Arc<Counters>,
     said: Sender<Result<(), StoreError>>,
     page: Box<Page>,
+}
+
+/// What became of a page that was to be stored.
+enum Kept {
+    /// It is in the store.
+    Yes,
+    /// The kernel uses it; it is where it was.
+    InUse,
+    /// The store has no space for it; it is where it was.
+    Refused(StoreError),
 }
 
 /// Ends the process if the pager does not end as it should.
@@ -62,6 +80,7 @@ impl Pager {
     /// For the pages of `area`.
     pub fn new(
         area: Arc<Area>,
+        aside: Area,
         faults: Userfault,
         most_resident: u64,
         counters: Arc<Counters>,
@@ -72,6 +91,7 @@ impl Pager {
             states: vec![State::Out; pages].into(),
             resident: VecDeque::with_capacity(most_resident.min(pages as u64) as usize + 1),
             area,
+            aside,
             faults,
             most_resident,
             counters,
@@ -163,10 +183,8 @@ impl Pager {
         self.resident.push_back(number);
         self.counters.faults.fetch_add(1, Relaxed);
         self.counters.resident.fetch_add(1, Relaxed);
-        if !self.faults.place(at, &self.page, !write)? {
-            return Err(io::Error::other(format!("page {number} came by itself")));
-        }
-        // Whoever waited goes on; the room for the next page is made meanwhile.
+        self.put_back(number, !write)?;
+        // A thread that waited goes on; the room for the next page is made meanwhile.
         self.make_room(lane)
     }
 
@@ -185,47 +203,111 @@ impl Pager {
         Ok(())
     }
 
-    /// False: the store has no space for it.
+    /// False: it stays, as the store has no space for it or the kernel uses it.
     fn take_out(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<bool> {
         let at = self.area.page(number);
-        let changed = self.states[number as usize] == State::Changed;
-        if changed {
-            if self.keep(lane, number)?.is_err() {
-                self.counters.refused.fetch_add(1, Relaxed);
-                return Ok(false);
-            }
-            self.counters.packed.fetch_add(1, Relaxed);
+        if self.states[number as usize] == State::Changed {
+            match self.move_out(lane, number)? {
+                Kept::Yes => self.counters.packed.fetch_add(1, Relaxed),
+                Kept::InUse => {
+                    self.counters.pinned.fetch_add(1, Relaxed);
+                    return Ok(false);
+                }
+                Kept::Refused(_) => {
+                    self.counters.refused.fetch_add(1, Relaxed);
+                    return Ok(false);
+                }
+            };
         } else {
             self.counters.dropped.fetch_add(1, Relaxed);
+            self.area.drop_page(number)?;
         }
         self.states[number as usize] = State::Out;
         self.counters.resident.fetch_sub(1, Relaxed);
-        self.area.drop_page(number)?;
-        // Who came to write while it was protected finds it missing now.
+        // A thread that came to write while it was protected, or on its way, finds it missing now.
         self.faults.wake(at)?;
         Ok(true)
     }
 
-    /// Stores a changed page, which is clean then; it stays as it was when the store has no space.
-    fn keep(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Result<(), StoreError>> {
+    /// Stores a changed page and takes it out of memory.
+    fn move_out(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
+        let at = self.area.page(number);
+        if !self.faults.moves() {
+            let kept = self.copy_out(lane, number)?;
+            if matches!(kept, Kept::Yes) {
+                self.area.drop_page(number)?;
+            }
+            return Ok(kept);
+        }
+        if self.faults.move_page(at, self.aside.start())? == Moved::InUse {
+            return Ok(Kept::InUse);
+        }
+        // From here on a touch of the page is a fault that waits for this thread.
+        self.aside.copy_out(0, &mut self.page);
+        self.aside.drop_page(0)?;
+        if let Err(error) = lane.write(number, &self.page) {
+            self.put_back(number, false)?;
+            return Ok(Kept::Refused(error));
+        }
+        Ok(Kept::Yes)
+    }
+
+    /// Puts what was copied of a page back where it was, and lets those go on that wait for it.
+    fn put_back(&mut self, number: u64, protect: bool) -> io::Result<()> {
+        let at = self.area.page(number);
+        if !self.faults.place(at, &self.page, protect)? {
+            return Err(io::Error::other(format!("page {number} came by itself")));
+        }
+        Ok(())
+    }
+
+    /// Stores a changed page where it is, which is clean then, on a kernel that cannot move pages.
+    fn copy_out(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
         let at = self.area.page(number);
         self.faults.protect(at, true)?;
         self.area.copy_out(number, &mut self.page);
-        let stored = lane.write(number, &self.page);
-        match stored {
-            Ok(()) => self.states[number as usize] = State::Clean,
-            Err(_) => self.faults.protect(at, false)?,
+        match lane.write(number, &self.page) {
+            Ok(()) => {
+                self.states[number as usize] = State::Clean;
+                Ok(Kept::Yes)
+            }
+            Err(error) => {
+                self.faults.protect(at, false)?;
+                Ok(Kept::Refused(error))
+            }
         }
-        Ok(stored)
+    }
+
+    /// Stores a changed page, which stays in memory. One that the kernel uses is stored as it is at the
+    /// moment and counts as changed still, since what is on its way to it comes later.
+    fn keep(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
+        if !self.faults.moves() {
+            return self.copy_out(lane, number);
+        }
+        match self.move_out(lane, number)? {
+            Kept::Yes => {
+                self.put_back(number, true)?;
+                self.states[number as usize] = State::Clean;
+                Ok(Kept::Yes)
+            }
+            Kept::InUse => {
+                let at = self.area.page(number);
+                self.faults.protect(at, true)?;
+                self.area.copy_out(number, &mut self.page);
+                let stored = lane.write(number, &self.page);
+                self.faults.protect(at, false)?;
+                Ok(stored.map_or_else(Kept::Refused, |()| Kept::InUse))
+            }
+            refused => Ok(refused),
+        }
     }
 
     fn store_all(&mut self, lane: &mut Lane<'_>) -> io::Result<Result<(), StoreError>> {
         for at in 0..self.resident.len() {
             let number = self.resident[at];
             if self.states[number as usize] == State::Changed {
-                let stored = self.keep(lane, number)?;
-                if stored.is_err() {
-                    return Ok(stored);
+                if let Kept::Refused(error) = self.keep(lane, number)? {
+                    return Ok(Err(error));
                 }
                 self.counters.packed.fetch_add(1, Relaxed);
             }

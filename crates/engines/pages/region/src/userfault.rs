@@ -11,8 +11,14 @@ use crate::RegionError;
 /// Who may touch memory whose faults are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The program, and system calls that it hands the memory to.
+    /// The program, and system calls that it hands the memory to, direct I/O among them (Linux 6.8 and
+    /// later).
     Everybody,
+    /// The program, and system calls that copy. Memory that a transfer of the kernel goes into by itself
+    /// (O_DIRECT, registered buffers of io_uring, RDMA) must not be of the region: the kernel is too old to
+    /// say which pages it uses so, and what is put into a page after it was taken out is lost. Read into
+    /// other memory, and copy.
+    CopiesOnly,
     /// The program alone; a system call fails with EFAULT where a page is not in memory.
     ProgramOnly,
 }
@@ -32,12 +38,24 @@ pub struct Fault {
 #[derive(Debug)]
 pub struct Userfault {
     file: OwnedFd,
+    /// Whether pages can be moved out ([`Userfault::move_page`]).
+    moves: bool,
+}
+
+/// What became of a page that was to be moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    /// It is at the other place.
+    Yes,
+    /// It stays: a transfer of the kernel goes into it, or out of it.
+    InUse,
 }
 
 const API: u64 = 0xaa;
 const READ: u32 = 2;
 const READ_WRITE: u32 = 3;
 const FEATURE_WRITE_PROTECT: u64 = 1;
+const FEATURE_MOVE: u64 = 1 << 16;
 const USER_MODE_ONLY: libc::c_int = 1;
 const EVENT_FAULT: u8 = 0x12;
 const MESSAGE_BYTES: usize = 32;
@@ -53,6 +71,15 @@ const fn ioctl_number(direction: u32, number: u32, bytes: usize) -> u32 {
 struct Range {
     start: u64,
     bytes: u64,
+}
+
+#[repr(C)]
+struct Move {
+    to: u64,
+    from: u64,
+    bytes: u64,
+    mode: u64,
+    moved: i64,
 }
 
 #[repr(C)]
@@ -79,14 +106,30 @@ impl Userfault {
             Some(libc::ENOSYS | libc::EINVAL) => RegionError::NotSupported { source },
             _ => RegionError::NotAllowed { source },
         })?;
-        let this = Self { file };
-        let mut agreed = [API, FEATURE_WRITE_PROTECT, 0u64];
-        this.ioctl(
-            ioctl_number(READ_WRITE, 0x3f, size_of_val(&agreed)),
-            &mut agreed,
-        )
-        .map_err(|source| RegionError::NotSupported { source })?;
+        let mut this = Self { file, moves: true };
+        if this.agree(FEATURE_WRITE_PROTECT | FEATURE_MOVE).is_ok() {
+            return Ok((this, access));
+        }
+        // After a refusal the descriptor can be asked once more, for less (before 6.8).
+        this.moves = false;
+        this.agree(FEATURE_WRITE_PROTECT)
+            .map_err(|source| RegionError::NotSupported { source })?;
+        let access = match access {
+            Access::Everybody => Access::CopiesOnly,
+            other => other,
+        };
         Ok((this, access))
+    }
+
+    fn agree(&self, features: u64) -> io::Result<()> {
+        let mut agreed = [API, features, 0u64];
+        let number = ioctl_number(READ_WRITE, 0x3f, size_of_val(&agreed));
+        self.ioctl(number, &mut agreed)
+    }
+
+    /// Whether pages can be moved.
+    pub fn moves(&self) -> bool {
+        self.moves
     }
 
     /// From now on touches of missing and of protected pages from `start` on are handed over.
@@ -157,6 +200,35 @@ impl Userfault {
                 Ok(()) => return Ok(true),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EEXIST) => return Ok(false),
+                    // The process's mappings were being changed.
+                    Some(libc::EAGAIN) => std::thread::yield_now(),
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// Moves the page at `from`, with what is in it, to `to`, where none is; both lie in registered memory.
+    /// In one step: a thread that touches `from` finds it there or missing, and a transfer that has the
+    /// page pinned, or pins it at the same time, keeps it where it is.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn move_page(&self, from: *mut u8, to: *mut u8) -> io::Result<Moved> {
+        // No thread waits at the place that it goes to.
+        const DONT_WAKE: u64 = 1;
+        loop {
+            let mut order = Move {
+                to: to as u64,
+                from: from as u64,
+                bytes: PAGE_BYTES as u64,
+                mode: DONT_WAKE,
+                moved: 0,
+            };
+            match self.ioctl(ioctl_number(READ_WRITE, 5, size_of::<Move>()), &mut order) {
+                Ok(()) => return Ok(Moved::Yes),
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EBUSY) => return Ok(Moved::InUse),
                     // The process's mappings were being changed.
                     Some(libc::EAGAIN) => std::thread::yield_now(),
                     _ => return Err(error),

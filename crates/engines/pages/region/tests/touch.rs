@@ -1,8 +1,9 @@
 //! A region against a vector: by one thread, by several on their own parts and on the same words, and
 //! by system calls. Has `unsafe`: bytes as atomic words.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -155,6 +156,67 @@ fn system_calls_touch_it_too() {
     let mut back = Vec::new();
     copy.read_to_end(&mut back).expect("a file");
     assert!(back == bytes);
+}
+
+#[test]
+fn direct_reads_into_it_lose_nothing_while_pages_come_and_go() {
+    const BYTES: usize = 4 << 20;
+    let Some(mut region) = region(store(BYTES as u64 / 4096, 16 << 20), 16) else {
+        return;
+    };
+    if region.access() != Access::Everybody {
+        return println!(
+            "skipped: direct I/O into a region: Linux 6.8 and CAP_SYS_PTRACE are needed"
+        );
+    }
+    let mut draws = Draws(11);
+    let bytes: Vec<u8> = (0..BYTES).map(|_| draws.below(256) as u8).collect();
+    // Below the build's own directory, as a file in memory has no direct I/O.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let path = folder.path().join("file");
+    std::fs::write(&path, &bytes).expect("space");
+    let direct = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECT)
+        .open(&path);
+    let Ok(file) = direct else {
+        return println!("skipped: direct I/O into a region: the file system has none");
+    };
+    // One call pins up to so many pages at once, far more than stay in memory.
+    for piece in [64 << 10, 256 << 10, 1 << 20] {
+        region.fill(0);
+        for (number, part) in region.chunks_mut(piece).enumerate() {
+            file.read_exact_at(part, (number * piece) as u64)
+                .expect("a disk");
+        }
+        let wrong = region.chunks(4096).zip(bytes.chunks(4096));
+        let wrong = wrong.filter(|(page, expected)| page != expected).count();
+        assert_eq!(wrong, 0, "pages wrong after reads of {piece} bytes");
+    }
+    // Several at once into neighbouring parts, while what changed is stored in between.
+    region.fill(0);
+    std::thread::scope(|scope| {
+        for (number, part) in region.chunks_mut(BYTES / 4).enumerate() {
+            let file = &file;
+            scope.spawn(move || {
+                for (step, part) in part.chunks_mut(128 << 10).enumerate() {
+                    let at = number * (BYTES / 4) + step * (128 << 10);
+                    file.read_exact_at(part, at as u64).expect("a disk");
+                }
+            });
+        }
+    });
+    region.store_all().expect("space");
+    assert!(*region == bytes);
+    let figures = region.figures();
+    assert!(figures.pinned > 0 && figures.packed > 1000, "{figures:?}");
+    // The pages that had to stay leave again when others come.
+    let sum: u64 = region
+        .iter()
+        .step_by(4096)
+        .map(|&byte| u64::from(byte))
+        .sum();
+    assert!(sum > 0 && region.figures().resident_pages <= 16);
 }
 
 fn a_file() -> File {

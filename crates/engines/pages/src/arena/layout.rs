@@ -1,19 +1,20 @@
-//! Where things lie in the memory. FORMAT.md has the table; versions 1 and 2.
+//! Where things lie in the memory. FORMAT.md has the table; versions 1 to 4.
 
 use dyno_checksum::crc32c;
 
 use super::classes::SPAN_BYTES;
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
-use crate::index::entry::PAGE_PLACE_BITS;
 
 /// First bytes of the memory.
 pub const MAGIC: [u8; 8] = *b"DYNOPAGE";
 /// The form of the rest: each entry has a slot of its own.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 3;
 /// The same, but entries with equal content may point at one slot, so that sums in slots do not
 /// depend on the page.
-pub const VERSION_SHARED: u32 = 2;
+pub const VERSION_SHARED: u32 = 4;
+/// The same two without checks in their entries; they are upgraded when they are opened.
+const UNCHECKED: [u32; 2] = [1, 2];
 /// Bytes of the header that mean something, the checksum behind them included.
 pub const HEADER_BYTES: usize = 36;
 
@@ -26,6 +27,8 @@ pub struct Layout {
     pub spans: u32,
     /// Whether entries may share a slot.
     pub shared: bool,
+    /// Whether entries that point at slots have a check; those of versions 1 and 2 have none.
+    pub checked: bool,
 }
 
 impl Layout {
@@ -34,7 +37,7 @@ impl Layout {
     /// # Errors
     /// When a number does not fit its place in an entry.
     pub fn new(pages: u64, limit_bytes: u64) -> Result<Self, StoreError> {
-        let most_bytes = (PAGE_BYTES as u64) << PAGE_PLACE_BITS;
+        let most_bytes = crate::MOST_LIMIT_BYTES;
         if pages == 0 || pages > 1 << 40 {
             return Err(StoreError::Settings(format!(
                 "{pages} pages: 1 to 2^40 can be"
@@ -50,11 +53,21 @@ impl Layout {
             pages,
             spans: (limit_bytes / SPAN_BYTES as u64) as u32,
             shared: false,
+            checked: true,
         })
     }
 
+    /// Spans that entries can point into.
+    pub fn most_spans() -> u32 {
+        (crate::MOST_LIMIT_BYTES / SPAN_BYTES as u64) as u32
+    }
+
     fn version(&self) -> u32 {
-        if self.shared { VERSION_SHARED } else { VERSION }
+        match (self.checked, self.shared) {
+            (true, false) => VERSION,
+            (true, true) => VERSION_SHARED,
+            (false, shared) => UNCHECKED[usize::from(shared)],
+        }
     }
 
     /// Where the index begins.
@@ -102,9 +115,9 @@ impl Layout {
         if bytes[..8] != MAGIC {
             return refuse(format!("it starts with {:02x?}", &bytes[..8]));
         }
-        if ![VERSION, VERSION_SHARED].contains(&word(8)) {
+        if !(1..=VERSION_SHARED).contains(&word(8)) {
             let text = format!(
-                "version {}, this program reads {VERSION} and {VERSION_SHARED}",
+                "version {}, this program reads 1 to {VERSION_SHARED}",
                 word(8)
             );
             return refuse(text);
@@ -121,8 +134,11 @@ impl Layout {
         }
         let pages = u64::from(word(16)) | u64::from(word(20)) << 32;
         let layout = Self::new(pages, u64::from(word(28)) * SPAN_BYTES as u64)?;
-        let shared = word(8) == VERSION_SHARED;
-        Ok(Self { shared, ..layout })
+        Ok(Self {
+            shared: word(8).is_multiple_of(2),
+            checked: !UNCHECKED.contains(&word(8)),
+            ..layout
+        })
     }
 }
 
@@ -137,33 +153,36 @@ mod tests {
         assert_eq!(Layout::of_header(&header).expect("own"), layout);
         for (at, word) in [
             (0, "starts"),
-            (8, "version 3"),
+            (8, "version 11"),
             (17, "checksum"),
             (35, "checksum"),
         ] {
             let mut bad = header;
-            bad[at] ^= 2;
+            bad[at] ^= if at == 8 { 8 } else { 2 };
             let error = Layout::of_header(&bad).expect_err("damaged").to_string();
             assert!(error.contains(word), "{error}");
         }
     }
 
     #[test]
-    fn a_layout_with_shared_slots_is_version_2() {
+    fn a_layout_with_shared_slots_is_version_4() {
         let layout = Layout::new(1000, 10 << 20).expect("fits");
         let shared = Layout {
             shared: true,
             ..layout
         };
-        assert_eq!(shared.header()[8..12], [2, 0, 0, 0]);
+        assert_eq!(shared.header()[8..12], [4, 0, 0, 0]);
         assert_eq!(Layout::of_header(&shared.header()).expect("own"), shared);
     }
 
     #[test]
     fn the_header_of_version_1_is_the_fixture() {
-        let bytes = Layout::new(0x0102_0304, 5 * 0x1_0000)
-            .expect("fits")
-            .header();
+        let layout = Layout {
+            checked: false,
+            ..Layout::new(0x0102_0304, 5 * 0x1_0000).expect("fits")
+        };
+        let bytes = layout.header();
+        assert_eq!(Layout::of_header(&bytes).expect("an old one"), layout);
         let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(
             &hex[..64],

@@ -53,13 +53,7 @@ impl Memory {
         }
         let claim = own(&file)?;
         let memory = Self::map(file, claim, layout)?;
-        let header = layout.header();
-        // SAFETY: the mapping is longer than a header, and nobody else has it yet.
-        unsafe {
-            memory
-                .base
-                .copy_from_nonoverlapping(NonNull::from(&header).cast(), HEADER_BYTES)
-        };
+        memory.write_header();
         Ok(memory)
     }
 
@@ -162,6 +156,49 @@ impl Memory {
         let at = self.layout.index_at() + page as usize * 8;
         // SAFETY: in range and aligned; reached as an atomic alone.
         unsafe { AtomicU64::from_ptr(self.base.add(at).as_ptr().cast()) }
+    }
+
+    /// The first run of pages from `from` on whose entries lie in memory that was touched.
+    pub fn touched(&self, from: u64) -> Option<Range<u64>> {
+        let pages = self.layout.pages;
+        if from >= pages {
+            return None;
+        }
+        let index_at = self.layout.index_at() as i64;
+        let seek = |at: i64, whence| {
+            // SAFETY: no memory is passed. The file's position, which this moves, is not used.
+            unsafe { libc::lseek(self.file.as_raw_fd(), at, whence) }
+        };
+        let at = index_at + from as i64 * 8;
+        let data = seek(at, libc::SEEK_DATA);
+        if data < 0 {
+            let error = std::io::Error::last_os_error();
+            // No data behind `at`; any other answer means that the system cannot tell holes from data.
+            return (error.raw_os_error() != Some(libc::ENXIO)).then_some(from..pages);
+        }
+        let page_of = |at: i64| (((at - index_at) as u64).div_ceil(8)).min(pages);
+        let start = page_of(data.max(at));
+        let end = match seek(data, libc::SEEK_HOLE) {
+            hole if hole > data => page_of(hole),
+            _ => pages,
+        };
+        (start < end).then_some(start..end)
+    }
+
+    /// Puts the header of `layout`, of the same sizes, in place of an older one.
+    pub fn renew_header(&mut self, layout: Layout) {
+        debug_assert_eq!(layout.total_bytes(), self.layout.total_bytes());
+        self.layout = layout;
+        self.write_header();
+    }
+
+    fn write_header(&self) {
+        let header = self.layout.header();
+        // SAFETY: the mapping is longer than a header, and nobody else uses the memory yet.
+        unsafe {
+            self.base
+                .copy_from_nonoverlapping(NonNull::from(&header).cast(), HEADER_BYTES)
+        };
     }
 
     /// The stored class of `span`, which is in range.

@@ -71,6 +71,10 @@ pub struct Slots {
     spans: Box<[Span]>,
     states: Box<[Mutex<ClassState>]>,
     pool: Mutex<Pool>,
+    /// A span of whole pages that belongs to no class, through which a full store overwrites.
+    reserve: Option<u32>,
+    /// Which slots of it are taken.
+    reserve_taken: AtomicU16,
 }
 
 impl Slots {
@@ -92,7 +96,54 @@ impl Slots {
             spans,
             states,
             pool: Mutex::new(Pool { free, clean }),
+            reserve: None,
+            reserve_taken: AtomicU16::new(0),
         }
+    }
+
+    /// Takes a free span, the one that would be given out last, for the reserve; nothing when none is free.
+    pub fn keep_reserve(&mut self) -> Option<u32> {
+        let pool = self.pool.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if pool.free.is_empty() {
+            return None;
+        }
+        let span = pool.free.remove(0);
+        pool.clean = pool.clean.saturating_sub(1);
+        self.reserve = Some(span);
+        self.reserve
+    }
+
+    /// A slot of the reserve, long enough for every form, as the byte at which it begins.
+    pub fn take_reserve(&self) -> Option<usize> {
+        let span = self.reserve?;
+        let take = |taken: u16| (taken != u16::MAX).then(|| taken | (taken + 1));
+        let before = self
+            .reserve_taken
+            .fetch_update(std::sync::atomic::Ordering::Acquire, Relaxed, take)
+            .ok()?;
+        let slot = before.trailing_ones() as usize;
+        Some(span as usize * SPAN_BYTES + slot * PAGE_BYTES)
+    }
+
+    /// Gives a slot of the reserve back.
+    pub fn free_reserve(&self, at: usize) {
+        let slot = at % SPAN_BYTES / PAGE_BYTES;
+        // Released, so that the next one to take it does not write into it before this one is done.
+        self.reserve_taken
+            .fetch_and(!(1 << slot), std::sync::atomic::Ordering::Release);
+    }
+
+    /// How many spans would be free if the slots in use lay in as few as possible, and how many slots are
+    /// in use.
+    pub fn spare(&self) -> (u64, u64) {
+        let (mut spare, mut used) = (0, 0);
+        for class in 0..self.classes.count() as Class {
+            let state = self.lock(class);
+            let slots = self.classes.slots(class) as u64;
+            spare += u64::from(state.spans) - state.used.div_ceil(slots);
+            used += state.used;
+        }
+        (spare, used)
     }
 
     /// The sizes.

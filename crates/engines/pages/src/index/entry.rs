@@ -7,6 +7,14 @@ const AGE_AT: u32 = 4;
 const STUBBORN_AT: u32 = 6;
 const LEN_AT: u32 = 7;
 const PLACE_AT: u32 = LEN_AT + LEN_BITS;
+/// Enough for every place: the arena has at most 2^37 bytes, in units of [`UNIT_BYTES`].
+const PLACE_BITS: u32 = 33;
+/// Where forms that lie in slots have the check of their entry.
+const CHECK_AT: u32 = PLACE_AT + PLACE_BITS;
+const CHECK_BITS: u32 = 64 - CHECK_AT;
+/// What the check covers: kind, length and place. Age and lock change too often, and damage to them
+/// changes no page.
+const CHECKED: u64 = 0b111 << KIND_AT | ((1 << CHECK_AT) - 1) & !((1 << LEN_AT) - 1);
 /// Where kinds without a length have their checksum.
 const SUM_AT: u32 = 7;
 const REST_AT: u32 = SUM_AT + 32;
@@ -91,7 +99,8 @@ impl Entry {
     pub fn pack(self) -> u64 {
         let in_page = |sum: u32, rest: u32| u64::from(sum) << SUM_AT | u64::from(rest) << REST_AT;
         let (kind, body) = match self.stored {
-            Stored::Empty => (0, 0),
+            // No other bit: an entry of another kind that lost the bits of its kind is not taken for it.
+            Stored::Empty => return 0,
             Stored::Fill { pattern, sum } => (1, in_page(sum, u32::from(pattern))),
             Stored::Raw { place, sum } => (2, in_page(sum, place)),
             Stored::File { place, sum } => (3, in_page(sum, place)),
@@ -105,14 +114,17 @@ impl Entry {
                     Packing::Lz4 => 5,
                     Packing::Zstd => 6,
                 };
-                (kind, u64::from(len) << LEN_AT | place << PLACE_AT)
+                let body = u64::from(len) << LEN_AT | place << PLACE_AT;
+                (kind, body | check_of(body | kind << KIND_AT))
             }
         };
         let flags = u64::from(self.age) << AGE_AT | u64::from(self.stubborn) << STUBBORN_AT;
         body | kind << KIND_AT | flags
     }
 
-    /// From a word; nothing when no entry has such bits.
+    /// Reads a word, without its lock; nothing when no entry has such bits. The sums of kinds 1 to 3
+    /// are compared with the page's bytes when it is read; all else is checked here, so that one bit
+    /// that changed in memory is never a page of zeros, or the page of a neighbour.
     pub fn unpack(word: u64) -> Option<Self> {
         let bits = |at: u32, len: u32| word >> at & ((1 << len) - 1);
         let sum = bits(SUM_AT, 32) as u32;
@@ -120,10 +132,15 @@ impl Entry {
         let packed = |packing| Stored::Packed {
             packing,
             len: bits(LEN_AT, LEN_BITS) as u16,
-            place: word >> PLACE_AT,
+            place: bits(PLACE_AT, PLACE_BITS),
         };
-        let stored = match bits(KIND_AT, 3) {
-            0 => Stored::Empty,
+        let kind = bits(KIND_AT, 3);
+        if kind >= FIRST_IN_SLOT && word & !((1 << CHECK_AT) - 1) != check_of(word) {
+            return None;
+        }
+        let stored = match kind {
+            0 if word == 0 => Stored::Empty,
+            0 => return None,
             1 => Stored::Fill {
                 pattern: u16::try_from(rest).ok()?,
                 sum,
@@ -145,6 +162,32 @@ impl Entry {
     }
 }
 
+/// The first of the kinds that have a length, a place and a check.
+const FIRST_IN_SLOT: u64 = 4;
+
+/// The check of an entry, at its place: the bits that it covers, folded. Each of them is in one bit of
+/// the check, so that a change of any one is seen.
+#[inline(always)]
+fn check_of(word: u64) -> u64 {
+    let covered = word & CHECKED;
+    let folded = covered
+        ^ covered >> CHECK_BITS
+        ^ covered >> (2 * CHECK_BITS)
+        ^ covered >> (3 * CHECK_BITS)
+        ^ covered >> (4 * CHECK_BITS);
+    folded << CHECK_AT
+}
+
+/// An entry of versions 1 and 2, which have no check, as one of today. One that has its check already
+/// stays as it is, so that an upgrade that was cut short can be done again.
+pub fn upgraded(word: u64) -> u64 {
+    let in_slot = word >> KIND_AT & 0b111 >= FIRST_IN_SLOT && word >> KIND_AT & 0b111 != 7;
+    if in_slot && word >> CHECK_AT == 0 {
+        return word | check_of(word);
+    }
+    word
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -159,7 +202,7 @@ mod tests {
             (any::<u16>(), any::<u32>()).prop_map(|(pattern, sum)| Stored::Fill { pattern, sum }),
             (page_place.clone(), any::<u32>()).prop_map(|(place, sum)| Stored::Raw { place, sum }),
             (page_place, any::<u32>()).prop_map(|(place, sum)| Stored::File { place, sum }),
-            (packing, 0..4097u16, 0..1u64 << (64 - PLACE_AT)).prop_map(|(packing, len, place)| {
+            (packing, 0..4097u16, 0..1u64 << PLACE_BITS).prop_map(|(packing, len, place)| {
                 Stored::Packed {
                     packing,
                     len,
@@ -172,10 +215,39 @@ mod tests {
     proptest! {
         #[test]
         fn entries_come_back(stored in stored(), age in 0..=AGE_MAX, stubborn in any::<bool>()) {
-            let entry = Entry { stored, age, stubborn };
+            let entry = match stored {
+                Stored::Empty => Entry::fresh(stored),
+                _ => Entry { stored, age, stubborn },
+            };
             let word = entry.pack();
             prop_assert_eq!(word & crate::index::lock::LOCKED, 0);
             prop_assert_eq!(Entry::unpack(word), Some(entry));
+        }
+
+        #[test]
+        fn one_bit_of_a_slots_place_is_never_another_place(stored in stored(), bit in 1..64u32) {
+            let word = Entry::fresh(stored).pack();
+            let damaged = word ^ 1 << bit;
+            let Some(read) = Entry::unpack(damaged) else {
+                return Ok(());
+            };
+            // What is read all the same differs in its age, or is of a kind whose sum is compared.
+            let summed = |stored| !matches!(stored, Stored::Empty | Stored::Packed { .. });
+            prop_assert!(read.stored == stored || summed(read.stored), "{:?}", read);
+        }
+
+        #[test]
+        fn entries_without_a_check_get_one_and_keep_it(stored in stored(), age in 0..=AGE_MAX) {
+            let word = match stored {
+                Stored::Empty => 0,
+                _ => Entry { stored, age, stubborn: false }.pack(),
+            };
+            let old = match stored {
+                Stored::Packed { .. } => word & ((1 << CHECK_AT) - 1),
+                _ => word,
+            };
+            prop_assert_eq!(upgraded(old), word);
+            prop_assert_eq!(upgraded(word), word);
         }
 
         #[test]

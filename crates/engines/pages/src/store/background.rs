@@ -1,8 +1,9 @@
 //! A thread that ages pages, packs idle ones again, compacts and gathers memory in huge pages, within a share of one processor.
 //! Has `unsafe`: the thread's processor time, a system call.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ impl Default for Schedule {
 
 /// It turns so often in each `age_every`.
 const TURNS: u32 = 100;
+/// It pauses so long at least, however short `age_every` is.
+const SHORTEST_PERIOD: Duration = Duration::from_millis(1);
 /// Pages that leave memory in one turn at most: 4 MiB, so that a disk has pauses.
 const MOST_WRITTEN_BACK: u64 = 1024;
 
@@ -50,6 +53,71 @@ const MOST_WRITTEN_BACK: u64 = 1024;
 pub struct Background {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<Result<(), StoreError>>>,
+    work: Arc<Work>,
+}
+
+/// What the thread has done since it was started.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// It goes on.
+    running: AtomicBool,
+    passes: AtomicU64,
+    packed: AtomicU64,
+    written_back: AtomicU64,
+    damaged: AtomicU64,
+    failed: AtomicU64,
+    last_failure: Mutex<Option<String>>,
+}
+
+impl Work {
+    /// Whether the thread runs.
+    pub fn is_running(&self) -> bool {
+        self.running.load(Relaxed)
+    }
+
+    /// Passes of ageing and compaction.
+    pub fn passes(&self) -> u64 {
+        self.passes.load(Relaxed)
+    }
+
+    /// Pages packed again.
+    pub fn packed(&self) -> u64 {
+        self.packed.load(Relaxed)
+    }
+
+    /// Pages written back to the file.
+    pub fn written_back(&self) -> u64 {
+        self.written_back.load(Relaxed)
+    }
+
+    /// Times that a damaged page was stepped over.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Relaxed)
+    }
+
+    /// Steps that failed and are tried again.
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Relaxed)
+    }
+
+    /// Why the last of these failed.
+    pub fn last_failure(&self) -> Option<String> {
+        let last = self.last_failure.lock();
+        last.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A step that failed is tried again in its next turn: whatever is wrong with one page, with the file
+    /// or with the memory that the system does not take back, the rest of the work goes on.
+    fn note(&self, done: Result<(), StoreError>) {
+        if let Err(error) = done {
+            self.failed.fetch_add(1, Relaxed);
+            let mut last = self
+                .last_failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *last = Some(error.to_string());
+        }
+    }
 }
 
 impl Background {
@@ -59,25 +127,30 @@ impl Background {
     /// When the system gives no thread.
     pub fn start(store: Arc<Store>, schedule: Schedule) -> Result<Self, StoreError> {
         let (stop, stopped) = channel();
+        let work = Arc::new(Work::default());
+        let of_thread = Arc::clone(&work);
         let thread = std::thread::Builder::new()
             .name("pages-background".into())
             .spawn(move || {
-                let period = schedule.age_every / TURNS;
+                let period = (schedule.age_every / TURNS).max(SHORTEST_PERIOD);
+                let work = of_thread;
                 let mut turn = Turn {
                     store: &store,
                     recompressor: store.recompressor()?,
                     lane: store.lane()?,
                     schedule,
+                    work: &work,
                     page: 0,
                     back_page: 0,
                     count: 0,
                 };
-                loop {
-                    match stopped.recv_timeout(period) {
-                        Err(RecvTimeoutError::Timeout) => turn.take(period)?,
-                        Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-                    }
+                work.running.store(true, Relaxed);
+                // Until the other end is dropped.
+                while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
+                    turn.take(period);
                 }
+                work.running.store(false, Relaxed);
+                Ok(())
             })
             .map_err(|source| StoreError::System {
                 what: "cannot start a thread",
@@ -86,13 +159,19 @@ impl Background {
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
+            work,
         })
+    }
+
+    /// What it has done, for as long as anything asks.
+    pub fn work(&self) -> &Arc<Work> {
+        &self.work
     }
 
     /// Ends it.
     ///
     /// # Errors
-    /// What had ended it before: a damaged page, or memory that the system did not take back.
+    /// When it could not begin for want of memory.
     pub fn stop(mut self) -> Result<(), StoreError> {
         self.end()
     }
@@ -120,6 +199,7 @@ struct Turn<'a> {
     recompressor: Recompressor<'a>,
     lane: Lane<'a>,
     schedule: Schedule,
+    work: &'a Work,
     page: u64,
     back_page: u64,
     count: u32,
@@ -127,39 +207,47 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// One turn: a slice of recompression; every so often ageing and compaction.
-    fn take(&mut self, period: Duration) -> Result<(), StoreError> {
-        self.count += 1;
+    fn take(&mut self, period: Duration) {
+        self.count = self.count.wrapping_add(1);
         if self.count.is_multiple_of(TURNS) {
             self.store.age();
             if !self.schedule.fixed {
-                self.store.compact(self.schedule.compact_spans)?;
+                let compacted = self.store.compact(self.schedule.compact_spans);
+                self.work.note(compacted.map(drop));
                 self.store.gather();
             }
+            self.work.passes.fetch_add(1, Relaxed);
         }
         if let Some(which) = self.schedule.write_back {
-            self.write_back(which)?;
+            self.write_back(which);
         }
         if self.store.settings.tiers != Tiers::Lz4ThenZstd {
-            return Ok(());
+            return;
         }
         let budget = period.mul_f64(self.schedule.cpu_share.clamp(0.0, 1.0));
         let (page, idle) = (self.page, self.schedule.idle);
-        let done = self.recompressor.pass(page, idle, budget, thread_time)?;
-        self.page = done.next_page;
-        Ok(())
+        match self.recompressor.pass(page, idle, budget, thread_time) {
+            Ok(done) => {
+                self.page = done.next_page;
+                self.work.packed.fetch_add(done.packed, Relaxed);
+                self.work.damaged.fetch_add(done.damaged, Relaxed);
+            }
+            Err(error) => self.work.note(Err(error)),
+        }
     }
 
-    fn write_back(&mut self, which: WriteBack) -> Result<(), StoreError> {
-        match self
+    fn write_back(&mut self, which: WriteBack) {
+        let done = self
             .lane
-            .write_back(self.back_page, MOST_WRITTEN_BACK, which)
-        {
-            Ok(done) => self.back_page = done.next_page,
-            // A disk that is full or away may be there again later; the store counts it, and keeps the page.
-            Err(StoreError::File(_)) => {}
-            Err(other) => return Err(other),
+            .write_back(self.back_page, MOST_WRITTEN_BACK, which);
+        match done {
+            Ok(done) => {
+                self.back_page = done.next_page;
+                self.work.written_back.fetch_add(done.pages, Relaxed);
+            }
+            // A disk that is full or away may be there again later; the page is in memory.
+            Err(error) => self.work.note(Err(error)),
         }
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use super::place::extent;
 use crate::arena::classes::{Class, SPAN_BYTES};
 use crate::error::StoreError;
 use crate::index::entry::{Entry, Stored, UNIT_BYTES};
-use crate::index::lock::{lock, unlock};
+use crate::index::lock::{LOCKED, Mark};
 
 /// What a compaction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,19 +29,7 @@ impl Store {
     /// # Errors
     /// When the system does not take memory back.
     pub fn compact(&self, most_spans: usize) -> Result<Compacted, StoreError> {
-        let mut done = Compacted::default();
-        let mut closed = Vec::new();
-        for class in 0..self.slots.classes().count() as Class {
-            self.slots.close_emptiest(class, most_spans, &mut closed);
-        }
-        if !closed.is_empty() {
-            for page in 0..self.pages() {
-                done.moved += u64::from(self.move_page(page));
-            }
-        }
-        for span in closed {
-            done.freed_spans += u64::from(self.slots.reopen(span));
-        }
+        let mut done = self.move_together(most_spans);
         let spans = self
             .slots
             .trim(|span| self.give_back(span as usize * SPAN_BYTES, SPAN_BYTES))?;
@@ -51,13 +39,39 @@ impl Store {
             bytes += self.slots.trim_open(class, most_spans, give_back)?;
         }
         done.given_back_bytes = bytes as u64;
+        if let Some(shared) = &self.shared {
+            shared.shrink();
+        }
+        if let Some(backing) = &self.backing {
+            backing.trim();
+        }
         Ok(done)
     }
 
-    /// Moves a page out of a closed span. It stays when there is no other slot.
-    fn move_page(&self, page: u64) -> bool {
+    /// Empties up to `most_spans` spans of each class into others, the emptiest first.
+    pub(super) fn move_together(&self, most_spans: usize) -> Compacted {
+        let mut done = Compacted::default();
+        let mut closed = Vec::new();
+        for class in 0..self.slots.classes().count() as Class {
+            self.slots.close_emptiest(class, most_spans, &mut closed);
+        }
+        if !closed.is_empty() {
+            let mark = self.holders.mark();
+            for page in self.touched_from(0) {
+                done.moved += u64::from(self.move_page(page, &mark));
+            }
+        }
+        for span in closed {
+            done.freed_spans += u64::from(self.slots.reopen(span));
+        }
+        done
+    }
+
+    /// Moves a page out of a closed span. It stays when there is no other slot, or when another thread is
+    /// at it.
+    fn move_page(&self, page: u64, mark: &Mark) -> bool {
         let closed = |word: u64| {
-            let found = Entry::unpack(word & !crate::index::lock::LOCKED)?;
+            let found = Entry::unpack(word & !LOCKED)?;
             let (at, len) = extent(found.stored)?;
             let span = u32::try_from(at / SPAN_BYTES).ok()?;
             let inside = span < self.memory.layout().spans;
@@ -66,8 +80,9 @@ impl Store {
         if closed(self.peek(page)).is_none() {
             return false;
         }
-        let entry = self.memory.entry(page);
-        let word = lock(entry);
+        let Some(word) = self.try_lock(page, mark) else {
+            return false;
+        };
         let moved = closed(word).and_then(|(found, at, len)| {
             let stored = self.copy_to_other_slot(found.stored, at, len)?;
             if self.stays(found.stored, stored) {
@@ -75,7 +90,7 @@ impl Store {
             }
             Some((Entry { stored, ..found }, at))
         });
-        unlock(entry, moved.map_or(word, |(new, _)| new.pack()));
+        self.unlock(page, moved.map_or(word, |(new, _)| new.pack()), mark);
         if let Some((_, at)) = moved {
             self.slots.free(at);
         }

@@ -1,7 +1,10 @@
 //! A file that pages can leave memory for. Its bytes mean something together with the memory alone:
-//! the index says which page of the file is whose, and has the checksum.
+//! the index says which page of the file is whose, and has the checksum. Has `unsafe`: giving parts of
+//! the file back, a system call.
 
-use std::path::Path;
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use dyno_codec::lz4::Page;
@@ -12,13 +15,18 @@ use super::lane::Lane;
 use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, PAGE_PLACE_BITS, Stored};
-use crate::index::lock::{lock, unlock};
 
 /// Which pages of the file are taken.
 #[derive(Debug)]
 pub struct Backing {
     file: BlockFile,
+    /// For giving parts of it back.
+    holes: File,
+    /// What people know it by.
+    name: PathBuf,
     taken: Box<[AtomicU64]>,
+    /// Pages that were freed, and whose blocks the file system still has.
+    stale: Box<[AtomicU64]>,
     pages: u32,
 }
 
@@ -53,18 +61,34 @@ impl Backing {
             Err(IoError::DirectRefused { .. }) => BlockFile::open(path, access, Caching::Cached)?,
             opened => opened?,
         };
+        // The program opens a file without a name by way of /proc, where a link says what it was called.
+        let name = std::fs::read_link(path).unwrap_or_else(|_| path.to_owned());
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let holes = opened.map_err(|source| IoError::System {
+            action: "open",
+            path: name.clone(),
+            source,
+        })?;
         let words = (pages as usize).div_ceil(64);
-        let taken: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let bits = || -> Box<[AtomicU64]> { (0..words).map(|_| AtomicU64::new(0)).collect() };
+        let (taken, stale) = (bits(), bits());
         // Bits behind the last page are never free.
         if let (Some(last), rest @ 1..) = (taken.last(), pages % 64) {
             last.store(u64::MAX << rest, Relaxed);
         }
-        Ok(Self { file, taken, pages })
+        Ok(Self {
+            file,
+            holes,
+            name,
+            taken,
+            stale,
+            pages,
+        })
     }
 
     /// Bytes of memory that this takes.
     pub fn overhead_bytes(&self) -> u64 {
-        (self.taken.len() * 8) as u64
+        ((self.taken.len() + self.stale.len()) * 8) as u64
     }
 
     pub fn claim(&self, place: u32) -> bool {
@@ -74,7 +98,64 @@ impl Backing {
 
     pub fn free(&self, place: u32) {
         if place < self.pages {
-            self.taken[place as usize / 64].fetch_and(!(1 << (place % 64)), Relaxed);
+            let (word, bit) = (place as usize / 64, 1 << (place % 64));
+            // First, so that the one that takes the place next finds it said.
+            self.stale[word].fetch_or(bit, Relaxed);
+            self.taken[word].fetch_and(!bit, std::sync::atomic::Ordering::Release);
+        }
+    }
+
+    /// Gives the blocks of freed pages back to the file system, where it takes them. The pages are taken
+    /// meanwhile, so that none is written to in between.
+    pub fn trim(&self) {
+        for (word, stale) in self.stale.iter().enumerate() {
+            let wanted = stale.load(Relaxed);
+            if wanted == 0 {
+                continue;
+            }
+            let before = self.taken[word].fetch_or(wanted, std::sync::atomic::Ordering::Acquire);
+            let mut mine = wanted & !before;
+            // Those that are in use again are looked at once more when they are free.
+            stale.fetch_and(!mine, Relaxed);
+            let all = mine;
+            while mine != 0 {
+                let first = mine.trailing_zeros();
+                let run = (mine >> first).trailing_ones();
+                self.punch((word * 64) as u64 + u64::from(first), u64::from(run));
+                let bits = if run == 64 { u64::MAX } else { (1 << run) - 1 };
+                mine &= !(bits << first);
+            }
+            self.taken[word].fetch_and(!all, std::sync::atomic::Ordering::Release);
+        }
+    }
+
+    fn punch(&self, page: u64, pages: u64) {
+        let [at, len] = [page, pages].map(|count| (count * PAGE_BYTES as u64) as i64);
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: no memory is passed. A file system that cannot do it keeps the blocks, which are written
+        // over when a page takes the place.
+        unsafe { libc::fallocate(self.holes.as_raw_fd(), mode, at, len) };
+    }
+
+    /// Pages that it can hold.
+    pub fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// What people know it by.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// An error of the file, with the name that people know.
+    fn named(&self, error: IoError) -> IoError {
+        match error {
+            IoError::System { action, source, .. } => IoError::System {
+                action,
+                path: self.name.clone(),
+                source,
+            },
+            other => other,
         }
     }
 
@@ -135,6 +216,8 @@ impl Lane<'_> {
     /// a crash of the machine, which the memory does not outlive. Of a crash of this process it knows
     /// nothing: an entry says that its page is in the file when it is.
     ///
+    /// A damaged page is noted and stays; so does one that another thread is at.
+    ///
     /// # Errors
     /// [`StoreError::NoFile`], and what the file answers; the page is in memory then.
     pub fn write_back(
@@ -147,7 +230,7 @@ impl Lane<'_> {
         let backing = store.backing.as_ref().ok_or(StoreError::NoFile)?;
         let mut done = WrittenBack::default();
         let mut from_word = 0;
-        for page in from_page..store.pages() {
+        for page in store.touched_from(from_page) {
             // Looked at without the lock first, as most pages are not meant.
             if which.means(store.peek(page)).is_none() {
                 continue;
@@ -156,23 +239,27 @@ impl Lane<'_> {
                 done.next_page = page;
                 break;
             }
-            let entry = store.memory.entry(page);
-            let word = lock(entry);
-            let outcome = match which.means(word) {
-                None => Ok(None),
-                Some(old) => self.move_out(backing, page, old, &mut from_word),
+            let Some(word) = store.try_lock(page, self.mark()) else {
+                continue;
             };
-            match &outcome {
-                Ok(Some((new, _))) => unlock(entry, new.pack()),
-                _ => unlock(entry, word),
-            }
+            let Some(old) = which.means(word) else {
+                store.unlock(page, word, self.mark());
+                continue;
+            };
+            let outcome = self.move_out(backing, page, old, &mut from_word);
+            let new = match &outcome {
+                Ok(Some(new)) => new.pack(),
+                _ => word,
+            };
+            store.unlock(page, new, self.mark());
             match outcome {
-                Ok(None) if which.means(word).is_some() => break,
-                Ok(None) => {}
-                Ok(Some((_, old))) => {
-                    store.release(old);
+                // The file is full.
+                Ok(None) => break,
+                Ok(Some(_)) => {
+                    store.release(old.stored);
                     done.pages += 1;
                 }
+                Err(error @ StoreError::Corrupt { .. }) => store.note_damage(&error),
                 Err(error) => {
                     store.kept_back.fetch_add(1, Relaxed);
                     return Err(error);
@@ -189,7 +276,7 @@ impl Lane<'_> {
         page: u64,
         old: Entry,
         from_word: &mut usize,
-    ) -> Result<Option<(Entry, Stored)>, StoreError> {
+    ) -> Result<Option<Entry>, StoreError> {
         let mut bytes = [0; PAGE_BYTES];
         self.fetch(old.stored, page, &mut bytes)?;
         let Some(place) = backing.take(from_word) else {
@@ -202,17 +289,14 @@ impl Lane<'_> {
             .write_at(u64::from(place) * PAGE_BYTES as u64, block);
         if let Err(error) = written {
             backing.free(place);
-            return Err(error.into());
+            return Err(backing.named(error).into());
         }
         // The sum goes along; a page that was damaged in memory was refused just now.
         let sum = self.sum_of(&bytes, page);
-        Ok(Some((
-            Entry {
-                stored: Stored::File { place, sum },
-                ..old
-            },
-            old.stored,
-        )))
+        Ok(Some(Entry {
+            stored: Stored::File { place, sum },
+            ..old
+        }))
     }
 
     /// Reads a page that is in the file; the caller compares its sum.
@@ -226,7 +310,8 @@ impl Lane<'_> {
         let backing = self.store().backing.as_ref().ok_or(StoreError::NoFile)?;
         let block = self.transfer_block();
         let at = u64::from(place) * PAGE_BYTES as u64;
-        if backing.file.read_at(at, block)? != PAGE_BYTES {
+        let read = backing.file.read_at(at, block);
+        if read.map_err(|error| backing.named(error))? != PAGE_BYTES {
             let what = Damage::File;
             return Err(StoreError::Corrupt { page, what });
         }

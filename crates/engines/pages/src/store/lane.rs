@@ -1,5 +1,7 @@
 //! A thread's way in and out of a store. Has `unsafe`: stored bytes as slices, under their lock.
 
+use std::sync::Arc;
+
 use dyno_checksum::crc32c;
 use dyno_codec::lz4::{self, BLOCK_BOUND, Block, Page};
 use dyno_codec::{repeat, zstd};
@@ -11,7 +13,7 @@ use super::{Store, Tiers};
 use crate::PAGE_BYTES;
 use crate::error::{Damage, StoreError};
 use crate::index::entry::{Entry, Packing, Stored};
-use crate::index::lock::{lock, unlock};
+use crate::index::lock::{LOCKED, Mark};
 
 /// Pages ahead of the one being read whose entries and bytes are asked for.
 const AHEAD: usize = 6;
@@ -22,6 +24,8 @@ const AHEAD_BYTES: usize = 1024;
 #[derive(Debug)]
 pub struct Lane<'a> {
     store: &'a Store,
+    /// Says whose lock this thread holds.
+    mark: Arc<Mark>,
     encoder: lz4::Encoder,
     /// There when zstd packs what is written.
     frames: Option<zstd::Encoder>,
@@ -39,6 +43,7 @@ impl<'a> Lane<'a> {
     pub(super) fn new(store: &'a Store) -> Result<Self, StoreError> {
         let mut lane = Self {
             store,
+            mark: store.holders.mark(),
             encoder: lz4::Encoder::new(store.settings.writer),
             frames: match store.settings.tiers {
                 Tiers::Zstd => Some(zstd::Encoder::new(store.settings.level)?),
@@ -62,13 +67,25 @@ impl<'a> Lane<'a> {
 
     /// Stores `bytes` as page `page`. When it fails, the page is as it was.
     ///
+    /// When the limit is reached, the call first moves pages together and, when the store has a file,
+    /// writes pages back to it, which can take milliseconds. A page that the store has already can be
+    /// overwritten even then, unless its new form is longer than its slot.
+    ///
     /// # Errors
-    /// [`StoreError::NoSpace`] or [`StoreError::OutOfRange`].
+    /// [`StoreError::NoSpace`] or [`StoreError::OutOfRange`]; [`StoreError::Corrupt`] when the lock of
+    /// the page's entry is damaged.
     pub fn write(&mut self, page: u64, bytes: &Page) -> Result<(), StoreError> {
         self.store.in_range(page)?;
+        match self.write_if_space(page, bytes) {
+            Err(StoreError::NoSpace { .. }) => self.write_when_full(page, bytes),
+            done => done,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn write_if_space(&mut self, page: u64, bytes: &Page) -> Result<(), StoreError> {
         let stored = self.form(page, bytes)?;
-        self.replace(page, stored);
-        Ok(())
+        self.replace(page, stored)
     }
 
     /// Stores `pages` from page `first` on, at best 32 or more at a time.
@@ -89,8 +106,17 @@ impl<'a> Lane<'a> {
     /// [`StoreError::Corrupt`] when the page is not what was written; `bytes` are zeros then.
     pub fn read(&mut self, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
         self.store.in_range(page)?;
-        let entry = self.store.memory.entry(page);
-        let word = lock(entry);
+        let done = self.read_entry(page, bytes);
+        if let Err(error) = &done {
+            bytes.fill(0);
+            self.store.refuse_damaged(error);
+        }
+        done
+    }
+
+    #[inline(always)]
+    fn read_entry(&mut self, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
+        let word = self.store.lock(page, &self.mark)?;
         let unpacked = Entry::unpack(word);
         let done = match unpacked {
             Some(found) => self.fetch(found.stored, page, bytes),
@@ -99,14 +125,9 @@ impl<'a> Lane<'a> {
                 what: Damage::Entry { entry: word },
             }),
         };
-        // Read means touched.
-        unlock(
-            entry,
-            unpacked.map_or(word, |found| Entry { age: 0, ..found }.pack()),
-        );
-        if done.is_err() {
-            bytes.fill(0);
-        }
+        // Read means touched. An entry that cannot be read stays as it is.
+        let touched = unpacked.map_or(word, |found| Entry { age: 0, ..found }.pack());
+        self.store.unlock(page, touched, &self.mark);
         done
     }
 
@@ -142,8 +163,22 @@ impl<'a> Lane<'a> {
     /// [`StoreError::OutOfRange`].
     pub fn discard(&mut self, page: u64) -> Result<(), StoreError> {
         self.store.in_range(page)?;
-        self.replace(page, Stored::Empty);
-        Ok(())
+        self.replace(page, Stored::Empty)
+    }
+
+    /// Forgets every page.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] when the lock of an entry is damaged; pages before it are forgotten.
+    pub fn discard_all(&mut self) -> Result<(), StoreError> {
+        self.store
+            .touched_from(0)
+            .try_for_each(|page| self.replace(page, Stored::Empty))
+    }
+
+    /// Says whose lock this thread holds.
+    pub(super) fn mark(&self) -> &Mark {
+        &self.mark
     }
 
     /// Its store.
@@ -158,8 +193,7 @@ impl<'a> Lane<'a> {
 
     /// Reads page `page`, which is in range, without touching its age.
     pub(super) fn look(&mut self, page: u64, bytes: &mut Page) -> Result<(), StoreError> {
-        let entry = self.store.memory.entry(page);
-        let word = lock(entry);
+        let word = self.store.lock(page, &self.mark)?;
         let done = match Entry::unpack(word) {
             Some(found) => self.fetch(found.stored, page, bytes),
             None => Err(StoreError::Corrupt {
@@ -167,7 +201,7 @@ impl<'a> Lane<'a> {
                 what: Damage::Entry { entry: word },
             }),
         };
-        unlock(entry, word);
+        self.store.unlock(page, word, &self.mark);
         done
     }
 
@@ -239,6 +273,37 @@ impl<'a> Lane<'a> {
 
     #[inline(always)]
     fn form_alone(&mut self, page: u64, bytes: &Page) -> Result<Stored, StoreError> {
+        match self.encode_page(bytes) {
+            Form::Packed { packing, len, sum } => {
+                let sum = self.store.slot_sum(sum, page);
+                self.store.place_packed(packing, &self.block[..len], sum)
+            }
+            Form::Raw { sum } => self.store.place_raw(bytes, bound_sum(sum, page)),
+        }
+    }
+
+    /// The form of any page that needs a slot; what it is packed to lies in [`Lane::packed`].
+    pub(super) fn encode(&mut self, bytes: &Page) -> Form {
+        match repeat::word_of(bytes) {
+            Some(word) => {
+                self.block[..8].copy_from_slice(&word.to_le_bytes());
+                Form::Packed {
+                    packing: Packing::Word,
+                    len: 8,
+                    sum: crc32c(bytes),
+                }
+            }
+            None => self.encode_page(bytes),
+        }
+    }
+
+    /// What the last page was packed to.
+    pub(super) fn packed(&self, len: usize) -> &[u8] {
+        &self.block[..len]
+    }
+
+    #[inline(always)]
+    fn encode_page(&mut self, bytes: &Page) -> Form {
         // First, as it brings the page into the nearest cache for what follows.
         let sum = crc32c(bytes);
         let limit = self.limit_bytes;
@@ -250,11 +315,8 @@ impl<'a> Lane<'a> {
             Some(frames) => (Packing::Zstd, frames.encode(bytes, &mut self.block, limit)),
         };
         match len {
-            Some(len) => {
-                self.store
-                    .place_packed(packing, &self.block[..len], self.store.slot_sum(sum, page))
-            }
-            None => self.store.place_raw(bytes, bound_sum(sum, page)),
+            Some(len) => Form::Packed { packing, len, sum },
+            None => Form::Raw { sum },
         }
     }
 
@@ -273,15 +335,24 @@ impl<'a> Lane<'a> {
             .place_packed(Packing::Word, &word.to_le_bytes(), sum)
     }
 
-    /// Points the entry at `stored`, and frees what it pointed at.
+    /// Points the entry at `stored`, and frees what it pointed at. When the entry cannot be locked, what
+    /// was made for it is free again.
     #[inline(always)]
-    fn replace(&self, page: u64, stored: Stored) {
-        let entry = self.store.memory.entry(page);
-        let old = lock(entry);
-        unlock(entry, Entry::fresh(stored).pack());
+    fn replace(&self, page: u64, stored: Stored) -> Result<(), StoreError> {
+        let old = match self.store.lock(page, &self.mark) {
+            Ok(old) => old,
+            Err(error) => {
+                self.store.release(stored);
+                self.store.note_damage(&error);
+                return Err(error);
+            }
+        };
+        self.store
+            .unlock(page, Entry::fresh(stored).pack(), &self.mark);
         if let Some(old) = Entry::unpack(old) {
             self.store.release(old.stored);
         }
+        Ok(())
     }
 
     /// The page that `stored` stands for. The caller holds the lock of the entry.
@@ -364,29 +435,33 @@ impl<'a> Lane<'a> {
     }
 }
 
+/// What a page is stored as, before there is a slot for it. Sums are of the page alone.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Form {
+    /// So many bytes of the lane's block.
+    Packed {
+        packing: Packing,
+        len: usize,
+        sum: u32,
+    },
+    /// The page as it is.
+    Raw { sum: u32 },
+}
+
+impl Form {
+    /// Bytes that it needs of a slot.
+    pub(super) fn stored_bytes(&self) -> usize {
+        match self {
+            Self::Packed { len, .. } => len + SUM_BYTES,
+            Self::Raw { .. } => PAGE_BYTES,
+        }
+    }
+}
+
 /// CRC32C of a page of zeros: by far the most frequent page, and worth 4096 bytes of checksum.
 pub const ZERO_PAGE_SUM: u32 = 0x98f9_4189;
 
 impl Store {
-    /// Where a form lies, when that is inside the arena.
-    #[inline(always)]
-    pub(super) fn extent_of(
-        &self,
-        stored: Stored,
-        page: u64,
-    ) -> Result<(usize, usize), StoreError> {
-        let arena = self.memory.layout().spans as usize * crate::arena::classes::SPAN_BYTES;
-        match extent(stored) {
-            Some((at, len)) if len <= PAGE_BYTES && at <= arena - len => Ok((at, len)),
-            _ => {
-                let what = Damage::Entry {
-                    entry: Entry::fresh(stored).pack(),
-                };
-                Err(StoreError::Corrupt { page, what })
-            }
-        }
-    }
-
     /// Asks for the bytes of a page that will be read soon; a hint, so the lock is not taken.
     #[inline(always)]
     fn prefetch(&self, page: u64) {
@@ -394,7 +469,7 @@ impl Store {
             .memory
             .entry(page)
             .load(std::sync::atomic::Ordering::Relaxed);
-        if let Some(found) = Entry::unpack(word & !crate::index::lock::LOCKED)
+        if let Some(found) = Entry::unpack(word & !LOCKED)
             && let Some((at, len)) = extent(found.stored)
         {
             self.memory.prefetch(at, len.min(AHEAD_BYTES));

@@ -2,18 +2,22 @@
 
 mod background;
 mod compact;
+mod damage;
 mod file;
 mod huge;
 mod lane;
+mod locking;
 mod place;
 mod recompress;
 mod recover;
+mod relief;
 mod shared;
 mod stats;
 
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
 
 use dyno_codec::lz4;
 
@@ -22,7 +26,7 @@ use crate::arena::memory::Memory;
 use crate::arena::slots::Slots;
 use crate::error::StoreError;
 
-pub use background::{Background, Schedule, thread_time};
+pub use background::{Background, Schedule, Work, thread_time};
 pub use compact::Compacted;
 pub use file::{WriteBack, WrittenBack};
 pub use lane::Lane;
@@ -30,8 +34,10 @@ pub use recompress::{Recompressed, Recompressor};
 pub use recover::{Bad, Recovered};
 pub use stats::{KindCount, Stats};
 
+use damage::DamageLog;
 use file::Backing;
 use huge::Huge;
+use locking::Holders;
 use shared::Shared;
 
 /// What packs pages when they are written, and when nobody touches them any more.
@@ -50,7 +56,8 @@ pub enum Tiers {
 pub struct Settings {
     /// Pages that it can hold.
     pub pages: u64,
-    /// Bytes that stored pages may take in memory. The index comes on top, eight bytes a page.
+    /// Bytes that stored pages may take in memory. On top come the index, 4 KiB for each 512 pages of
+    /// which one was ever touched, and a reserve of 64 KiB through which a full store overwrites.
     pub limit_bytes: u64,
     /// What packs pages.
     pub tiers: Tiers,
@@ -98,10 +105,21 @@ pub struct Store {
     /// There when pages of equal content share slots.
     shared: Option<Shared>,
     settings: Settings,
+    /// The marks of the threads that lock entries.
+    holders: Holders,
+    damage: DamageLog,
     /// Pages refused for want of space.
     refused: AtomicU64,
     /// Pages that could not be written to the file.
     kept_back: AtomicU64,
+    /// Where a write that finds no space goes on writing pages back.
+    relief_page: AtomicU64,
+    /// Held by the write that moves pages together.
+    consolidating: Mutex<()>,
+    /// Times that it was done.
+    consolidated: AtomicU64,
+    /// Slots in use when it was done in vain.
+    fruitless: AtomicU64,
 }
 
 fn check(settings: &Settings) -> Result<(), StoreError> {
@@ -119,24 +137,47 @@ impl Store {
     /// # Errors
     /// When a size cannot be, or the system has no memory, or the file cannot be made.
     pub fn create(settings: Settings) -> Result<Self, StoreError> {
-        let layout = Layout {
+        let mut layout = Layout {
             shared: settings.share,
             ..Layout::new(settings.pages, settings.limit_bytes)?
         };
-        let memory = Memory::create(layout)?;
-        let slots = Slots::new(layout.spans);
+        // The reserve; without one where an entry could not point at it, at the very highest limit.
+        layout.spans += u32::from(layout.spans < Layout::most_spans());
         check(&settings)?;
+        let memory = Memory::create(layout)?;
         let backing = Backing::of(&settings, file::Start::Empty)?;
-        Ok(Self {
+        Ok(Self::of(
+            memory,
+            Slots::new(layout.spans),
+            backing,
+            settings,
+        ))
+    }
+
+    fn of(memory: Memory, mut slots: Slots, backing: Option<Backing>, settings: Settings) -> Self {
+        if let Some(span) = slots.keep_reserve() {
+            // Before any entry points into it, so that the next one to open the memory knows its class.
+            memory.class(span).store(
+                slots.classes().of_pages(),
+                std::sync::atomic::Ordering::Release,
+            );
+        }
+        Self {
             huge: Huge::new(memory.huge_pages()),
-            shared: layout.shared.then(Shared::new),
+            shared: memory.layout().shared.then(Shared::new),
             memory,
             slots,
             backing,
             settings,
+            holders: Holders::default(),
+            damage: DamageLog::default(),
             refused: AtomicU64::new(0),
             kept_back: AtomicU64::new(0),
-        })
+            relief_page: AtomicU64::new(0),
+            consolidating: Mutex::new(()),
+            consolidated: AtomicU64::new(0),
+            fruitless: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// A reader and writer for one thread.
@@ -163,6 +204,18 @@ impl Store {
         self.memory.file()
     }
 
+    /// The pages from `from` on whose entries were ever touched, in order. The index of a large store is
+    /// mostly a hole, and a look at an entry in it would take memory for it.
+    fn touched_from(&self, from: u64) -> impl Iterator<Item = u64> + '_ {
+        let mut run = from..from;
+        std::iter::from_fn(move || {
+            if run.is_empty() {
+                run = self.memory.touched(run.end)?;
+            }
+            run.next()
+        })
+    }
+
     fn in_range(&self, page: u64) -> Result<(), StoreError> {
         let pages = self.pages();
         if page < pages {
@@ -173,7 +226,6 @@ impl Store {
     }
 
     fn no_space(&self, needed_bytes: usize) -> StoreError {
-        self.refused.fetch_add(1, Ordering::Relaxed);
         StoreError::NoSpace {
             needed_bytes,
             limit_bytes: self.settings.limit_bytes,

@@ -6,8 +6,8 @@ use super::Store;
 use crate::PAGE_BYTES;
 use crate::arena::classes::SPAN_BYTES;
 use crate::arena::slots::Slot;
-use crate::error::StoreError;
-use crate::index::entry::{Packing, Stored, UNIT_BYTES};
+use crate::error::{Damage, StoreError};
+use crate::index::entry::{Entry, Packing, Stored, UNIT_BYTES};
 
 /// Bytes of the checksum in front of a packed page.
 pub const SUM_BYTES: usize = 4;
@@ -29,6 +29,25 @@ pub fn bound_sum(sum: u32, page: u64) -> u32 {
 }
 
 impl Store {
+    /// Where a form lies, when that is inside the arena.
+    #[inline(always)]
+    pub(super) fn extent_of(
+        &self,
+        stored: Stored,
+        page: u64,
+    ) -> Result<(usize, usize), StoreError> {
+        let arena = self.memory.layout().spans as usize * SPAN_BYTES;
+        match extent(stored) {
+            Some((at, len)) if len <= PAGE_BYTES && at <= arena - len => Ok((at, len)),
+            _ => {
+                let what = Damage::Entry {
+                    entry: Entry::fresh(stored).pack(),
+                };
+                Err(StoreError::Corrupt { page, what })
+            }
+        }
+    }
+
     /// Puts the page as it is into a slot.
     pub(super) fn place_raw(&self, page: &Page, sum: u32) -> Result<Stored, StoreError> {
         let assign = |span, class| self.assign(span, class);

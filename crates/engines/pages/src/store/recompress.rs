@@ -12,7 +12,7 @@ use super::place::{SUM_BYTES, extent};
 use crate::PAGE_BYTES;
 use crate::error::StoreError;
 use crate::index::entry::{AGE_MAX, Entry, Packing, Stored};
-use crate::index::lock::{LOCKED, lock, unlock};
+use crate::index::lock::LOCKED;
 
 /// What a pass did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,6 +21,8 @@ pub struct Recompressed {
     pub packed: u64,
     /// Pages that were tried in vain; they are not tried again until they are written.
     pub stubborn: u64,
+    /// Damaged pages that were met; they stay as they are, and are not tried again until they are written.
+    pub damaged: u64,
     /// Bytes of slots won.
     pub won_bytes: u64,
     /// Where the next pass goes on, 0 when this one met the end.
@@ -43,24 +45,22 @@ pub const LEVEL: i32 = 1;
 impl Store {
     /// One more pass without a touch for every page: a page that is read or written begins at 0 again.
     pub fn age(&self) {
-        for page in 0..self.pages() {
-            let old =
-                |word| Entry::unpack(word).filter(|e| e.age < AGE_MAX && e.stored != Stored::Empty);
+        let mark = self.holders.mark();
+        let old =
+            |word| Entry::unpack(word).filter(|e| e.age < AGE_MAX && e.stored != Stored::Empty);
+        for page in self.touched_from(0) {
             if old(self.peek(page)).is_none() {
                 continue;
             }
-            let entry = self.memory.entry(page);
-            let word = lock(entry);
-            unlock(
-                entry,
-                old(word).map_or(word, |e| {
-                    Entry {
-                        age: e.age + 1,
-                        ..e
-                    }
-                    .pack()
-                }),
-            );
+            // A page that another thread is at is in use, and does not age.
+            let Some(word) = self.try_lock(page, &mark) else {
+                continue;
+            };
+            let older = |e: Entry| Entry {
+                age: e.age + 1,
+                ..e
+            };
+            self.unlock(page, old(word).map_or(word, |e| older(e).pack()), &mark);
         }
     }
 
@@ -97,7 +97,8 @@ impl Recompressor<'_> {
     /// or the last page is done. A page that is packed waits meanwhile, some 30 microseconds.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] for a page that is damaged; it stays as it is, and the pass ends there.
+    /// What the file answers, and when there is no memory. A damaged page is no error: it is noted, and the
+    /// pass goes on behind it.
     pub fn pass(
         &mut self,
         from_page: u64,
@@ -108,7 +109,7 @@ impl Recompressor<'_> {
         let store = self.lane.store();
         let mut done = Recompressed::default();
         let start = clock();
-        for page in from_page..store.pages() {
+        for page in store.touched_from(from_page) {
             if candidate(store.peek(page), idle).is_none() {
                 continue;
             }
@@ -116,10 +117,11 @@ impl Recompressor<'_> {
                 done.next_page = page;
                 return Ok(done);
             }
-            let entry = store.memory.entry(page);
-            let word = lock(entry);
+            let Some(word) = store.try_lock(page, self.lane.mark()) else {
+                continue;
+            };
             let Some(old) = candidate(word, idle) else {
-                unlock(entry, word);
+                store.unlock(page, word, self.lane.mark());
                 continue;
             };
             let outcome = self.pack(page, old);
@@ -129,21 +131,27 @@ impl Recompressor<'_> {
                     ..old
                 }
                 .pack(),
-                Ok(None) => Entry {
+                // A damaged page stays where it is: only the bit changes that says it was tried.
+                Ok(None) | Err(StoreError::Corrupt { .. }) => Entry {
                     stubborn: true,
                     ..old
                 }
                 .pack(),
                 Err(_) => word,
             };
-            unlock(entry, new);
-            match outcome? {
-                Some(new) => {
+            store.unlock(page, new, self.lane.mark());
+            match outcome {
+                Ok(Some(new)) => {
                     done.packed += 1;
                     done.won_bytes += store.slot_bytes(old.stored) - store.slot_bytes(new);
                     store.free_slot(old.stored);
                 }
-                None => done.stubborn += 1,
+                Ok(None) => done.stubborn += 1,
+                Err(error @ StoreError::Corrupt { .. }) => {
+                    store.note_damage(&error);
+                    done.damaged += 1;
+                }
+                Err(other) => return Err(other),
             }
         }
         Ok(done)

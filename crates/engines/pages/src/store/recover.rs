@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::file::{Backing, Start};
-use super::huge::Huge;
 use super::place::{SUM_BYTES, extent};
-use super::shared::{Shared, content_of};
+use super::shared::content_of;
 use super::{Settings, Store};
 use crate::PAGE_BYTES;
 use crate::arena::classes::SPAN_BYTES;
+use crate::arena::layout::Layout;
 use crate::arena::memory::Memory;
 use crate::arena::slots::Slots;
 use crate::error::{Damage, StoreError};
-use crate::index::entry::{Entry, Packing, Stored};
+use crate::index::entry::{Entry, Packing, Stored, upgraded};
 use crate::index::lock::LOCKED;
 
 /// What was found.
@@ -49,13 +49,16 @@ impl Store {
     /// [`StoreError::Format`] when it is no store or one of a later version, [`StoreError::InUse`]
     /// while another process has it.
     pub fn reopen(file: OwnedFd, settings: Settings) -> Result<(Self, Recovered), StoreError> {
-        let memory = Memory::adopt(file)?;
-        let mut slots = Slots::new(memory.layout().spans);
         super::check(&settings)?;
+        let mut memory = Memory::adopt(file)?;
+        if !memory.layout().checked {
+            upgrade(&mut memory);
+        }
+        let mut slots = Slots::new(memory.layout().spans);
         let backing = Backing::of(&settings, Start::Kept)?;
         let mut found = Recovered::default();
         let mut places = memory.layout().shared.then(HashMap::new);
-        for page in 0..memory.layout().pages {
+        for page in touched(&memory) {
             let entry = memory.entry(page);
             let word = entry.load(Relaxed);
             if word & LOCKED != 0 {
@@ -78,21 +81,16 @@ impl Store {
             }
         }
         slots.settle();
+        let layout = memory.layout();
+        // One of them is the reserve.
+        let spans = layout.spans.saturating_sub(1).max(1);
         let settings = Settings {
-            pages: memory.layout().pages,
-            limit_bytes: u64::from(memory.layout().spans) * SPAN_BYTES as u64,
+            pages: layout.pages,
+            limit_bytes: u64::from(spans) * SPAN_BYTES as u64,
+            share: layout.shared,
             ..settings
         };
-        let store = Self {
-            shared: memory.layout().shared.then(Shared::new),
-            huge: Huge::new(memory.huge_pages()),
-            memory,
-            slots,
-            backing,
-            settings,
-            refused: AtomicU64::new(0),
-            kept_back: AtomicU64::new(0),
-        };
+        let store = Self::of(memory, slots, backing, settings);
         store.count_shared()?;
         Ok((store, found))
     }
@@ -104,7 +102,7 @@ impl Store {
         };
         let mut lane = self.lane()?;
         let mut bytes = [0; PAGE_BYTES];
-        for page in 0..self.pages() {
+        for page in self.touched_from(0) {
             let Some(found) = Entry::unpack(self.peek(page)) else {
                 continue;
             };
@@ -140,7 +138,7 @@ impl Store {
         let mut bytes = [0; PAGE_BYTES];
         let mut owners = HashMap::new();
         let mut bad = Vec::new();
-        for page in 0..self.pages() {
+        for page in self.touched_from(0) {
             let word = self.peek(page);
             if let Err(error) = lane.look(page, &mut bytes) {
                 bad.push(Bad { page, error });
@@ -163,6 +161,31 @@ impl Store {
         }
         Ok(bad)
     }
+}
+
+/// Pages whose entries were ever touched.
+fn touched(memory: &Memory) -> impl Iterator<Item = u64> + '_ {
+    let mut end = 0;
+    std::iter::from_fn(move || {
+        let run = memory.touched(end)?;
+        end = run.end;
+        Some(run)
+    })
+    .flatten()
+}
+
+/// Gives the entries of a memory of version 1 or 2 their checks. The header changes last: a process that is
+/// killed in between leaves an old memory of which some entries have checks, and the next one goes on.
+fn upgrade(memory: &mut Memory) {
+    for page in touched(memory) {
+        let entry = memory.entry(page);
+        entry.store(upgraded(entry.load(Relaxed)), Relaxed);
+    }
+    let layout = *memory.layout();
+    memory.renew_header(Layout {
+        checked: true,
+        ..layout
+    });
 }
 
 /// A word that is no entry: the kind is one that nobody has.

@@ -17,8 +17,11 @@ use dyno_codec::lz4::Page;
 
 /// Shards of each map, a power of two.
 const SHARDS: usize = 64;
-/// Bytes that a known slot takes in both maps, about: keys, values, and maps that are half full.
-const KNOWN_BYTES: u64 = 120;
+/// Bytes of one place of each map: key, value and a byte of the map's own.
+const CONTENT_BYTES: usize = size_of::<(u64, Known)>() + 1;
+const PLACE_BYTES: usize = size_of::<(usize, u64)>() + 1;
+/// A map that uses less than one in so many of its places gives the others back.
+const SPARSE: usize = 4;
 
 /// A slot that entries with equal content point at.
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +124,25 @@ impl Shared {
         true
     }
 
+    /// Forgets the slot at `at`, which its one entry is about to hold another page in. False when it is not
+    /// the one entry: then it must stay.
+    pub fn leave_alone(&self, at: usize) -> bool {
+        let known = self.place(at).get(&at).copied();
+        let Some(content) = known else {
+            return true;
+        };
+        let mut slots = self.content(content);
+        let Place::Occupied(known) = slots.entry(content) else {
+            return true;
+        };
+        if known.get().references > 1 {
+            return false;
+        }
+        known.remove();
+        self.place(at).remove(&at);
+        true
+    }
+
     /// The one entry of `old` is about to point at `new`, which holds the same page. False when it is
     /// not the one entry: then it must stay.
     pub fn moved(&self, old: Stored, new: Stored) -> bool {
@@ -156,10 +178,31 @@ impl Shared {
         self.by_content.iter().map(of).sum()
     }
 
-    /// Bytes of memory that this takes, about.
+    /// Bytes of memory that this takes, used places and others.
     pub fn overhead_bytes(&self) -> u64 {
-        let slots: usize = self.by_content.iter().map(|shard| grasp(shard).len()).sum();
-        slots as u64 * KNOWN_BYTES
+        // A map of that capacity has an eighth more places.
+        let places = |capacity: usize| capacity + capacity / 7;
+        let contents = self.by_content.iter().map(|shard| grasp(shard).capacity());
+        let all = self.by_place.iter().map(|shard| grasp(shard).capacity());
+        let contents: usize = contents.map(places).sum();
+        let all: usize = all.map(places).sum();
+        (contents * CONTENT_BYTES + all * PLACE_BYTES) as u64
+    }
+
+    /// Gives back memory of maps that were larger once.
+    pub fn shrink(&self) {
+        for shard in &self.by_content {
+            let mut slots = grasp(shard);
+            if slots.len() < slots.capacity() / SPARSE {
+                slots.shrink_to_fit();
+            }
+        }
+        for shard in &self.by_place {
+            let mut slots = grasp(shard);
+            if slots.len() < slots.capacity() / SPARSE {
+                slots.shrink_to_fit();
+            }
+        }
     }
 
     fn content(&self, content: u64) -> MutexGuard<'_, HashMap<u64, Known>> {

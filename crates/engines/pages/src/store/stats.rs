@@ -37,12 +37,20 @@ pub struct Stats {
     pub by_age: [u64; 4],
     /// Pages for which the second tier did not pay.
     pub stubborn: u64,
+    /// Pages whose entry is damaged; reading them is refused.
+    pub damaged_entries: u64,
+    /// Reads refused because a page is damaged, since the store was opened.
+    pub corrupt_reads: u64,
+    /// Different damaged pages that were met since then.
+    pub corrupt_pages: u64,
     /// Pages that share the slot of another page with the same content.
     pub shared: u64,
     /// Pages refused for want of space since the store was opened.
     pub refused: u64,
     /// Times that the file refused a page since then, which stayed in memory.
     pub kept_back: u64,
+    /// Pages that the file can hold; nothing when there is none.
+    pub file_pages: Option<u32>,
     /// Whether the file is written past the page cache; nothing when there is none.
     pub file_direct: Option<bool>,
     /// Bytes of slots taken, the rounding included.
@@ -82,6 +90,9 @@ impl Store {
         let mut stats = Stats {
             refused: self.refused.load(Relaxed),
             kept_back: self.kept_back.load(Relaxed),
+            corrupt_reads: self.corrupt_reads(),
+            corrupt_pages: self.corrupt_pages(),
+            file_pages: self.backing.as_ref().map(super::file::Backing::pages),
             file_direct: self.backing.as_ref().map(super::file::Backing::direct),
             shared: self.shared.as_ref().map_or(0, super::shared::Shared::saved),
             resident_bytes: self.memory.resident_bytes()?,
@@ -93,12 +104,21 @@ impl Store {
             stats.slot_bytes += class.used * class.slot_bytes as u64;
             stats.span_bytes += u64::from(class.spans) * crate::arena::classes::SPAN_BYTES as u64;
         }
-        for page in 0..self.pages() {
-            if let Some(found) = Entry::unpack(self.peek(page)) {
-                stats.count(found);
+        let mut looked_at = 0;
+        for page in self.touched_from(0) {
+            looked_at += 1;
+            match Entry::unpack(self.peek(page)) {
+                Some(found) => stats.count(found),
+                None => stats.damaged_entries += 1,
             }
         }
+        stats.empty += self.pages() - looked_at;
         Ok(stats)
+    }
+
+    /// The file that pages can leave memory for.
+    pub fn file_name(&self) -> Option<&std::path::Path> {
+        self.backing.as_ref().map(super::file::Backing::name)
     }
 
     /// Bytes beside the pages' data when the store is full of pages of `mean_bytes` each, all of it:

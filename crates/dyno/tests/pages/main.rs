@@ -1,13 +1,17 @@
 //! `dyno pages` as its users meet it: a store that is served and asked, and a device whose daemon is killed.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+mod device;
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 fn dyno(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dyno"));
-    command.env("XDG_RUNTIME_DIR", home).args(arguments);
+    command
+        .env("DYNO_PAGES_DIR", home.join("stores"))
+        .args(arguments);
     command
 }
 
@@ -76,10 +80,7 @@ fn a_served_store_answers_and_leaves_nothing_behind() {
         home.path(),
         &["pages", "serve", "--size", "1MiB", "--nbd", &listen],
     ));
-    assert!(
-        !done && again.contains("a process answers there already"),
-        "{again}"
-    );
+    assert!(!done && again.contains("serves it already"), "{again}");
     let pid = serve.0.id().to_string();
     assert!(
         Command::new("kill")
@@ -89,7 +90,139 @@ fn a_served_store_answers_and_leaves_nothing_behind() {
             .success()
     );
     assert!(serve.0.wait().expect("its end").success());
-    assert!(!home.path().join("dyno-pages/pages").exists());
+    assert!(nothing_left(home.path()));
+}
+
+/// Whether no store and no lock of one is there.
+fn nothing_left(home: &Path) -> bool {
+    let stores = std::fs::read_dir(home.join("stores"));
+    stores.is_err() || stores.is_ok_and(|mut stores| stores.next().is_none())
+}
+
+#[test]
+fn a_start_that_fails_leaves_nothing_behind_and_says_why() {
+    let home = tempfile::tempdir().expect("a directory");
+    let listen = format!("unix:{}", home.path().join("nbd").display());
+    let none: [&str; 0] = [];
+    for (more, why) in [
+        (
+            &["--size", "0B", "--nbd", &listen][..],
+            "--size must be 4KiB to 4PiB",
+        ),
+        (
+            &["--size", "100TiB", "--nbd", &listen],
+            "the index of that many pages takes up to",
+        ),
+        (
+            &["--size", "16MiB", "--limit", "1KiB", "--nbd", &listen],
+            "--limit must be 64KiB",
+        ),
+        (
+            &["--size", "16MiB", "--idle", "0s", "--nbd", &listen],
+            "it is less than 1s",
+        ),
+        (&["--size", "16MiB", "--nbd", "0.0.0.0:0"], "other machines"),
+        (
+            &[
+                "--size",
+                "16MiB",
+                "--nbd",
+                &listen,
+                "--metrics",
+                "0.0.0.0:0",
+            ],
+            "use 127.0.0.1 or [::1]",
+        ),
+    ] {
+        let (done, said) = said(dyno(
+            home.path(),
+            &[&["pages", "serve"], more, &none].concat(),
+        ));
+        assert!(!done && said.contains(why), "{more:?}: {said}");
+        assert!(nothing_left(home.path()), "{more:?}");
+    }
+    let (done, said) = said(dyno(home.path(), &["pages", "status"]));
+    assert!(
+        !done && said.contains("no store is served or attached here"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_store_tells_what_an_operator_asks_and_keeps_its_pages_while_it_has_clients() {
+    let home = tempfile::tempdir().expect("a directory");
+    let socket = home.path().join("nbd");
+    let listen = format!("unix:{}", socket.display());
+    let serve = serving(
+        home.path(),
+        &listen,
+        &["--connections", "3", "--limit", "8MiB"],
+    );
+    let ask = |words: &[&str]| {
+        json(dyno(
+            home.path(),
+            &[&["pages"], words, &["--json"]].concat(),
+        ))
+    };
+    let status = ask(&["status"]);
+    assert_eq!(status["name"], "pages");
+    assert_eq!(status["front"], "nbd");
+    assert_eq!(status["address"], listen.as_str());
+    assert_eq!(status["codec"], "auto");
+    assert_eq!(status["size_bytes"], 16 << 20);
+    assert_eq!(status["limit_bytes"], 8 << 20);
+    assert_eq!(status["process"]["pid"], serve.0.id());
+    assert_eq!(status["corrupt"]["pages"], 0);
+    assert_eq!(status["clients"]["most"], 3);
+    assert_eq!(ask(&["list"])[0]["address"], listen.as_str());
+    let (_, shown) = said(dyno(home.path(), &["pages", "status"]));
+    for line in [
+        "limit        8 MiB, 0.0% in use",
+        "background   ",
+        "clients      0 of 3",
+        "damage       none",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    // A client of any kind is one whose pages are in use.
+    let client = std::os::unix::net::UnixStream::connect(&socket).expect("the server");
+    let mut greeting = [0; 18];
+    (&client).read_exact(&mut greeting).expect("a greeting");
+    assert_eq!(ask(&["status"])["clients"]["connected"], 1);
+    let (done, refused) = said(dyno(home.path(), &["pages", "reset"]));
+    assert!(
+        !done && refused.contains("an NBD client is connected"),
+        "{refused}"
+    );
+    let (done, refused) = said(dyno(home.path(), &["pages", "detach"]));
+    assert!(
+        !done && refused.contains("is served to NBD clients by process"),
+        "{refused}"
+    );
+    drop(client);
+    while ask(&["status"])["clients"]["connected"] != 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(ask(&["reset"])["forgotten_pages"], 0);
+    // The end of the terminal would take every page along.
+    signal("-HUP", serve.0.id());
+    assert_eq!(ask(&["status"])["stored_pages"], 0);
+}
+
+fn signal(which: &str, process: u32) {
+    let sent = Command::new("kill")
+        .args([which, &process.to_string()])
+        .status();
+    assert!(sent.expect("kill").success());
+}
+
+/// Waits until `done`, two minutes at most.
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while !done() {
+        assert!(std::time::Instant::now() < until, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 }
 
 /// Why no device can be made here.
@@ -124,7 +257,7 @@ fn where_there_is_no_ublk_attach_says_what_is_missing() {
             "{text}"
         );
     }
-    assert!(!home.path().join("dyno-pages").exists(), "nothing is left");
+    assert!(nothing_left(home.path()), "nothing is left");
 }
 
 #[test]
@@ -180,64 +313,4 @@ fn a_store_with_a_file_writes_back_by_hand_and_is_emptied() {
     assert!(ask(&["status"])["read_bytes"].as_u64() >= Some(16 << 20));
     assert_eq!(ask(&["reset"])["forgotten_pages"], 4096);
     assert_eq!(ask(&["status"])["stored_pages"], 0);
-}
-
-#[test]
-fn a_device_outlives_its_daemon() {
-    if let Some(reason) = no_device() {
-        println!("skipped: dyno pages attach: {reason}");
-        return;
-    }
-    let home = tempfile::tempdir().expect("a directory");
-    let name = format!("outlives-{}", std::process::id());
-    let attach = [
-        "pages", "attach", "--size", "16MiB", "--name", &name, "--front", "fuse",
-    ];
-    let (done, device) = said(dyno(home.path(), &attach));
-    if !done && device.contains("ermi") {
-        println!("skipped: dyno pages attach: {device}");
-        return;
-    }
-    assert!(done, "{device}");
-    let device = device.trim().to_string();
-    let written = [0x5a; 8192];
-    let mut file = OpenOptions::new()
-        .write(true)
-        .open(&device)
-        .expect("the device");
-    file.write_all(&written)
-        .and_then(|()| file.sync_all())
-        .expect("room");
-    drop(file);
-    let (_, refused) = said(dyno(home.path(), &attach));
-    assert!(refused.contains("is attached already"), "{refused}");
-    // The holder's process has the folder's name in its arguments, the daemon its own.
-    let daemon = format!("pages device --name {name}");
-    let found = Command::new("pgrep").args(["-f", &daemon]).output();
-    let pid = String::from_utf8_lossy(&found.expect("pgrep").stdout)
-        .trim()
-        .to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-KILL", &pid])
-            .status()
-            .expect("kill")
-            .success()
-    );
-    // The kernel may still have the killed one's socket for a moment.
-    let again = (0..100).find_map(|_| {
-        let (done, again) = said(dyno(home.path(), &attach));
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        done.then_some(again)
-    });
-    assert!(again.expect("it comes back").contains("with all its pages"));
-    let mut file = File::open(&device).expect("the device");
-    file.seek(SeekFrom::Start(0)).expect("its start");
-    let mut read = vec![0; written.len()];
-    file.read_exact(&mut read).expect("its bytes");
-    drop(file);
-    assert!(read == written);
-    let (done, text) = said(dyno(home.path(), &["pages", "detach", "--name", &name]));
-    assert!(done, "{text}");
-    assert!(!home.path().join("dyno-pages").join(&name).exists());
 }

@@ -1,0 +1,80 @@
+//! Damaged pages that were met: how often they were asked for, and which they are.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Store;
+use crate::error::{Damage, StoreError};
+
+/// Damaged pages remembered by number; more are counted when they are asked for, and not remembered.
+const MOST_KNOWN: usize = 4096;
+
+/// What was met since the store was opened.
+#[derive(Debug, Default)]
+pub struct DamageLog {
+    refused: AtomicU64,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// With the reason, until it has been told.
+    pages: BTreeMap<u64, Option<Damage>>,
+    untold: usize,
+}
+
+impl DamageLog {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // The map and the count differ at most by one after a panic, which tells a page once more.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// Notes that `page` was met damaged, by a caller or in the background.
+    #[cold]
+    pub(super) fn note_damage(&self, error: &StoreError) {
+        let StoreError::Corrupt { page, what } = error else {
+            return;
+        };
+        let mut known = self.damage.known();
+        if known.pages.len() < MOST_KNOWN && !known.pages.contains_key(page) {
+            known.pages.insert(*page, Some(what.clone()));
+            known.untold += 1;
+        }
+    }
+
+    /// Notes that a read was refused because its page is damaged.
+    #[cold]
+    pub(super) fn refuse_damaged(&self, error: &StoreError) {
+        if matches!(error, StoreError::Corrupt { .. }) {
+            self.damage.refused.fetch_add(1, Relaxed);
+            self.note_damage(error);
+        }
+    }
+
+    /// Reads that were refused because their page is damaged, since the store was opened.
+    pub fn corrupt_reads(&self) -> u64 {
+        self.damage.refused.load(Relaxed)
+    }
+
+    /// Different damaged pages that were met since the store was opened, 4096 at most. A page that was
+    /// written anew since then is whole again, and still counted here.
+    pub fn corrupt_pages(&self) -> u64 {
+        self.damage.known().pages.len() as u64
+    }
+
+    /// Damaged pages that were met since the last call, each told once, for a log.
+    pub fn untold_damage(&self) -> Vec<(u64, Damage)> {
+        let mut known = self.damage.known();
+        if known.untold == 0 {
+            return Vec::new();
+        }
+        known.untold = 0;
+        let untold = known.pages.iter_mut();
+        untold
+            .filter_map(|(&page, what)| what.take().map(|what| (page, what)))
+            .collect()
+    }
+}

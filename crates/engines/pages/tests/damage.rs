@@ -1,0 +1,279 @@
+//! Bits that change in a store's memory: what was written comes back, or an error does, and nothing
+//! waits for ever. Has `unsafe`: system calls to damage memory on purpose.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dyno_checksum::crc32c;
+use dyno_pages::check::page_of;
+use dyno_pages::{
+    Background, Damage, PAGE_BYTES, Page, Schedule, Settings, Store, StoreError, Tiers, WriteBack,
+};
+
+const INDEX_AT: i64 = 4096;
+const PAGES: u64 = 64;
+
+fn word(file: impl AsFd, at: i64) -> u64 {
+    let mut bytes = [0; 8];
+    // SAFETY: eight bytes read into a buffer of eight.
+    let read = unsafe { libc::pread(file.as_fd().as_raw_fd(), bytes.as_mut_ptr().cast(), 8, at) };
+    assert_eq!(read, 8);
+    u64::from_le_bytes(bytes)
+}
+
+fn put(file: impl AsFd, at: i64, bytes: &[u8]) {
+    let fd = file.as_fd().as_raw_fd();
+    // SAFETY: so many bytes written from a buffer of that length.
+    let written = unsafe { libc::pwrite(fd, bytes.as_ptr().cast(), bytes.len(), at) };
+    assert_eq!(written, bytes.len() as isize);
+}
+
+fn entry_at(page: u64) -> i64 {
+    INDEX_AT + page as i64 * 8
+}
+
+/// Pages of every kind: two bytes and eight bytes that repeat, packed by LZ4 and by zstd, as they are,
+/// in the file, and none; and of each packed kind some of nearly the same length, which one changed bit
+/// of a place can lead to.
+fn content(page: u64) -> Page {
+    match page % 8 {
+        0 => [7; PAGE_BYTES],
+        1 => std::array::from_fn(|at| (at % 8) as u8 ^ page as u8),
+        2 | 3 => page_of(5 + 6 * page),
+        4 => [0; PAGE_BYTES],
+        _ => page_of(3 + 6 * page),
+    }
+}
+
+fn filled(share: bool, file: &std::path::Path) -> Store {
+    let store = Store::create(Settings {
+        backing: Some((file.to_path_buf(), PAGES as u32)),
+        share,
+        ..Settings::new(PAGES, 1 << 20)
+    })
+    .expect("memory");
+    let mut lane = store.lane().expect("memory");
+    for page in 0..PAGES / 2 {
+        lane.write(page, &content(page)).expect("room");
+    }
+    // Half of the pages so far go to zstd, and some of what nothing packs to the file.
+    store.age();
+    let mut recompressor = store.recompressor().expect("memory");
+    let long = Duration::from_secs(60);
+    recompressor
+        .pass(0, 1, long, || Duration::ZERO)
+        .expect("no damage");
+    let raw = WriteBack {
+        packed: None,
+        raw: Some(1),
+    };
+    lane.write_back(0, 4, raw).expect("a disk");
+    for page in PAGES / 2..PAGES {
+        lane.write(page, &content(page)).expect("room");
+    }
+    drop((lane, recompressor));
+    store
+}
+
+#[test]
+fn a_changed_bit_of_any_entry_is_never_another_page() {
+    let folder = tempfile::tempdir().expect("a directory");
+    for share in [false, true] {
+        let store = filled(share, &folder.path().join("pages"));
+        let stats = store.stats().expect("figures");
+        let kinds = [stats.lz4, stats.zstd, stats.raw, stats.file, stats.repeated];
+        assert!(kinds.iter().all(|kind| kind.pages > 0), "{stats:?}");
+        let file = store.memory_file();
+        let mut lane = store.lane().expect("memory");
+        for page in 0..PAGES {
+            let before = word(file, entry_at(page));
+            for bit in 1..64 {
+                let damaged = before ^ 1 << bit;
+                put(file, entry_at(page), &damaged.to_le_bytes());
+                let mut bytes = [1; PAGE_BYTES];
+                match lane.read(page, &mut bytes) {
+                    Ok(()) => assert!(bytes == content(page), "page {page}, bit {bit}"),
+                    Err(error) => {
+                        assert_eq!(error.errno(), libc::EIO, "{error}");
+                        let after = word(file, entry_at(page));
+                        // Reading may have set the age back, and nothing else.
+                        assert_eq!(after & !0x30, damaged & !0x30, "page {page}, bit {bit}");
+                    }
+                }
+                put(file, entry_at(page), &before.to_le_bytes());
+                lane.read(page, &mut bytes).expect("whole again");
+            }
+        }
+        assert!(store.corrupt_reads() > PAGES && store.corrupt_pages() == PAGES);
+        let told = store.untold_damage();
+        assert_eq!(told.len() as u64, PAGES);
+        assert!(store.untold_damage().is_empty(), "each is told once");
+    }
+}
+
+#[test]
+fn a_lock_that_no_thread_holds_is_an_error_and_no_wait_for_ever() {
+    let store = Store::create(Settings::new(PAGES, 1 << 20)).expect("memory");
+    let mut lane = store.lane().expect("memory");
+    lane.write(3, &page_of(3)).expect("room");
+    lane.write(4, &page_of(9)).expect("room");
+    let before = word(store.memory_file(), entry_at(3));
+    put(
+        store.memory_file(),
+        entry_at(3),
+        &(before | 1).to_le_bytes(),
+    );
+    let mut bytes = [1; PAGE_BYTES];
+    // Two that wait must not take each other for the holder.
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut lane = store.lane().expect("memory");
+                let error = lane.read(3, &mut [1; PAGE_BYTES]).expect_err("locked");
+                let StoreError::Corrupt { page: 3, what } = &error else {
+                    panic!("{error}");
+                };
+                assert_eq!(*what, Damage::Lock);
+            });
+        }
+    });
+    assert!(lane.write(3, &[7; PAGE_BYTES]).is_err());
+    assert!(lane.discard(3).is_err());
+    // What works in the background passes it by.
+    store.age();
+    store.compact(usize::MAX).expect("memory goes back");
+    lane.read(4, &mut bytes).expect("another page is whole");
+    assert_eq!(word(store.memory_file(), entry_at(3)), before | 1);
+    let file = store.memory_file().try_clone_to_owned();
+    drop(lane);
+    drop(store);
+    let file = file.expect("a descriptor");
+    let (store, found) = Store::reopen(file, Settings::new(1, 1)).expect("a store");
+    assert_eq!(found.unlocked, 1);
+    let mut lane = store.lane().expect("memory");
+    lane.read(3, &mut bytes).expect("nothing else was damaged");
+    assert!(bytes == page_of(3));
+}
+
+/// Waits until `done`, a minute at most.
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn one_damaged_page_does_not_end_the_work_in_the_background() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let settings = Settings {
+        tiers: Tiers::Lz4ThenZstd,
+        backing: Some((folder.path().join("pages"), 2000)),
+        ..Settings::new(2000, 64 << 20)
+    };
+    let store = Arc::new(Store::create(settings).expect("memory"));
+    let mut lane = store.lane().expect("memory");
+    for page in 0..300 {
+        lane.write(page, &page_of(3 + 6 * page)).expect("room");
+    }
+    // A byte of page 5's form: LZ4 pages begin with the first slot of their class.
+    let place = word(store.memory_file(), entry_at(5)) >> 20 & ((1 << 33) - 1);
+    let arena_at = 65536;
+    let at = arena_at + place as i64 * 16 + 40;
+    let damaged = word(store.memory_file(), at) ^ 0x20;
+    put(store.memory_file(), at, &damaged.to_le_bytes());
+    let schedule = Schedule {
+        age_every: Duration::from_millis(50),
+        idle: 1,
+        cpu_share: 1.0,
+        write_back: Some(WriteBack {
+            packed: Some(3),
+            raw: Some(3),
+        }),
+        ..Schedule::default()
+    };
+    let background = Background::start(Arc::clone(&store), schedule).expect("a thread");
+    wait_until("every other page leaves memory", || {
+        store.stats().expect("figures").file.pages == 299
+    });
+    let work = Arc::clone(background.work());
+    let passes = work.passes();
+    wait_until("it goes on", || work.passes() > passes + 2);
+    assert!(work.is_running() && work.damaged() > 0 && work.failed() == 0);
+    background.stop().expect("it ended as it was told");
+    assert!(!work.is_running());
+    assert_eq!(store.corrupt_pages(), 1);
+    assert_eq!(store.corrupt_reads(), 0, "nobody asked for it yet");
+    assert!(lane.read(5, &mut [0; PAGE_BYTES]).is_err());
+    assert_eq!(store.stats().expect("figures").corrupt_reads, 1);
+}
+
+#[test]
+fn memories_of_versions_1_and_2_are_read_and_upgraded() {
+    let folder = tempfile::tempdir().expect("a directory");
+    for share in [false, true] {
+        let path = folder.path().join("pages");
+        let store = filled(share, &path);
+        let file = store.memory_file().try_clone_to_owned();
+        let file: OwnedFd = file.expect("a descriptor");
+        drop(store);
+        // Entries of those versions had no check, and the header another number.
+        for page in 0..PAGES {
+            let entry = word(&file, entry_at(page));
+            if entry >> 1 & 7 >= 4 {
+                put(
+                    &file,
+                    entry_at(page),
+                    &(entry & ((1 << 53) - 1)).to_le_bytes(),
+                );
+            }
+        }
+        let mut header: Vec<u8> = (0..4)
+            .flat_map(|at| word(&file, at * 8).to_le_bytes())
+            .collect();
+        header[8] = 1 + u8::from(share);
+        let sum = crc32c(&header);
+        header.extend(sum.to_le_bytes());
+        put(&file, 0, &header);
+        let settings = Settings {
+            backing: Some((path, PAGES as u32)),
+            ..Settings::new(1, 1)
+        };
+        let (store, found) = Store::reopen(file, settings).expect("an old store");
+        assert_eq!(found.damaged, 0);
+        let mut lane = store.lane().expect("memory");
+        for page in 0..PAGES {
+            let mut bytes = [1; PAGE_BYTES];
+            lane.read(page, &mut bytes).expect("whole");
+            assert!(bytes == content(page), "page {page}");
+        }
+        assert_eq!(word(store.memory_file(), 8) as u32, 3 + u32::from(share));
+    }
+}
+
+#[test]
+fn a_large_store_takes_memory_for_the_part_of_its_index_that_is_used() {
+    let store = Store::create(Settings::new(1 << 30, 1 << 20)).expect("memory");
+    let mut lane = store.lane().expect("memory");
+    for page in [0, 77_777_777, (1 << 30) - 1] {
+        lane.write(page, &page_of(3)).expect("room");
+    }
+    store.age();
+    store.compact(usize::MAX).expect("memory goes back");
+    let stats = store.stats().expect("figures");
+    assert_eq!((stats.stored_pages(), stats.empty), (3, (1 << 30) - 3));
+    assert!(stats.resident_bytes < 1 << 20, "{stats:?}");
+    let file = store.memory_file().try_clone_to_owned();
+    drop(lane);
+    drop(store);
+    let file = file.expect("a descriptor");
+    let (store, found) = Store::reopen(file, Settings::new(1, 1)).expect("a store");
+    assert_eq!(found.pages, 3);
+    assert!(store.check().expect("memory").is_empty());
+    assert!(store.stats().expect("figures").resident_bytes < 1 << 20);
+    let mut lane = store.lane().expect("memory");
+    lane.discard_all().expect("no damage");
+    assert_eq!(store.stats().expect("figures").stored_pages(), 0);
+}
