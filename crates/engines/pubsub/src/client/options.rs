@@ -92,7 +92,7 @@ impl Default for ConsumerOptions {
     fn default() -> Self {
         Self {
             member: None,
-            start: Start::Latest,
+            start: Start::Earliest,
             when_lost: WhenLost::Skip,
             lease: Duration::from_secs(10),
             fetch_bytes: 1 << 20,
