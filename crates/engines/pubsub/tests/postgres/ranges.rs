@@ -238,7 +238,7 @@ fn a_topic_with_more_tables_than_one_transaction_can_lock_is_dropped_in_steps() 
         .unwrap()
         .get(0);
     assert_eq!(left, 0);
-    let functions = "SELECT count(*) FROM pg_proc WHERE proname LIKE $1";
+    let functions = "SELECT count(*) FROM pg_proc WHERE proname LIKE $1 AND pronamespace = 'pubsub'::regnamespace";
     let functions: i64 = connection
         .client()
         .query_one(functions, &[&format!("%\\_{topic_id}\\_%")])
