@@ -303,7 +303,10 @@ fn other_records_under_a_used_name_are_told_from_those_that_were_sent() {
         assert_eq!(producer.sent_before(0), already);
         for number in 0..already {
             let known = leave_out(&producer, &number.to_string()).unwrap();
-            assert_eq!(known, (number + 1).is_power_of_two() || number + 1 == already);
+            assert_eq!(
+                known,
+                (number + 1).is_power_of_two() || number + 1 == already
+            );
         }
         assert_eq!(leave_out(&producer, "more"), Err("bad-argument"));
         send(&producer, already..already + 10);
@@ -313,7 +316,11 @@ fn other_records_under_a_used_name_are_told_from_those_that_were_sent() {
     // One in the middle is: the next mark tells.
     let producer = open();
     let told = (0..40).map(|number: u64| {
-        let value = if number == 5 { "other".to_owned() } else { number.to_string() };
+        let value = if number == 5 {
+            "other".to_owned()
+        } else {
+            number.to_string()
+        };
         leave_out(&producer, &value)
     });
     assert_eq!(told.take_while(Result::is_ok).count(), 7);
