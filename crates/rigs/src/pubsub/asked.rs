@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::FlowError;
 use super::flow::{Flow, Flowed};
-use super::library::Library;
+use super::library::{Cursors, Library};
 use super::original::{Original, Step};
 use super::payload;
 use super::queue::{EngineQueue, OriginalQueue};
@@ -21,6 +21,7 @@ pub(super) struct Asked {
     name: Name,
     partitions: usize,
     read_batch: usize,
+    cursors: Cursors,
     servers: Servers,
 }
 
@@ -76,6 +77,7 @@ impl Asked {
                 groups: size(params.count("groups")?),
                 batch: size(params.count("write-batch")?),
                 messages,
+                lasts: read_lasts(params)?,
                 payload: size(params.count("payload")?),
                 rate,
                 window: size(params.count("window")?),
@@ -96,6 +98,7 @@ impl Asked {
             },
             partitions,
             read_batch: size(params.count("read-batch")?),
+            cursors: read_cursors(params)?,
             servers: read_servers(params)?,
         };
         if matches!(asked.name, Name::Original(_)) && asked.flow.readers != partitions {
@@ -119,6 +122,7 @@ impl Asked {
                 groups: 1,
                 batch: size(params.count("write-batch")?),
                 messages,
+                lasts: read_lasts(params)?,
                 payload: size(params.count("payload")?),
                 rate,
                 window: 1,
@@ -131,6 +135,7 @@ impl Asked {
             },
             partitions: 0,
             read_batch: size(params.count("read-batch")?),
+            cursors: Cursors::EveryPoll,
             servers: read_servers(params)?,
         };
         asked.check(params)?;
@@ -158,6 +163,10 @@ impl Asked {
             let reason = format!("{messages} is no multiple of the batch of {batch}");
             return Err(params.wrong("messages", reason));
         }
+        if flow.rate.is_some() && flow.lasts.is_some() {
+            let reason = "a time is for writers without a rate".to_string();
+            return Err(params.wrong("seconds", reason));
+        }
         if flow.rate.is_some() && flow.window > 1 {
             let reason = "a window is for writers without a rate".to_string();
             return Err(params.wrong("window", reason));
@@ -170,6 +179,7 @@ impl Asked {
         let batch = self.flow.batch as u64;
         let batches = (rate * seconds / batch as f64).ceil() as u64;
         let mut asked = self.clone();
+        asked.flow.lasts = None;
         asked.flow.messages = batches.max(self.flow.writers as u64) * batch;
         asked.flow.rate = Some(rate);
         asked
@@ -178,7 +188,9 @@ impl Asked {
     /// Starts a server, does it, and stops the server.
     pub fn measure(&self, scratch: &Path) -> Result<Measured, FlowError> {
         let flow = &self.flow;
-        let connections = flow.writers + flow.groups * flow.readers + self.partitions;
+        // A reader of the library has a session that reads and, where it asks to be told of the next append or has relaxed
+        // cursors, one more.
+        let connections = flow.writers + flow.groups * flow.readers * 2 + self.partitions;
         let server = match &self.servers {
             Servers::Private(nodes) => Server::start(scratch, connections, *nodes)?,
             Servers::Given(dsn) => Server::on(dsn)?,
@@ -208,6 +220,8 @@ impl Asked {
                 partitions: self.partitions,
                 readers: self.flow.readers,
                 window: self.flow.window,
+                cursors: self.cursors,
+                read_bytes: self.read_batch.saturating_mul(self.flow.payload),
                 broker: (self.name == Name::Broker).then(|| server.broker_socket()),
                 process: Mutex::new(None),
             }),
@@ -218,6 +232,15 @@ impl Asked {
             }),
         }
     }
+}
+
+/// When readers commit: `every-poll` where nothing is said.
+fn read_cursors(params: &mut Params<'_>) -> Result<Cursors, RigError> {
+    let name = params.text_or_none("cursors")?.unwrap_or("every-poll");
+    Cursors::named(name).ok_or_else(|| {
+        let reason = format!("`{name}` is neither every-poll nor relaxed");
+        params.wrong("cursors", reason)
+    })
 }
 
 /// A given server, or so many private ones; one where nothing is said.
@@ -231,6 +254,12 @@ fn read_servers(params: &mut Params<'_>) -> Result<Servers, RigError> {
         Some(dsn) if nodes == 1 => Ok(Servers::Given(dsn.to_string())),
         Some(_) => Err(params.wrong("nodes", "a given server has the nodes it has".to_string())),
     }
+}
+
+/// Seconds for which writers write; a number of messages where nothing or 0 is said.
+fn read_lasts(params: &mut Params<'_>) -> Result<Option<Duration>, RigError> {
+    let seconds = params.count_or("seconds", 0)?;
+    Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
 }
 
 /// Milliseconds between two lines of progress; none where nothing or 0 is said.

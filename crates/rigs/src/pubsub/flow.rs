@@ -1,7 +1,7 @@
 //! A flow: writers write a given number of messages, groups of readers read them all, and everything is counted.
 //!
-//! The number of messages is given and not the time, so that all systems answer the same and rates are of work that was
-//! finished: writes count until the last acknowledgement, reads until the last message of the last group.
+//! The number of messages is given, so that all systems answer the same, unless a time is asked for. Rates are of work that
+//! was finished either way: writes count until the last acknowledgement, reads until the last message of the last group.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -30,8 +30,10 @@ pub(super) struct Flow {
     pub groups: usize,
     /// Messages handed over at once.
     pub batch: usize,
-    /// Over all writers; a multiple of the batch.
+    /// Over all writers; a multiple of the batch. Not looked at where a time is given.
     pub messages: u64,
+    /// How long writers write, where that is given and not a number of messages.
+    pub lasts: Option<Duration>,
     /// Bytes of a message.
     pub payload: usize,
     /// Messages a second over all writers; as fast as they are acknowledged when absent.
@@ -47,6 +49,8 @@ pub(super) struct Flow {
 /// What a flow came to.
 #[derive(Debug)]
 pub(super) struct Flowed {
+    /// Messages that were written.
+    pub messages: u64,
     /// One operation is one batch, from its intended start to its acknowledgement.
     pub writes: LoadOutcome,
     /// Sum of the digests of what was written.
@@ -64,6 +68,9 @@ pub(super) struct Shared {
     /// When the first message was due.
     pub writing_since_ns: OnceLock<u64>,
     pub written: AtomicU64,
+    /// What each group has to read in the end; unknown, and the most there is, until writers that write for a time are
+    /// done.
+    pub total: AtomicU64,
     pub digest: AtomicU64,
     /// Of each group.
     pub read: Vec<AtomicU64>,
@@ -74,8 +81,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    fn new(groups: usize) -> Shared {
+    fn new(groups: usize, total: u64) -> Shared {
         Shared {
+            total: AtomicU64::new(total),
             clock: SystemClock::start(),
             stop: AtomicBool::new(false),
             writing_since_ns: OnceLock::new(),
@@ -108,7 +116,8 @@ impl Flow {
         way: &dyn Way,
         used: impl Fn() -> Result<Used, FlowError>,
     ) -> Result<Flowed, FlowError> {
-        let shared = Shared::new(self.groups);
+        let total = self.lasts.map_or(self.messages, |_| u64::MAX);
+        let shared = Shared::new(self.groups, total);
         let shared = &shared;
         let (writes, read, backlog, used_before) = thread::scope(|scope| {
             let watching = scope.spawn(|| Backlog::watch(shared, self));
@@ -131,6 +140,11 @@ impl Flow {
             if writes.is_err() {
                 shared.stop.store(true, Ordering::SeqCst);
             }
+            // All is acknowledged, so that this is what there is to read.
+            let total = shared.written.load(Ordering::SeqCst);
+            if self.lasts.is_some() {
+                shared.total.store(total, Ordering::SeqCst);
+            }
             self.wait_for_readers(shared);
             shared.stop.store(true, Ordering::SeqCst);
             let read = reading.join().unwrap_or(Err(FlowError::Panicked));
@@ -144,6 +158,7 @@ impl Flow {
             return Err(error);
         }
         let flowed = Flowed {
+            messages: shared.written.load(Ordering::SeqCst),
             writes: writes?,
             written_digest: shared.digest.load(Ordering::SeqCst),
             read: read?,
@@ -175,7 +190,10 @@ impl Flow {
         let options = DriveOptions {
             schedule,
             threads: self.writers,
-            until: Until::Operations(batches),
+            until: match self.lasts {
+                Some(lasts) => Until::DurationNs(lasts.as_nanos() as u64),
+                None => Until::Operations(batches),
+            },
             interval_ns: INTERVAL_NS,
             lag_max_ns: None,
             stop: Some(&shared.stop),
@@ -203,7 +221,10 @@ impl Flow {
 
     fn wait_for_readers(&self, shared: &Shared) {
         let total = || -> u64 { shared.read.iter().map(|n| n.load(Ordering::SeqCst)).sum() };
-        let wanted = self.messages * self.groups as u64;
+        let wanted = shared
+            .total
+            .load(Ordering::SeqCst)
+            .saturating_mul(self.groups as u64);
         let mut seen = (total(), shared.clock.now_ns());
         while !shared.stop.load(Ordering::SeqCst) && seen.0 < wanted {
             thread::sleep(Duration::from_millis(1));
@@ -223,10 +244,10 @@ impl Flow {
     fn check(&self, flowed: &Flowed) -> Result<(), FlowError> {
         let wrong = |reason: String| Err(FlowError::Wrong(reason));
         let groups = self.groups as u64;
-        if flowed.read.messages != self.messages * groups {
+        if flowed.read.messages != flowed.messages * groups {
             return wrong(format!(
                 "{} messages were read and {} written for {groups} groups",
-                flowed.read.messages, self.messages
+                flowed.read.messages, flowed.messages
             ));
         }
         if flowed.read.digest != flowed.written_digest.wrapping_mul(groups) {

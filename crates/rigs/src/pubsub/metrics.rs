@@ -19,7 +19,7 @@ pub(super) fn of(flow: &Flow, measured: &Measured) -> BTreeMap<String, f64> {
     let seconds = |until_ns: u64| (until_ns.saturating_sub(start_ns)) as f64 / 1e9;
     let write_s = seconds(flowed.writes.ended_ns);
     let read_s = seconds(flowed.read.last_ns);
-    let messages = flow.messages as f64;
+    let messages = flowed.messages as f64;
     let figures = [
         ("throughput", messages / write_s),
         ("reads", flowed.read.messages as f64 / read_s),

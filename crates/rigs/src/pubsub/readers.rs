@@ -89,7 +89,9 @@ fn read_one(
     let mut read = Read::new()?;
     let mut last: HashMap<(u32, u32), u64> = HashMap::new();
     let counted = &shared.read[group];
-    while !shared.stop.load(Ordering::Relaxed) && counted.load(Ordering::Relaxed) < flow.messages {
+    while !shared.stop.load(Ordering::Relaxed)
+        && counted.load(Ordering::Relaxed) < shared.total.load(Ordering::Relaxed)
+    {
         let started_ns = shared.clock.now_ns();
         let mut wrong = None;
         let count = from.poll(&mut |partition, message| {

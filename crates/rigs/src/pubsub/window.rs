@@ -86,9 +86,15 @@ fn write_one(
     };
     let writers = flow.writers as u64;
     let batches = flow.messages / batch as u64;
-    let own = batches / writers + u64::from((writer as u64) < batches % writers);
+    let own = match flow.lasts {
+        Some(_) => u64::MAX,
+        None => batches / writers + u64::from((writer as u64) < batches % writers),
+    };
+    let ends_ns = flow
+        .lasts
+        .map_or(u64::MAX, |lasts| started_ns + lasts.as_nanos() as u64);
     for sequence in 0..own {
-        if shared.stop.load(Ordering::Relaxed) {
+        if shared.stop.load(Ordering::Relaxed) || shared.clock.now_ns() >= ends_ns {
             break;
         }
         let intended_ns = shared.clock.now_ns();
