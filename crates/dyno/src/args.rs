@@ -264,6 +264,9 @@ pub struct RunArgs {
     /// Print each report as JSON instead of the headline
     #[arg(long)]
     pub json: bool,
+    /// The command that the record names, where it is another than this one
+    #[arg(skip)]
+    pub command: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -35,7 +35,7 @@ pub enum PubsubCommand {
     Produce(PubsubProduceArgs),
     /// Print records as a member of a group
     Consume(PubsubConsumeArgs),
-    /// Show groups with their members and how far they are behind
+    /// Show groups and how far they are behind; set them to another place, delete them
     Group(PubsubGroupArgs),
     /// Show topics, partitions, queues, sizes and brokers
     Status(PubsubStatusArgs),
@@ -72,17 +72,14 @@ pub const BROKER_DEFAULT: &str = "127.0.0.1:7411";
 #[command(after_help = "Examples:\n  \
     dyno pubsub serve --data log\n  \
     dyno pubsub serve --data log --listen unix:/run/dyno/log.sock --memory 1GiB\n  \
-    dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 --token-file token --tls-cert c.pem --tls-key k.pem\n\n\
-    Prints where it listens when it is ready, and how to reach its server without it. Addresses beyond this machine are\n\
-    refused without a token. Ctrl-C finishes what was accepted. The database at --dsn needs the schema: `dyno pubsub install`.")]
+    dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 \\\n    \
+    --token-file token --tls-cert c.pem --tls-key k.pem\n\n\
+    Prints where it listens when it is ready, and how to reach its server without it. Addresses beyond this machine are refused \
+    without a token. Ctrl-C finishes what was accepted. The database at --dsn needs the schema: `dyno pubsub install`.")]
+#[command(group(clap::ArgGroup::new("server").required(true).args(["data", "dsn"])))]
 pub struct PubsubServeArgs {
     /// Keep a private PostgreSQL server here, made at the first start
-    #[arg(
-        long,
-        value_name = "DIR",
-        required_unless_present = "dsn",
-        conflicts_with = "dsn"
-    )]
+    #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Use this PostgreSQL server
     #[arg(long, value_name = "DSN")]
@@ -119,7 +116,10 @@ pub struct PubsubServeArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
     dyno pubsub install --dsn postgres://postgres@localhost/app\n  \
-    psql app -c \"SELECT pubsub.send('orders', NULL, 'hello')\"")]
+    psql app -c \"SELECT pubsub.create_topic('orders')\"\n  \
+    psql app -c \"SELECT pubsub.send('orders', 'hello', key => 'customer-7')\"\n\n\
+    The schema belongs to the role that installs it; docs/pubsub.md says what other roles are granted. An older version is \
+    brought up to this one; then start brokers and programs with the new one too.")]
 pub struct PubsubInstallArgs {
     /// The PostgreSQL server
     #[arg(long, value_name = "DSN")]
@@ -150,12 +150,15 @@ pub enum PubsubTopicCommand {
 /// How long records are kept.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PubsubRetentionArgs {
-    /// Keep records this long; `0s` for ever
+    /// Keep records this long, or up to an eighth longer; `0s` for ever
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub retention: Option<Duration>,
-    /// Keep at most this much in a partition; 0 without limit
+    /// Keep about this much in a partition: its oldest eighth (256 KiB at least) goes when it has more; 0 without limit
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub retention_bytes: Option<u64>,
+    /// Records in a table at most, which retention drops as a whole [default: 1000000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(100..))]
+    pub range_records: Option<i64>,
     /// Keep what a group has not read yet, even beyond that
     #[arg(long, value_name = "true|false")]
     pub retain_for_groups: Option<bool>,
@@ -165,7 +168,9 @@ pub struct PubsubRetentionArgs {
 #[command(after_help = "Examples:\n  \
     dyno pubsub topic create orders --partitions 4\n  \
     dyno pubsub topic create clicks --partitions 16 --retention 168h --compression zstd\n  \
-    dyno pubsub topic create wide --partitions 8 --dsn 'host=/run/a dbname=log' --on 'b=host=/run/b dbname=log'")]
+    dyno pubsub topic create wide --partitions 8 \\\n    \
+    --dsn 'host=/run/a dbname=log' --on 'b=host=/run/b dbname=log'\n\n\
+    A broker applies retention every few seconds; without one, call SELECT * FROM pubsub.maintain() now and then.")]
 pub struct PubsubTopicCreateArgs {
     /// Letters, digits, dot, underscore and hyphen
     #[arg(value_name = "NAME")]
@@ -177,7 +182,7 @@ pub struct PubsubTopicCreateArgs {
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = Codec::named)]
     pub compression: Codec,
     /// Another cluster that gets partitions in turn with the one of --dsn, which is the topic's home; may be given
-    /// several times. Without a password: see the manual
+    /// several times. It holds no password: docs/pubsub.md says where those come from
     #[arg(long = "on", value_name = "CLUSTER=DSN", requires = "dsn", value_parser = cluster)]
     pub on: Vec<NamedCluster>,
     #[command(flatten)]
@@ -227,11 +232,14 @@ pub struct PubsubTopicDropArgs {
 #[command(after_help = "Examples:\n  \
     seq 1000 | dyno pubsub produce orders\n  \
     dyno pubsub produce orders --key-separator : < pairs.txt\n  \
-    printf '{\"key\":\"a\",\"value\":\"1\",\"headers\":{\"from\":\"shop\"}}\\n' | dyno pubsub produce orders --json\n  \
-    zcat 2023-01.csv.gz | dyno pubsub produce spots --resume 2023-01 --dsn postgres://log@db/log\n\n\
-    A line is acknowledged when its record is on stable storage. Prints how many were; when it is stopped, a line is\n\
-    bad, or the log is lost, also how many were not and the line of the first, and exits with 2. With --resume the same\n\
-    lines may be sent again after a kill: those that are there are left out, so each is in the topic once.")]
+    printf '{\"value\":\"1\",\"headers\":{\"from\":\"shop\"}}\\n' | dyno pubsub produce orders --json\n  \
+    zcat 2023-01.csv.gz | dyno pubsub produce spots --resume 2023-01 \\\n    \
+    --dsn postgres://log@db/log\n\n\
+    A line is acknowledged when its record is on stable storage. Prints how many were; when it is stopped, a line is bad, or \
+    the log is lost, also how many were not, and exits with 2. Lines without a key go to one partition as long as a batch \
+    takes more of them, and then to the next.\n\n\
+    With --resume the same lines may be sent again after a kill: those that are there are left out, so each is in the topic \
+    once. Other lines under the same name are refused.")]
 pub struct PubsubProduceArgs {
     /// The topic
     #[arg(value_name = "TOPIC")]
@@ -239,9 +247,12 @@ pub struct PubsubProduceArgs {
     /// Split each line at the first of these: key before, value behind
     #[arg(long, value_name = "TEXT", conflicts_with = "json")]
     pub key_separator: Option<String>,
-    /// Lines are JSON objects with value, key and headers, as `consume --json` prints them; print JSON
+    /// Lines are JSON objects with value, key, headers and partition, as `consume --json` prints them; print JSON
     #[arg(long)]
     pub json: bool,
+    /// Send all records to this partition, whatever their keys
+    #[arg(long, value_name = "N")]
+    pub partition: Option<u32>,
     /// Leave out the lines that are there of an earlier run of this name with the same lines. Lines without keys go to
     /// the partitions in turn; the number of partitions may not change meanwhile
     #[arg(
@@ -266,8 +277,8 @@ pub struct PubsubProduceArgs {
     dyno pubsub consume orders --group billing --from earliest --count 1000\n  \
     dyno pubsub consume orders --group audit --from 2026-11-20T08:00:00Z --json\n  \
     dyno pubsub consume orders --group tail --from latest --until-empty\n\n\
-    A record is committed for the group after its line was written: a member that is killed gets the last lines\n\
-    again when it comes back, and loses none. Values that are not UTF-8 are {\"base64\": \"...\"} in JSON.")]
+    A record is committed for the group after its line was written: a member that is killed gets the last lines again when it \
+    comes back, and loses none. Values that are not UTF-8 are {\"base64\": \"...\"} in JSON.")]
 pub struct PubsubConsumeArgs {
     /// The topic
     #[arg(value_name = "TOPIC")]
@@ -275,7 +286,8 @@ pub struct PubsubConsumeArgs {
     /// Members of a group share the partitions
     #[arg(long, value_name = "NAME")]
     pub group: String,
-    /// Where a new group starts: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z
+    /// Where a new group starts: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z. One that is there
+    /// goes on where it is: see `dyno pubsub group reset`
     #[arg(long, value_name = "WHERE", default_value = "earliest", value_parser = start)]
     pub from: Start,
     /// The member's name; one that comes back with its name has its partitions at once [default: a new one]
@@ -299,18 +311,79 @@ pub struct PubsubConsumeArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  dyno pubsub group orders\n  dyno pubsub group orders --group billing --json"
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
+    dyno pubsub group\n  \
+    dyno pubsub group orders --group billing --json\n  \
+    dyno pubsub group reset orders --group billing --to earliest\n  \
+    dyno pubsub group delete orders --group billing\n\n\
+    `redelivered` is an upper bound: a member that is lost had claimed records in advance, and which of them it had handled is \
+    not known."
 )]
 pub struct PubsubGroupArgs {
-    /// The topic
+    #[command(subcommand)]
+    pub command: Option<PubsubGroupCommand>,
+    /// The topic; all groups of all topics without
     #[arg(value_name = "TOPIC")]
-    pub topic: String,
+    pub topic: Option<String>,
     /// One group alone
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "topic")]
     pub group: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub place: PubsubPlaceArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PubsubGroupCommand {
+    /// Set a group to another place
+    Reset(PubsubGroupResetArgs),
+    /// Delete a group with its cursors
+    Delete(PubsubGroupDeleteArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno pubsub group reset orders --group billing --to earliest\n  \
+    dyno pubsub group reset orders --group billing --to 1000 --partition 0\n  \
+    dyno pubsub group reset orders --group billing --to 2026-11-20T08:00:00Z --force\n\n\
+    A group with living members is refused unless it is forced; then they go on from the new place.")]
+pub struct PubsubGroupResetArgs {
+    /// The topic
+    #[arg(value_name = "TOPIC")]
+    pub topic: String,
+    /// The group
+    #[arg(long, value_name = "NAME")]
+    pub group: String,
+    /// Where to: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z
+    #[arg(long, value_name = "WHERE", value_parser = start)]
+    pub to: Start,
+    /// One partition alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
+    pub partition: Option<i32>,
+    /// Also where members live
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub place: PubsubPlaceArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PubsubGroupDeleteArgs {
+    /// The topic
+    #[arg(value_name = "TOPIC")]
+    pub topic: String,
+    /// The group
+    #[arg(long, value_name = "NAME")]
+    pub group: String,
+    /// Also where members live
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub place: PubsubPlaceArgs,
 }

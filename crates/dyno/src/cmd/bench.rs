@@ -2,7 +2,9 @@
 //! else.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -34,6 +36,37 @@ pub struct Bench<'a> {
 /// Unless the command has a flag for it.
 pub const REPORT_EVERY: Duration = Duration::from_secs(30);
 
+/// The command line that was given, as a shell would take it again.
+fn given(arguments: impl Iterator<Item = String>) -> String {
+    let words = arguments.map(|word| dyno_report::shell_word(&word));
+    let words: Vec<String> = std::iter::once("dyno".to_owned()).chain(words).collect();
+    words.join(" ")
+}
+
+/// Runs the same command again with the password in the environment instead of among its arguments, where the record of
+/// the run and every user of the machine would see it.
+///
+/// # Errors
+/// When this program cannot be started again.
+pub fn with_password(password: &str) -> anyhow::Result<Exit> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let failed = Command::new(program)
+        .args(without_password(std::env::args().skip(1)))
+        .env("PGPASSWORD", password)
+        .exec();
+    Err(failed).context("cannot start this program again")
+}
+
+fn without_password(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    let mut is_value = false;
+    let kept = arguments.filter(|word| {
+        let dropped = is_value || word.starts_with("--password=");
+        is_value = !is_value && word == "--password";
+        !dropped && !is_value
+    });
+    kept.collect()
+}
+
 pub fn run(bench: Bench<'_>, stop: &Stop) -> anyhow::Result<Exit> {
     let folder = places::cache(None)?.join("bench");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -58,8 +91,28 @@ pub fn run(bench: Bench<'_>, stop: &Stop) -> anyhow::Result<Exit> {
         report_every: bench.report_every,
         budget: None,
         limits: false,
+        command: Some(given(std::env::args().skip(1))),
         out: bench.report.to_owned(),
         json: bench.json,
     };
     cmd::run::run(&run, stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_among_the_arguments_of_the_second_start() {
+        let line = "bench --host db --password --x --port 1 --password=y";
+        let kept = without_password(line.split(' ').map(str::to_owned));
+        assert_eq!(kept, ["bench", "--host", "db", "--port", "1"]);
+    }
+
+    #[test]
+    fn a_command_is_printed_as_a_shell_takes_it() {
+        let words = ["bench", "--dsn", "host=/run user=me"];
+        let line = given(words.into_iter().map(str::to_owned));
+        assert_eq!(line, "dyno bench --dsn 'host=/run user=me'");
+    }
 }

@@ -138,6 +138,7 @@ impl Job {
                 })
                 .collect(),
             beside: args.beside.clone(),
+            command: args.command.clone(),
         })
     }
 }

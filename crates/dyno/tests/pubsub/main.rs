@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod administered;
+mod benched;
+mod examples;
 mod queues;
 mod secured;
 mod served;

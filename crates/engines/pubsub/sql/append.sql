@@ -39,6 +39,16 @@ BEGIN
     RETURN -1;
 END $$;
 
+-- Refuses an id that no producer was given: new_producer will give it to another one some day. Negative ids stand for names.
+CREATE OR REPLACE FUNCTION pubsub.refuse_stranger(producer bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF producer = 0 OR producer > (SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END FROM pubsub.producer_ids AS s)
+    THEN
+        RAISE EXCEPTION 'producer % is not an id that new_producer gave', producer USING ERRCODE = 'DP011';
+    END IF;
+END $$;
+
 -- Advances the sequences of several producers, or none of them. NULL: all advanced. Else, by producer:
 -- the offset of the first record of a duplicate (-1: no longer known), NULL for what would have been new.
 -- The caller holds the partition's row, so nobody else moves these sequences.
@@ -58,6 +68,9 @@ BEGIN
             ON p.topic_id = topic AND p.partition = part AND p.producer_id = d.id
          ORDER BY d.at
     LOOP
+        IF given.sequence IS NULL THEN
+            PERFORM pubsub.refuse_stranger(given.id);
+        END IF;
         IF given.first = coalesce(given.sequence + 1, 0) THEN
             known := known || NULL::bigint;
         ELSIF given.last <= given.sequence THEN
@@ -81,29 +94,6 @@ BEGIN
            SET sequence = excluded.sequence, last_base = excluded.last_base,
                last_first = excluded.last_first, seen_at = excluded.seen_at;
     RETURN NULL;
-END $$;
-
--- Makes ranges until there is room for all offsets below upto and a quarter of a range more. A table is
--- made by itself and then attached, which locks out neither readers nor writers of its siblings.
-CREATE OR REPLACE FUNCTION pubsub.make_ranges(topic int, part int, upto bigint) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-    width bigint;
-    made bigint;
-BEGIN
-    SELECT t.range_records, p.made_until INTO width, made
-      FROM pubsub.topics AS t JOIN pubsub.partitions AS p USING (topic_id)
-     WHERE topic_id = topic AND partition = part;
-    WHILE made < upto + width / 4 LOOP
-        EXECUTE format('CREATE TABLE pubsub.log_%1$s_%2$s_%3$s (LIKE pubsub.log_%1$s_%2$s INCLUDING ALL) '
-            'WITH (toast_tuple_target = 8160, autovacuum_vacuum_insert_threshold = -1)', topic, part, made);
-        EXECUTE format('ALTER TABLE pubsub.log_%1$s_%2$s ATTACH PARTITION pubsub.log_%1$s_%2$s_%3$s '
-            'FOR VALUES FROM (%3$s) TO (%4$s)', topic, part, made, made + width);
-        INSERT INTO pubsub.ranges VALUES (topic, part, made, made + width);
-        made := made + width;
-    END LOOP;
-    UPDATE pubsub.partitions SET made_until = made, make_at = made - width / 4
-     WHERE topic_id = topic AND partition = part;
 END $$;
 
 -- The function that appends to one partition. Its arrays describe producers' runs (the first five),
@@ -150,7 +140,7 @@ BEGIN
         END IF;
     END IF;
     IF base_offset + total > range_at THEN
-        PERFORM pubsub.make_ranges({t}, {p}, base_offset + total);
+        PERFORM pubsub.make_ranges({t}, {p});
     END IF;
     appended_at := clock_timestamp();
     INSERT INTO pubsub.log_{t}_{p}

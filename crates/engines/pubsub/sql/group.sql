@@ -58,6 +58,17 @@ BEGIN
        AND (SELECT coalesce(max(l.has) - min(l.has), 0) < 2 FROM loads AS l));
 END $$;
 
+-- Where a group begins to read a partition. One that was added after the group was made may not reach as far as the group's
+-- start: then it is read from its end, which comes to the start in time.
+CREATE OR REPLACE FUNCTION pubsub.first_cursor(topic pubsub.topics, place pubsub.partitions, start text) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF start LIKE 'offset:%' THEN
+        RETURN least(substring(start FROM 8)::bigint, place.next_offset);
+    END IF;
+    RETURN pubsub.offset_of_start(topic.name, place.partition, start);
+END $$;
+
 -- Shares the partitions among those whose lease holds. Whoever owns more than a fair share is told, by
 -- "wanted", what to give up; it keeps it until it releases it, or for two more leases. The caller holds the
 -- group's row.
@@ -82,7 +93,7 @@ BEGIN
         SELECT grp, p.partition, s.at, s.at
           FROM pubsub.groups AS g JOIN pubsub.topics AS t USING (topic_id)
           JOIN pubsub.partitions AS p USING (topic_id),
-               LATERAL (SELECT pubsub.offset_of_start(t.name, p.partition, g.start) AS at) AS s
+               LATERAL (SELECT pubsub.first_cursor(t, p, g.start) AS at) AS s
          WHERE g.group_id = grp
            AND NOT EXISTS (SELECT FROM pubsub.assignments AS a WHERE a.group_id = grp AND a.partition = p.partition);
     PERFORM pubsub.hand_over(grp, a.partition, NULL) FROM pubsub.assignments AS a
@@ -132,7 +143,7 @@ END $$;
 -- new one: what it owned gets a new generation, so that its former self cannot commit.
 CREATE OR REPLACE FUNCTION pubsub.join_group(
     topic text, group_name text, member_name text, lease_ms bigint DEFAULT 10000,
-    start text DEFAULT 'latest', when_lost text DEFAULT 'skip') RETURNS int
+    start text DEFAULT 'earliest', when_lost text DEFAULT 'skip') RETURNS int
 LANGUAGE plpgsql AS $$
 DECLARE
     target CONSTANT pubsub.topics := pubsub.topic_named(topic);
@@ -141,9 +152,12 @@ BEGIN
     IF lease_ms IS NULL OR lease_ms < 100 OR lease_ms > 86400000 THEN
         RAISE EXCEPTION 'a lease of % ms is not within 100 and 86400000', lease_ms USING ERRCODE = 'DP011';
     END IF;
-    PERFORM pubsub.offset_of_start(topic, p.part, join_group.start)
-       FROM (SELECT coalesce(min(partition), 0) AS part FROM pubsub.partitions AS q
-              WHERE q.topic_id = target.topic_id) AS p;
+    PERFORM pubsub.check_start(join_group.start);
+    IF NOT EXISTS (SELECT FROM pubsub.groups AS g WHERE g.topic_id = target.topic_id AND g.name = group_name) THEN
+        -- A place that a partition does not reach is refused before there is a group that stands there for ever.
+        PERFORM pubsub.offset_of_start(topic, p.partition, join_group.start)
+           FROM pubsub.partitions AS p WHERE p.topic_id = target.topic_id;
+    END IF;
     BEGIN
         INSERT INTO pubsub.groups (topic_id, name, start, when_lost)
             VALUES (target.topic_id, group_name, join_group.start, join_group.when_lost)
@@ -200,7 +214,8 @@ BEGIN
     PERFORM pubsub.rebalance(grp);
 END $$;
 
--- Stores how far partitions were read (NULL: as it is), and how far records may be handed out (NULL: as it
+-- Stores how far partitions were read (NULL: as it is; never back: of two commits that overtake each other the further one
+-- counts, and reset_group is the way back), and how far records may be handed out (NULL: as it
 -- is; lower than before when a member says that it handed out less). Returns the partitions that were
 -- refused: not the member's at that generation any more, or committed beyond the claim.
 CREATE OR REPLACE FUNCTION pubsub.group_commit(
@@ -220,7 +235,7 @@ BEGIN
         SELECT * FROM unnest(parts, generations, committed_to, claims) AS g (partition, generation, committed, claimed)
     ), stored AS (
         UPDATE pubsub.assignments AS a
-           SET committed = coalesce(g.committed, a.committed), claimed_to = coalesce(g.claimed, a.claimed_to)
+           SET committed = greatest(g.committed, a.committed), claimed_to = coalesce(g.claimed, a.claimed_to)
           FROM given AS g
          WHERE a.group_id = grp AND a.partition = g.partition AND a.member = member_name
            AND a.generation = g.generation

@@ -58,13 +58,10 @@ BEGIN
     RETURN made.topic_id;
 END $$;
 
--- Drops a share of this home's topic; false when there is none.
+-- Drops some of a share of this home's topic; true when nothing is left of it.
 CREATE OR REPLACE FUNCTION pubsub.drop_share(topic_name text, home uuid) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM pubsub.topics AS t WHERE t.name = topic_name AND t.home = drop_share.home) THEN
-        RETURN false;
-    END IF;
-    PERFORM pubsub.drop_topic(topic_name);
-    RETURN true;
+    RETURN NOT EXISTS (SELECT FROM pubsub.topics AS t WHERE t.name = topic_name AND t.home = drop_share.home)
+        OR pubsub.drop_topic_step(topic_name);
 END $$;

@@ -91,12 +91,18 @@ BEGIN
         END IF;
     END IF;
     FOR owned IN
-        SELECT a.partition, a.generation FROM pubsub.assignments AS a
+        SELECT a.partition, a.generation, a.committed, p.next_offset FROM pubsub.assignments AS a
           JOIN pubsub.groups AS g USING (group_id)
           JOIN pubsub.partitions AS p ON p.topic_id = g.topic_id AND p.partition = a.partition
-         WHERE a.group_id = grp AND a.member = member_name AND a.wanted IS NULL AND a.claimed_to < p.next_offset
+         WHERE a.group_id = grp AND a.member = member_name AND a.wanted IS NULL
+           AND (a.claimed_to < p.next_offset OR a.committed > p.next_offset)
          ORDER BY random()
     LOOP
+        IF owned.committed > owned.next_offset THEN
+            RAISE EXCEPTION 'group % stands at offset % of partition %, beyond the end of the log, which is at %',
+                quote_literal(group_name), owned.committed, owned.partition, owned.next_offset
+                USING ERRCODE = 'DP006', HINT = 'pubsub.reset_group sets it to a place that is there.';
+        END IF;
         EXIT WHEN remaining <= 0;
         partition := owned.partition;
         generation := owned.generation;
@@ -125,15 +131,26 @@ BEGIN
     END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION pubsub.group_lag(topic text, group_name text)
-RETURNS TABLE (partition int, member text, generation bigint, committed bigint, next_offset bigint, lag bigint,
-               redelivered bigint, lost bigint, lease_until timestamptz)
-LANGUAGE sql STABLE AS $$
-    SELECT a.partition, a.member, a.generation, a.committed, p.next_offset,
-           greatest(p.next_offset - greatest(a.committed, p.first_offset), 0), a.redelivered, a.lost, m.lease_until
-      FROM pubsub.group_named(topic, group_name) AS g
-      JOIN pubsub.assignments AS a ON a.group_id = g.group_id
-      JOIN pubsub.partitions AS p ON p.topic_id = g.topic_id AND p.partition = a.partition
-      LEFT JOIN pubsub.members AS m ON m.group_id = g.group_id AND m.member = a.member
-     ORDER BY a.partition
-$$;
+-- Asks to be told of the next records of a member's partitions, on the session's channels, and returns whether to wait
+-- for that: a notification comes when the caller's transaction has ended and something is appended. False: something is
+-- there already, or nothing is the member's. Poll again after some seconds all the same, which also renews the lease.
+CREATE OR REPLACE FUNCTION pubsub.await_group(topic text, group_name text, member_name text) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    target CONSTANT pubsub.groups := pubsub.group_named(topic, group_name);
+    owned record;
+    waits boolean := false;
+BEGIN
+    FOR owned IN SELECT a.partition, least(a.claimed_to, p.next_offset) AS at
+                   FROM pubsub.assignments AS a
+                   JOIN pubsub.partitions AS p ON p.topic_id = target.topic_id AND p.partition = a.partition
+                  WHERE a.group_id = target.group_id AND a.member = member_name AND a.wanted IS NULL
+                  ORDER BY a.partition LOOP
+        EXECUTE format('LISTEN pubsub_%s_%s', target.topic_id, owned.partition);
+        IF NOT pubsub.await(target.topic_id, owned.partition, owned.at) THEN
+            RETURN false;
+        END IF;
+        waits := true;
+    END LOOP;
+    RETURN waits;
+END $$;

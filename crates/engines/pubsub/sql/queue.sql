@@ -132,6 +132,13 @@ BEGIN
     )
     SELECT coalesce(array_agg(g.id ORDER BY g.id), '{}') INTO refused FROM given AS g
      WHERE g.id NOT IN (SELECT m.message_id FROM moved AS m);
+    -- What was given back for the last time is dead now, and not when a worker next asks for something.
+    IF why IS NOT NULL THEN
+        PERFORM pubsub.queue_bury_{q}(array_agg(s.message_id), NULL) FROM pubsub.queue_{q}_state AS s
+          WHERE s.message_id = ANY (ids) AND s.claim IS NULL
+            AND s.attempts >= (SELECT q.max_attempts FROM pubsub.queues AS q WHERE q.queue_id = {q})
+         HAVING count(*) > 0;
+    END IF;
     RETURN refused;
 END $queue$;
 
@@ -165,6 +172,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     made int;
 BEGIN
+    PERFORM pubsub.check_name('queue', queue);
     BEGIN
         INSERT INTO pubsub.queues (name, visibility_ms, max_attempts, keep_done)
         VALUES (create_queue.queue, create_queue.visibility_ms, create_queue.max_attempts, create_queue.keep_done)

@@ -17,6 +17,13 @@ BEGIN
     IF payloads IS NULL OR array_position(payloads, NULL) IS NOT NULL OR delay_ms IS NULL OR delay_ms < 0 THEN
         RAISE EXCEPTION 'a payload is null, or the delay of % ms is none', delay_ms USING ERRCODE = 'DP011';
     END IF;
+    IF cardinality(headers) > cardinality(payloads) THEN
+        RAISE EXCEPTION 'there are % headers for % payloads', cardinality(headers), cardinality(payloads)
+            USING ERRCODE = 'DP011';
+    END IF;
+    IF EXISTS (SELECT FROM unnest(payloads) AS p WHERE length(p) > 8388608) THEN
+        RAISE EXCEPTION 'a payload is larger than the 8388608 bytes that are allowed' USING ERRCODE = 'DP002';
+    END IF;
     EXECUTE format('SELECT pubsub.queue_send_%s($1, $2, $3)', (pubsub.queue_named(queue)).queue_id)
        INTO sent USING payloads, coalesce(headers, '{}'), delay_ms;
     RETURN sent;
@@ -35,12 +42,27 @@ BEGIN
         USING most, claim_ms;
 END $$;
 
+-- Refuses lists that do not say one claim for each message, and times that there are not.
+CREATE OR REPLACE FUNCTION pubsub.check_claims(ids bigint[], claims bigint[], after_ms bigint) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF ids IS NULL OR claims IS NULL OR cardinality(ids) <> cardinality(claims)
+        OR array_position(ids, NULL) IS NOT NULL OR array_position(claims, NULL) IS NOT NULL THEN
+        RAISE EXCEPTION 'each message needs its claim: there are % messages and % claims', cardinality(ids),
+            cardinality(claims) USING ERRCODE = 'DP011';
+    END IF;
+    IF after_ms IS NULL OR after_ms < 0 THEN
+        RAISE EXCEPTION '% ms is not a time to wait', coalesce(after_ms::text, 'null') USING ERRCODE = 'DP011';
+    END IF;
+END $$;
+
 -- Done. Returns the messages whose claim had run out: somebody else has them now, or will.
 CREATE OR REPLACE FUNCTION pubsub.queue_ack(queue text, ids bigint[], claims bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 DECLARE
     refused bigint[];
 BEGIN
+    PERFORM pubsub.check_claims(ids, claims, 0);
     EXECUTE format('SELECT pubsub.queue_ack_%s($1, $2)', (pubsub.queue_named(queue)).queue_id)
        INTO refused USING ids, claims;
     RETURN refused;
@@ -54,6 +76,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     refused bigint[];
 BEGIN
+    PERFORM pubsub.check_claims(ids, claims, delay_ms);
     EXECUTE format('SELECT pubsub.queue_move_%s($1, $2, $3, $4)', (pubsub.queue_named(queue)).queue_id)
        INTO refused USING ids, claims, delay_ms, coalesce(reason, 'given back');
     RETURN refused;
@@ -66,6 +89,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     refused bigint[];
 BEGIN
+    PERFORM pubsub.check_claims(ids, claims, claim_ms);
     EXECUTE format('SELECT pubsub.queue_move_%s($1, $2, $3, NULL)', (pubsub.queue_named(queue)).queue_id)
        INTO refused USING ids, claims, claim_ms;
     RETURN refused;
@@ -95,10 +119,13 @@ LANGUAGE plpgsql STABLE AS $$
 DECLARE
     id CONSTANT int := (pubsub.queue_named(queue)).queue_id;
 BEGIN
-    EXECUTE format('SELECT count(*) FILTER (WHERE visible_at <= statement_timestamp()), '
+    -- What was claimed too often, by workers that did not come back, is dead, though its row is moved by the next claim.
+    EXECUTE format('SELECT count(*) FILTER (WHERE visible_at <= statement_timestamp() AND attempts < $1), '
         'count(*) FILTER (WHERE visible_at > statement_timestamp() AND claim IS NULL), '
         'count(*) FILTER (WHERE visible_at > statement_timestamp() AND claim IS NOT NULL), '
-        '(SELECT count(*) FROM pubsub.queue_%1$s_dead), (SELECT count(*) FROM pubsub.queue_%1$s_done), '
+        'count(*) FILTER (WHERE visible_at <= statement_timestamp() AND attempts >= $1) '
+        '+ (SELECT count(*) FROM pubsub.queue_%1$s_dead), (SELECT count(*) FROM pubsub.queue_%1$s_done), '
         '(SELECT (extract(epoch FROM statement_timestamp() - min(sent_at)) * 1000)::bigint FROM pubsub.queue_%1$s) '
-        'FROM pubsub.queue_%1$s_state', id) INTO ready, delayed, claimed, dead, done, oldest_ms;
+        'FROM pubsub.queue_%1$s_state', id) USING (pubsub.queue_named(queue)).max_attempts
+       INTO ready, delayed, claimed, dead, done, oldest_ms;
 END $$;

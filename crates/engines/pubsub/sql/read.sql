@@ -63,34 +63,57 @@ BEGIN
     RETURN low;
 END $$;
 
+-- Refuses what is not a place to begin.
+CREATE OR REPLACE FUNCTION pubsub.check_start(start text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF start IS NULL OR start !~ '^(earliest|latest|offset:[0-9]{1,18}|time:-?[0-9]{1,17})$' THEN
+        RAISE EXCEPTION 'start % is none of earliest, latest, offset:N, time:MICROSECONDS',
+            coalesce(quote_literal(start), 'null') USING ERRCODE = 'DP011';
+    END IF;
+END $$;
+
 -- Where a group or a reader begins: earliest, latest, offset:N, or time:MICROSECONDS since 1970.
 CREATE OR REPLACE FUNCTION pubsub.offset_of_start(topic text, part int, start text) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     place CONSTANT pubsub.partitions := pubsub.partition_row(pubsub.topic_named(topic), part);
+    at bigint;
 BEGIN
+    PERFORM pubsub.check_start(start);
     IF start = 'earliest' THEN
         RETURN place.first_offset;
     ELSIF start = 'latest' THEN
         RETURN place.next_offset;
-    ELSIF start ~ '^offset:[0-9]{1,18}$' THEN
-        RETURN substring(start FROM 8)::bigint;
-    ELSIF start ~ '^time:-?[0-9]{1,17}$' THEN
+    ELSIF start LIKE 'time:%' THEN
         RETURN pubsub.offset_at(topic, part,
             timestamptz 'epoch' + substring(start FROM 6)::bigint * interval '1 microsecond');
     END IF;
-    RAISE EXCEPTION 'start % is none of earliest, latest, offset:N, time:MICROSECONDS',
-        coalesce(quote_literal(start), 'null') USING ERRCODE = 'DP011';
+    at := substring(start FROM 8)::bigint;
+    IF at > place.next_offset THEN
+        RAISE EXCEPTION 'offset % is beyond the end of partition % of topic %, which is at %', at, part,
+            quote_literal(topic), place.next_offset
+            USING ERRCODE = 'DP006', HINT = format('A time in microseconds is written time:%s.', at);
+    END IF;
+    RETURN at;
 END $$;
 
 -- Whether to wait for more than an offset, having said LISTEN pubsub_TOPIC_PARTITION before: the append that begins
--- there will notify. False: more is there already. A crash may forget it, with all who wait.
+-- there will notify. False: more is there already. A crash of the server may forget it, together with all that wait. An
+-- offset beyond the end is refused: no append begins there before others end there.
 CREATE OR REPLACE FUNCTION pubsub.await(topic int, part int, at bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     place pubsub.partitions;
 BEGIN
     SELECT * INTO place FROM pubsub.partitions AS p WHERE p.topic_id = topic AND p.partition = part;
+    IF place.topic_id IS NULL THEN
+        RAISE EXCEPTION 'there is no topic % with partition %', topic, part USING ERRCODE = 'DP001';
+    END IF;
+    IF at > place.next_offset THEN
+        RAISE EXCEPTION 'offset % is beyond the end of partition % of topic %, which is at %', at, part, topic,
+            place.next_offset USING ERRCODE = 'DP006';
+    END IF;
     IF place.next_offset <> at OR place.awaited = at THEN
         RETURN place.next_offset = at;
     END IF;

@@ -30,7 +30,21 @@ BEGIN
     RETURN ((high % partitions) * (4294967296 % partitions) + low) % partitions;
 END $$;
 
--- One record. Headers are a JSON object of texts (or nulls); an array of texts is a repeated header.
+-- A header's value as bytes: a text, a null, or {"base64": "..."}, as unpack gives it back. Numbers and the like are refused:
+-- what a reader would get is a text.
+CREATE OR REPLACE FUNCTION pubsub.header_bytes(name text, value jsonb) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF jsonb_typeof(value) IN ('string', 'null') THEN
+        RETURN convert_to(value #>> '{}', 'UTF8');
+    ELSIF jsonb_typeof(value) = 'object' AND value ? 'base64' AND value - 'base64' = '{}' THEN
+        RETURN decode(value ->> 'base64', 'base64');
+    END IF;
+    RAISE EXCEPTION 'header % is a JSON %, not a text, a null, {"base64": ...} or a list of those', left(name, 40),
+        jsonb_typeof(value) USING ERRCODE = 'DP011';
+END $$;
+
+-- One record. Headers are a JSON object of values as header_bytes takes them; a list of some is a repeated header.
 CREATE OR REPLACE FUNCTION pubsub.pack(time_us bigint, key bytea, headers jsonb, value bytea) RETURNS bytea
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
@@ -38,7 +52,8 @@ DECLARE
     header_count int := 0;
     name text;
     header_values jsonb;
-    one text;
+    one jsonb;
+    bytes bytea;
     record bytea;
 BEGIN
     IF value IS NULL THEN
@@ -52,14 +67,17 @@ BEGIN
             IF jsonb_typeof(header_values) <> 'array' THEN
                 header_values := jsonb_build_array(header_values);
             END IF;
-            FOR one IN SELECT * FROM jsonb_array_elements_text(header_values) LOOP
+            IF header_values = '[]' THEN
+                RAISE EXCEPTION 'header % is an empty list', left(name, 40) USING ERRCODE = 'DP011';
+            END IF;
+            FOR one IN SELECT * FROM jsonb_array_elements(header_values) LOOP
+                bytes := pubsub.header_bytes(name, one);
                 IF octet_length(name) > 65535 OR header_count = 65535 THEN
                     RAISE EXCEPTION 'header % is too long, or one too many', left(name, 40) USING ERRCODE = 'DP011';
                 END IF;
                 header_count := header_count + 1;
                 packed := packed || substring(int4send(octet_length(name)) FROM 3) || convert_to(name, 'UTF8')
-                    || CASE WHEN one IS NULL THEN int4send(-1)
-                            ELSE int4send(octet_length(one)) || convert_to(one, 'UTF8') END;
+                    || CASE WHEN bytes IS NULL THEN int4send(-1) ELSE int4send(length(bytes)) || bytes END;
             END LOOP;
         END LOOP;
     END IF;

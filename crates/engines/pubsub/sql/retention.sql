@@ -1,4 +1,5 @@
--- Retention: whole ranges are dropped, nothing is ever deleted row by row.
+-- Retention: whole ranges are dropped, nothing is ever deleted row by row. The open range is ended early where it spans too
+-- much of what is kept (ranges.sql).
 
 -- Whether a partition's oldest range may go, and where the log begins then. NULL: it stays.
 CREATE OR REPLACE FUNCTION pubsub.first_after_oldest(topic pubsub.topics, part int, oldest bigint, range_end bigint)
@@ -31,7 +32,10 @@ BEGIN
     IF last_at < clock_timestamp() - topic.retention_ms * interval '1 millisecond' THEN
         RETURN last_end;
     END IF;
-    IF topic.retention_bytes IS NOT NULL THEN
+    -- The newest records stay: a range that became larger than the limit goes when there is a later one.
+    IF topic.retention_bytes IS NOT NULL AND EXISTS (
+        SELECT FROM pubsub.partitions AS p WHERE p.topic_id = topic.topic_id AND p.partition = part
+           AND p.next_offset > last_end) THEN
         SELECT sum(pg_total_relation_size(format('pubsub.log_%s_%s_%s', r.topic_id, r.partition, r.first_offset)::regclass))
           INTO held_bytes FROM pubsub.ranges AS r WHERE r.topic_id = topic.topic_id AND r.partition = part;
         IF held_bytes > topic.retention_bytes THEN
@@ -63,39 +67,91 @@ BEGIN
     -- The counter before the table, in the order in which appends take them.
     UPDATE pubsub.partitions AS p SET first_offset = greatest(p.first_offset, left_from)
      WHERE p.topic_id = topic.topic_id AND p.partition = part RETURNING p.first_offset INTO left_from;
-    EXECUTE format('DROP TABLE pubsub.log_%s_%s_%s', topic.topic_id, part, oldest);
-    DELETE FROM pubsub.ranges AS r WHERE r.topic_id = topic.topic_id AND r.partition = part AND r.first_offset = oldest;
+    PERFORM pubsub.drop_range(topic.topic_id, part, oldest);
     RETURN left_from;
 END $$;
 
--- Applies every topic's retention, and forgets producers that were silent for seven days (one that comes back
--- after that is refused with a sequence gap, and takes a new id). Those with names, whose ids are negative, are kept:
--- forgotten, they would send all again.
+-- Applies retention to one partition. Its locks are held until the caller's transaction ends, and appends to the partition
+-- wait for that: who maintains many partitions calls this for each in a transaction of its own.
+CREATE OR REPLACE FUNCTION pubsub.maintain_partition(topic text, part int)
+RETURNS TABLE (first_offset bigint, outcome text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    kept CONSTANT pubsub.topics := pubsub.topic_named(topic);
+BEGIN
+    BEGIN
+        IF pubsub.wants_boundary(kept, part) THEN
+            PERFORM pubsub.close_range(kept.topic_id, part);
+        END IF;
+    EXCEPTION WHEN lock_not_available OR undefined_table THEN
+        outcome := 'busy: a reader holds the range, or another call drops it; call again';
+        RETURN NEXT;
+        RETURN;
+    END;
+    -- A few at a time: each is several locks.
+    FOR i IN 1 .. 100 LOOP
+        BEGIN
+            first_offset := pubsub.drop_oldest_range(kept, part);
+            outcome := 'dropped a range';
+        EXCEPTION WHEN lock_not_available OR undefined_table THEN
+            -- The table is gone when another call drops it at the same time.
+            first_offset := NULL;
+            outcome := 'busy: a reader holds the range, or another call drops it; call again';
+            RETURN NEXT;
+        END;
+        EXIT WHEN first_offset IS NULL;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+-- The partitions to which retention applies.
+CREATE OR REPLACE FUNCTION pubsub.maintained() RETURNS TABLE (topic text, partition int)
+LANGUAGE sql STABLE AS $$
+    SELECT t.name, p.partition FROM pubsub.topics AS t JOIN pubsub.partitions AS p USING (topic_id)
+     WHERE t.retention_ms IS NOT NULL OR t.retention_bytes IS NOT NULL ORDER BY t.topic_id, p.partition
+$$;
+
+-- Forgets producers that were silent for seven days: one that comes back after that is refused with a sequence gap, and takes
+-- a new id. Those with names, whose ids are negative, are kept: forgotten, they would send all again.
+CREATE OR REPLACE FUNCTION pubsub.forget_producers() RETURNS void
+LANGUAGE sql AS
+$$ DELETE FROM pubsub.producers AS p WHERE p.seen_at < now() - interval '7 days' AND p.producer_id > 0 $$;
+
+-- Applies every topic's retention in the caller's transaction, to a few hundred ranges at most. maintain_all does all of it.
 CREATE OR REPLACE FUNCTION pubsub.maintain()
 RETURNS TABLE (topic text, partition int, first_offset bigint, outcome text)
 LANGUAGE plpgsql AS $$
 DECLARE
-    kept pubsub.topics;
+    done int := 0;
 BEGIN
-    FOR kept IN SELECT * FROM pubsub.topics AS t
-                 WHERE t.retention_ms IS NOT NULL OR t.retention_bytes IS NOT NULL ORDER BY t.topic_id LOOP
-        topic := kept.name;
-        FOR part IN 0 .. kept.partitions - 1 LOOP
-            partition := part;
-            LOOP
-                BEGIN
-                    first_offset := pubsub.drop_oldest_range(kept, part);
-                    outcome := 'dropped a range';
-                EXCEPTION WHEN lock_not_available OR undefined_table THEN
-                    -- The table is gone when somebody else maintains at the same time.
-                    first_offset := NULL;
-                    outcome := 'busy: a reader holds the range, or another call drops it; call again';
-                    RETURN NEXT;
-                END;
-                EXIT WHEN first_offset IS NULL;
-                RETURN NEXT;
-            END LOOP;
+    FOR topic, partition IN SELECT * FROM pubsub.maintained() LOOP
+        FOR first_offset, outcome IN SELECT * FROM pubsub.maintain_partition(topic, partition) LOOP
+            done := done + 1;
+            RETURN NEXT;
         END LOOP;
+        IF done >= 200 THEN
+            first_offset := NULL;
+            outcome := 'more may be left: call again';
+            RETURN NEXT;
+            RETURN;
+        END IF;
     END LOOP;
-    DELETE FROM pubsub.producers AS p WHERE p.seen_at < now() - interval '7 days' AND p.producer_id > 0;
+    PERFORM pubsub.forget_producers();
+END $$;
+
+-- The same in a transaction for each partition: CALL it outside of one.
+CREATE OR REPLACE PROCEDURE pubsub.maintain_all()
+LANGUAGE plpgsql AS $$
+DECLARE
+    topics text[]; parts int[];
+BEGIN
+    SELECT array_agg(m.topic), array_agg(m.partition) INTO topics, parts FROM pubsub.maintained() AS m;
+    FOR i IN 1 .. coalesce(cardinality(topics), 0) LOOP
+        -- Dropped meanwhile.
+        IF EXISTS (SELECT FROM pubsub.topics AS t WHERE t.name = topics[i]) THEN
+            PERFORM pubsub.maintain_partition(topics[i], parts[i]);
+        END IF;
+        COMMIT;
+    END LOOP;
+    PERFORM pubsub.forget_producers();
 END $$;

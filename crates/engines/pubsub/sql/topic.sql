@@ -13,6 +13,34 @@ BEGIN
     RETURN found_topic;
 END $$;
 
+-- Refuses a name that nothing can have.
+CREATE OR REPLACE FUNCTION pubsub.check_name(what text, name text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF name IS NULL OR name !~ '^[a-zA-Z0-9._-]{1,100}$' THEN
+        RAISE EXCEPTION '% cannot be the name of a %: it is 1 to 100 of the characters a-z, A-Z, 0-9, ".", "_" and "-"',
+            quote_nullable(name), what USING ERRCODE = 'DP011';
+    END IF;
+END $$;
+
+-- Refuses settings that no topic can have. NULL: not set.
+CREATE OR REPLACE FUNCTION pubsub.check_settings(
+    partitions int, compression text, retention_ms bigint, retention_bytes bigint, range_records bigint) RETURNS void
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    wrong text;
+BEGIN
+    wrong := CASE
+        WHEN partitions NOT BETWEEN 1 AND 1000 THEN format('%s partitions are not within 1 and 1000', partitions)
+        WHEN compression NOT IN ('none', 'lz4', 'zstd') THEN format('compression %L is none of none, lz4, zstd', compression)
+        WHEN retention_ms <= 0 THEN format('retention_ms is %s, and must be above 0', retention_ms)
+        WHEN retention_bytes <= 0 THEN format('retention_bytes is %s, and must be above 0', retention_bytes)
+        WHEN range_records < 100 THEN format('range_records is %s, and must be 100 at least', range_records) END;
+    IF wrong IS NOT NULL THEN
+        RAISE EXCEPTION '%', wrong USING ERRCODE = 'DP011';
+    END IF;
+END $$;
+
 -- The view's name: identifiers end after 63 bytes, names of topics may be longer.
 CREATE OR REPLACE FUNCTION pubsub.view_name(topic int, topic_name text) RETURNS text
 LANGUAGE sql IMMUTABLE AS
@@ -46,7 +74,11 @@ BEGIN
         'flags smallint NOT NULL, crc int, bytes int NOT NULL, body bytea NOT NULL'
         ') PARTITION BY RANGE (base_offset)', topic, part);
     EXECUTE format('ALTER TABLE pubsub.log_%s_%s ALTER body SET STORAGE EXTERNAL', topic, part);
-    PERFORM pubsub.make_ranges(topic, part, 0);
+    PERFORM pubsub.copy_grants(format('pubsub.log_%s_%s', topic, first_part)::regclass,
+        format('pubsub.log_%s_%s', topic, part)::regclass)
+       FROM (SELECT min(p.partition) FROM pubsub.partitions AS p WHERE p.topic_id = topic) AS other (first_part)
+      WHERE first_part < part;
+    PERFORM pubsub.make_ranges(topic, part);
     PERFORM pubsub.make_append(topic, part);
 END $$;
 
@@ -59,6 +91,8 @@ DECLARE
     made pubsub.topics;
     part int;
 BEGIN
+    PERFORM pubsub.check_name('topic', topic_name);
+    PERFORM pubsub.check_settings(partitions, compression, retention_ms, retention_bytes, range_records);
     BEGIN
         INSERT INTO pubsub.topics
             (name, partitions, compression, retention_ms, retention_bytes, range_records, retain_for_groups, share, home)
@@ -103,6 +137,8 @@ DECLARE
     had pubsub.topics := pubsub.topic_named(topic_name);
     has pubsub.topics;
 BEGIN
+    PERFORM pubsub.check_settings(partitions, compression, nullif(retention_ms, -1), nullif(retention_bytes, -1),
+        range_records);
     IF alter_topic.partitions < had.partitions THEN
         RAISE EXCEPTION 'topic % has % partitions, and they cannot become %', quote_literal(topic_name),
             had.partitions, alter_topic.partitions USING ERRCODE = 'DP011';
@@ -131,17 +167,75 @@ BEGIN
     END IF;
 END $$;
 
+-- Drops some of a topic's tables, and says whether nothing is left of it. Each call is a transaction of its own where the
+-- topic is large, because a table and its indexes are several locks each. The topic can be dropped further after any of them.
+CREATE OR REPLACE FUNCTION pubsub.drop_topic_step(topic_name text, most int DEFAULT 20) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    gone CONSTANT pubsub.topics := pubsub.topic_named(topic_name);
+    part int;
+    first bigint;
+    has bigint;
+    room bigint := most;
+BEGIN
+    EXECUTE format('DROP VIEW IF EXISTS pubsub.%I', pubsub.view_name(gone.topic_id, gone.name));
+    FOR part IN SELECT p.partition FROM pubsub.partitions AS p WHERE p.topic_id = gone.topic_id ORDER BY 1 DESC LOOP
+        SELECT count(*) INTO has FROM pubsub.ranges AS r WHERE r.topic_id = gone.topic_id AND r.partition = part;
+        IF has > room AND room < most THEN
+            RETURN false;
+        END IF;
+        -- The counter first, as appends take it: a producer that waits for it finds it gone, or the log shorter.
+        PERFORM FROM pubsub.partitions AS p WHERE p.topic_id = gone.topic_id AND p.partition = part FOR UPDATE;
+        FOR first IN SELECT r.first_offset FROM pubsub.ranges AS r
+                      WHERE r.topic_id = gone.topic_id AND r.partition = part ORDER BY 1 LIMIT most LOOP
+            UPDATE pubsub.partitions AS p SET first_offset = greatest(p.first_offset, least(r.end_offset, p.next_offset))
+              FROM pubsub.ranges AS r WHERE p.topic_id = gone.topic_id AND p.partition = part
+               AND r.topic_id = gone.topic_id AND r.partition = part AND r.first_offset = first;
+            PERFORM pubsub.drop_range(gone.topic_id, part, first);
+        END LOOP;
+        IF has > most THEN
+            RETURN false;
+        END IF;
+        DELETE FROM pubsub.partitions AS p WHERE p.topic_id = gone.topic_id AND p.partition = part;
+        EXECUTE format('DROP FUNCTION IF EXISTS pubsub.append_%s_%s', gone.topic_id, part);
+        EXECUTE format('DROP TABLE IF EXISTS pubsub.log_%s_%s', gone.topic_id, part);
+        room := room - has;
+        IF room <= 0 AND EXISTS (SELECT FROM pubsub.partitions AS p WHERE p.topic_id = gone.topic_id) THEN
+            RETURN false;
+        END IF;
+    END LOOP;
+    DELETE FROM pubsub.topics AS t WHERE t.topic_id = gone.topic_id;
+    DELETE FROM pubsub.producers AS p WHERE p.topic_id = gone.topic_id;
+    DELETE FROM pubsub.chains AS c WHERE c.topic_id = gone.topic_id;
+    RETURN true;
+END $$;
+
+-- Drops a topic, in the caller's transaction. One that is too large for that is refused with the way to do it, before the
+-- server runs out of locks.
 CREATE OR REPLACE FUNCTION pubsub.drop_topic(topic_name text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    gone pubsub.topics := pubsub.topic_named(topic_name);
+    gone CONSTANT pubsub.topics := pubsub.topic_named(topic_name);
+    room CONSTANT bigint := current_setting('max_locks_per_transaction')::bigint
+        * (current_setting('max_connections')::bigint + current_setting('max_prepared_transactions')::bigint);
+    needed bigint;
 BEGIN
-    -- The counters first, as appends take them: whoever waits for one finds it gone.
-    DELETE FROM pubsub.topics WHERE topic_id = gone.topic_id;
-    DELETE FROM pubsub.producers WHERE topic_id = gone.topic_id;
-    EXECUTE format('DROP VIEW IF EXISTS pubsub.%I', pubsub.view_name(gone.topic_id, gone.name));
-    FOR part IN 0 .. gone.partitions - 1 LOOP
-        EXECUTE format('DROP FUNCTION IF EXISTS pubsub.append_%s_%s', gone.topic_id, part);
-        EXECUTE format('DROP TABLE IF EXISTS pubsub.log_%s_%s', gone.topic_id, part);
+    -- A range is a table, an index, a TOAST table with its index, and a function; a partition has three objects more.
+    SELECT 5 * (SELECT count(*) FROM pubsub.ranges AS r WHERE r.topic_id = gone.topic_id) + 3 * gone.partitions INTO needed;
+    IF needed > room * 3 / 4 THEN
+        RAISE EXCEPTION 'topic % needs % locks to be dropped in one transaction, and the server has room for %',
+            quote_literal(topic_name), needed, room
+            USING ERRCODE = 'DP011', HINT = format('CALL pubsub.drop_topic_in_steps(%L)', topic_name);
+    END IF;
+    WHILE NOT pubsub.drop_topic_step(topic_name) LOOP
+    END LOOP;
+END $$;
+
+-- Drops a topic of any size, in transactions of its own: CALL it outside of one. When it is interrupted, call it again.
+CREATE OR REPLACE PROCEDURE pubsub.drop_topic_in_steps(topic_name text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    WHILE NOT pubsub.drop_topic_step(topic_name) LOOP
+        COMMIT;
     END LOOP;
 END $$;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use dyno_postgres::postgres::types::{ToSql, Type};
 use dyno_postgres::postgres::{GenericClient, Statement};
 
+use crate::client::Chain;
 use crate::error::{Code, Error, Result};
 use crate::fetch::micros;
 use crate::record::Batch;
@@ -31,6 +32,8 @@ pub enum Appended {
 #[derive(Default)]
 pub(crate) struct Appends {
     statements: HashMap<(i32, i32), Statement>,
+    /// Of those that store a chain.
+    chained: HashMap<(i32, i32), Statement>,
 }
 
 impl Appends {
@@ -45,50 +48,109 @@ impl Appends {
         if batch.records() == 0 {
             return Err(Error::bad_argument("an empty batch cannot be appended"));
         }
-        let failed = |error| refused(error, topic_id, partition);
         batch.seal()?;
-        let statement = match self.statements.get(&(topic_id, partition)) {
-            Some(statement) => statement.clone(),
-            None => {
-                let made = client
-                    .prepare_typed(&query(topic_id, partition), &TYPES)
-                    .map_err(failed)?;
-                self.statements.insert((topic_id, partition), made.clone());
-                made
-            }
-        };
+        let place = (topic_id, partition);
+        let statement = prepared(&mut self.statements, client, place, &query(place), &TYPES)?;
         let bodies = batch.joined();
-        let parameters: [&(dyn ToSql + Sync); 16] = [
-            &epoch,
-            &batch.producers,
-            &batch.first_sequences,
-            &batch.last_sequences,
-            &batch.relatives,
-            &batch.row_relatives,
-            &batch.counts,
-            &batch.first_times,
-            &batch.last_times,
-            &batch.run_from,
-            &batch.run_to,
-            &batch.run_values,
-            &batch.flags,
-            &batch.crcs,
-            &batch.body_ends,
-            &bodies,
-        ];
-        let row = client.query_one(&statement, &parameters).map_err(failed)?;
-        match row.get::<_, Option<i64>>(0) {
-            Some(base_offset) => Ok(Appended::New {
-                base_offset,
-                appended_at_us: micros(row.get(2)),
-            }),
-            None => Ok(Appended::Known {
-                offsets: row
-                    .get::<_, Option<Vec<Option<i64>>>>(1)
-                    .unwrap_or_default(),
-            }),
-        }
+        run(
+            client,
+            &statement,
+            &parameters(&epoch, batch, &bodies),
+            place,
+        )
     }
+
+    /// The same, and stores a producer's chain in the same statement; where the batch is there already it was stored
+    /// with it.
+    pub(crate) fn append_chained(
+        &mut self,
+        client: &mut impl GenericClient,
+        place: (i32, i32),
+        batch: &mut Batch,
+        chain: &Chain,
+    ) -> Result<Appended> {
+        batch.seal()?;
+        let types: Vec<Type> = TYPES.iter().chain(&CHAIN_TYPES).cloned().collect();
+        let query = query_chained(place);
+        let statement = prepared(&mut self.chained, client, place, &query, &types)?;
+        let bodies = batch.joined();
+        let Some(producer) = batch.producers.first() else {
+            return Err(Error::bad_argument("a chain needs a producer"));
+        };
+        let epoch = 0;
+        let mut all = parameters(&epoch, batch, &bodies).to_vec();
+        all.extend([
+            producer as &(dyn ToSql + Sync),
+            &chain.records,
+            &chain.hash,
+            &chain.marks,
+        ]);
+        run(client, &statement, &all, place)
+    }
+}
+
+fn prepared(
+    known: &mut HashMap<(i32, i32), Statement>,
+    client: &mut impl GenericClient,
+    place: (i32, i32),
+    query: &str,
+    types: &[Type],
+) -> Result<Statement> {
+    if let Some(statement) = known.get(&place) {
+        return Ok(statement.clone());
+    }
+    let made = client
+        .prepare_typed(query, types)
+        .map_err(|e| refused(e, place))?;
+    known.insert(place, made.clone());
+    Ok(made)
+}
+
+fn parameters<'a>(
+    epoch: &'a i64,
+    batch: &'a Batch,
+    bodies: &'a (dyn ToSql + Sync),
+) -> [&'a (dyn ToSql + Sync); 16] {
+    [
+        epoch,
+        &batch.producers,
+        &batch.first_sequences,
+        &batch.last_sequences,
+        &batch.relatives,
+        &batch.row_relatives,
+        &batch.counts,
+        &batch.first_times,
+        &batch.last_times,
+        &batch.run_from,
+        &batch.run_to,
+        &batch.run_values,
+        &batch.flags,
+        &batch.crcs,
+        &batch.body_ends,
+        bodies,
+    ]
+}
+
+fn run(
+    client: &mut impl GenericClient,
+    statement: &Statement,
+    parameters: &[&(dyn ToSql + Sync)],
+    place: (i32, i32),
+) -> Result<Appended> {
+    let row = client
+        .query_one(statement, parameters)
+        .map_err(|e| refused(e, place))?;
+    Ok(match row.get::<_, Option<i64>>(0) {
+        Some(base_offset) => Appended::New {
+            base_offset,
+            appended_at_us: micros(row.get(2)),
+        },
+        None => Appended::Known {
+            offsets: row
+                .get::<_, Option<Vec<Option<i64>>>>(1)
+                .unwrap_or_default(),
+        },
+    })
 }
 
 const TYPES: [Type; 16] = [
@@ -110,7 +172,24 @@ const TYPES: [Type; 16] = [
     Type::BYTEA,
 ];
 
-fn query(topic_id: i32, partition: i32) -> String {
+/// Producer, records, hash and marks.
+const CHAIN_TYPES: [Type; 4] = [Type::INT8, Type::INT8, Type::INT8, Type::INT8_ARRAY];
+
+/// The append is a query of its own within the statement, so it is done once, before the chain is stored.
+fn query_chained(place: (i32, i32)) -> String {
+    let (topic_id, partition) = place;
+    let append = query(place);
+    format!(
+        "WITH done AS MATERIALIZED ({append}), stored AS ( \
+           INSERT INTO pubsub.chains (topic_id, partition, producer_id, records, chain, marks) \
+           SELECT {topic_id}, {partition}, $17, $18, $19, $20 FROM done WHERE base_offset IS NOT NULL \
+           ON CONFLICT (topic_id, partition, producer_id) DO UPDATE \
+              SET records = excluded.records, chain = excluded.chain, marks = excluded.marks) \
+         SELECT base_offset, known, appended_at FROM done"
+    )
+}
+
+fn query((topic_id, partition): (i32, i32)) -> String {
     format!(
         "SELECT base_offset, known, appended_at FROM pubsub.append_{topic_id}_{partition}\
          ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
@@ -118,7 +197,7 @@ fn query(topic_id: i32, partition: i32) -> String {
 }
 
 /// A partition whose function is gone, or whose counter is, went with its topic.
-fn refused(error: dyno_postgres::postgres::Error, topic_id: i32, partition: i32) -> Error {
+fn refused(error: dyno_postgres::postgres::Error, (topic_id, partition): (i32, i32)) -> Error {
     if error.code().is_some_and(|state| state.code() == "42883") {
         let text = format_args!(
             "there is no topic {topic_id} with partition {partition}, or the schema is not installed"

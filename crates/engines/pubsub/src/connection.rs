@@ -8,6 +8,7 @@ use dyno_postgres::postgres::{Client, Statement};
 use dyno_postgres::{Dsn, Notices, Session, connect};
 
 use crate::append::{Appended, Appends};
+use crate::client::Chain;
 use crate::error::{Code, Error, Result};
 use crate::fetch::{Fetched, Fetches};
 use crate::hearing::Heard;
@@ -194,6 +195,25 @@ impl Connection {
         let done = self
             .appends
             .append(&mut self.client, (topic_id, partition), epoch, batch)?;
+        self.was_replicated(alone)?;
+        Ok(done)
+    }
+
+    /// The same without a broker, for a producer that keeps a chain over its records: it is stored with them or not at
+    /// all.
+    pub(crate) fn append_chained(
+        &mut self,
+        place: (i32, i32),
+        batch: &mut Batch,
+        chain: Option<&Chain>,
+    ) -> Result<Appended> {
+        let alone = self.notices.unreplicated();
+        let done = match chain {
+            Some(chain) => self
+                .appends
+                .append_chained(&mut self.client, place, batch, chain)?,
+            None => self.appends.append(&mut self.client, place, 0, batch)?,
+        };
         self.was_replicated(alone)?;
         Ok(done)
     }

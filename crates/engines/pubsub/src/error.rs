@@ -68,6 +68,8 @@ codes! {
     NotInstalled = "not-installed" Never,
     /// The partition is on another cluster than the one that was asked.
     PlacedElsewhere = "placed-elsewhere" Never,
+    /// The group has living members: stop them, or force it.
+    GroupInUse = "group-in-use" Never,
     /// No space left for the server.
     DiskFull = "disk-full" Safe,
     /// The server is not there.
@@ -206,6 +208,7 @@ fn meaning(class: &Class) -> (Code, Retry) {
         Some("DP013") => Some(Code::Compressed),
         Some("DP014") => Some(Code::Damaged),
         Some("DP015") => Some(Code::PlacedElsewhere),
+        Some("DP016") => Some(Code::GroupInUse),
         _ => None,
     };
     match of_ours {

@@ -71,7 +71,12 @@ pub struct Fetched {
 #[derive(Default)]
 pub(crate) struct Fetches {
     places: HashMap<(i32, i32), Place>,
+    /// Reads where a range ends.
+    ends: Option<Statement>,
 }
+
+const RANGE_END: &str = "SELECT end_offset FROM pubsub.ranges \
+                         WHERE topic_id = $1 AND partition = $2 AND first_offset = $3";
 
 /// A partition as its reader knows it.
 struct Place {
@@ -117,15 +122,50 @@ impl Fetches {
             let from = row_holding(client, place, offset)?;
             self.open_range(client, place, from)?;
         }
-        match self.read(client, place, offset, most_bytes) {
+        let mut done = self.read(client, place, offset, most_bytes);
+        // Nothing there: the end of the log, or a range that was ended early after it was opened here, whose records
+        // go on in the next one. A reader that took the one for the other would wait for ever.
+        if let Ok(fetched) = &done
+            && fetched.rows.is_empty()
+            && self.has_ended_early(client, place)?
+        {
+            self.open_range(client, place, offset)?;
+            done = self.read(client, place, offset, most_bytes);
+        }
+        match done {
             Err(error) if error.is_gone() => {
-                // Retention took the range away between two fetches: say what is left.
+                // Retention took the range away between two fetches. Either its records are wanted, which is said
+                // here, or the place is its end, which is the beginning of the next one.
                 self.places.remove(&place);
-                row_holding(client, place, offset)?;
-                Err(error.error)
+                let from = row_holding(client, place, offset)?;
+                self.open_range(client, place, from)?;
+                self.read(client, place, offset, most_bytes)
+                    .map_err(|error| error.error)
             }
             done => done.map_err(|error| error.error),
         }
+    }
+
+    /// Whether the open range ends before the place that is read next. Its entry is then forgotten.
+    fn has_ended_early(&mut self, client: &mut Client, place: (i32, i32)) -> Result<bool> {
+        let Some(known) = self.places.get(&place) else {
+            return Ok(false);
+        };
+        let (topic_id, partition) = place;
+        let ends = match &self.ends {
+            Some(ends) => ends,
+            None => self
+                .ends
+                .insert(client.prepare(RANGE_END).map_err(failed(place))?),
+        };
+        let row = client
+            .query_opt(ends, &[&topic_id, &partition, &known.range.first_offset])
+            .map_err(failed(place))?;
+        let ended = row.is_some_and(|row| row.get::<_, i64>(0) <= known.row_starts_at);
+        if ended {
+            self.places.remove(&place);
+        }
+        Ok(ended)
     }
 
     /// Makes ready to read the range that an offset lies in, from that offset on.

@@ -1,7 +1,7 @@
 //! Groups of consumers: membership, ownership of partitions, cursors.
 
 use crate::connection::Connection;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::start::Start;
 
 /// What a group does when retention took records that it has not read.
@@ -73,7 +73,8 @@ pub struct Lag {
     pub next_offset: i64,
     /// Records that are there and not committed.
     pub lag: i64,
-    /// Records that were, or may have been, handed out again after changes of ownership.
+    /// How many records may have been handed out again after changes of ownership, at most: a member that is lost
+    /// claimed them in advance, and what it did with the last of them is not known.
     pub redelivered: i64,
     /// Records that retention took before they were committed.
     pub lost: i64,
@@ -203,82 +204,5 @@ impl Connection {
             .map_err(Error::statement(format_args!(
                 "move group {group_id} over what partition {partition} lost"
             )))
-    }
-
-    /// Owner, cursor and lag of each partition of a group; asked of the home of a topic that lies on several
-    /// clusters, those on the others too.
-    ///
-    /// # Errors
-    /// `unknown-topic`, `unknown-group`; `server-lost` and the like when one of the clusters cannot be reached.
-    pub fn group_lag(&mut self, topic: &str, group: &str) -> Result<Vec<Lag>> {
-        let mut lags = self.group_lag_here(topic, group)?;
-        self.at_each_share(topic, |share, _| {
-            lags.extend(share.group_lag_here(topic, group)?);
-            Ok(())
-        })?;
-        lags.sort_by_key(|lag| lag.partition);
-        Ok(lags)
-    }
-
-    fn group_lag_here(&mut self, topic: &str, group: &str) -> Result<Vec<Lag>> {
-        let rows = self
-            .client()
-            .query(
-                "SELECT partition, member, generation, committed, next_offset, lag, redelivered, lost \
-                   FROM pubsub.group_lag($1, $2)",
-                &[&topic, &group],
-            )
-            .map_err(Error::statement(format_args!("read the lag of group {group:?} of topic {topic:?}")))?;
-        let lags = rows.iter().map(|row| Lag {
-            partition: row.get(0),
-            member: row.get(1),
-            generation: row.get(2),
-            committed: row.get(3),
-            next_offset: row.get(4),
-            lag: row.get(5),
-            redelivered: row.get(6),
-            lost: row.get(7),
-        });
-        Ok(lags.collect())
-    }
-
-    /// The groups of a topic, by name.
-    ///
-    /// # Errors
-    /// `unknown-topic`.
-    pub fn groups(&mut self, topic: &str) -> Result<Vec<String>> {
-        let topic_id = self.topic(topic)?.topic_id;
-        let rows = self
-            .client()
-            .query(
-                "SELECT name FROM pubsub.groups WHERE topic_id = $1 ORDER BY name",
-                &[&topic_id],
-            )
-            .map_err(Error::statement(format_args!(
-                "list the groups of topic {topic:?}"
-            )))?;
-        Ok(rows.iter().map(|row| row.get(0)).collect())
-    }
-
-    /// Drops a group with its cursors. Its members are told that there is no such group.
-    ///
-    /// # Errors
-    /// `unknown-topic`, `unknown-group`.
-    pub fn drop_group(&mut self, topic: &str, group: &str) -> Result<()> {
-        let topic_id = self.topic(topic)?.topic_id;
-        let dropped = self
-            .client()
-            .execute(
-                "DELETE FROM pubsub.groups WHERE topic_id = $1 AND name = $2",
-                &[&topic_id, &group],
-            )
-            .map_err(Error::statement(format_args!(
-                "drop group {group:?} of topic {topic:?}"
-            )))?;
-        if dropped == 0 {
-            let text = format_args!("topic {topic:?} has no group {group:?}");
-            return Err(Error::new(Code::UnknownGroup, text));
-        }
-        Ok(())
     }
 }

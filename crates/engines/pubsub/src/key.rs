@@ -3,10 +3,13 @@
 
 /// The partition of a key; `partitions` is at least 1.
 pub fn partition_of(key: &[u8], partitions: u32) -> u32 {
-    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    u32::try_from(hash % u64::from(partitions.max(1))).unwrap_or(0)
+    u32::try_from(hash(key) % u64::from(partitions.max(1))).unwrap_or(0)
+}
+
+/// FNV-1a, 64 bits.
+pub(crate) fn hash<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, fold)
 }
 
 #[cfg(test)]

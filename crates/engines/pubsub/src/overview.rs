@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
+use crate::fetch::micros;
 use crate::group::Lag;
 use crate::queue::QueueStats;
 use crate::topic::{Partition, Topic};
@@ -27,6 +28,19 @@ pub struct PartitionState {
     pub partition: Partition,
     /// What it takes on the server's disk, indexes included.
     pub bytes: i64,
+}
+
+/// What of a partition is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its topic's name.
+    pub topic: String,
+    /// Its number.
+    pub partition: i32,
+    /// Tables that hold it, one of them empty often.
+    pub ranges: i32,
+    /// When its oldest record was appended, by the server's clock, microseconds since 1970; `None`: it is empty.
+    pub oldest_at_us: Option<i64>,
 }
 
 /// A group with its cursors.
@@ -81,6 +95,24 @@ impl Connection {
             }
         }
         Ok(states)
+    }
+
+    /// Since when the records of each partition are kept, on this server.
+    ///
+    /// # Errors
+    /// Whatever the server says.
+    pub fn kept(&mut self) -> Result<Vec<Kept>> {
+        let query = "SELECT t.name, k.partition, k.ranges, k.oldest_at FROM pubsub.topics AS t, \
+                     LATERAL pubsub.kept(t.name) AS k ORDER BY t.name, k.partition";
+        let rows = self.client().query(query, &[]);
+        let rows = rows.map_err(Error::statement("read what is kept"))?;
+        let kept = rows.iter().map(|row| Kept {
+            topic: row.get(0),
+            partition: row.get(1),
+            ranges: row.get(2),
+            oldest_at_us: row.get::<_, Option<_>>(3).map(micros),
+        });
+        Ok(kept.collect())
     }
 
     /// All topics by name, as this server has them, in two statements however many they are.

@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
     /// The first record that is still there.
+    #[default]
     Earliest,
     /// After the last record.
-    #[default]
     Latest,
-    /// An offset.
+    /// An offset, of each partition; beyond the end it is refused.
     Offset(i64),
     /// The first row that was appended at this time or later, microseconds since 1970.
     TimeUs(i64),

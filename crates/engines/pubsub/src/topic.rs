@@ -13,11 +13,13 @@ pub struct TopicOptions {
     pub partitions: u32,
     /// What clients do to bodies before they send them.
     pub compression: Codec,
-    /// Ranges whose last record is older than this are dropped, in milliseconds; `None`: kept.
+    /// Records are dropped when they are older than this, in milliseconds, in steps of an eighth of it; `None`: kept.
     pub retention_ms: Option<i64>,
-    /// The oldest ranges of a partition are dropped while it is larger than this many bytes; `None`: kept.
+    /// The oldest records of a partition are dropped while it is larger than this many bytes, in steps of about an
+    /// eighth of it (256 KiB at least); `None`: kept.
     pub retention_bytes: Option<i64>,
-    /// Offsets in one range, the unit in which records are dropped.
+    /// The most offsets in one range, the unit in which records are dropped: 100 or more. Retention ends ranges
+    /// earlier.
     pub range_records: i64,
     /// Whether nothing is dropped that a group has not committed.
     pub retain_for_groups: bool,
@@ -123,11 +125,17 @@ pub(crate) fn alter(client: &mut Client, name: &str, changes: &TopicChanges) -> 
         .map_err(Error::statement(format_args!("change topic {name:?}")))
 }
 
+/// In steps, because one transaction has no room for the locks of a large topic. An interrupted drop goes on when it is
+/// called again.
 pub(crate) fn drop(client: &mut Client, name: &str) -> Result<()> {
-    client
-        .execute("SELECT pubsub.drop_topic($1)", &[&name])
-        .map(|_| ())
-        .map_err(Error::statement(format_args!("drop topic {name:?}")))
+    loop {
+        let done = client
+            .query_one("SELECT pubsub.drop_topic_step($1)", &[&name])
+            .map_err(Error::statement(format_args!("drop topic {name:?}")))?;
+        if done.get(0) {
+            return Ok(());
+        }
+    }
 }
 
 pub(crate) fn find(client: &mut Client, name: &str) -> Result<Topic> {

@@ -31,6 +31,9 @@ pub struct Run {
     pub systems: Vec<SystemVersion>,
     /// A command run beside every sample (`--beside`), absent when idle.
     pub beside: Option<String>,
+    /// The command line that ran it, where the suite is not one that `dyno run` knows by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// How much of a suite was asked for.

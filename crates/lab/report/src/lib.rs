@@ -19,6 +19,6 @@ pub use headline::{Headline, HeadlineRow, headline};
 pub use lint::{Finding, Severity, lint, lint_markdown};
 pub use model::{
     Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Steady,
-    Trouble, build, build_stored, figures_of,
+    Trouble, build, build_stored, figures_of, shell_word,
 };
 pub use units::{number, quantity, ratio_text, share_text};

@@ -226,6 +226,7 @@ fn empty_run(planned: &Planned) -> Run {
         },
         systems: Vec::new(),
         beside: None,
+        command: None,
     }
 }
 

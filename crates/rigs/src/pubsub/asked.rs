@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::FlowError;
 use super::flow::{Flow, Flowed};
-use super::library::Library;
+use super::library::{Cursors, Library};
 use super::original::{Original, Step};
 use super::payload;
 use super::queue::{EngineQueue, OriginalQueue};
@@ -21,6 +21,7 @@ pub(super) struct Asked {
     name: Name,
     partitions: usize,
     read_batch: usize,
+    cursors: Cursors,
     servers: Servers,
 }
 
@@ -110,6 +111,7 @@ impl Asked {
             },
             partitions,
             read_batch: size(params.count("read-batch")?),
+            cursors: read_cursors(params)?,
             servers: read_servers(params)?,
         };
         if matches!(asked.name, Name::Original(_)) && asked.flow.readers != partitions {
@@ -143,6 +145,7 @@ impl Asked {
             },
             partitions: 0,
             read_batch: size(params.count("read-batch")?),
+            cursors: Cursors::EveryPoll,
             servers: read_servers(params)?,
         };
         asked.check(params)?;
@@ -203,7 +206,9 @@ impl Asked {
     /// Starts a server, does it, and stops the server.
     pub fn measure(&self, scratch: &Path) -> Result<Measured, FlowError> {
         let flow = &self.flow;
-        let connections = flow.writers + flow.groups * flow.readers + self.partitions;
+        // A reader of the library has a session that reads and, where it asks to be told of the next append or has relaxed
+        // cursors, one more.
+        let connections = flow.writers + flow.groups * flow.readers * 2 + self.partitions;
         let server = match &self.servers {
             Servers::Private(nodes) => Server::start(scratch, connections, *nodes)?,
             Servers::Given(dsn) => Server::on(dsn)?,
@@ -233,6 +238,8 @@ impl Asked {
                 partitions: self.partitions,
                 readers: self.flow.readers,
                 window: self.flow.window,
+                cursors: self.cursors,
+                read_bytes: self.read_batch.saturating_mul(self.flow.payload),
                 broker: (self.name == Name::Broker).then(|| server.broker_socket()),
                 process: Mutex::new(None),
             }),
@@ -243,6 +250,15 @@ impl Asked {
             }),
         }
     }
+}
+
+/// When readers commit: `every-poll` where nothing is said.
+fn read_cursors(params: &mut Params<'_>) -> Result<Cursors, RigError> {
+    let name = params.text_or_none("cursors")?.unwrap_or("every-poll");
+    Cursors::named(name).ok_or_else(|| {
+        let reason = format!("`{name}` is neither every-poll nor relaxed");
+        params.wrong("cursors", reason)
+    })
 }
 
 /// A given server, or so many private ones; one where nothing is said.

@@ -1,7 +1,7 @@
 //! A flow: writers write a given number of messages, groups of readers read them all, and everything is counted.
 //!
-//! The number of messages is given and not the time, so that all systems answer the same and rates are of work that was
-//! finished: writes count until the last acknowledgement, reads until the last message of the last group.
+//! The number of messages is given, so that all systems answer the same, unless a time is asked for. Rates are of work that
+//! was finished either way: writes count until the last acknowledgement, reads until the last message of the last group.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -85,6 +85,7 @@ pub(super) struct Shared {
 impl Shared {
     fn new(groups: usize, wanted: u64) -> Shared {
         Shared {
+            total: AtomicU64::new(total),
             clock: SystemClock::start(),
             stop: AtomicBool::new(false),
             writing_since_ns: OnceLock::new(),

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use dyno_pubsub::server::SslMode;
 use dyno_pubsub::{
-    Address, Connection, Consumer, ConsumerOptions, Dsn, Message, Producer, ProducerOptions,
-    Receipt, Retry, Start, TopicOptions,
+    Acknowledge, Address, Connection, Consumer, ConsumerOptions, Dsn, Message, Producer,
+    ProducerOptions, Receipt, Retry, Start, TopicOptions,
 };
 
 use super::FlowError;
@@ -25,7 +25,7 @@ const TOPIC: &str = "flow";
 /// Members hear of each other every third of it, so it decides how soon a new group is settled.
 const LEASE: Duration = Duration::from_secs(3);
 const SETTLE_MAX: Duration = Duration::from_secs(30);
-/// How often a reader commits.
+/// How often a reader with relaxed cursors commits.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
 /// How long a reader waits for messages before it looks whether the flow has ended.
 const WAIT: Duration = Duration::from_millis(20);
@@ -38,10 +38,33 @@ pub(super) struct Library {
     pub readers: usize,
     /// Batches of a writer that may be without acknowledgement.
     pub window: usize,
+    /// When and how readers commit.
+    pub cursors: Cursors,
+    /// Bytes that a reader asks for at once.
+    pub read_bytes: usize,
     /// Where the broker's socket is made; without, clients speak SQL.
     pub broker: Option<PathBuf>,
     /// The broker, once it runs.
     pub process: Mutex<Option<BrokerProcess>>,
+}
+
+/// When readers store how far they are, and what they wait for then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cursors {
+    /// After every poll that found something, on stable storage, as the original's readers do.
+    EveryPoll,
+    /// Now and then, without waiting for the disk: as the library does unless told otherwise.
+    Relaxed,
+}
+
+impl Cursors {
+    pub fn named(name: &str) -> Option<Cursors> {
+        match name {
+            "every-poll" => Some(Cursors::EveryPoll),
+            "relaxed" => Some(Cursors::Relaxed),
+            _ => None,
+        }
+    }
 }
 
 /// A broker as a process of its own, as its command starts it. It is stopped when dropped.
@@ -155,6 +178,11 @@ impl Way for Library {
             member: Some(format!("reader-{reader}")),
             start: Start::Earliest,
             lease: LEASE,
+            fetch_bytes: self.read_bytes,
+            commits: match self.cursors {
+                Cursors::EveryPoll => Acknowledge::Committed,
+                Cursors::Relaxed => Acknowledge::Async,
+            },
             ..ConsumerOptions::default()
         };
         let group = format!("group-{group}");
@@ -162,6 +190,7 @@ impl Way for Library {
         self.settle(&mut consumer)?;
         Ok(Box::new(LibraryReader {
             consumer: Some(consumer),
+            cursors: self.cursors,
             committed_at: Instant::now(),
         }))
     }
@@ -225,6 +254,7 @@ fn poll(consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
 
 struct LibraryReader {
     consumer: Option<Consumer>,
+    cursors: Cursors,
     committed_at: Instant,
 }
 
@@ -237,8 +267,11 @@ impl Reader for LibraryReader {
         for message in &messages {
             each(message.partition.unsigned_abs(), &message.value);
         }
-        // As most programs do: not after every poll, and never of what was not handed out.
-        if self.committed_at.elapsed() > COMMIT_EVERY {
+        let due = match self.cursors {
+            Cursors::EveryPoll => !messages.is_empty(),
+            Cursors::Relaxed => self.committed_at.elapsed() > COMMIT_EVERY,
+        };
+        if due {
             consumer.commit()?;
             self.committed_at = Instant::now();
         }

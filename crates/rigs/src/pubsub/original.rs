@@ -6,7 +6,7 @@
 //! for garbage collection, so the original is at most this fast.
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dyno_pubsub::Dsn;
 use postgres::types::private::BytesMut;
@@ -24,8 +24,8 @@ pub(super) enum Step {
     TextArray,
     /// The same with arrays as bytes.
     Binary,
-    /// As bytes; one statement for a write; one index; readers keep their place themselves and commit it
-    /// without waiting.
+    /// As bytes; one statement for a write; one index; readers keep their place themselves and commit it when they
+    /// have read something.
     Lean,
 }
 
@@ -119,7 +119,6 @@ impl Way for Original {
         ))?;
         let group = format!("g{group}");
         if self.step == Step::Lean {
-            client.batch_execute("SET synchronous_commit = off")?;
             let tip = client.prepare("SELECT next_offset FROM log_counter WHERE id = $1")?;
             let commit = client.prepare(
                 "UPDATE consumer_offsets SET next_offset = $3 WHERE group_id = $1 AND topic_id = $2",
@@ -222,8 +221,7 @@ impl Reader for OriginalReader {
         let (first, last): (i64, i64) = (claimed.get(0), claimed.get(1));
         if first > last {
             self.client.batch_execute("COMMIT")?;
-            // The original sleeps between 0.1 and 2 ms, by its clock's last digits.
-            std::thread::sleep(Duration::from_micros(1_050));
+            std::thread::sleep(empty_poll_pause(unix_ns()));
             return Ok(0);
         }
         let rows = self.client.query(&self.read, &[&first, &last])?;
@@ -233,6 +231,27 @@ impl Reader for OriginalReader {
         self.client.batch_execute("COMMIT")?;
         Ok(rows.len())
     }
+}
+
+/// How long the original sleeps after a poll that found nothing: `jitter(100 us, 2 ms)` of its `pubsub/reader.go`
+/// (commit 8164907). It draws by a xorshift of the clock, and takes the remainder of a signed number: half of what it
+/// draws is negative, a sleep of which ends at once. So about half of its empty polls do not sleep at all, the mean is
+/// about half a millisecond, and the longest is 2 ms.
+fn empty_poll_pause(now_ns: i64) -> Duration {
+    const LEAST_NS: i64 = 100_000;
+    const SPAN_NS: i64 = 1_900_000;
+    let mut drawn = now_ns;
+    drawn ^= drawn << 13;
+    drawn ^= drawn >> 7;
+    drawn ^= drawn << 17;
+    Duration::from_nanos(u64::try_from(LEAST_NS + drawn % SPAN_NS).unwrap_or(0))
+}
+
+fn unix_ns() -> i64 {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX)
 }
 
 struct LeanReader {
@@ -251,7 +270,7 @@ impl Reader for LeanReader {
         let tip: i64 = self.client.query_one(&self.tip, &[&self.partition])?.get(0);
         let last = (tip - 1).min(self.next + self.batch - 1);
         if self.next > last {
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(empty_poll_pause(unix_ns()));
             return Ok(0);
         }
         let rows = self.client.query(&self.read, &[&self.next, &last])?;
@@ -318,6 +337,23 @@ impl ToSql for TextArray<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_polls_pause_as_the_original_does() {
+        // A poll every millisecond for some minutes: the sign changes only every second or so.
+        let now = 1_763_800_000_000_000_000_i64;
+        let pauses: Vec<Duration> = (0..200_000)
+            .map(|n| empty_poll_pause(now + n * 1_000_003))
+            .collect();
+        let none = pauses.iter().filter(|pause| pause.is_zero()).count() as f64 / 200_000.0;
+        assert!((0.40..0.60).contains(&none), "{none} of them do not sleep");
+        let mean = pauses.iter().sum::<Duration>() / 200_000;
+        assert!(
+            (400..600).contains(&mean.as_micros()),
+            "the mean is {mean:?}"
+        );
+        assert!(pauses.iter().max() < Some(&Duration::from_millis(2)));
+    }
 
     #[test]
     fn an_array_is_written_as_the_driver_of_the_original_does() {

@@ -9,9 +9,19 @@ use crate::cmd::bench::{self, Bench};
 use crate::exit::Exit;
 
 pub fn run(args: &PubsubBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    if let Some(password) = &args.password {
+        return bench::with_password(password);
+    }
+    let asked = Asked::of(args);
+    if args.duration.is_none() && args.capacity.is_none() && asked.messages != args.messages {
+        eprintln!(
+            "dyno: {} messages are measured, not {}: whole batches of {}, one for each writer at least",
+            asked.messages, args.messages, asked.write_batch
+        );
+    }
     let bench = Bench {
         engine: "pubsub",
-        suite: suite(args)?,
+        suite: suite(args, &asked)?,
         peers: args.peers,
         peers_from: &args.peers_from,
         data_dir: args.data_dir.clone(),
@@ -29,15 +39,27 @@ struct Asked {
     write_batch: u64,
     read_batch: u64,
     messages: u64,
+    /// How long to write, where it is not a number of messages that is asked for.
+    seconds: u64,
+    cursors: String,
+    dsn: Option<String>,
 }
 
 impl Asked {
     fn of(args: &PubsubBenchArgs) -> Asked {
         let queue = args.mode == BenchMode::Queue;
         let write_batch = args.write_batch.unwrap_or(if queue { 1 } else { 200 });
+        let rated = args.throttle_writes > 0;
         let wanted = match args.duration {
-            Some(duration) => (duration.as_secs_f64() * args.throttle_writes as f64) as u64,
-            None => args.messages,
+            Some(duration) if rated => {
+                (duration.as_secs_f64() * args.throttle_writes as f64) as u64
+            }
+            _ => args.messages,
+        };
+        let free = args.duration.filter(|_| !rated);
+        let cursors = match args.way.as_str() {
+            "broker" => "relaxed",
+            _ => "every-poll",
         };
         Asked {
             readers: args
@@ -48,27 +70,56 @@ impl Asked {
             read_batch: args.read_batch.unwrap_or(if queue { 50 } else { 200 }),
             // Whole batches, so that every system writes the same.
             messages: wanted.div_ceil(write_batch).max(args.writers) * write_batch,
+            seconds: free.map_or(0, |duration| duration.as_secs().max(1)),
+            cursors: args.cursors.clone().unwrap_or_else(|| cursors.to_owned()),
+            dsn: args.dsn.clone().or_else(|| dsn(args)),
         }
     }
 }
 
+/// The connection string that --host and the flags beside it stand for.
+fn dsn(args: &PubsubBenchArgs) -> Option<String> {
+    let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
+    let mut dsn = format!("host={}", quoted(args.host.as_deref()?));
+    if let Some(port) = args.port {
+        dsn.push_str(&format!(" port={port}"));
+    }
+    for (name, value) in [("dbname", &args.db), ("user", &args.user)] {
+        if let Some(value) = value {
+            dsn.push_str(&format!(" {name}={}", quoted(value)));
+        }
+    }
+    Some(dsn)
+}
+
 /// The suite of one case.
-fn suite(args: &PubsubBenchArgs) -> anyhow::Result<String> {
-    let asked = Asked::of(args);
+fn suite(args: &PubsubBenchArgs, asked: &Asked) -> anyhow::Result<String> {
     let rate = args.throttle_writes;
     let load = match &args.capacity {
         Some(_) => Load::capacity(args),
-        None if rate > 0 => Load::rated(args, &asked),
-        None => Load::free(args, &asked),
+        None if rate > 0 => Load::rated(args, asked),
+        None => Load::free(args, asked),
     };
-    let params = params(args, &asked, &load)?;
+    let params = params(args, asked, &load)?;
     let (writers, partitions) = (args.writers, args.partitions);
     let title = match args.mode {
         BenchMode::Pubsub => format!(
-            "{writers} writers, {partitions} partitions, {} groups of {} readers, {}",
-            asked.groups, asked.readers, args.way
+            "{writers} writers, {partitions} partitions, {} groups of {} readers, {}, cursors {}, {} under way",
+            asked.groups,
+            asked.readers,
+            args.way,
+            asked.cursors,
+            match args.window {
+                1 => "1 batch".to_owned(),
+                n => format!("{n} batches"),
+            }
         ),
         BenchMode::Queue => format!("{writers} writers, {} readers of a queue", asked.readers),
+    };
+    // The headline prints it before its figure, so it says which figure and of what.
+    let case = match args.mode {
+        BenchMode::Pubsub => format!("{}-of-{}", load.metric, args.way),
+        BenchMode::Queue => format!("{}-of-queue", load.metric),
     };
     let Load {
         workload,
@@ -88,7 +139,7 @@ fn suite(args: &PubsubBenchArgs) -> anyhow::Result<String> {
          quick = {{ budget_s = 7200 }}\n\
          full = {{ budget_s = 7200 }}\n\n\
          [[case]]\n\
-         name = \"flow\"\n\
+         name = \"{case}\"\n\
          title = \"{title}\"\n\
          workload = \"{workload}\"\n\
          load = \"service\"\n\
@@ -97,14 +148,10 @@ fn suite(args: &PubsubBenchArgs) -> anyhow::Result<String> {
          metric = \"{metric}\"\nunit = \"{unit}\"\nbetter = \"{better}\"\n\
          repeats = {repeats}\ncontrol = true\ntime_limit_s = 3600\n{lines}\
          estimate = {{ units = {units}, units_per_s = {{ dyno = 5e4, other = 1e4 }}, startup_s = 3, \
-         disk_bytes_per_unit = {disk}, memory_bytes = 3e9 }}\n{FIXED}{tables}",
+         disk_bytes_per_unit = {disk}, memory_bytes = 3e9 }}\n{tables}",
         repeats = args.repeats,
         disk = args.payload * 3 + 500,
-        tables = if args.capacity.is_some() {
-            CAPACITY
-        } else {
-            ""
-        },
+        tables = tables(args).replace("{case}", &case),
     ))
 }
 
@@ -130,15 +177,25 @@ impl Load {
 
     /// As fast as it goes.
     fn free(args: &PubsubBenchArgs, asked: &Asked) -> Load {
-        let messages = asked.messages;
+        let (messages, seconds) = (asked.messages, asked.seconds);
         Load {
             workload: Load::workload(args),
-            params: format!("messages = {messages}, rate = 0"),
+            params: match seconds {
+                0 => format!("messages = {messages}, rate = 0"),
+                seconds => format!("seconds = {seconds}, rate = 0"),
+            },
             metric: "throughput",
             unit: "msg/s",
             better: "higher",
-            units: messages,
-            lines: format!("expected_count = {}\n", messages * asked.groups),
+            units: match seconds {
+                0 => messages,
+                seconds => seconds * 50_000,
+            },
+            lines: match seconds {
+                0 => format!("expected_count = {}\n", messages * asked.groups),
+                // Each flow compares what came with what was sent, and answers 1 when both agree.
+                _ => "expected_count = 1\n".to_string(),
+            },
         }
     }
 
@@ -196,11 +253,11 @@ fn params(args: &PubsubBenchArgs, asked: &Asked, load: &Load) -> anyhow::Result<
     );
     if args.mode == BenchMode::Pubsub {
         params.push_str(&format!(
-            ", way = \"{}\", partitions = {}, groups = {}, window = {}",
-            args.way, args.partitions, asked.groups, args.window
+            ", way = \"{}\", partitions = {}, groups = {}, window = {}, cursors = \"{}\"",
+            args.way, args.partitions, asked.groups, args.window, asked.cursors
         ));
     }
-    match &args.dsn {
+    match &asked.dsn {
         None => params.push_str(&format!(", nodes = {}", args.nodes)),
         Some(dsn) if Dsn::parse(dsn)?.config().get_password().is_some() && holds_password(dsn) => {
             bail!("--dsn: a record keeps what was measured, so the password goes into PGPASSWORD")
@@ -222,20 +279,28 @@ fn toml_text(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// What the report shows.
+fn tables(args: &PubsubBenchArgs) -> String {
+    match args.capacity {
+        Some(_) => format!("{FIXED}{CAPACITY}"),
+        None => FIXED.to_owned(),
+    }
+}
+
 /// What no flag changes.
-const FIXED: &str = r#"analysis = "Writes count until the last acknowledgement, reads until the last message of the last group; latencies are milliseconds."
+const FIXED: &str = r#"analysis = "Writes count until the last acknowledgement, reads until the last message of the last group; latencies are milliseconds. The title says when readers store how far they are and how many batches each writer has under way; the original always waits for both."
 
 [[table]]
 title = "Rates"
 columns = ["system", "throughput", "spread", "reads", "io-rate", "backlog-max", "server-cpu-us", "client-cpu-us", "wal-bytes", "ratio", "verdict"]
 ranked = false
-rows = [{ label = "flow", case = "flow" }]
+rows = [{ label = "flow", case = "{case}" }]
 
 [[table]]
 title = "Latencies"
 columns = ["system", "write-p50", "write-p95", "write-p99", "read-p50", "read-p95", "read-p99", "end-to-end-p50", "end-to-end-p95", "end-to-end-p99"]
 ranked = false
-rows = [{ label = "flow", case = "flow" }]
+rows = [{ label = "flow", case = "{case}" }]
 "#;
 
 /// Of a search for the highest rate.
@@ -244,7 +309,7 @@ const CAPACITY: &str = r#"
 title = "Capacity"
 columns = ["system", "capacity", "spread", "end-to-end-p99", "probes", "ratio", "verdict"]
 ranked = false
-rows = [{ label = "highest rate that holds", case = "flow" }]
+rows = [{ label = "highest rate that holds", case = "{case}" }]
 "#;
 
 #[cfg(test)]

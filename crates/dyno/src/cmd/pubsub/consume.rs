@@ -28,7 +28,8 @@ pub fn run(args: &PubsubConsumeArgs, stop: &Stop) -> anyhow::Result<Exit> {
         ..ConsumerOptions::default()
     };
     let address = log::address(&args.place)?;
-    let consumer = Consumer::open(address, &args.topic, &args.group, options)?;
+    let consumer = Consumer::open(address, &args.topic, &args.group, options);
+    let consumer = consumer.map_err(|error| log::without_broker(&args.place, error))?;
     let mut reading = Reading {
         args,
         consumer,
@@ -39,6 +40,18 @@ pub fn run(args: &PubsubConsumeArgs, stop: &Stop) -> anyhow::Result<Exit> {
     reading.until_done(stop)?;
     reading.close()?;
     Ok(Exit::Done)
+}
+
+/// What to do about a group that stands where nothing can be read.
+fn with_remedy(error: Error, topic: &str, group: &str) -> Error {
+    if error.kind() != Code::OffsetOutOfRange {
+        return error;
+    }
+    let text = format_args!(
+        "{}; `dyno pubsub group reset {topic} --group {group} --to earliest` sets the group to a place that is there",
+        error.text()
+    );
+    Error::with_retry(error.kind(), error.retry(), text)
 }
 
 /// A member at work.
@@ -95,11 +108,14 @@ impl Reading<'_> {
 
     /// While the log is away it is tried again, for a while.
     fn bear(&mut self, error: Error) -> Result<()> {
+        if error.retry() == Retry::Never {
+            return Err(with_remedy(error, &self.args.topic, &self.args.group));
+        }
         let since = *self.away_since.get_or_insert_with(|| {
             eprintln!("dyno: {error}; it is tried again");
             Instant::now()
         });
-        if error.retry() == Retry::Never || since.elapsed() > PATIENCE {
+        if since.elapsed() > PATIENCE {
             return Err(error);
         }
         std::thread::sleep(WAIT);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use dyno_pubsub::wire::{
-    AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropTopic, ListQueues,
-    ListTopics, Status,
+    AlterTopic, Client, ClientOptions, Counter, CreateTopic, DescribeGroups, DropGroup, DropTopic,
+    ListGroups, ListKept, ListQueues, ListTopics, ResetGroup, Status,
 };
 use dyno_pubsub::{
-    Address, Connection, Dsn, GroupState, NamedCluster, QueueState, TopicChanges, TopicOptions,
-    TopicState,
+    Address, Code, Connection, Dsn, Error, GroupState, Kept, Moved, NamedCluster, QueueState,
+    Reset, TopicChanges, TopicOptions, TopicState,
 };
 use dyno_pubsub_broker::serve::rustls::ClientConfig;
 use dyno_pubsub_broker::serve::tls;
@@ -42,6 +42,19 @@ pub fn tls(place: &PubsubPlaceArgs) -> anyhow::Result<Option<Arc<ClientConfig>>>
     Ok(place.tls_ca.as_deref().map(tls::client).transpose()?)
 }
 
+/// Says what to do where nothing answers at the broker's address.
+pub fn without_broker(place: &PubsubPlaceArgs, error: Error) -> Error {
+    if place.dsn.is_some() || error.kind() != Code::ServerLost {
+        return error;
+    }
+    let broker = place.broker.as_deref().unwrap_or(BROKER_DEFAULT);
+    let text = format_args!(
+        "no broker at {broker} ({}); start one with `dyno pubsub serve --data DIR`, or use --dsn",
+        error.text()
+    );
+    Error::with_retry(error.kind(), error.retry(), text)
+}
+
 impl Log {
     pub fn open(place: &PubsubPlaceArgs) -> anyhow::Result<Log> {
         match address(place)? {
@@ -57,7 +70,10 @@ impl Log {
                     tls: tls(place)?,
                     ..ClientOptions::default()
                 };
-                Ok(Log::Broker(Client::connect(&broker, &options)?))
+                let client = Client::connect(&broker, &options);
+                Ok(Log::Broker(
+                    client.map_err(|error| without_broker(place, error))?,
+                ))
             }
         }
     }
@@ -68,13 +84,16 @@ impl Log {
             Log::Broker(client) => {
                 client.ask(&CreateTopic::of(name, options))?;
                 // Said by a request of its own: a broker is told the rest when a topic is made.
+                let defaults = TopicOptions::default();
+                let range_records = Some(options.range_records);
                 let changes = TopicChanges {
-                    retain_for_groups: Some(options.retain_for_groups),
+                    retain_for_groups: options.retain_for_groups.then_some(true),
+                    range_records: range_records.filter(|n| *n != defaults.range_records),
                     ..TopicChanges::default()
                 };
-                match options.retain_for_groups {
-                    true => client.ask(&AlterTopic::of(name, &changes)).map(|_| ()),
-                    false => Ok(()),
+                match changes == TopicChanges::default() {
+                    true => Ok(()),
+                    false => client.ask(&AlterTopic::of(name, &changes)).map(|_| ()),
                 }
             }
         }
@@ -136,6 +155,54 @@ impl Log {
                 let topic = topic.to_owned();
                 Ok(client.ask(&DescribeGroups { topic })?.read())
             }
+        }
+    }
+
+    /// All groups of all topics, each with its topic.
+    pub fn all_groups(&mut self) -> dyno_pubsub::Result<Vec<(String, GroupState)>> {
+        match self {
+            Log::Server(connection) => connection.group_lags(),
+            Log::Broker(client) => Ok(client.ask(&ListGroups {})?.read()),
+        }
+    }
+
+    /// Sets a group to another place.
+    pub fn reset_group(
+        &mut self,
+        topic: &str,
+        group: &str,
+        reset: &Reset,
+    ) -> dyno_pubsub::Result<Vec<Moved>> {
+        match self {
+            Log::Server(connection) => connection.reset_group(topic, group, reset),
+            Log::Broker(client) => Ok(client.ask(&ResetGroup::of(topic, group, reset))?.read()),
+        }
+    }
+
+    /// Drops a group with its cursors.
+    pub fn drop_group(&mut self, topic: &str, group: &str, force: bool) -> dyno_pubsub::Result<()> {
+        match self {
+            Log::Server(connection) => connection.drop_group(topic, group, force),
+            Log::Broker(client) => {
+                let (topic, group) = (topic.to_owned(), group.to_owned());
+                let ask = DropGroup {
+                    topic,
+                    group,
+                    force,
+                };
+                client.ask(&ask).map(|_| ())
+            }
+        }
+    }
+
+    /// Since when the records of each partition are kept; nothing where an older broker does not tell.
+    pub fn kept(&mut self) -> dyno_pubsub::Result<Vec<Kept>> {
+        match self {
+            Log::Server(connection) => connection.kept(),
+            Log::Broker(client) => match client.ask(&ListKept {}) {
+                Err(error) if error.kind() == Code::BadArgument => Ok(Vec::new()),
+                kept => Ok(kept?.read()),
+            },
         }
     }
 

@@ -14,10 +14,12 @@ pub struct Outgoing {
     pub key: Option<Vec<u8>>,
     pub value: Vec<u8>,
     pub headers: Headers,
+    /// Where it is to go, where that is said.
+    pub partition: Option<u32>,
 }
 
 /// What the log says of a message; it is passed over when the message is sent on.
-const OF_THE_LOG: [&str; 4] = ["partition", "offset", "time_us", "appended_at_us"];
+const OF_THE_LOG: [&str; 3] = ["offset", "time_us", "appended_at_us"];
 
 /// Bytes as a text, or as `{"base64": ...}` where they are no UTF-8.
 fn shown(bytes: &[u8]) -> Value {
@@ -66,8 +68,13 @@ pub fn read(line: &[u8]) -> Result<Outgoing, String> {
             }
             "key" => outgoing.key = bytes("key", value)?,
             "headers" => outgoing.headers = headers(value)?,
+            "partition" => outgoing.partition = partition(&value)?,
             name if OF_THE_LOG.contains(&name) => {}
-            name => return Err(format!("{name:?} is none of value, key and headers")),
+            name => {
+                return Err(format!(
+                    "{name:?} is none of value, key, headers and partition"
+                ));
+            }
         }
     }
     if has_value {
@@ -75,6 +82,16 @@ pub fn read(line: &[u8]) -> Result<Outgoing, String> {
     } else {
         Err("it has no value".to_owned())
     }
+}
+
+fn partition(value: &Value) -> Result<Option<u32>, String> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    number
+        .map(Some)
+        .ok_or_else(|| format!("partition {value} is not the number of one"))
 }
 
 fn bytes(name: &str, value: Value) -> Result<Option<Vec<u8>>, String> {
@@ -138,6 +155,7 @@ mod tests {
         let again = read(line.as_bytes()).unwrap();
         assert_eq!(again.key.as_deref(), message.key.as_deref());
         assert_eq!(again.value, message.value);
+        assert_eq!(again.partition, Some(1));
         assert_eq!(
             again.headers,
             [
@@ -159,6 +177,7 @@ mod tests {
             (r#"{"value":"a","kee":"b"}"#, "\"kee\" is none of"),
             (r#"{"value":{"base64":"a"}}"#, "value: base64"),
             (r#"{"value":"a","headers":{"h":2}}"#, "header \"h\""),
+            (r#"{"value":"a","partition":-1}"#, "partition -1"),
         ] {
             let said = read(line.as_bytes()).unwrap_err();
             assert!(said.contains(reason), "{line}: {said}");

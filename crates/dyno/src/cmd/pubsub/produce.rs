@@ -41,7 +41,8 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         tls: log::tls(&args.place)?,
         ..ProducerOptions::default()
     };
-    let producer = Producer::open(log::address(&args.place)?, &args.topic, options)?;
+    let producer = Producer::open(log::address(&args.place)?, &args.topic, options);
+    let producer = producer.map_err(|error| log::without_broker(&args.place, error))?;
     let blocks = lines::blocks(io::stdin()).context("cannot read standard input")?;
     let began = Instant::now();
     let mut receipts = Receipts::default();
@@ -51,7 +52,12 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     receipts.settle();
     terminal::print(&said(args, &receipts, began.elapsed()))?;
     if let Some((line, error)) = receipts.first_refused {
-        return Err(anyhow::Error::new(error).context(format!("line {line} is not acknowledged")));
+        let unsent = match ended {
+            Ok(End::Asked { last_line }) => format!(", and lines after {last_line} were not sent"),
+            _ => String::new(),
+        };
+        let said = format!("line {line} is not acknowledged{unsent}");
+        return Err(anyhow::Error::new(error).context(said));
     }
     match ended? {
         End::OfInput => Ok(Exit::Done),
@@ -80,14 +86,21 @@ fn send_all(
         let block = match blocks.recv_timeout(TICK) {
             Ok(block) => block.with_context(|| format!("line {}", last_line + 1))?,
             Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => return Ok(End::OfInput),
+            Err(RecvTimeoutError::Disconnected) => {
+                if let Some(turns) = &turns {
+                    turns.check_end(producer)?;
+                }
+                return Ok(End::OfInput);
+            }
         };
         for line in lines::lines(&block) {
             last_line += 1;
-            let record = record(args, line).map_err(|e| anyhow!("line {last_line}: {e}"))?;
+            let record = record(args, line).map_err(|e| {
+                anyhow!("line {last_line}: {e}; this line and those after it were not sent")
+            })?;
             match &mut turns {
-                None => send(producer, receipts, last_line, &record, None),
-                Some(turns) => match turns.place(producer, last_line, &record) {
+                None => send(producer, receipts, last_line, &record, record.partition),
+                Some(turns) => match turns.place(producer, last_line, &record)? {
                     Some(partition) => {
                         send(producer, receipts, last_line, &record, Some(partition))
                     }
@@ -104,20 +117,68 @@ fn send_all(
 /// Which lines each partition has been given: the same in every run.
 #[derive(Default)]
 struct Turns {
-    given: BTreeMap<u32, u64>,
+    given: BTreeMap<u32, Given>,
+}
+
+/// What one partition has been given.
+#[derive(Default)]
+struct Given {
+    lines: u64,
+    /// The last line that is known to be the one that was sent, with all before it.
+    same_until: u64,
 }
 
 impl Turns {
-    /// The partition of a line, unless the line is there.
-    fn place(&mut self, producer: &Producer, line: u64, record: &Outgoing) -> Option<u32> {
+    /// The partition of a line, unless the line is there. Fails where another line was sent in its place.
+    fn place(
+        &mut self,
+        producer: &Producer,
+        line: u64,
+        record: &Outgoing,
+    ) -> anyhow::Result<Option<u32>> {
         let partitions = producer.partitions();
-        let partition = match &record.key {
-            Some(key) => key::partition_of(key, partitions),
-            None => u32::try_from((line - 1) % u64::from(partitions)).unwrap_or(0),
+        let partition = match (record.partition, &record.key) {
+            (Some(partition), _) => partition,
+            (None, Some(key)) => key::partition_of(key, partitions),
+            (None, None) => u32::try_from((line - 1) % u64::from(partitions)).unwrap_or(0),
         };
-        let given = self.given.entry(partition).or_insert(0);
-        *given += 1;
-        (*given > producer.sent_before(partition)).then_some(partition)
+        let given = self.given.entry(partition).or_default();
+        given.lines += 1;
+        if given.lines > producer.sent_before(partition) {
+            return Ok(Some(partition));
+        }
+        let headers = headers(record);
+        match producer.leave_out(record.key.as_deref(), &record.value, &headers, partition) {
+            Ok(true) => given.same_until = line,
+            Ok(false) => {}
+            Err(error) => {
+                let first = given.same_until + 1;
+                let lines = if first == line {
+                    format!("line {line}")
+                } else {
+                    format!("one of the lines {first} to {line}")
+                };
+                return Err(anyhow::Error::new(error).context(format!(
+                    "{lines} is the first that differs from what was sent to partition {partition}"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Fewer lines than were sent are other lines as well.
+    fn check_end(&self, producer: &Producer) -> anyhow::Result<()> {
+        for partition in 0..producer.partitions() {
+            let sent = producer.sent_before(partition);
+            let lines = self.given.get(&partition).map_or(0, |given| given.lines);
+            if lines < sent {
+                bail!(
+                    "the input has {lines} lines for partition {partition}, and {sent} were sent under this name before: \
+                     it is not the same input"
+                );
+            }
+        }
+        Ok(())
     }
 }
 
@@ -129,18 +190,27 @@ fn send(
     record: &Outgoing,
     partition: Option<u32>,
 ) {
-    let headers: Vec<(&str, Option<&[u8]>)> = record
-        .headers
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_deref()))
-        .collect();
+    let headers = headers(record);
     match producer.send_with(record.key.as_deref(), &record.value, &headers, partition) {
         Ok(receipt) => receipts.push(line, receipt),
         Err(error) => receipts.refuse(line, error),
     }
 }
 
+fn headers(record: &Outgoing) -> Vec<(&str, Option<&[u8]>)> {
+    let headers = record.headers.iter();
+    headers
+        .map(|(name, value)| (name.as_str(), value.as_deref()))
+        .collect()
+}
+
 fn record(args: &PubsubProduceArgs, line: &[u8]) -> Result<Outgoing, String> {
+    let mut record = read(args, line)?;
+    record.partition = args.partition.or(record.partition);
+    Ok(record)
+}
+
+fn read(args: &PubsubProduceArgs, line: &[u8]) -> Result<Outgoing, String> {
     if args.json {
         return message_json::read(line);
     }
@@ -182,8 +252,13 @@ fn said(args: &PubsubProduceArgs, receipts: &Receipts, took: Duration) -> String
         0 => String::new(),
         there => format!(", {there} were there already"),
     };
+    let noun = if acknowledged == 1 {
+        "record"
+    } else {
+        "records"
+    };
     match refused {
-        0 => format!("{acknowledged} records acknowledged{there}"),
-        _ => format!("{acknowledged} records acknowledged, {refused} not{there}"),
+        0 => format!("{acknowledged} {noun} acknowledged{there}"),
+        _ => format!("{acknowledged} {noun} acknowledged, {refused} not{there}"),
     }
 }

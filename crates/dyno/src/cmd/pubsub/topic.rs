@@ -1,7 +1,9 @@
 //! `dyno pubsub topic`: making, changing, removing and listing topics.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use anyhow::bail;
-use dyno_pubsub::{TopicChanges, TopicOptions, TopicState};
+use dyno_pubsub::{Kept, TopicChanges, TopicOptions, TopicState};
 use dyno_report::quantity;
 use serde_json::{Value, json};
 
@@ -35,14 +37,22 @@ fn create(args: &PubsubTopicCreateArgs) -> anyhow::Result<()> {
         compression: args.compression,
         retention_ms: kept(retention_ms(retention)),
         retention_bytes: kept(retention_bytes(retention)),
+        range_records: retention
+            .range_records
+            .unwrap_or(TopicOptions::default().range_records),
         retain_for_groups: retention.retain_for_groups.unwrap_or(false),
-        ..TopicOptions::default()
     };
+    check_name(&args.name)?;
     let mut log = Log::open(&args.place)?;
     let (name, partitions) = (&args.name, args.partitions);
     if args.on.is_empty() {
         log.create_topic(name, &options)?;
-        return terminal::print(&format!("topic {name} has {partitions} partitions"));
+        let noun = if partitions == 1 {
+            "partition"
+        } else {
+            "partitions"
+        };
+        return terminal::print(&format!("topic {name} has {partitions} {noun}"));
     }
     log.create_placed_topic(name, &options, &args.on)?;
     let clusters: Vec<&str> = args.on.iter().map(|cluster| &cluster.name[..]).collect();
@@ -57,16 +67,28 @@ fn alter(args: &PubsubTopicAlterArgs) -> anyhow::Result<()> {
         partitions: args.partitions,
         retention_ms: retention_ms(&args.retention),
         retention_bytes: retention_bytes(&args.retention),
+        range_records: args.retention.range_records,
         retain_for_groups: args.retention.retain_for_groups,
         ..TopicChanges::default()
     };
     if changes == TopicChanges::default() {
         bail!(
-            "say what is to change: --partitions, --retention, --retention-bytes or --retain-for-groups"
+            "say what is to change: --partitions, --retention, --retention-bytes, --range-records or --retain-for-groups"
         );
     }
     Log::open(&args.place)?.alter_topic(&args.name, &changes)?;
     terminal::print(&format!("topic {} is changed", args.name))
+}
+
+/// The rule of the schema, so that a slip is told before anything is connected to.
+fn check_name(name: &str) -> anyhow::Result<()> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if (1..=100).contains(&name.len()) && name.bytes().all(allowed) {
+        return Ok(());
+    }
+    bail!(
+        "{name:?} cannot be the name of a topic: it is 1 to 100 of the characters a-z, A-Z, 0-9, \".\", \"_\" and \"-\""
+    )
 }
 
 /// Milliseconds; -1 for ever.
@@ -90,9 +112,10 @@ fn retention_bytes(args: &PubsubRetentionArgs) -> Option<i64> {
 }
 
 fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
-    let topics = Log::open(&args.place)?.topics()?;
+    let mut log = Log::open(&args.place)?;
+    let (topics, kept) = (log.topics()?, log.kept()?);
     if args.json {
-        let topics: Vec<Value> = topics.iter().map(as_json).collect();
+        let topics: Vec<Value> = topics.iter().map(|state| with_kept(state, &kept)).collect();
         return terminal::print(&serde_json::to_string_pretty(&topics)?);
     }
     let mut table = terminal::table(&[
@@ -100,8 +123,9 @@ fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
         "partitions",
         "records",
         "size",
+        "oldest",
         "compression",
-        "kept",
+        "retention",
     ]);
     for state in &topics {
         let records: i64 = state
@@ -115,8 +139,9 @@ fn list(args: &PubsubStatusArgs) -> anyhow::Result<()> {
             state.topic.options.partitions.to_string(),
             records.to_string(),
             quantity(bytes as f64, "B"),
+            age_of_oldest(&state.topic.name, &kept),
             state.topic.options.compression.name().to_owned(),
-            kept(&state.topic.options),
+            retention(&state.topic.options),
         ]);
     }
     terminal::print(format!("{table}\n{}", elsewhere(&topics)).trim_end())
@@ -142,7 +167,35 @@ pub fn records(partition: &dyno_pubsub::Partition) -> i64 {
     partition.next_offset - partition.first_offset
 }
 
-fn kept(options: &TopicOptions) -> String {
+/// How long ago the oldest record that is left of a topic was appended, by this machine's clock.
+fn age_of_oldest(topic: &str, kept: &[Kept]) -> String {
+    let of_topic = kept.iter().filter(|kept| kept.topic == topic);
+    let oldest = of_topic.filter_map(|kept| kept.oldest_at_us).min();
+    let Some(oldest_at_us) = oldest else {
+        return String::new();
+    };
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    show_seconds((now.as_secs_f64() - oldest_at_us as f64 / 1e6).max(0.0))
+}
+
+/// A topic as `topic list` prints it: with what its partitions hold.
+fn with_kept(state: &TopicState, kept: &[Kept]) -> Value {
+    let mut value = as_json(state);
+    for (one, partition) in state.partitions.iter().zip(0..) {
+        let same = |kept: &&Kept| {
+            kept.topic == state.topic.name && kept.partition == one.partition.partition
+        };
+        if let Some(kept) = kept.iter().find(same) {
+            value["partitions"][partition]["ranges"] = json!(kept.ranges);
+            value["partitions"][partition]["oldest_at_us"] = json!(kept.oldest_at_us);
+        }
+    }
+    value
+}
+
+fn retention(options: &TopicOptions) -> String {
     let mut limits = Vec::new();
     if let Some(ms) = options.retention_ms {
         limits.push(show_seconds(ms as f64 / 1e3));
@@ -182,6 +235,7 @@ pub fn as_json(state: &TopicState) -> Value {
         "compression": options.compression.name(),
         "retention_ms": options.retention_ms,
         "retention_bytes": options.retention_bytes,
+        "range_records": options.range_records,
         "retain_for_groups": options.retain_for_groups,
         "partitions": partitions.collect::<Vec<_>>(),
     })

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use dyno_net::Charge;
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::wire::{
-    AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic, Created,
-    DescribeGroups, DropTopic, Dropped, FromWhere, Groups, Heartbeat, JoinGroup, Joined,
-    LeaveGroup, Left, ListOffsets, ListQueues, ListTopics, Metadata, NewProducer, Offset,
-    PartitionIs, PlacementIs, PlacementOf, ProducerId, Queues, ShareIs, SkipLost, Skipped, TopicIs,
-    Topics,
+    AllGroups, AllKept, AlterTopic, Altered, Assigned, Assignments, Commit, Committed, CreateTopic,
+    Created, DescribeGroups, DropGroup, DropTopic, Dropped, GroupDropped, GroupReset, Groups,
+    Heartbeat, JoinGroup, Joined, LeaveGroup, Left, ListGroups, ListKept, ListOffsets, ListQueues,
+    ListTopics, Metadata, NewProducer, Offset, PartitionIs, PlacementIs, PlacementOf, ProducerId,
+    Queues, ResetGroup, ShareIs, SkipLost, Skipped, TopicIs, Topics,
 };
-use dyno_pubsub::{Code, Connection, Error, Membership, Result, Start, TopicOptions, WhenLost};
+use dyno_pubsub::{Code, Connection, Error, Membership, Result, TopicOptions, WhenLost};
 
 use crate::batch::Ack;
 use crate::commits::store;
@@ -46,6 +46,10 @@ pub enum Request {
     DescribeGroups(DescribeGroups),
     Placement(PlacementOf),
     ListQueues(ListQueues),
+    ListKept(ListKept),
+    ListGroups(ListGroups),
+    ResetGroup(ResetGroup),
+    DropGroup(DropGroup),
 }
 
 /// Requests of one connection and kind that wait, at most; one more holds its connection back.
@@ -167,7 +171,7 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
             made();
         }
         Request::ListOffsets(ask) => ack.answer(&Offset {
-            offset: link.run_again(|c| c.offset_of(&ask.topic, ask.partition, start(ask.from)))?,
+            offset: link.run_again(|c| c.offset_of(&ask.topic, ask.partition, ask.from.into()))?,
         }),
         Request::JoinGroup(ask) => ack.answer(&link.run_again(|c| join(c, ask.clone()))?),
         Request::Heartbeat(ask) => ack.answer(&link.run_again(|c| heartbeat(c, &ask))?),
@@ -204,18 +208,19 @@ fn answer(ack: &Ack, request: Request, link: &mut Link, made: &impl Fn()) -> Res
         Request::ListQueues(_) => {
             ack.answer(&Queues::of(link.run_again(Connection::queue_states)?));
         }
+        Request::ListKept(_) => ack.answer(&AllKept::of(link.run_again(Connection::kept)?)),
+        Request::ListGroups(_) => {
+            ack.answer(&AllGroups::of(link.run_again(Connection::group_lags)?));
+        }
+        Request::ResetGroup(ask) => ack.answer(&GroupReset::of(
+            link.run(|c| c.reset_group(&ask.topic, &ask.group, &ask.reset()))?,
+        )),
+        Request::DropGroup(ask) => {
+            link.run(|c| c.drop_group(&ask.topic, &ask.group, ask.force))?;
+            ack.answer(&GroupDropped {});
+        }
     }
     Ok(())
-}
-
-/// The place in the words of the library.
-fn start(from: FromWhere) -> Start {
-    match from {
-        FromWhere::Earliest => Start::Earliest,
-        FromWhere::Latest => Start::Latest,
-        FromWhere::Offset(offset) => Start::Offset(offset),
-        FromWhere::TimeUs(time_us) => Start::TimeUs(time_us),
-    }
 }
 
 fn metadata(connection: &mut Connection, ask: &Metadata) -> Result<TopicIs> {
@@ -293,7 +298,7 @@ fn join(connection: &mut Connection, ask: JoinGroup) -> Result<Joined> {
         group: ask.group,
         member: ask.member,
         lease_ms: i64::from(ask.lease_ms),
-        start: start(ask.start),
+        start: ask.start.into(),
         when_lost: match ask.when_lost.as_str() {
             "skip" => WhenLost::Skip,
             "fail" => WhenLost::Fail,

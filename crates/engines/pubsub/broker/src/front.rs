@@ -157,6 +157,10 @@ impl Front {
             Verb::DescribeGroups => Request::DescribeGroups(read(frame)?),
             Verb::Placement => Request::Placement(read(frame)?),
             Verb::ListQueues => Request::ListQueues(read(frame)?),
+            Verb::ListKept => Request::ListKept(read(frame)?),
+            Verb::ListGroups => Request::ListGroups(read(frame)?),
+            Verb::ResetGroup => Request::ResetGroup(read(frame)?),
+            Verb::DropGroup => Request::DropGroup(read(frame)?),
             Verb::Hello | Verb::Error => return Err(bad("this is no request for now")),
         };
         let asked = Asked {

@@ -191,7 +191,7 @@ impl Consumer {
                     );
                     return Err(Error::bad_argument(text));
                 }
-                Some(owned) => cursors.push(owned.commits(*offset)),
+                Some(owned) => cursors.push(owned.commits(*offset, self.options.commits)),
                 None => refused.push(*partition),
             }
         }

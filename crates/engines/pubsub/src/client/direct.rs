@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use dyno_postgres::Dsn;
 
 use super::lanes::{Lanes, Sealed};
+use super::named::Sent;
 use super::options::Acknowledge;
 use crate::append::Appended;
 use crate::connection::Connection;
@@ -26,7 +27,7 @@ pub(super) struct Carrier {
     pub connection: Option<Connection>,
     /// The id of a producer with a name, and what partitions had of it when it was opened; without one the server
     /// gives ids.
-    pub named: Option<(i64, BTreeMap<i32, i64>)>,
+    pub named: Option<(i64, BTreeMap<i32, Sent>)>,
 }
 
 /// The server that has a carrier's partitions.
@@ -151,7 +152,10 @@ impl Carrier {
             std::collections::hash_map::Entry::Vacant(unknown) => {
                 // Not what the server has by now: records were left out by what it had then.
                 let (producer_id, next_sequence) = match &self.named {
-                    Some((id, sent)) => (*id, sent.get(&sealed.partition).copied().unwrap_or(0)),
+                    Some((id, sent)) => {
+                        let sent = sent.get(&sealed.partition);
+                        (*id, sent.map_or(0, |sent| sent.records))
+                    }
                     None => (connection.new_producer()?, 0),
                 };
                 unknown.insert(Identity {
@@ -166,7 +170,8 @@ impl Carrier {
         };
         let mut batch = Batch::new();
         batch.push_compressing(run, self.codec, &sealed.body)?;
-        let appended = connection.append(topic_id, sealed.partition, 0, &mut batch)?;
+        let place = (topic_id, sealed.partition);
+        let appended = connection.append_chained(place, &mut batch, sealed.chain.as_ref())?;
         identity.next_sequence += sealed.records;
         Ok(match appended {
             Appended::New { base_offset, .. } => base_offset,

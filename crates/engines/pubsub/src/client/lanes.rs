@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::chain::Chain;
 use super::options::ProducerOptions;
 use super::receipt::{Outcome, Receipt};
 use crate::error::{Code, Error, Result};
@@ -23,6 +24,8 @@ pub struct Sealed {
     pub records: i64,
     /// When it has to be given up.
     pub deadline: Instant,
+    /// What the partition then has of a producer with a name.
+    pub(crate) chain: Option<Chain>,
     outcome: Arc<Outcome>,
 }
 
@@ -55,6 +58,8 @@ struct Lane {
     open: Filling,
     sealed: u64,
     in_flight: usize,
+    /// Over all records up to the last of `open`, where the producer has a name.
+    chain: Option<Chain>,
 }
 
 #[derive(Default)]
@@ -62,6 +67,8 @@ struct Filling {
     body: Vec<u8>,
     records: i64,
     since: Option<Instant>,
+    /// Set when the batch takes no more records.
+    chain: Option<Chain>,
     outcome: Arc<Outcome>,
 }
 
@@ -84,13 +91,17 @@ impl State {
             partition: i32::try_from(at).unwrap_or(i32::MAX),
             index: open.records,
         };
+        if let Some(chain) = &mut lane.chain {
+            chain.add(record::without_time(&open.body[before..]));
+        }
         self.buffered_bytes += open.body.len() - before;
         open.records += 1;
         let first = open.since.is_none();
         open.since.get_or_insert_with(Instant::now);
         let full = open.is_full(options);
         if full {
-            lane.full.push_back(std::mem::take(&mut lane.open));
+            let full = lane.take_open();
+            lane.full.push_back(full);
             if partition.is_none() {
                 self.sticky = self.after(at);
             }
@@ -116,6 +127,13 @@ impl Lanes {
             ready: Condvar::new(),
             finished: Condvar::new(),
             options,
+        }
+    }
+
+    /// Goes on with what a partition has of this producer's name.
+    pub(super) fn go_on(&self, partition: usize, chain: Chain) {
+        if let Some(lane) = self.lock().lanes.get_mut(partition) {
+            lane.chain = Some(chain);
         }
     }
 
@@ -324,7 +342,7 @@ impl State {
                 if self.sticky == at {
                     self.sticky = self.after(at);
                 }
-                std::mem::take(&mut self.lanes[at].open)
+                self.lanes[at].take_open()
             }
         };
         let lane = &mut self.lanes[at];
@@ -337,12 +355,20 @@ impl State {
             body: filled.body,
             records: filled.records,
             deadline,
+            chain: filled.chain,
             outcome: filled.outcome,
         }
     }
 }
 
 impl Lane {
+    /// Ends the open batch.
+    fn take_open(&mut self) -> Filling {
+        let mut taken = std::mem::take(&mut self.open);
+        taken.chain = self.chain.clone();
+        taken
+    }
+
     /// Since when its first batch has waited.
     fn since(&self) -> Option<Instant> {
         self.full.front().unwrap_or(&self.open).since

@@ -2,6 +2,7 @@
 
 mod address;
 mod broker;
+mod chain;
 mod consumer;
 mod direct;
 mod lanes;
@@ -17,6 +18,7 @@ mod receipt;
 mod source;
 
 pub use address::Address;
+pub(crate) use chain::Chain;
 pub use consumer::{Change, Consumer};
 pub use lanes::{Lanes, Sealed};
 pub use message::Message;

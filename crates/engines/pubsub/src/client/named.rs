@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use super::chain::Chain;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
 use crate::topic::Topic;
@@ -24,7 +25,15 @@ pub(super) fn id(name: &str, partitions: u32) -> i64 {
     -((hash >> 1).max(1).cast_signed())
 }
 
-/// How many records of `name` each partition of `topic` has that lies on this server.
+/// What a partition has of a name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sent {
+    pub records: i64,
+    /// Which records those are; an earlier version of this program did not store it.
+    pub chain: Option<Chain>,
+}
+
+/// What each partition of `topic` has of `name` that lies on this server.
 ///
 /// # Errors
 /// `bad-argument` where the name was used when the topic had another number of partitions.
@@ -33,7 +42,7 @@ pub(super) fn sent_before(
     topic_id: i32,
     topic: &Topic,
     name: &str,
-) -> Result<BTreeMap<i32, i64>> {
+) -> Result<BTreeMap<i32, Sent>> {
     let ids: Vec<i64> = (1..=PARTITIONS_MOST).map(|n| id(name, n)).collect();
     let failed = || Error::statement(format!("find the producer {name:?}"));
     let mut transaction = connection.client().transaction().map_err(failed())?;
@@ -47,7 +56,8 @@ pub(super) fn sent_before(
         .map_err(failed())?;
     let rows = transaction
         .query(
-            "SELECT partition, producer_id, sequence FROM pubsub.producers \
+            "SELECT partition, producer_id, p.sequence, c.records, c.chain, c.marks FROM pubsub.producers AS p \
+               LEFT JOIN pubsub.chains AS c USING (topic_id, partition, producer_id) \
               WHERE topic_id = $1 AND producer_id = ANY($2)",
             &[&topic_id, &ids],
         )
@@ -69,7 +79,17 @@ pub(super) fn sent_before(
             );
             return Err(Error::new(Code::BadArgument, text));
         }
-        sent.insert(partition, sequence + 1);
+        let records = sequence + 1;
+        // One that covers fewer records was stored by a version that knew of it before one sent that did not.
+        let chain = row
+            .get::<_, Option<i64>>(3)
+            .filter(|covers| *covers == records);
+        let chain = chain.map(|records| Chain {
+            records,
+            hash: row.get(4),
+            marks: row.get(5),
+        });
+        sent.insert(partition, Sent { records, chain });
     }
     Ok(sent)
 }

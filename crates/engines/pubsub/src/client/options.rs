@@ -8,13 +8,13 @@ use dyno_net::rustls::ClientConfig;
 use crate::group::WhenLost;
 use crate::start::Start;
 
-/// What a receipt means.
+/// What a receipt or a commit means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Acknowledge {
-    /// The records are on stable storage, and on the standbys that the server waits for.
+    /// The records, or the cursors, are on stable storage, and on the standbys that the server waits for.
     #[default]
     Committed,
-    /// The records are in the server's memory; a crash of the server may take the last moments of them
+    /// They are in the server's memory; a crash of the server may take the last moments of them
     /// (`synchronous_commit = off`).
     Async,
 }
@@ -79,6 +79,9 @@ pub struct ConsumerOptions {
     /// Records of a partition that may be handed out beyond those committed before the server is told again.
     /// So many are delivered twice at most when the consumer dies.
     pub window_records: i64,
+    /// What a commit waits for. A cursor that is lost with the last moments of a crashed server means that some records are
+    /// read again, so it is not waited for unless this says so.
+    pub commits: Acknowledge,
     /// The longest pause between two looks at a topic to which messages come often, direct mode. Where they come
     /// seldom the server tells of them.
     pub idle_pause: Duration,
@@ -92,11 +95,12 @@ impl Default for ConsumerOptions {
     fn default() -> Self {
         Self {
             member: None,
-            start: Start::Latest,
+            start: Start::Earliest,
             when_lost: WhenLost::Skip,
             lease: Duration::from_secs(10),
             fetch_bytes: 1 << 20,
             window_records: 10_000,
+            commits: Acknowledge::Async,
             idle_pause: Duration::from_millis(10),
             token: None,
             tls: None,

@@ -1,5 +1,6 @@
 //! The partitions that a consumer owns, and how far each was fetched, handed out, claimed and committed.
 
+use super::options::Acknowledge;
 use crate::group::{Assigned, Cursor};
 
 /// One partition.
@@ -31,12 +32,15 @@ impl Owned {
         self.committed == self.position
     }
 
-    pub fn commits(&self, upto: i64) -> Cursor {
+    /// What is claimed has to be on stable storage (see [`Source::commit`](super::source::Source::commit)), so a cursor
+    /// that has to be says once more how far the claim goes.
+    pub fn commits(&self, upto: i64, acknowledge: Acknowledge) -> Cursor {
+        let durable = acknowledge == Acknowledge::Committed;
         Cursor {
             partition: self.partition,
             generation: self.generation,
             committed: Some(upto),
-            claimed_to: None,
+            claimed_to: durable.then_some(self.claimed_to),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The producer.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,14 +9,16 @@ use dyno_postgres::Dsn;
 
 use super::address::Address;
 use super::broker::{self, Everywhere};
+use super::chain::Chain;
 use super::direct::{self, Carrier, Server};
 use super::lanes::Lanes;
-use super::named;
+use super::named::{self, Sent};
 use super::options::ProducerOptions;
 use super::receipt::Receipt;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
 use crate::key;
+use crate::record;
 use crate::topic::Topic;
 use crate::wire::ClientOptions;
 
@@ -27,7 +29,9 @@ use crate::wire::ClientOptions;
 pub struct Producer {
     lanes: Arc<Lanes>,
     partitions: u32,
-    sent_before: BTreeMap<i32, i64>,
+    sent_before: BTreeMap<i32, Sent>,
+    /// Over the records of each partition that the caller left out, because they are there already.
+    left_out: Mutex<BTreeMap<u32, Chain>>,
     carriers: Vec<JoinHandle<()>>,
 }
 
@@ -48,9 +52,23 @@ impl Producer {
                 connection.check_schema()?;
                 let topic = connection.topic(topic)?;
                 let partitions = topic.options.partitions;
+                let named = options.name.is_some();
                 let lanes = Arc::new(Lanes::new(partitions as usize, options.clone()));
                 let (carriers, sent_before) = direct_carriers(&dsn, connection, &topic, &options)?;
                 let mut producer = Producer::running(lanes, partitions, carriers, Carrier::run)?;
+                // A partition that has nothing of the name begins its chain; one of which it is not known what it has
+                // gets none, until the caller has left all of it out.
+                let new = |partition: &usize| !sent_before.contains_key(&(*partition as i32));
+                if named {
+                    for lane in (0..partitions as usize).filter(new) {
+                        producer.lanes.go_on(lane, Chain::default());
+                    }
+                }
+                for (partition, sent) in &sent_before {
+                    if let (Ok(lane), Some(chain)) = (usize::try_from(*partition), &sent.chain) {
+                        producer.lanes.go_on(lane, chain.clone());
+                    }
+                }
                 producer.sent_before = sent_before;
                 Ok(producer)
             }
@@ -98,6 +116,7 @@ impl Producer {
             lanes,
             partitions,
             sent_before: BTreeMap::new(),
+            left_out: Mutex::default(),
         })
     }
 
@@ -106,8 +125,48 @@ impl Producer {
     /// in the log once, whatever was killed and when. After a failure at a partition no more is sent to it.
     pub fn sent_before(&self, partition: u32) -> u64 {
         let partition = i32::try_from(partition).unwrap_or(i32::MAX);
-        let sent = self.sent_before.get(&partition).copied().unwrap_or(0);
-        sent.max(0).cast_unsigned()
+        let sent = self.sent_before.get(&partition);
+        sent.map_or(0, |sent| sent.records.max(0).cast_unsigned())
+    }
+
+    /// Says that a record of this partition is left out, as one of those that [`Self::sent_before`] counts. Returns
+    /// whether all that were left out so far are known to be those that were sent; only some of them tell.
+    ///
+    /// # Errors
+    /// `bad-argument` when they are not, or more are left out than were sent.
+    pub fn leave_out(
+        &self,
+        key: Option<&[u8]>,
+        value: &[u8],
+        headers: &[(&str, Option<&[u8]>)],
+        partition: u32,
+    ) -> Result<bool> {
+        let mut encoded = Vec::new();
+        record::encode(&mut encoded, 0, key, headers, value)?;
+        let number = i32::try_from(partition).unwrap_or(i32::MAX);
+        let sent = self.sent_before.get(&number);
+        let mut all = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_out = all.entry(partition).or_default();
+        left_out.add(record::without_time(&encoded));
+        let Some(sent) = sent.filter(|sent| left_out.records <= sent.records) else {
+            let text =
+                format_args!("partition {partition} has not as many records of this producer");
+            return Err(Error::bad_argument(text));
+        };
+        match &sent.chain {
+            Some(chain) => match left_out.is_of(chain) {
+                Some(false) => Err(Error::bad_argument(
+                    "it is not what was sent under this name before: use another name for other records",
+                )),
+                known => Ok(known.is_some()),
+            },
+            // Of an earlier version nothing is known but how many there were: taken for the same, they begin the chain.
+            None if left_out.records == sent.records => {
+                self.lanes.go_on(partition as usize, left_out.clone());
+                Ok(true)
+            }
+            None => Ok(true),
+        }
     }
 
     /// The topic's partitions.
@@ -200,7 +259,7 @@ fn direct_carriers(
     connection: Connection,
     topic: &Topic,
     options: &ProducerOptions,
-) -> Result<(Vec<Carrier>, BTreeMap<i32, i64>)> {
+) -> Result<(Vec<Carrier>, BTreeMap<i32, Sent>)> {
     let mut connection = connection;
     let placement = connection.placement(topic)?;
     let mut servers: Vec<(Server, Vec<usize>)> = Vec::new();

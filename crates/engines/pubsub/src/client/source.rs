@@ -142,7 +142,8 @@ pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box
     Ok(Box::new(Placed::new(parts, idle_pause)))
 }
 
-/// Direct mode: one session that reads, joins and claims, and one whose commits do not wait for the disk.
+/// Direct mode: one session that reads, joins and claims, and one whose commits do not wait for the disk, for cursors that need
+/// not be durable and for questions that are forgotten with the server.
 pub(super) struct Direct {
     dsn: Dsn,
     /// The identity of the topic's home, when this server has only a share of it.

@@ -154,15 +154,20 @@ impl Connection {
     }
 
     fn drop_share(&mut self, name: &str, home: &str) -> Result<()> {
-        self.client()
-            .execute(
-                "SELECT pubsub.drop_share($1, $2::text::uuid)",
-                &[&name, &home],
-            )
-            .map(|_| ())
-            .map_err(Error::statement(format_args!(
-                "drop the share of topic {name:?}"
-            )))
+        loop {
+            let done = self
+                .client()
+                .query_one(
+                    "SELECT pubsub.drop_share($1, $2::text::uuid)",
+                    &[&name, &home],
+                )
+                .map_err(Error::statement(format_args!(
+                    "drop the share of topic {name:?}"
+                )))?;
+            if done.get(0) {
+                return Ok(());
+            }
+        }
     }
 
     /// Refuses what only the home of a topic may do.

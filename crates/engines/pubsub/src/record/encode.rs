@@ -81,3 +81,8 @@ fn put_optional(body: &mut Vec<u8>, bytes: Option<&[u8]>) {
         None => body.extend_from_slice(&(-1_i32).to_be_bytes()),
     }
 }
+
+/// An encoded record but for its length and its time.
+pub(crate) fn without_time(encoded: &[u8]) -> &[u8] {
+    encoded.get(12..).unwrap_or_default()
+}

@@ -9,6 +9,7 @@ mod rows;
 pub use codec::{Codec, compress, decompress};
 pub use decode::{Headers, Record, Records, lengths};
 pub(crate) use encode::check_length;
+pub(crate) use encode::without_time;
 pub use encode::{encode, encoded_bytes};
 pub use rows::{BATCH_BYTES_MAX, Batch, ROW_RECORDS_MAX, RowHead, Run};
 

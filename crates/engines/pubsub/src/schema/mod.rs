@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Result};
 use scripts::{CRC_MISSING, CRC_OF_SERVER, FUNCTIONS, MIGRATIONS};
 
 /// The version of the tables that this program makes and knows.
-pub const VERSION: i32 = 2;
+pub const VERSION: i32 = 3;
 
 /// The first version of PostgreSQL with a function for CRC32C, as `server_version_num` counts.
 const SERVER_WITH_CRC32C: i32 = 180_000;

@@ -4,11 +4,13 @@
 pub const MIGRATIONS: &[(i32, &str)] = &[
     (1, include_str!("../../sql/tables_1.sql")),
     (2, include_str!("../../sql/tables_2.sql")),
+    (3, include_str!("../../sql/tables_3.sql")),
 ];
 
 /// Functions are replaced at every installation.
 pub const FUNCTIONS: &[&str] = &[
     include_str!("../../sql/record.sql"),
+    include_str!("../../sql/ranges.sql"),
     include_str!("../../sql/append.sql"),
     include_str!("../../sql/topic.sql"),
     include_str!("../../sql/placement.sql"),
@@ -16,9 +18,11 @@ pub const FUNCTIONS: &[&str] = &[
     include_str!("../../sql/send.sql"),
     include_str!("../../sql/group.sql"),
     include_str!("../../sql/poll.sql"),
+    include_str!("../../sql/group_admin.sql"),
     include_str!("../../sql/retention.sql"),
     include_str!("../../sql/queue.sql"),
     include_str!("../../sql/queue_by_name.sql"),
+    include_str!("../../sql/roles.sql"),
 ];
 
 /// The checksum of rows that SQL writes, where the server can compute it.

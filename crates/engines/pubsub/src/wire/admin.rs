@@ -296,9 +296,8 @@ impl PartitionState {
     }
 }
 
-impl Groups {
-    /// The answer with these groups.
-    pub fn of(groups: Vec<overview::GroupState>) -> Groups {
+impl GroupState {
+    pub(super) fn of(state: overview::GroupState) -> GroupState {
         let partition = |lag: Lag| GroupPartition {
             partition: lag.partition,
             member: lag.member.unwrap_or_default(),
@@ -309,17 +308,13 @@ impl Groups {
             redelivered: lag.redelivered,
             lost: lag.lost,
         };
-        let groups = groups.into_iter().map(|state| GroupState {
+        GroupState {
             group: state.group,
             partitions: state.partitions.into_iter().map(partition).collect(),
-        });
-        Groups {
-            groups: groups.collect(),
         }
     }
 
-    /// The groups in the words of the library.
-    pub fn read(self) -> Vec<overview::GroupState> {
+    pub(super) fn read(self) -> overview::GroupState {
         let lag = |is: GroupPartition| Lag {
             partition: is.partition,
             member: some(is.member),
@@ -330,10 +325,23 @@ impl Groups {
             redelivered: is.redelivered,
             lost: is.lost,
         };
-        let groups = self.groups.into_iter().map(|state| overview::GroupState {
-            group: state.group,
-            partitions: state.partitions.into_iter().map(lag).collect(),
-        });
-        groups.collect()
+        overview::GroupState {
+            group: self.group,
+            partitions: self.partitions.into_iter().map(lag).collect(),
+        }
+    }
+}
+
+impl Groups {
+    /// The answer with these groups.
+    pub fn of(groups: Vec<overview::GroupState>) -> Groups {
+        Groups {
+            groups: groups.into_iter().map(GroupState::of).collect(),
+        }
+    }
+
+    /// The groups in the words of the library.
+    pub fn read(self) -> Vec<overview::GroupState> {
+        self.groups.into_iter().map(GroupState::read).collect()
     }
 }

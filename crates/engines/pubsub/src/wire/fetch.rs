@@ -4,6 +4,7 @@ use bytes::{Buf, Bytes};
 
 use super::message::message;
 use super::{Ask, Body, Field, Fields, Rest, WireError};
+use crate::start::Start;
 
 message! {
     Fetch,
@@ -179,6 +180,28 @@ pub enum FromWhere {
     Offset(i64),
     /// The first row that was appended at this time or later, microseconds since 1970.
     TimeUs(i64),
+}
+
+impl From<Start> for FromWhere {
+    fn from(start: Start) -> FromWhere {
+        match start {
+            Start::Earliest => FromWhere::Earliest,
+            Start::Latest => FromWhere::Latest,
+            Start::Offset(offset) => FromWhere::Offset(offset),
+            Start::TimeUs(time_us) => FromWhere::TimeUs(time_us),
+        }
+    }
+}
+
+impl From<FromWhere> for Start {
+    fn from(place: FromWhere) -> Start {
+        match place {
+            FromWhere::Earliest => Start::Earliest,
+            FromWhere::Latest => Start::Latest,
+            FromWhere::Offset(offset) => Start::Offset(offset),
+            FromWhere::TimeUs(time_us) => Start::TimeUs(time_us),
+        }
+    }
 }
 
 impl Field for FromWhere {

@@ -49,6 +49,14 @@ pub enum Verb {
     Placement = 18,
     /// All queues, with what is in them.
     ListQueues = 19,
+    /// Since when records are kept.
+    ListKept = 20,
+    /// All groups of all topics.
+    ListGroups = 21,
+    /// Sets a group to another place.
+    ResetGroup = 22,
+    /// Drops a group.
+    DropGroup = 23,
     /// In answers alone: why not.
     Error = 127,
 }
@@ -77,6 +85,10 @@ impl Verb {
             DescribeGroups,
             Placement,
             ListQueues,
+            ListKept,
+            ListGroups,
+            ResetGroup,
+            DropGroup,
             Error,
         ]
         .into_iter()

@@ -10,6 +10,7 @@ mod error;
 mod fetch;
 mod field;
 mod group;
+mod group_admin;
 mod message;
 mod placement;
 mod produce;
@@ -28,6 +29,10 @@ pub use field::{Body, Field, Fields, Rest};
 pub use group::{
     Assigned, Assignments, Commit, Committed, Cursor, Heartbeat, JoinGroup, Joined, LeaveGroup,
     Left, SkipLost, Skipped,
+};
+pub use group_admin::{
+    AllGroups, AllKept, DropGroup, GroupDropped, GroupOf, GroupReset, KeptIs, ListGroups, ListKept,
+    MovedTo, ResetGroup,
 };
 pub use message::{ANSWER, Ask, Message, Verb};
 pub use placement::{PlacementIs, PlacementOf, ShareIs};

@@ -51,6 +51,14 @@ pub fn check(verb: u8, answer: bool, bytes: &[u8]) {
         (18, true) => same::<wire::PlacementIs>(body),
         (19, false) => same::<wire::ListQueues>(body),
         (19, true) => same::<wire::Queues>(body),
+        (20, false) => same::<wire::ListKept>(body),
+        (20, true) => same::<wire::AllKept>(body),
+        (21, false) => same::<wire::ListGroups>(body),
+        (21, true) => same::<wire::AllGroups>(body),
+        (22, false) => same::<wire::ResetGroup>(body),
+        (22, true) => same::<wire::GroupReset>(body),
+        (23, false) => same::<wire::DropGroup>(body),
+        (23, true) => same::<wire::GroupDropped>(body),
         _ => same::<wire::Failed>(body),
     }
 }

@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod append;
+mod group_admin;
 mod groups;
 mod manual;
 mod placed;
 mod producing;
 mod queues;
+mod ranges;
 mod reading;
 mod retention;
+mod roles;
 mod schema;
 mod server;
 mod sql;

@@ -1,8 +1,12 @@
 //! The examples of the manual, run by psql.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dyno_pubsub::TopicOptions;
 
 use super::server::Server;
 
@@ -96,4 +100,62 @@ fn the_manuals_python_is_python() {
             Err(error) => println!("skipped: Python of the manual: {error}"),
         }
     }
+}
+
+/// The program of the manual that polls in a loop, on this server.
+fn loop_of_the_manual(dsn: &str) -> String {
+    let programs = blocks().into_iter().filter(|block| block.0 == "python");
+    let mut loops = programs.filter(|block| block.1.contains("while True"));
+    let program = loops.next().unwrap().1;
+    assert!(program.contains("\"dbname=shop\""));
+    program.replace("\"dbname=shop\"", &format!("{dsn:?}"))
+}
+
+#[test]
+fn the_manuals_loop_reads_what_comes_and_waits_when_nothing_does() {
+    let found = Command::new("python3")
+        .args(["-c", "import psycopg"])
+        .output();
+    if !found.is_ok_and(|done| done.status.success()) {
+        println!("skipped: the manual's loop: python3 has no psycopg here");
+        return;
+    }
+    let server = Server::alone();
+    let mut connection = server.connect();
+    let orders = TopicOptions::default();
+    connection.create_topic("orders", &orders).unwrap();
+    let mut python = Command::new("python3")
+        .args(["-u", "-c", &loop_of_the_manual(&server.dsn.text())])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(python.stdout.take().unwrap()).lines();
+    // It is told of each record: between two of them it asks nothing, having asked to be told.
+    for turn in 0..3 {
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' AND query LIKE '%await_group%'";
+        let until = Instant::now() + Duration::from_secs(60);
+        while connection
+            .client()
+            .query_one(waits, &[])
+            .unwrap()
+            .get::<_, i64>(0)
+            == 0
+        {
+            assert!(Instant::now() < until, "it does not come to rest");
+        }
+        let send = format!("SELECT pubsub.send('orders', 'record {turn}')");
+        connection.client().execute(&send, &[]).unwrap();
+        let line = lines.next().unwrap().unwrap();
+        assert_eq!(line, format!("b'record {turn}'"));
+    }
+    // Another takes its place: it forgets what it had, joins again, and goes on.
+    let end = "DELETE FROM pubsub.members; UPDATE pubsub.assignments SET member = NULL, generation = generation + 1";
+    connection.client().batch_execute(end).unwrap();
+    connection
+        .client()
+        .execute("SELECT pubsub.send('orders', 'last')", &[])
+        .unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "b'last'");
+    python.kill().unwrap();
+    python.wait().unwrap();
 }

@@ -272,3 +272,68 @@ fn named_producers_are_not_forgotten() {
     let row = connection.client().query_one(left, &[&topic_id]).unwrap();
     assert_eq!((row.get::<_, i64>(0), row.get::<_, bool>(1)), (1, true));
 }
+
+#[test]
+fn other_records_under_a_used_name_are_told_from_those_that_were_sent() {
+    let server = Server::shared();
+    let (topic_id, name) = server.topic(&TopicOptions::default());
+    let open = || {
+        let options = ProducerOptions {
+            name: Some("lines".to_owned()),
+            batch_records: 3,
+            ..ProducerOptions::default()
+        };
+        Producer::open(&server.dsn, &name, options).unwrap()
+    };
+    let send = |producer: &Producer, numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            let value = number.to_string();
+            producer.send(Some(b"k"), value.as_bytes()).unwrap();
+        }
+        producer.flush().unwrap();
+    };
+    send(&open(), 0..20);
+    let leave_out = |producer: &Producer, value: &str| {
+        let left_out = producer.leave_out(Some(b"k"), value.as_bytes(), &[], 0);
+        left_out.map_err(|error| error.code())
+    };
+    // The same ones, then more; then all of them once more, over both runs.
+    for already in [20, 30] {
+        let producer = open();
+        assert_eq!(producer.sent_before(0), already);
+        for number in 0..already {
+            let known = leave_out(&producer, &number.to_string()).unwrap();
+            assert_eq!(
+                known,
+                (number + 1).is_power_of_two() || number + 1 == already
+            );
+        }
+        assert_eq!(leave_out(&producer, "more"), Err("bad-argument"));
+        send(&producer, already..already + 10);
+    }
+    // The first is another.
+    assert_eq!(leave_out(&open(), "1"), Err("bad-argument"));
+    // One in the middle is: the next mark tells.
+    let producer = open();
+    let told = (0..40).map(|number: u64| {
+        let value = if number == 5 {
+            "other".to_owned()
+        } else {
+            number.to_string()
+        };
+        leave_out(&producer, &value)
+    });
+    assert_eq!(told.take_while(Result::is_ok).count(), 7);
+    // What was sent by a version that stored no chain is taken for the same, and begins one.
+    let mut connection = server.connect();
+    let forget = format!("DELETE FROM pubsub.chains WHERE topic_id = {topic_id}");
+    connection.client().batch_execute(&forget).unwrap();
+    let producer = open();
+    for number in 0..40 {
+        assert_eq!(leave_out(&producer, &format!("any {number}")), Ok(true));
+    }
+    send(&producer, 40..41);
+    drop(producer);
+    assert_eq!(leave_out(&open(), "0"), Err("bad-argument"));
+    assert_eq!(leave_out(&open(), "any 0"), Ok(true));
+}

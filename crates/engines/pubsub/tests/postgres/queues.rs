@@ -141,3 +141,82 @@ fn delays_and_extensions_hide_messages() {
         [claimed[0].message_id]
     );
 }
+
+#[test]
+fn a_message_that_is_given_back_for_the_last_time_is_dead_at_once() {
+    let server = Server::shared();
+    let options = QueueOptions {
+        max_attempts: 1,
+        ..QueueOptions::default()
+    };
+    let (name, mut queue) = queue(&server, &options);
+    queue.send(&[b"x"], NOW).unwrap();
+    let mut connection = server.connect();
+    let nack = format!(
+        "SELECT pubsub.queue_nack('{name}', ARRAY[message_id], ARRAY[claim], reason => 'broken') \
+           FROM pubsub.queue_claim('{name}')"
+    );
+    connection.client().execute(&nack, &[]).unwrap();
+    let stats = queue.stats().unwrap();
+    assert_eq!((stats.ready, stats.dead), (0, 1), "{stats:?}");
+    let dead = format!("SELECT reason FROM pubsub.queue_dead('{name}')");
+    let row = connection.client().query_one(&dead, &[]).unwrap();
+    assert_eq!(row.get::<_, String>(0), "broken");
+    // A worker that does not come back: nobody has claimed anything since.
+    queue.send(&[b"y"], NOW).unwrap();
+    queue.claim(1, Some(Duration::from_millis(1))).unwrap();
+    let until = Instant::now() + Duration::from_secs(30);
+    while queue.stats().unwrap().dead < 2 {
+        assert!(Instant::now() < until, "{:?}", queue.stats());
+    }
+    assert_eq!(queue.stats().unwrap().ready, 0);
+}
+
+#[test]
+fn a_queue_refuses_in_words_what_makes_no_sense() {
+    let server = Server::shared();
+    let (name, _) = queue(&server, &QueueOptions::default());
+    let mut connection = server.connect();
+    for (state, statement) in [
+        (
+            "DP011",
+            format!(
+                "queue_send_batch('{name}', ARRAY['a']::bytea[], ARRAY['{{}}', '{{}}']::jsonb[])"
+            ),
+        ),
+        (
+            "DP011",
+            format!("queue_extend('{name}', ARRAY[1], ARRAY[1], NULL)"),
+        ),
+        (
+            "DP011",
+            format!("queue_extend('{name}', ARRAY[1], ARRAY[1], -5)"),
+        ),
+        (
+            "DP011",
+            format!("queue_extend('{name}', ARRAY[1], NULL, 5)"),
+        ),
+        (
+            "DP011",
+            format!("queue_nack('{name}', ARRAY[1], ARRAY[1], -5)"),
+        ),
+        (
+            "DP011",
+            format!("queue_ack('{name}', ARRAY[1, 2], ARRAY[1])"),
+        ),
+        (
+            "DP002",
+            format!("queue_send('{name}', decode(repeat('00', 8388609), 'hex'))"),
+        ),
+    ] {
+        let error = connection
+            .client()
+            .execute(&format!("SELECT pubsub.{statement}"), &[]);
+        let error = error.unwrap_err();
+        assert_eq!(
+            error.code().map(|code| code.code()),
+            Some(state),
+            "{statement}: {error:?}"
+        );
+    }
+}

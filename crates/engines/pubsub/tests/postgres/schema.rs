@@ -151,14 +151,20 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
     let topic_id = connection
         .create_topic("old", &TopicOptions::default())
         .unwrap();
+    let producer = connection.new_producer().unwrap();
     connection
-        .append(topic_id, 0, 0, &mut super::batch(1, 0, &[b"a", b"b"]))
+        .append(
+            topic_id,
+            0,
+            0,
+            &mut super::batch(producer, 0, &[b"a", b"b"]),
+        )
         .unwrap();
     // Back to what version 1 had.
     connection
         .client()
         .batch_execute(
-            "DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
+            "DROP TABLE pubsub.chains; DROP TABLE pubsub.placements, pubsub.clusters, pubsub.identity CASCADE; \
              ALTER TABLE pubsub.topics DROP COLUMN share, DROP COLUMN home; \
              ALTER TABLE pubsub.partitions DROP COLUMN awaited; \
              UPDATE pubsub.schema_version SET version = 1",
@@ -170,7 +176,7 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
     let installed = connection.install().unwrap();
     assert_eq!((installed.from, installed.to), (1, schema::VERSION));
     connection
-        .append(topic_id, 0, 0, &mut super::batch(1, 2, &[b"c"]))
+        .append(topic_id, 0, 0, &mut super::batch(producer, 2, &[b"c"]))
         .unwrap();
     assert_eq!(connection.topic("old").unwrap().share, None);
     let values: Vec<_> = super::read_all(&mut connection, topic_id, 0, 0)
@@ -178,4 +184,57 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
         .map(|(_, record)| record.value.to_vec())
         .collect();
     assert_eq!(values, [b"a", b"b", b"c"]);
+}
+
+/// The range of a log of version 2 has no bounds that can be moved without reading it, and was made by a function that
+/// is gone.
+#[test]
+fn a_log_of_version_two_is_migrated_and_its_range_can_end_early() {
+    let server = Server::shared();
+    let dsn = database(&server, "second");
+    let mut connection = Connection::open(&dsn).unwrap();
+    connection
+        .client()
+        .batch_execute(concat!(
+            "CREATE SCHEMA pubsub; CREATE TABLE pubsub.schema_version (version int NOT NULL, \
+             installed_at timestamptz NOT NULL DEFAULT now()); INSERT INTO pubsub.schema_version VALUES (2);",
+            include_str!("../../sql/tables_1.sql"),
+            include_str!("../../sql/tables_2.sql"),
+            include_str!("version_2.sql"),
+        ))
+        .unwrap();
+    assert_eq!(
+        connection.check_schema().unwrap_err().code(),
+        "not-installed"
+    );
+    let installed = connection.install().unwrap();
+    assert_eq!((installed.from, installed.to), (2, schema::VERSION));
+    let topic = connection.topic("old").unwrap();
+    assert_eq!(topic.options.range_records, 1_000_000);
+    let before = super::read_all(&mut connection, topic.topic_id, 0, 0);
+    let values: Vec<_> = before
+        .iter()
+        .map(|(_, record)| record.value.to_vec())
+        .collect();
+    assert_eq!(values, [b"a".to_vec(), b"b".to_vec()]);
+    let closed: Option<i64> = connection
+        .client()
+        .query_one("SELECT pubsub.close_range($1, 0)", &[&topic.topic_id])
+        .unwrap()
+        .get(0);
+    assert_eq!(closed, Some(2));
+    let producer = connection.new_producer().unwrap();
+    connection
+        .append(
+            topic.topic_id,
+            0,
+            0,
+            &mut super::batch(producer, 0, &[b"c"]),
+        )
+        .unwrap();
+    assert_eq!(
+        super::read_all(&mut connection, topic.topic_id, 0, 0).len(),
+        3
+    );
+    connection.drop_topic("old").unwrap();
 }

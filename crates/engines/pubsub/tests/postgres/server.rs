@@ -27,6 +27,11 @@ impl Server {
 
     /// A server for one test that does it harm.
     pub fn alone() -> Server {
+        Self::with_settings(&[])
+    }
+
+    /// The same with more settings of the server's.
+    pub fn with_settings(more: &[(&str, &str)]) -> Server {
         let dir = tempfile::Builder::new()
             .prefix("dyno-pubsub-")
             .tempdir_in("/tmp")
@@ -35,9 +40,17 @@ impl Server {
         options
             .settings
             .push(("max_connections".to_owned(), "60".to_owned()));
+        let more = more
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()));
+        options.settings.extend(more);
         let cluster = Cluster::open(&dir.path().join("pg"), options).unwrap();
         let dsn = cluster.dsn();
-        Connection::open(&dsn).unwrap().install().unwrap();
+        let mut connection = Connection::open(&dsn).unwrap();
+        connection.install().unwrap();
+        // Tests may take these ids for their producers.
+        let given = "SELECT setval('pubsub.producer_ids', 1000)";
+        connection.client().batch_execute(given).unwrap();
         Server {
             cluster: Mutex::new(cluster),
             dsn,

@@ -135,6 +135,89 @@ fn the_view_shows_what_the_library_wrote() {
     assert_eq!((row.get::<_, i64>(0), row.get::<_, i64>(1)), (6, 17));
 }
 
+/// A batch of a producer that was not given its id.
+fn stranger(topic: &str, id: i64) -> String {
+    format!(
+        "SELECT pubsub.send_batch('{topic}', ARRAY['x']::bytea[], part => 0, producer => {id}, first_sequence => 0)"
+    )
+}
+
+#[test]
+fn what_is_wrong_with_a_name_or_a_setting_is_said_in_words() {
+    let server = Server::shared();
+    let mut connection = server.connect();
+    for (statement, said) in [
+        (
+            "SELECT pubsub.create_topic('a b')",
+            "1 to 100 of the characters",
+        ),
+        (
+            "SELECT pubsub.create_topic(NULL)",
+            "NULL cannot be the name of a topic",
+        ),
+        (
+            "SELECT pubsub.create_topic('words', partitions => 0)",
+            "0 partitions are not within 1 and 1000",
+        ),
+        (
+            "SELECT pubsub.create_topic('words', range_records => 5)",
+            "must be 100 at least",
+        ),
+        (
+            "SELECT pubsub.create_topic('words', retention_ms => 0)",
+            "retention_ms is 0",
+        ),
+        (
+            "SELECT pubsub.create_topic('words', compression => 'gzip')",
+            "is none of none, lz4, zstd",
+        ),
+        (
+            "SELECT pubsub.create_queue('a b')",
+            "cannot be the name of a queue",
+        ),
+    ] {
+        let error = connection.client().execute(statement, &[]).unwrap_err();
+        let error = error.as_db_error().unwrap();
+        assert_eq!(error.code().code(), "DP011", "{statement}");
+        assert!(error.message().contains(said), "{statement}: {error}");
+    }
+}
+
+#[test]
+fn headers_come_back_as_they_were_given() {
+    let server = Server::shared();
+    let (_, name) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let headers =
+        r#"{"bytes": {"base64": "/wA="}, "none": null, "text": "t", "twice": ["a", "b"]}"#;
+    let send = format!("SELECT pubsub.send('{name}', 'x', headers => '{headers}')");
+    connection.client().execute(&send, &[]).unwrap();
+    let read = format!("SELECT headers = '{headers}' FROM pubsub.messages('{name}', 0, 0, 1)");
+    assert!(
+        connection
+            .client()
+            .query_one(&read, &[])
+            .unwrap()
+            .get::<_, bool>(0)
+    );
+}
+
+#[test]
+fn to_wait_beyond_the_end_is_refused() {
+    let server = Server::shared();
+    let (topic_id, _) = server.topic(&TopicOptions::default());
+    let mut connection = server.connect();
+    let mut waits = |offset: i64| {
+        let row = connection
+            .client()
+            .query_one("SELECT pubsub.await($1, 0, $2)", &[&topic_id, &offset]);
+        row.map(|row| row.get::<_, bool>(0))
+            .map_err(|error| error.code().unwrap().code().to_owned())
+    };
+    assert_eq!(waits(0), Ok(true));
+    assert_eq!(waits(1), Err("DP006".to_owned()));
+}
+
 #[test]
 fn sql_has_our_error_codes() {
     let server = Server::shared();
@@ -142,6 +225,7 @@ fn sql_has_our_error_codes() {
     let mut connection = server.connect();
     for (state, statement) in [
         ("DP001", "SELECT pubsub.send('none', 'x')".to_owned()),
+        ("DP001", "SELECT pubsub.await(2147483647, 0, 0)".to_owned()),
         (
             "DP001",
             format!("SELECT pubsub.send('{name}', 'x', part => 1)"),
@@ -163,6 +247,28 @@ fn sql_has_our_error_codes() {
         ("DP010", format!("SELECT pubsub.create_topic('{name}')")),
         ("DP011", "SELECT pubsub.create_topic('a b')".to_owned()),
         ("DP011", format!("SELECT pubsub.send('{name}', NULL)")),
+        (
+            "DP011",
+            format!("SELECT pubsub.send('{name}', 'x', headers => '{{\"n\": 5}}')"),
+        ),
+        (
+            "DP011",
+            format!("SELECT pubsub.send('{name}', 'x', headers => '{{\"n\": true}}')"),
+        ),
+        (
+            "DP011",
+            format!("SELECT pubsub.send('{name}', 'x', headers => '{{\"n\": {{}}}}')"),
+        ),
+        (
+            "DP011",
+            format!("SELECT pubsub.send('{name}', 'x', headers => '{{\"n\": []}}')"),
+        ),
+        (
+            "DP011",
+            format!("SELECT pubsub.send('{name}', 'x', headers => '{{\"n\": [[\"a\"]]}}')"),
+        ),
+        ("DP011", stranger(&name, 0)),
+        ("DP011", stranger(&name, 999_999)),
         ("DP012", "SELECT pubsub.queue_claim('none')".to_owned()),
     ] {
         let error = connection.client().execute(&statement, &[]).unwrap_err();

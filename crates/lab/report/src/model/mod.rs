@@ -18,7 +18,7 @@ pub(crate) use figure::{best_known, group, value_of};
 pub use figures::figures_of;
 pub(crate) use figures::percentiles;
 pub(crate) use pairing::{band_of, better_of};
-pub use report::{CaseReport, Report, Trouble};
+pub use report::{CaseReport, Report, Trouble, quoted as shell_word};
 pub use steady::Steady;
 pub(crate) use steady::{NOT_JUDGED, NOT_STEADY, obstacle};
 pub use table::{Amount, Cell, FilledTable};

@@ -72,6 +72,9 @@ impl Report {
 
     /// The commands that repeat the run, then print it.
     pub fn commands(&self) -> Vec<String> {
+        if let Some(command) = &self.run.command {
+            return vec![command.clone()];
+        }
         let plan = &self.run.plan;
         let size = match plan.size {
             dyno_record::Size::Tiny => " --tiny",
@@ -98,7 +101,7 @@ impl Report {
 }
 
 /// A word for the shell; quoted only where it needs to be.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -76,6 +76,7 @@ fn run() -> Run {
             ),
         ],
         beside: None,
+        command: None,
     }
 }
 

@@ -10,10 +10,7 @@ use super::Brokers;
 use crate::error::{Code, Error, Result};
 use crate::fetch::{Fetched, StoredRow};
 use crate::group::{Assigned, Cursor, Membership, WhenLost};
-use crate::start::Start;
-use crate::wire::{
-    self, Commit, Fetch, FromWhere, Heartbeat, JoinGroup, LeaveGroup, Rows, SkipLost,
-};
+use crate::wire::{self, Commit, Fetch, Heartbeat, JoinGroup, LeaveGroup, Rows, SkipLost};
 
 /// How long a fetch waits at the broker: a lost one is noticed after this, and no later.
 const WAIT: Duration = Duration::from_millis(500);
@@ -105,7 +102,7 @@ impl Source for Brokered {
             topic: membership.topic.clone(),
             group: membership.group.clone(),
             member: membership.member.clone(),
-            start: place(membership.start),
+            start: membership.start.into(),
             lease_ms: u32::try_from(membership.lease_ms).unwrap_or(u32::MAX),
             when_lost: match membership.when_lost {
                 WhenLost::Skip => "skip".to_owned(),
@@ -270,15 +267,6 @@ fn moved(error: &Error) -> bool {
         error.kind(),
         Code::Fenced | Code::ServerLost | Code::OutcomeUnknown | Code::Overloaded
     )
-}
-
-fn place(start: Start) -> FromWhere {
-    match start {
-        Start::Earliest => FromWhere::Earliest,
-        Start::Latest => FromWhere::Latest,
-        Start::Offset(offset) => FromWhere::Offset(offset),
-        Start::TimeUs(time_us) => FromWhere::TimeUs(time_us),
-    }
 }
 
 /// The rows of an answer, whose bodies share its memory.
