@@ -185,7 +185,8 @@ fn shell(command: &str, folder: &Path) -> Command {
         .current_dir(folder)
         .env("PATH", path())
         // Peers stay where they are installed; everything else is made anew.
-        .env("XDG_CACHE_HOME", folder.join("cache"));
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .env("DYNO_PAGES_DIR", folder.join("stores"));
     shell
 }
 

@@ -33,7 +33,9 @@ fn at_least(least: Duration, text: &str) -> Result<Duration, String> {
     dyno pages status\n  \
     dyno pages detach\n  \
     dyno pages bench --peers\n  \
-    dyno pages check --kills 20")]
+    dyno pages check --kills 20\n\n\
+    Stores are found by name below /run/dyno-pages (root) or $XDG_RUNTIME_DIR/dyno-pages (others);\n\
+    DYNO_PAGES_DIR names another folder.")]
 pub struct PagesArgs {
     #[command(subcommand)]
     pub command: PagesCommand,
