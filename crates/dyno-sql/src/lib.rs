@@ -5,6 +5,9 @@
 //! committed snapshot of a spots table, or a directory of TPC-H tables, and answers statements that read.
 //! What it is not: a server, or a way to change a table.
 
+#[macro_use]
+extern crate dyno_messages;
+
 pub mod args;
 pub mod cmd;
 pub mod coded;
@@ -12,6 +15,7 @@ pub mod feed;
 mod files;
 pub mod options;
 pub mod output;
+pub mod said;
 pub mod session;
 pub mod statement;
 pub mod tpch;

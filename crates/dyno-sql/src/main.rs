@@ -1,6 +1,9 @@
 //! `dyno-sql`: answers SQL on the tables of `dyno ingest` and `dyno tpch`. `dyno` starts it as a child.
 
-use std::io;
+#[macro_use]
+extern crate dyno_messages;
+
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -9,6 +12,7 @@ use dyno_sql::args::tpch::TpchCommand;
 use dyno_sql::args::{Cli, Command};
 use dyno_sql::cmd;
 use dyno_sql::cmd::tpch::Verdict;
+use dyno_sql::said;
 
 /// Keeps memory that a query has given back, which a process whose queries take gigabytes asks for
 /// again; glibc's returns it to the kernel, to have it zeroed and mapped anew page by page. It asks
@@ -28,7 +32,7 @@ fn main() -> ExitCode {
         // Who pipes into `head` has seen enough; that is no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("dyno-sql: {error:#}");
+            eprintln!("dyno-sql: {}", said::explain(&error));
             ExitCode::from(FAILED)
         }
     }
@@ -59,11 +63,13 @@ fn run(cli: Cli) -> Result<Verdict> {
             return result;
         }
         Command::Version => {
-            println!(
+            writeln!(
+                io::stdout(),
                 "dyno-sql {} (DataFusion {})",
                 env!("CARGO_PKG_VERSION"),
                 datafusion::DATAFUSION_VERSION
-            );
+            )
+            .context("cannot write to stdout")?;
         }
     }
     Ok(Verdict::Good)

@@ -28,7 +28,7 @@ use crate::files::Files;
 use crate::options::DynoOptions;
 
 /// The catalog, as some tools write it: `"default catalog".wspr.bronze`.
-const CATALOG: &str = "default catalog";
+pub(crate) const CATALOG: &str = "default catalog";
 /// Where `spots` is.
 const SCHEMA: &str = "public";
 /// How many consumers of memory an error names.

@@ -7,6 +7,9 @@ use datafusion::prelude::{DataFrame, SQLOptions, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 
+use crate::said::plain;
+use crate::session::CATALOG;
+
 /// Splits `sql` into statements.
 ///
 /// # Errors
@@ -37,15 +40,53 @@ pub fn check_one_select(statements: &[Statement]) -> Result<()> {
 /// Unknown names and types that do not fit, with their place; statements that would write.
 pub async fn plan(context: &SessionContext, statement: Statement, sql: &str) -> Result<DataFrame> {
     let state = context.state();
-    let plan = state
-        .statement_to_plan(statement)
-        .await
-        .map_err(|error| explain(&error, sql))?;
+    let plan = state.statement_to_plan(statement).await.map_err(|error| {
+        match unknown_table(&error.strip_backtrace()) {
+            Some(name) => anyhow!(
+                "there is no table {name}; there are: {}",
+                tables(context).join(", ")
+            ),
+            None => explain(&error, sql),
+        }
+    })?;
     check_reads_only(&plan)?;
     context
         .execute_logical_plan(plan)
         .await
         .map_err(|error| explain(&error, sql))
+}
+
+/// The table that an error says is not there, as a statement would name it.
+fn unknown_table(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once("table '")?;
+    let (name, _) = rest.split_once("' not found")?;
+    let own = format!("{CATALOG}.");
+    let name = name.strip_prefix(&own).unwrap_or(name);
+    Some(name.strip_prefix("public.").unwrap_or(name).to_owned())
+}
+
+/// The tables of a session, each as a statement would name it.
+fn tables(context: &SessionContext) -> Vec<String> {
+    let mut names = Vec::new();
+    for catalog in context.catalog_names() {
+        let Some(catalog) = context.catalog(&catalog) else {
+            continue;
+        };
+        for schema_name in catalog.schema_names() {
+            let Some(schema) = catalog.schema(&schema_name) else {
+                continue;
+            };
+            names.extend(schema.table_names().into_iter().map(
+                |table| match schema_name.as_str() {
+                    "public" => table,
+                    other => format!("{other}.{table}"),
+                },
+            ));
+        }
+    }
+    names.retain(|name| !name.starts_with("information_schema."));
+    names.sort();
+    names
 }
 
 fn check_reads_only(plan: &LogicalPlan) -> Result<()> {
@@ -64,7 +105,7 @@ fn check_reads_only(plan: &LogicalPlan) -> Result<()> {
 
 /// The message of an error, with the line it is about and a mark under the place.
 pub fn explain(error: &DataFusionError, sql: &str) -> anyhow::Error {
-    let message = error.strip_backtrace();
+    let message = plain(&error.strip_backtrace());
     let place = error
         .diagnostic()
         .and_then(place_of)
@@ -139,6 +180,24 @@ mod tests {
             "DROP TABLE spots",
         ] {
             assert!(check_one_select(&parse(sql).unwrap()).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_not_there_is_named_as_the_statement_does() {
+        for (message, name) in [
+            (
+                "Error during planning: table 'default catalog.public.spts' not found",
+                Some("spts"),
+            ),
+            (
+                "Error during planning: table 'default catalog.wspr.silver' not found",
+                Some("wspr.silver"),
+            ),
+            ("table 'elsewhere.a.b' not found", Some("elsewhere.a.b")),
+            ("Schema error: No field named x", None),
+        ] {
+            assert_eq!(unknown_table(message).as_deref(), name, "{message}");
         }
     }
 

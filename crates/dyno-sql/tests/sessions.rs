@@ -239,3 +239,15 @@ fn strangers_have_bounds() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no answer within 1 s"));
 }
+
+/// A wrong name and a wrong argument are the user's mistakes, and not bugs of a library to be reported to its makers.
+#[test]
+fn mistakes_in_a_statement_are_said_in_its_own_words() {
+    let table = three_spots();
+    let said = refusal(table.path(), "SELECT * FROM spts");
+    let expected = "there is no table spts; there are: spots, wspr, wspr.bronze";
+    assert!(said.contains(expected), "{said}");
+    let said = refusal(table.path(), "SELECT avg(callsign) FROM spots");
+    assert!(said.contains("avg does not take (text)"), "{said}");
+    assert!(!said.contains("github.com"), "{said}");
+}

@@ -21,7 +21,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dyno_record::Size;
 
-use crate::units::{bytes, duration, setting, share};
+use crate::units::{bytes, duration, setting, share, time_above_zero};
 
 pub use database::OnArgs;
 pub use feeds::{CollectArgs, FetchArgs};
@@ -72,7 +72,7 @@ pub use watch::WatchArgs;
         dyno pubsub serve --data log    a log with topics, partitions and groups\n  \
         dyno txn serve --data bank      strictly serializable transactions\n  \
         dyno pages bench --peers        compressed pages in memory, beside zram\n\n\
-        Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence."
+        Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence, 130 stopped by Ctrl-C."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -200,7 +200,7 @@ pub struct SelectArgs {
     pub suites: Vec<String>,
     #[command(flatten)]
     pub size: SizeArgs,
-    /// Set a parameter of the suite's size, and what follows from it, such as sf=10
+    /// Set a parameter of the suite, such as sf=10; parameters that the suite derives from it change too
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
     /// Run the peers too; those not installed are named
@@ -253,7 +253,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub report_every: Duration,
     /// Start no further block after this much time [default: the suite's budget]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub budget: Option<Duration>,
     /// Measure the machine's limits anew, however young the known ones are
     #[arg(long)]
@@ -353,7 +353,7 @@ pub enum PeersCommand {
     },
     /// Install peers, each into an environment of its own
     Install {
-        /// Which; all when none is named
+        /// Peers to install [default: all]
         #[arg(value_name = "PEER")]
         names: Vec<String>,
         #[command(flatten)]
@@ -361,7 +361,7 @@ pub enum PeersCommand {
     },
     /// Start each installed peer and check that it is the declared version
     Verify {
-        /// Which; all when none is named
+        /// Peers to verify [default: all installed]
         #[arg(value_name = "PEER")]
         names: Vec<String>,
         #[command(flatten)]

@@ -105,7 +105,13 @@ pub fn peers(from: &PeersFrom) -> anyhow::Result<Catalogue> {
             let dir = dir
                 .canonicalize()
                 .with_context(|| format!("{}", dir.display()))?;
-            Catalogue::from_dir(&dir, &root)?
+            let catalogue = Catalogue::from_dir(&dir, &root)?;
+            anyhow::ensure!(
+                !catalogue.peers().is_empty(),
+                "{} holds no peer (*.toml)",
+                dir.display()
+            );
+            catalogue
         }
         None => Catalogue::built_in(&PEERS, &root)?,
     })
@@ -176,6 +182,11 @@ fn known_suites(dir: Option<&Path>) -> anyhow::Result<Vec<Definition>> {
         }
     }
     paths.sort();
+    anyhow::ensure!(
+        !paths.is_empty(),
+        "{} holds no suite (*.toml)",
+        dir.display()
+    );
     paths
         .iter()
         .map(|path| Ok(Definition::read(path)?))

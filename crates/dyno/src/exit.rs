@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-/// The four answers of every command.
+use crate::terminal;
+
+/// The answers of every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// It did what was asked.
@@ -13,15 +15,35 @@ pub enum Exit {
     Failure,
     /// There are too few samples to say.
     NotEnoughEvidence,
+    /// This signal stopped it before it was done; what it had finished is kept.
+    Stopped(u8),
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(match exit {
+impl Exit {
+    /// What an error comes to, after it was printed.
+    pub fn of_error(error: &anyhow::Error) -> Exit {
+        // The reader of a pipe has seen enough, which is not a failure of ours.
+        if terminal::is_broken_pipe(error) {
+            return Exit::Done;
+        }
+        eprintln!("dyno: {}", terminal::explain(error));
+        Exit::Failure
+    }
+
+    /// The number; a signal's is 128 and more, as shells have it.
+    pub fn code(self) -> i32 {
+        match self {
             Exit::Done => 0,
             Exit::No => 1,
             Exit::Failure => 2,
             Exit::NotEnoughEvidence => 3,
-        })
+            Exit::Stopped(signal) => 128 + i32::from(signal & 0x7f),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code() as u8)
     }
 }

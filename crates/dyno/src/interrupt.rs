@@ -2,20 +2,30 @@
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use anyhow::bail;
 use dyno_suite::Stop;
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// The signal that asked first; 0 before one did.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The signal that asked the program to stop, if one did.
+pub fn signal() -> Option<u8> {
+    match SIGNAL.load(Ordering::SeqCst) {
+        0 => None,
+        signal => u8::try_from(signal).ok(),
+    }
+}
 
 /// From now on Ctrl-C and a polite kill set the flag of the answer. A second one ends the program
 /// at once, for a user who will not wait.
 pub fn on_ctrl_c() -> anyhow::Result<Stop> {
     let flag = ASKED.get_or_init(Default::default);
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler does nothing but read a OnceLock that is set above and touch an
-        // atomic, and calls `_exit`; all of that is allowed inside a signal handler.
+        // SAFETY: the handler does nothing but read a OnceLock that is set above and touch two
+        // atomics, and calls `_exit`; all of that is allowed inside a signal handler.
         let before = unsafe { libc::signal(signal, handle as *const () as libc::sighandler_t) };
         if before == libc::SIG_ERR {
             bail!(
@@ -27,12 +37,13 @@ pub fn on_ctrl_c() -> anyhow::Result<Stop> {
     Ok(Stop::new(Arc::clone(flag)))
 }
 
-extern "C" fn handle(_signal: libc::c_int) {
+extern "C" fn handle(signal: libc::c_int) {
+    let _ = SIGNAL.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
     let asked_before = ASKED
         .get()
         .is_none_or(|flag| flag.swap(true, Ordering::SeqCst));
     if asked_before {
         // SAFETY: `_exit` runs no destructor and may be called anywhere.
-        unsafe { libc::_exit(130) };
+        unsafe { libc::_exit(128 + signal) };
     }
 }

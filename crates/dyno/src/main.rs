@@ -1,8 +1,12 @@
 //! Entry point: parse, run one command, turn what came of it into an exit code.
 
+#[macro_use]
+extern crate dyno_messages;
+
 mod args;
 mod built_in;
 mod cmd;
+mod command_line;
 mod databases;
 mod exit;
 mod identity;
@@ -11,6 +15,7 @@ mod limits;
 mod places;
 mod progress;
 mod room;
+mod runs;
 mod secrets;
 mod sql;
 mod systems;
@@ -19,21 +24,18 @@ mod units;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Args, Command};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match run(args) {
-        Ok(exit) => exit.into(),
-        // The reader of a pipe has seen enough; that is no failure of ours.
-        Err(error) if terminal::is_broken_pipe(&error) => Exit::Done.into(),
-        Err(error) => {
-            eprintln!("dyno: {}", terminal::explain(&error));
-            Exit::Failure.into()
-        }
+    let exit = match run(command_line::parse()) {
+        Ok(exit) => exit,
+        Err(error) => Exit::of_error(&error),
+    };
+    // A command that a signal stopped did not fail: a script that stops it must be able to tell the two apart.
+    match (exit, interrupt::signal()) {
+        (Exit::Failure, Some(signal)) => Exit::Stopped(signal).into(),
+        (exit, _) => exit.into(),
     }
 }
 

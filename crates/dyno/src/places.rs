@@ -19,6 +19,13 @@ pub fn cache(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// The directory itself where it exists, or else the closest one above it that does: its disk is the one that the
+/// directory would be made on.
+pub fn existing(dir: &Path) -> &Path {
+    let there = dir.ancestors().find(|above| above.is_dir());
+    there.unwrap_or(Path::new("/"))
+}
+
 fn base(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
     // The specification has relative paths ignored.
     if let Some(dir) = env::var_os(variable)

@@ -1,15 +1,50 @@
-//! What this machine has for a run.
+//! What this machine has for a run, and whether a run fits.
 
 use std::path::Path;
 
 use dyno_machine::{Root, available_memory_bytes, free_disk_bytes};
-use dyno_suite::Room;
+use dyno_record::Size;
+use dyno_suite::{Definition, Needs, Planned, Preparer, Room, show_bytes};
 
-/// Free disk below `cache`, but no more than the user grants, and free memory.
-pub fn of(cache: &Path, max_disk_bytes: Option<u64>) -> Room {
-    let free = free_disk_bytes(cache).ok();
+use crate::places;
+use crate::systems::Chosen;
+
+/// Free disk where `cache` is or would be, what the user grants of it, and free memory.
+pub fn of(cache: &Path, granted_disk_bytes: Option<u64>) -> Room {
     Room {
-        disk_bytes: [free, max_disk_bytes].into_iter().flatten().min(),
+        disk_bytes: free_disk_bytes(places::existing(cache)).ok(),
+        granted_disk_bytes,
         memory_bytes: available_memory_bytes(&Root::system()),
     }
+}
+
+/// Refuses what does not fit, with the size that does if there is one.
+pub fn check(
+    needs: &Needs,
+    room: &Room,
+    suite: &Definition,
+    chosen: &Chosen,
+    (size, data): (Size, &Path),
+) -> anyhow::Result<()> {
+    let Err(error) = needs.check(room) else {
+        return Ok(());
+    };
+    let smaller: &[(Size, &str)] = match size {
+        Size::Full => &[(Size::Quick, "--quick"), (Size::Tiny, "--tiny")],
+        Size::Quick => &[(Size::Tiny, "--tiny")],
+        Size::Tiny => &[],
+    };
+    for &(size, flag) in smaller {
+        let planned = Planned::new(suite, size, &chosen.peers)?;
+        let preparer = Preparer::new(data, &planned, &chosen.systems);
+        let needs = planned.needs(&|data, system| preparer.ready(data, system));
+        if needs.check(room).is_ok() {
+            anyhow::bail!(
+                "{error}; {flag} needs {} of disk and {} of memory",
+                show_bytes(needs.disk_bytes),
+                show_bytes(needs.memory_bytes)
+            );
+        }
+    }
+    Err(error.into())
 }

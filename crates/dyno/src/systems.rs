@@ -1,6 +1,6 @@
 //! Which systems take part in a suite, and which are missing.
 
-use dyno_suite::{Definition, System};
+use dyno_suite::{Catalogue, Definition, Peer, PeerState, System};
 
 use crate::args::SelectArgs;
 use crate::{built_in, identity};
@@ -13,15 +13,33 @@ pub struct Chosen {
     pub peers: Vec<String>,
 }
 
+/// Whether a peer can take part: what is declared is installed, and what it drives is on this machine.
+pub fn state(catalogue: &Catalogue, peer: &Peer) -> PeerState {
+    match catalogue.state(peer) {
+        PeerState::Ready => match dyno_rigs::peer_missing(&peer.name) {
+            None => PeerState::Ready,
+            // The reason names what is missing. Where that is the peer itself, a message has named it already.
+            Some(reason) => {
+                let own = format!("{}: ", peer.name);
+                PeerState::Missing(reason.strip_prefix(&own).unwrap_or(&reason).to_owned())
+            }
+        },
+        missing => missing,
+    }
+}
+
 /// `dyno`, and the suite's peers when they were asked for.
 pub fn choose(suite: &Definition, select: &SelectArgs) -> anyhow::Result<Chosen> {
     let mut systems = vec![identity::system()?];
     if select.peers {
         let catalogue = built_in::peers(&select.peers_from)?;
         for name in suite.peers() {
-            let mut system = catalogue.system(catalogue.peer(&name)?);
-            let missing = || dyno_rigs::peer_missing(&name);
-            system.missing = system.missing.or_else(missing);
+            let peer = catalogue.peer(&name)?;
+            let mut system = catalogue.system(peer);
+            system.missing = match state(&catalogue, peer) {
+                PeerState::Ready => None,
+                PeerState::Missing(reason) => Some(reason),
+            };
             systems.push(system);
         }
     }

@@ -56,6 +56,22 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|e| e.kind() == ErrorKind::BrokenPipe)
 }
 
+/// Whether standard output shows colours.
+pub fn colours_stdout() -> bool {
+    io::stdout().is_terminal() && colours_wanted()
+}
+
+/// Whether standard error shows colours.
+pub fn colours_stderr() -> bool {
+    io::stderr().is_terminal() && colours_wanted()
+}
+
+/// By the conventions of <https://no-color.org> and of terminals that know none.
+fn colours_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+}
+
 /// Whether progress bars make sense.
 pub fn shows_progress() -> bool {
     io::stderr().is_terminal()

@@ -6,7 +6,7 @@ use dyno_pubsub::Start;
 
 /// Bytes: `64KiB`, `1GB`, `4096`. Steps of 1024 have an `i`, steps of 1000 have none.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split(text, "64MiB")?;
     let factor: f64 = match unit {
         "" | "B" => 1.0,
         "kB" | "KB" | "k" => 1e3,
@@ -30,21 +30,41 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     Ok(bytes as u64)
 }
 
-/// A number of things: `6000000`, `6_000_000`, `6M`.
+/// A number of things: `6000000`, `6_000_000`, `6M`, `6e6`.
 pub fn count(text: &str) -> Result<u64, String> {
-    let (number, unit) = split(text)?;
-    let factor = match unit {
-        "" => 1.0,
-        "k" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        _ => return Err(format!("`{unit}` is no factor; use k, M or G")),
+    let (number, unit) = split(text, "6M")?;
+    let factor = match (unit, unit.strip_prefix(['e', 'E'])) {
+        ("", _) => 1.0,
+        ("k", _) => 1e3,
+        ("M", _) => 1e6,
+        ("G", _) => 1e9,
+        (_, Some(power)) if power.parse::<u8>().is_ok_and(|power| power <= 15) => {
+            power.parse::<i32>().map_or(1.0, |power| 10f64.powi(power))
+        }
+        _ => return Err(format!("`{unit}` is no factor; use k, M, G or e6")),
     };
     let count = number * factor;
     if count.fract() != 0.0 || count > 9e15 {
         return Err(format!("`{text}` is no whole number below 9e15"));
     }
     Ok(count as u64)
+}
+
+/// As [`count`], and at least one.
+pub fn count_from_one(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        0 => Err("it must be at least 1".to_owned()),
+        count => Ok(count),
+    }
+}
+
+/// A number of threads, connections and the like: at least one.
+pub fn one_or_more(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) => Err("it must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err(format!("`{text}` is not a whole number")),
+    }
 }
 
 /// A parameter and its value: `sf=10`.
@@ -62,7 +82,7 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
 /// A time: `30s`, `5m`, `250ms`, `1.5h`. A unit must be given, since seconds and milliseconds are
 /// both what people mean.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split(text, "15m")?;
     let seconds = match unit {
         "us" | "µs" => number / 1e6,
         "ms" => number / 1e3,
@@ -73,6 +93,16 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(format!("`{unit}` is no unit of time; use us, ms, s, m, h")),
     };
     Duration::try_from_secs_f64(seconds).map_err(|e| format!("`{text}`: {e}"))
+}
+
+/// As [`duration`], and longer than nothing.
+pub fn time_above_zero(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err(format!(
+            "`{text}` is no time at all; write 15m, for example"
+        )),
+        time => Ok(time),
+    }
 }
 
 /// Where reading a log begins: `earliest`, `latest`, an offset, or a time as in RFC 3339.
@@ -162,7 +192,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 
 /// A share of one: `3%` or `0.03`.
 pub fn share(text: &str) -> Result<f64, String> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split(text, "3%")?;
     let share = match unit {
         "%" => number / 100.0,
         "" => number,
@@ -174,16 +204,21 @@ pub fn share(text: &str) -> Result<f64, String> {
     Ok(share)
 }
 
-/// The number at the front and what follows it.
-fn split(text: &str) -> Result<(f64, &str), String> {
+/// The number at the front and what follows it. `example` is what a message shows.
+fn split<'a>(text: &'a str, example: &str) -> Result<(f64, &'a str), String> {
     let text = text.trim();
+    if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(format!(
+            "`{text}` is negative; write {example}, for example"
+        ));
+    }
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')
         .unwrap_or(text.len());
     let number = text[..end].replace('_', "");
-    let number: f64 = number
-        .parse()
-        .map_err(|_| format!("`{text}` does not begin with a number"))?;
+    let number: f64 = number.parse().map_err(|_| {
+        format!("`{text}` does not begin with a number; write {example}, for example")
+    })?;
     Ok((number, text[end..].trim()))
 }
 
@@ -223,11 +258,44 @@ mod tests {
             ("1gb", "no unit of size"),
             ("GB", "does not begin with a number"),
             ("1.5", "no whole number"),
-            ("-1", "does not begin with a number"),
+            ("-1", "`-1` is negative; write 64MiB, for example"),
             ("99999999999TB", "below 9 EB"),
         ] {
             assert!(bytes(text).expect_err(text).contains(reason), "{text}");
         }
+    }
+
+    #[test]
+    fn counts() {
+        for (text, expected) in [
+            ("6000000", 6_000_000),
+            ("6_000_000", 6_000_000),
+            ("6M", 6_000_000),
+            ("6e6", 6_000_000),
+            ("1.5e3", 1_500),
+            ("0", 0),
+        ] {
+            assert_eq!(count(text), Ok(expected), "{text}");
+        }
+        for (text, reason) in [
+            ("6e", "no factor"),
+            ("6e-1", "no factor"),
+            ("1e99", "no factor"),
+            ("1.5", "no whole number"),
+            ("many", "does not begin with a number; write 6M"),
+            ("-5", "is negative"),
+        ] {
+            assert!(count(text).expect_err(text).contains(reason), "{text}");
+        }
+        assert_eq!(count_from_one("1"), Ok(1));
+        assert!(
+            count_from_one("0")
+                .expect_err("none")
+                .contains("at least 1")
+        );
+        assert_eq!(one_or_more("2"), Ok(2));
+        assert!(one_or_more("0").expect_err("none").contains("at least 1"));
+        assert!(one_or_more("two").expect_err("a word").contains("`two`"));
     }
 
     #[test]
@@ -248,9 +316,21 @@ mod tests {
             ("5", "has no unit"),
             ("5 days", "no unit of time"),
             ("s", "number"),
+            ("-5s", "`-5s` is negative; write 15m, for example"),
+            ("NaNs", "write 15m, for example"),
         ] {
             assert!(duration(text).expect_err(text).contains(reason), "{text}");
         }
+    }
+
+    #[test]
+    fn a_time_that_must_be_some_is_not_nothing() {
+        assert_eq!(time_above_zero("1ms"), Ok(Duration::from_millis(1)));
+        assert!(
+            time_above_zero("0s")
+                .expect_err("none")
+                .contains("no time at all")
+        );
     }
 
     #[test]

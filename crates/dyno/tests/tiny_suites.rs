@@ -26,6 +26,14 @@ fn runs(home: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+fn scratch_directories(home: &Path) -> Vec<String> {
+    let names = fs::read_dir(home.join(".cache/dynolab"))
+        .expect("the cache")
+        .map(|entry| entry.expect("readable").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("scratch-")).collect()
+}
+
 fn only_run(home: &Path) -> PathBuf {
     let mut runs = runs(home);
     assert_eq!(runs.len(), 1, "{runs:?}");
@@ -77,14 +85,11 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
             assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
         }
     }
-    let cache = home.join(".cache/dynolab");
-    let scratch = fs::read_dir(cache).expect("the cache").filter(|entry| {
-        let name = entry.as_ref().expect("readable").file_name();
-        let left = |dir: &Path| fs::read_dir(dir).expect("readable").count() > 0;
-        name.to_string_lossy().starts_with("scratch-")
-            && left(&home.join(".cache/dynolab").join(&name))
-    });
-    assert_eq!(scratch.count(), 0, "scratch directories are emptied");
+    assert_eq!(
+        scratch_directories(home),
+        Vec::<String>::new(),
+        "a run leaves none behind"
+    );
 
     for format in ["md", "html", "xlsx", "json"] {
         dyno(home)
@@ -132,7 +137,9 @@ fn a_missing_peer_is_named_with_how_to_install_it() {
         .args(["plan", "wspr", "--tiny", "--peers"])
         .assert()
         .success();
-    let said = String::from_utf8_lossy(&plan.get_output().stderr).into_owned();
+    let said = String::from_utf8_lossy(&plan.get_output().stdout).into_owned();
+    let none = fs::read_dir(home.path().join(".cache")).is_err();
+    assert!(none, "a plan makes nothing");
     for peer in ["duckdb", "chdb"] {
         assert!(
             said.contains(&format!("dyno peers install {peer}")),
@@ -145,15 +152,46 @@ fn a_missing_peer_is_named_with_how_to_install_it() {
         .code(1);
 }
 
+/// A peer that is a client or a server of this machine is installed where that is, and nowhere else: our own program,
+/// which speaks for it, is no sign of it.
+#[test]
+fn a_peer_whose_programs_are_not_here_is_missing() {
+    let home = tempfile::tempdir().expect("a directory");
+    let nothing = tempfile::tempdir().expect("a directory");
+    let verified = dyno(home.path())
+        .env("PATH", nothing.path())
+        .args(["peers", "verify", "clickhouse-client"])
+        .assert()
+        .code(1);
+    let said = String::from_utf8_lossy(&verified.get_output().stderr).into_owned();
+    assert!(said.contains("not installed"), "{said}");
+    let listed = dyno(home.path())
+        .env("PATH", nothing.path())
+        .args(["peers", "list", "--json"])
+        .assert()
+        .success();
+    let peers: serde_json::Value =
+        serde_json::from_slice(&listed.get_output().stdout).expect("JSON");
+    let peers = peers.as_array().expect("a list");
+    let client = peers
+        .iter()
+        .find(|peer| peer["name"] == "clickhouse-client");
+    assert_eq!(client.expect("it is declared")["installed"], false);
+}
+
 #[test]
 fn a_plan_that_does_not_fit_is_refused() {
     let home = tempfile::tempdir().expect("a directory");
     let args = ["wspr", "--full", "--max-disk", "1MB"];
     dyno(home.path()).arg("plan").args(args).assert().code(1);
+    let enough_for_tiny = ["run", "wspr", "--full", "--max-disk", "1GB"];
+    let ran = dyno(home.path()).args(enough_for_tiny).assert().code(2);
+    let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
+    assert!(said.contains("--tiny needs "), "{said}");
     let ran = dyno(home.path()).arg("run").args(args).assert().code(2);
     let said = String::from_utf8_lossy(&ran.get_output().stderr).into_owned();
     assert!(
-        said.contains("this machine cannot hold the run: it needs"),
+        said.contains("of disk, and --max-disk allows 1.0 MB"),
         "{said}"
     );
     assert!(!home.path().join("runs").exists(), "nothing was run");
@@ -222,7 +260,9 @@ fn ctrl_c_ends_a_run_and_keeps_what_was_measured() {
         .status();
     assert!(sent.expect("kill is there").success());
     let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
-    assert_eq!(run.wait().expect("it ends").code(), Some(2), "{rest:?}");
+    // As a shell counts a program that Ctrl-C ended; 2 would say that it was asked wrongly.
+    assert_eq!(run.wait().expect("it ends").code(), Some(130), "{rest:?}");
+    assert_eq!(scratch_directories(home.path()), Vec::<String>::new());
     assert!(
         rest.iter()
             .any(|line| line.contains("what was measured is kept")),
@@ -236,4 +276,30 @@ fn ctrl_c_ends_a_run_and_keeps_what_was_measured() {
             .iter()
             .any(|sample| sample.outcome == Outcome::Done)
     );
+}
+
+/// As a pipe of ssh that breaks, or a pager that is left: the run goes on without being heard.
+#[test]
+fn a_run_whose_output_is_closed_ends_with_its_record_and_its_reports() {
+    let home = tempfile::tempdir().expect("a directory");
+    let dyno = assert_cmd::cargo::cargo_bin!("dyno");
+    let line = "\"$0\" run wspr --tiny 2>&1 | head -n 3; exit ${PIPESTATUS[0]}";
+    let output = std::process::Command::new("bash")
+        .args(["-c", line])
+        .arg(dyno)
+        .env("HOME", home.path())
+        .env_remove("XDG_CACHE_HOME")
+        .current_dir(home.path())
+        .output()
+        .expect("bash is there");
+    // Without the SQL engine one case fails, and the run says so by its code.
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 1)), "{code:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
+    let run = only_run(home.path());
+    let stored = RunDir::open(&run).expect("a record");
+    assert!(stored.run.finished_at.is_some(), "it ran to its end");
+    for name in ["report.md", "report.html", "report.xlsx", "report.json"] {
+        assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
+    }
 }

@@ -3,6 +3,9 @@
 //! A rig runs inside a child process of the runner. It reads the case's parameters, runs the
 //! engine as its public command would, and answers through `dyno_suite::protocol`.
 
+#[macro_use]
+extern crate dyno_messages;
+
 mod chain;
 mod clickhouse;
 mod error;
@@ -36,6 +39,11 @@ pub fn peer_missing(peer: &str) -> Option<String> {
         .or_else(|| clickhouse::peer_missing(peer))
         .or_else(|| txn::peer_missing(peer))
         .or_else(|| pages::peer_missing(peer))
+}
+
+/// Whether a workload asks the SQL engine, `dyno-sql`, which is built apart.
+pub fn needs_sql(workload: &str) -> bool {
+    matches!(workload, "query-top-ten" | "query-spots")
 }
 
 /// Runs the workload of a request and answers with the line to print. `speak_as` is the peer whose protocol to speak, for

@@ -54,8 +54,14 @@ fn allowed(from: &str, to: &str) -> bool {
     };
     let job = || under("crates/engines/") || under("crates/workloads/");
     match from {
-        // Parts that only tests and measurements have a use for, so anyone's may use them.
-        _ if to == "crates/parts/certificates" || to == "crates/parts/ports" => true,
+        // Parts that only tests and measurements have a use for, and the one that every message goes through.
+        _ if matches!(
+            to,
+            "crates/parts/certificates" | "crates/parts/ports" | "crates/parts/messages"
+        ) =>
+        {
+            true
+        }
         "crates/dyno" => to == "crates/rigs" || job() || under("crates/lab/"),
         "crates/dyno-sql" => under("crates/engines/") || parts(),
         "crates/rigs" => job() || under("crates/lab/"),

@@ -32,12 +32,12 @@ pub struct OnArgs {
     /// Do not move to shared memory when the server is on this host
     #[arg(long)]
     pub no_ring: bool,
-    /// What transactions are kept apart by on a database of PostgreSQL's wire
+    /// Isolation level of transactions on a database that speaks PostgreSQL's protocol
     #[arg(long, value_enum, default_value = "serializable")]
     pub isolation: IsolationArg,
 }
 
-/// What transactions are kept apart by.
+/// Isolation level of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum IsolationArg {
     /// As if one after the other

@@ -9,7 +9,7 @@ use dyno_ingest_watch::Whose;
 use super::PeersFrom;
 use super::feeds::{CollectArgs, FetchArgs, feed};
 use super::watch::WatchArgs;
-use crate::units::{bytes, count, duration, share};
+use crate::units::{bytes, count_from_one, duration, one_or_more, share};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
@@ -54,13 +54,13 @@ pub enum IngestCommand {
     dyno ingest gen --feed rbn --rows 50k --months 3 --start 2010-12-30 --out days")]
 pub struct GenerateArgs {
     /// Rows in all months together, such as 6000000 or 6M
-    #[arg(long, value_name = "TOTAL", value_parser = count)]
+    #[arg(long, value_name = "TOTAL", value_parser = count_from_one)]
     pub rows: u64,
     /// Whose archives
     #[arg(long, value_parser = feed(), default_value = "wspr")]
     pub feed: Whose,
     /// Archives to make, one a month; of other feeds one a day (rbn), an hour (psk), a log (cabrillo), a table (solar)
-    #[arg(long, value_name = "M", default_value_t = 1)]
+    #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub months: u32,
     /// The first month; of other feeds YYYY-MM-DD, too
     #[arg(long, value_name = "YYYY-MM", default_value = "2023-01")]
@@ -75,7 +75,7 @@ pub struct GenerateArgs {
     #[arg(long)]
     pub plain: bool,
     /// Threads, a month each [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub workers: Option<usize>,
     /// Where to write them; made when missing
     #[arg(long, value_name = "DIR")]
@@ -96,8 +96,9 @@ pub struct GenerateArgs {
     A file is .csv.gz, .csv, .zip or .parquet, which its first bytes tell. An archive is known by its\n\
     feed and month (wsprspots-2023-01.* is wspr/2023-01) or else by its name: loading it again\n\
     replaces it, unless its bytes are the same. Logs belong together in a .zip: each file is a commit.\n\
-    A file that looks like another feed's is refused. Bad rows are kept aside with line and reason. A load\n\
-    that is killed leaves the table as it was; the same command does the rest.")]
+    A file that looks like another feed's is refused, and so is one that becomes shorter while it is read. Bad rows\n\
+    are kept aside with line and reason. A load that is killed leaves the table as it was; the same command does the\n\
+    rest. A pipe is read as standard input. Parquet pages may be stored, or compressed with SNAPPY, ZSTD or LZ4.")]
 pub struct LoadArgs {
     /// Archives; - is standard input
     #[arg(value_name = "FILES", required = true)]
@@ -110,7 +111,7 @@ pub struct LoadArgs {
     #[arg(long, value_parser = feed(), default_value = "wspr")]
     pub feed: Whose,
     /// Threads at work [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub workers: Option<usize>,
     /// Share of bad rows that an archive may have
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.1%")]
@@ -138,7 +139,7 @@ pub struct ServerLoadArgs {
     #[command(flatten)]
     pub access: ServerAccessArgs,
     /// Connections for each archive [default: 1, and 2 for a single one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub connections: Option<usize>,
     /// Give the strings of a table that is made dictionaries: LowCardinality(String)
     #[arg(long)]
@@ -161,9 +162,9 @@ pub struct ServerAccessArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Inflate {
-    /// Ours
+    /// The built-in decoder
     Native,
-    /// zlib-rs, slower, for when ours is doubted
+    /// zlib-rs (slower) instead of the built-in decoder
     Portable,
 }
 
@@ -185,7 +186,7 @@ pub struct QueryArgs {
     #[arg(long, value_enum, default_value = "table")]
     pub format: TableFormat,
     /// Threads at work [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub threads: Option<usize>,
 }
 
@@ -215,7 +216,7 @@ pub struct AskArgs {
     /// Wait so long for each of its answers
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "2m")]
     pub wait: Duration,
-    /// Let it mend a statement that could not be run so often
+    /// Let the model correct a statement that could not be run, at most N times
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(..=10))]
     pub mends: u8,
     /// Show so many rows at most
@@ -255,7 +256,9 @@ impl TableFormat {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  dyno ingest status spots\n  dyno ingest status spots --json\n  \
-    dyno ingest status clickhouse://127.0.0.1:8123/wspr.bronze"
+    dyno ingest status clickhouse://127.0.0.1:8123/wspr.bronze\n\n\
+    Exits 1 when a data file is missing or has another length than it should. Load the archive that it belongs \
+    to again: that mends the table."
 )]
 pub struct StatusArgs {
     /// The table's directory, or clickhouse://USER@HOST:PORT/DATABASE.TABLE
@@ -297,16 +300,16 @@ pub struct BenchArgs {
     #[arg(long, value_enum, default_value = "gz")]
     pub source: LoadSource,
     /// Rows to generate and load
-    #[arg(long, value_name = "TOTAL", value_parser = count, default_value = "2M")]
+    #[arg(long, value_name = "TOTAL", value_parser = count_from_one, default_value = "2M")]
     pub rows: u64,
     /// Archives they are in
-    #[arg(long, value_name = "M", default_value_t = 2)]
+    #[arg(long, value_name = "M", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub months: u32,
     /// Threads at work
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub workers: u32,
     /// Invocations of each system
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,
     /// Run the peers too
     #[arg(long)]

@@ -358,14 +358,14 @@ pub enum PatternArg {
     dyno pages bench --peers\n  \
     dyno pages bench --workload heap --pattern p3 --pages 100k --threads 2 --peers\n  \
     dyno pages bench --workload w2 --pattern p4 --batch 64\n\n\
-    Workloads w1 to w4 and patterns p1 to p6 are those of the benchmark that started this; its pages were all equal, these are\n\
+    Workloads w1 to w4 and patterns p1 to p6 are those of the original benchmark; its pages were all equal, these are\n\
     distinct. --peers adds zram (root) and a tmpfs, which get the same pages by direct reads and writes, one call at a time.\n\
     All tables: `dyno run pages`.")]
 pub struct PagesBenchArgs {
     /// Which pages
     #[arg(long, value_enum, default_value = "real", value_name = "CLASS")]
     pub workload: WorkloadArg,
-    /// How they are met
+    /// Order in which pages are read and written
     #[arg(long, value_enum, default_value = "p3")]
     pub pattern: PatternArg,
     /// What packs pages

@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use dyno_tpch_files::{Compression, Format, Mode, SinkKind, Split};
 
 use super::TpchBenchArgs;
-use crate::units::{bytes, count};
+use crate::units::{bytes, count, one_or_more};
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  \
@@ -108,7 +108,8 @@ pub struct TpchWhatArgs {
 #[command(after_help = "Examples:\n  \
     dyno tpch verify tpch\n  \
     dyno tpch verify tpch --sf 10 --json\n\n\
-    Exits with 1 when a check fails. Needs the SQL engine, dyno-sql.")]
+    Exits with 1 when a check fails. Reads Parquet, CSV and TBL. ORC tables are refused: the SQL engine does not\n\
+    read ORC, so write the same tables as Parquet and verify those. Needs the SQL engine, dyno-sql.")]
 pub struct TpchVerifyArgs {
     /// Where the tables are
     #[arg(value_name = "DIR")]
@@ -126,7 +127,8 @@ pub struct TpchVerifyArgs {
     dyno tpch query tpch\n  \
     dyno tpch query tpch --q 1,6 --format csv\n  \
     dyno tpch query tpch --check     all 22, against the published answers of scale factor 1\n\n\
-    With --check it exits with 1 when an answer differs. Needs the SQL engine, dyno-sql.")]
+    With --check it exits with 1 when an answer differs. Reads Parquet, CSV and TBL; ORC tables are refused, because\n\
+    the SQL engine does not read ORC. Needs the SQL engine, dyno-sql.")]
 pub struct TpchQueryArgs {
     /// Where the tables are
     #[arg(value_name = "DIR")]
@@ -151,7 +153,7 @@ pub struct TpchQueryArgs {
 #[derive(Debug, ClapArgs)]
 pub struct TpchSqlArgs {
     /// Threads [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = one_or_more)]
     pub threads: Option<usize>,
     /// Print JSON
     #[arg(long)]

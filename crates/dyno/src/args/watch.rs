@@ -69,7 +69,7 @@ pub struct WatchFolderArgs {
     /// A file is complete when it has not changed for so long [default: 2s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub settle: Option<Duration>,
-    /// Between two looks [default: 1s]
+    /// List the folder's files this often [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub every: Option<Duration>,
 }
@@ -100,7 +100,7 @@ pub struct WatchStreamArgs {
     /// Or when the first of them has waited so long [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub batch_wait: Option<Duration>,
-    /// Go on behind records that retention took before they were loaded, instead of stopping
+    /// Skip records that retention removed before they were loaded, instead of stopping
     #[arg(long)]
     pub skip_lost: bool,
     #[command(flatten)]

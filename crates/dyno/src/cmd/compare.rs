@@ -1,16 +1,23 @@
 //! `dyno compare BASE NEW`: did it become slower?
 
 use anyhow::bail;
-use dyno_record::{RunDir, latest_run};
+use dyno_record::RunDir;
 use dyno_report::{Answer, CompareRules, compare, nothing_to_compare};
 
 use crate::args::CompareArgs;
 use crate::exit::Exit;
-use crate::terminal;
+use crate::{runs, terminal};
 
 pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
-    let base = RunDir::open(&latest_run(&args.base, None)?)?;
-    let new = RunDir::open(&latest_run(&args.new, None)?)?;
+    let base = RunDir::open(&runs::at(&args.base)?)?;
+    let new = RunDir::open(&runs::at(&args.new)?)?;
+    let (before, after) = (&base.run.plan.suite, &new.run.plan.suite);
+    anyhow::ensure!(
+        before == after,
+        "there is nothing to compare: {} is a run of suite {before}, and {} is one of suite {after}",
+        args.base.display(),
+        args.new.display()
+    );
     for warning in base.warnings.iter().chain(&new.warnings) {
         eprintln!("{warning}");
     }

@@ -1,6 +1,7 @@
 //! `dyno limits`: what this machine can do.
 
 use dyno_machine::Limits;
+use dyno_record::Size;
 use dyno_report::quantity;
 use dyno_suite::Stop;
 
@@ -8,9 +9,29 @@ use crate::args::LimitsArgs;
 use crate::exit::Exit;
 use crate::{limits, places, terminal};
 
+/// Under the figures of the smallest size.
+const TINY: &str = "--tiny shows that every limit can be measured here; its figures are too short to mean anything, \
+                    so take --quick or --full for them";
+
 pub fn run(args: &LimitsArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let cache = places::cache(args.data_dir.as_deref())?;
-    let found = limits::measure(args.size.size(), &cache.join("scratch-limits"), stop)?;
+    // A directory that is made for the measurement would be on another disk than the one that was meant.
+    if let Some(dir) = &args.data_dir {
+        anyhow::ensure!(
+            dir.is_dir(),
+            "--data-dir {}: no such directory",
+            dir.display()
+        );
+    }
+    let size = args.size.size();
+    let scratch = cache.join(format!("scratch-limits-{}", std::process::id()));
+    let found = limits::measure(size, &scratch, stop);
+    // Its own files are gone already.
+    let _ = std::fs::remove_dir_all(&scratch);
+    let found = found?;
+    if size == Size::Tiny {
+        eprintln!("{TINY}");
+    }
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&found.limits)?)?;
     } else {

@@ -1,11 +1,11 @@
 //! `dyno lint RUN|FIGURES.toml`: holds figures against arithmetic and limits.
 
-use dyno_record::{Figures, RunDir, latest_run, read_figures};
+use dyno_record::{Figures, RunDir, read_figures};
 use dyno_report::{Severity, build_stored, figures_of, lint, lint_markdown};
 
 use crate::args::LintArgs;
 use crate::exit::Exit;
-use crate::terminal;
+use crate::{runs, terminal};
 
 pub fn run(args: &LintArgs) -> anyhow::Result<Exit> {
     let figures = read(args)?;
@@ -25,6 +25,12 @@ fn read(args: &LintArgs) -> anyhow::Result<Figures> {
     if args.what.extension().is_some_and(|x| x == "toml") {
         return Ok(read_figures(&args.what)?);
     }
-    let stored = RunDir::open(&latest_run(&args.what, None)?)?;
+    anyhow::ensure!(
+        !args.what.is_file(),
+        "{} is neither a run nor figures: lint reads runs, which are directories with run.json, and figures in \
+         *.toml; reports of other programs are not read",
+        args.what.display()
+    );
+    let stored = RunDir::open(&runs::at(&args.what)?)?;
     Ok(figures_of(&build_stored(&stored), &stored.samples))
 }

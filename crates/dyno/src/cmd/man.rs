@@ -2,16 +2,15 @@
 
 use std::fs;
 
-use anyhow::Context;
-use clap::CommandFactory;
-
-use crate::args::{Args, ManArgs};
+use crate::args::ManArgs;
+use crate::command_line;
 use crate::exit::Exit;
+use anyhow::Context;
 
 pub fn run(args: &ManArgs) -> anyhow::Result<Exit> {
     let dir = &args.dir;
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    clap_mangen::generate_to(Args::command(), dir)
+    clap_mangen::generate_to(command_line::command(), dir)
         .with_context(|| format!("cannot write manual pages to {}", dir.display()))?;
     Ok(Exit::Done)
 }

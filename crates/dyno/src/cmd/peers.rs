@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::args::{PeersArgs, PeersCommand};
 use crate::exit::Exit;
 use crate::progress::Spinner;
-use crate::{built_in, terminal};
+use crate::{built_in, systems, terminal};
 
 pub fn run(args: &PeersArgs, stop: &Stop) -> anyhow::Result<Exit> {
     match &args.command {
@@ -17,7 +17,7 @@ pub fn run(args: &PeersArgs, stop: &Stop) -> anyhow::Result<Exit> {
 }
 
 fn list(catalogue: &Catalogue, as_json: bool) -> anyhow::Result<Exit> {
-    let state = |peer: &Peer| match catalogue.state(peer) {
+    let state = |peer: &Peer| match systems::state(catalogue, peer) {
         PeerState::Ready => "installed".to_string(),
         PeerState::Missing(reason) => reason,
     };
@@ -31,7 +31,7 @@ fn list(catalogue: &Catalogue, as_json: bool) -> anyhow::Result<Exit> {
                     "version": peer.version,
                     "licence": peer.licence,
                     "homepage": peer.homepage,
-                    "installed": catalogue.state(peer) == PeerState::Ready,
+                    "installed": systems::state(catalogue, peer) == PeerState::Ready,
                     "state": state(peer),
                 })
             })
@@ -55,10 +55,24 @@ fn list(catalogue: &Catalogue, as_json: bool) -> anyhow::Result<Exit> {
 }
 
 fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Result<Exit> {
+    let mut exit = Exit::Done;
     for peer in chosen(catalogue, names)? {
-        if catalogue.state(peer) == PeerState::Ready {
-            eprintln!("{} {} is installed already", peer.name, peer.version);
-            continue;
+        match systems::state(catalogue, peer) {
+            PeerState::Ready => {
+                eprintln!("{} {} is installed already", peer.name, peer.version);
+                continue;
+            }
+            // Its server or client comes with the operating system.
+            PeerState::Missing(reason) if peer.install.is_empty() => {
+                eprintln!(
+                    "{}: {reason}; it needs {}",
+                    peer.name,
+                    peer.needs.join(", ")
+                );
+                exit = Exit::No;
+                continue;
+            }
+            PeerState::Missing(_) => {}
         }
         let spinner = Spinner::new(&format!("installing {} {}", peer.name, peer.version));
         catalogue.install(peer)?;
@@ -70,12 +84,18 @@ fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Resu
             catalogue.home(peer).display()
         ));
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 fn verify(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
     for peer in chosen(catalogue, names)? {
+        // Our own rig answers for a peer that is a server or a client, and knows its version whether it is here or not.
+        if let PeerState::Missing(reason) = systems::state(catalogue, peer) {
+            eprintln!("{}: {reason}", peer.name);
+            exit = Exit::No;
+            continue;
+        }
         match catalogue.verify(peer, &mut ChildExecutor::default(), stop) {
             Ok(()) => eprintln!("{} {}: as declared", peer.name, peer.version),
             Err(error) => {

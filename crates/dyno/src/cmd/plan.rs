@@ -1,26 +1,28 @@
 //! `dyno plan SUITE...`: what a run would do.
 
-use std::fs;
+use std::collections::BTreeMap;
 
-use anyhow::Context;
-use dyno_suite::{Needs, Planned, Preparer};
+use dyno_suite::{Needs, Planned, Preparer, System, show_bytes};
 use serde_json::json;
 
 use crate::args::PlanArgs;
 use crate::exit::Exit;
+use crate::systems::{self, Chosen};
 use crate::units::show_seconds;
-use crate::{built_in, places, room, systems, terminal};
+use crate::{built_in, places, room, sql, terminal};
 
 pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let cache = places::cache(args.select.data_dir.as_deref())?;
-    fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
+    let data = cache.join("data");
+    let size = args.select.size.size();
     let room = room::of(&cache, args.select.max_disk);
     let mut fits = Exit::Done;
     let mut shown = Vec::new();
     for suite in built_in::suites(&args.select)? {
         let chosen = systems::choose(&suite, &args.select)?;
-        let planned = Planned::new(&suite, args.select.size.size(), &chosen.peers)?;
-        let preparer = Preparer::new(&cache.join("data"), &planned, &chosen.systems);
+        let planned = Planned::new(&suite, size, &chosen.peers)?;
+        let preparer = Preparer::new(&data, &planned, &chosen.systems);
+        let absent = absent(&planned, &chosen);
         let needs = planned.needs(&|data, system| preparer.ready(data, system));
         if args.json {
             shown.push(json!({
@@ -31,18 +33,12 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
                 "budget_s": planned.budget_s,
                 "disk_bytes": needs.disk_bytes,
                 "memory_bytes": needs.memory_bytes,
+                "absent": absent,
             }));
         } else {
-            terminal::print(&text(&planned, &preparer, &needs))?;
+            terminal::print(&text(&planned, &preparer, &needs, &absent))?;
         }
-        for system in chosen.systems.iter().filter(|s| s.missing.is_some()) {
-            eprintln!(
-                "{}: {}",
-                system.name,
-                system.missing.as_deref().unwrap_or_default()
-            );
-        }
-        if let Err(error) = needs.check(&room) {
+        if let Err(error) = room::check(&needs, &room, &suite, &chosen, (size, &data)) {
             eprintln!("{}: {error}", suite.name);
             fits = Exit::No;
         }
@@ -53,7 +49,29 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     Ok(fits)
 }
 
-fn text(planned: &Planned, preparer: &Preparer, needs: &Needs) -> String {
+/// What a run would lack, and why: peers that are not installed, and the SQL engine where a case asks it. A run names
+/// a peer as it begins, but would come upon the SQL engine only in the middle.
+fn absent(planned: &Planned, chosen: &Chosen) -> BTreeMap<String, String> {
+    let missing = |system: &System| Some((system.name.clone(), system.missing.clone()?));
+    let mut absent: BTreeMap<_, _> = chosen.systems.iter().filter_map(missing).collect();
+    let mut cases = planned.plan.cases.iter();
+    if let Some(case) = cases.find(|case| dyno_rigs::needs_sql(&case.workload))
+        && let Err(error) = sql::command()
+    {
+        absent.insert(
+            "dyno-sql".to_owned(),
+            format!("case {} asks it; {error}", case.name),
+        );
+    }
+    absent
+}
+
+fn text(
+    planned: &Planned,
+    preparer: &Preparer,
+    needs: &Needs,
+    absent: &BTreeMap<String, String>,
+) -> String {
     let mut cases = terminal::table(&[
         "case",
         "systems",
@@ -88,16 +106,20 @@ fn text(planned: &Planned, preparer: &Preparer, needs: &Needs) -> String {
             data.add_row([section.name.as_str(), system, state]);
         }
     }
+    let absent: String = absent
+        .iter()
+        .map(|(name, why)| format!("Takes no part: {name}: {why}.\n"))
+        .collect();
     format!(
-        "{}: {}\n{cases}\n{data}\n{} timed invocations, about {} after {} of preparation; no block \
-         starts after {}.\nIt needs {:.1} GB of disk and {:.1} GB of memory.",
+        "{}: {}\n{cases}\n{data}\n{absent}{} timed invocations, about {} after {} of preparation; no block \
+         starts after {}.\nIt needs {} of disk and {} of memory.",
         planned.plan.suite,
         planned.plan.title,
         planned.samples(),
         show_seconds(needs.run_s),
         show_seconds(needs.prepare_s),
         show_seconds(planned.budget_s),
-        needs.disk_bytes / 1e9,
-        needs.memory_bytes / 1e9,
+        show_bytes(needs.disk_bytes),
+        show_bytes(needs.memory_bytes),
     )
 }

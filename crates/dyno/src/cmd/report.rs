@@ -1,14 +1,14 @@
 //! `dyno report RUN`: prints what a record says. It runs nothing.
 
-use dyno_record::{RunDir, latest_run};
+use dyno_record::RunDir;
 use dyno_report::build_stored;
 
 use crate::args::{Format, ReportArgs};
 use crate::exit::Exit;
-use crate::terminal;
+use crate::{runs, terminal};
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let dir = latest_run(&args.run, None)?;
+    let dir = runs::at(&args.run)?;
     let stored = RunDir::open(&dir)?;
     for warning in &stored.warnings {
         eprintln!("{warning}");

@@ -63,7 +63,9 @@ impl Job {
         }
         let preparer = Preparer::new(&cache.join("data"), &planned, &chosen.systems);
         let needs = planned.needs(&|data, system| preparer.ready(data, system));
-        needs.check(&room::of(cache, args.select.max_disk))?;
+        let room = room::of(cache, args.select.max_disk);
+        let size = args.select.size.size();
+        room::check(&needs, &room, suite, &chosen, (size, &cache.join("data")))?;
         eprintln!(
             "{}: {} timed invocations, about {} after {} of preparation; no block starts after {}",
             suite.name,
@@ -92,6 +94,7 @@ impl Job {
         let record = RunDir::create(&dir, self.describe(args, seen, limits, started_at)?)?;
         let mut progress = RunProgress::new(args.report_every);
         let teller = progress.teller();
+        let scratch = cache.join(format!("scratch-{}", std::process::id()));
         let summary = dyno_suite::run(Setup {
             planned: self.planned,
             systems: self.chosen.systems,
@@ -102,10 +105,13 @@ impl Job {
             observer: &mut progress,
             stop: stop.clone(),
             data_root: cache.join("data"),
-            scratch_root: cache.join(format!("scratch-{}", std::process::id())),
+            scratch_root: scratch.clone(),
             record,
             beside: args.beside.clone(),
-        })?;
+        });
+        // Each invocation has removed its own directory in there, unless it failed and has said why.
+        let _ = fs::remove_dir_all(&scratch);
+        let summary = summary?;
         drop(progress);
         report(&dir, args.json)?;
         Ok(judge(&summary))
@@ -195,10 +201,15 @@ fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
     write("report.json", &as_json)?;
     RunDir::write_report(dir, "report.xlsx", &report.to_xlsx()?)?;
     let html = write("report.html", &report.to_html()?)?;
-    if json {
-        terminal::print(&as_json)?;
-    } else {
-        terminal::print(&headline(&report).to_lines().join("\n"))?;
+    let printed = match json {
+        true => terminal::print(&as_json),
+        false => terminal::print(&headline(&report).to_lines().join("\n")),
+    };
+    // The reports are in their files. A reader that went away must not end the suites that are still to run.
+    if let Err(error) = printed
+        && !terminal::is_broken_pipe(&error)
+    {
+        return Err(error);
     }
     eprintln!("report: {}", html.display());
     Ok(())

@@ -59,19 +59,22 @@ pub enum Error {
     },
     /// More bad rows than allowed; look at the quarantine, then raise the limit or mend the file.
     #[error(
-        "{}: {bad} of {rows} rows are bad, more than the {allowed} that --max-bad allows; \
-         nothing of it was loaded, the bad rows are in {}",
-        path.display(), quarantine.display()
+        "{}: {}{}; nothing of it was loaded, the bad rows are in {}",
+        path.display(), how_many_bad(feed, *bad, *rows, *allowed), first_bad(first), quarantine.display()
     )]
     TooManyBad {
         /// The input file.
         path: PathBuf,
+        /// The feed that it was loaded as.
+        feed: &'static str,
         /// Bad rows.
         bad: u64,
         /// All rows.
         rows: u64,
         /// Bad rows allowed for this many rows.
         allowed: u64,
+        /// Line and reason of the first bad row that was found in the file itself.
+        first: Option<(u64, String)>,
         /// Where the bad rows are.
         quarantine: PathBuf,
     },
@@ -81,6 +84,23 @@ pub enum Error {
     /// The work was stopped on request; repeat the command to go on.
     #[error("stopped on request; archives already committed stay")]
     Stopped,
+}
+
+/// A file without a single good row is most likely a file of something else.
+fn how_many_bad(feed: &str, bad: u64, rows: u64, allowed: u64) -> String {
+    match bad == rows {
+        true => format!("it is not an archive of {feed}: {bad} of {rows} rows are bad"),
+        false => {
+            format!("{bad} of {rows} rows are bad, more than the {allowed} that --max-bad allows")
+        }
+    }
+}
+
+fn first_bad(first: &Option<(u64, String)>) -> String {
+    match first {
+        Some((line, reason)) => format!("; the first is line {line}: {reason}"),
+        None => String::new(),
+    }
 }
 
 impl Error {

@@ -9,10 +9,12 @@ mod table_of;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Int64Array, StringArray};
+use arrow::array::{Int64Array, StringArray, TimestampMillisecondArray};
 use dyno_ingest::Error;
 use dyno_ingest::generate::Generator;
 use dyno_ingest::load::{Engine, Options, Outcome};
+use dyno_ingest::scan::Block;
+use dyno_ingest::source::{Source, open_path};
 use dyno_ingest::table::Snapshot;
 use oracle::{Row, checksum};
 use table_of::arrow_file::{columns, with, write};
@@ -241,6 +243,95 @@ fn a_flipped_bit_in_one_of_our_files_is_noticed() {
     scene.ends_well();
 }
 
+/// The end of a text that is cut while it is read looks like its end, and must not count as such.
+#[test]
+fn a_text_that_is_cut_or_overwritten_while_it_is_read_is_an_error() {
+    let scene = Scene::new();
+    let path = file(scene.path(), "long.csv", &scene.text.repeat(4));
+    let whole = std::fs::read(&path).unwrap();
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let change = || std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let cut = || change().set_len(whole.len() as u64 / 2).unwrap();
+    let overwrite = || std::fs::write(&path, &whole).unwrap();
+    for (meanwhile, words) in [
+        (
+            &cut as &dyn Fn(),
+            "the file became shorter while it was read",
+        ),
+        (&overwrite, "the file was changed while it was read"),
+    ] {
+        std::fs::write(&path, &whole).unwrap();
+        change().set_modified(long_ago).unwrap();
+        let Source::Text(mut text) = open_path(&path, Engine::Native, None).unwrap() else {
+            panic!("it is text");
+        };
+        let mut block = Block::default();
+        assert!(text.next_block(&mut block).unwrap());
+        meanwhile();
+        let error = loop {
+            match text.next_block(&mut block) {
+                Ok(true) => {}
+                Ok(false) => panic!("{words}: the end was believed"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+/// Opening a pipe waits for a writer, so it is refused before it is opened.
+#[test]
+fn a_pipe_and_a_directory_are_refused_by_name() {
+    let scene = Scene::new();
+    let pipe = scene.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for (path, words) in [
+        (pipe, "it is a pipe, which can be read only once"),
+        (scene.path().join("table"), "it is a directory"),
+    ] {
+        let report = load_file(&path, &scene.table, &lenient());
+        assert!(failure(&report).contains(words), "{report:?}");
+    }
+    scene.ends_well();
+}
+
+/// Pages in a codec that is not built in are refused by the codec's name, and those that are read by theirs.
+#[test]
+fn a_codec_that_is_not_read_is_named() {
+    let scene = Scene::new();
+    let path = scene.path().join("gzip.parquet");
+    // arrow-rs cannot write GZIP here either, so the footer says it of pages that are stored.
+    write(&path, columns(&scene.rows));
+    let mut bytes = std::fs::read(&path).unwrap();
+    name_codec(&mut bytes, 2);
+    let (error, text) = scene.refuses("parquet", &bytes, &lenient());
+    assert!(matches!(error, Error::Refused { .. }), "{text}");
+    let words = "is compressed with GZIP; uncompressed, SNAPPY, ZSTD, LZ4 and LZ4_RAW are read";
+    assert!(text.contains(words), "{text}");
+    scene.ends_well();
+}
+
+/// Sets the codec of every column chunk in the footer of a Parquet file: field 4 of `ColumnMetaData`, which stands
+/// behind field 3, the path in the schema.
+fn name_codec(file: &mut [u8], codec: u8) {
+    let mut changed = 0;
+    for (name, _) in columns(&[]) {
+        let name = name.as_bytes();
+        // A list of one string, the string, then the header of the next field: an i32 of the compact protocol.
+        let mut before = vec![0x19, 0x18, name.len() as u8];
+        before.extend_from_slice(name);
+        before.push(0x15);
+        let mut at = 0;
+        while let Some(found) = file[at..].windows(before.len()).position(|w| w == before) {
+            at += found + before.len();
+            file[at] = codec << 1;
+            changed += 1;
+        }
+    }
+    assert!(changed > 0, "the footer has another form");
+}
+
 #[test]
 fn values_that_the_table_cannot_hold_go_to_quarantine() {
     let scene = Scene::new();
@@ -252,11 +343,22 @@ fn values_that_the_table_cannot_hold_go_to_quarantine() {
         i => Some(i64::from(scene.rows[i].snr)),
     };
     let snr = Arc::new((0..n).map(snr).collect::<Int64Array>());
+    // An id below 0 in a signed column, and a moment between two seconds.
+    let id = |i: usize| match i {
+        2 => -1,
+        i => scene.rows[i].id as i64,
+    };
+    let id = Arc::new(Int64Array::from_iter_values((0..n).map(id)));
+    let time = |i: usize| i64::from(scene.rows[i].timestamp) * 1000 + i64::from(i == 3) * 250;
+    let time = Arc::new(TimestampMillisecondArray::from_iter_values(
+        (0..n).map(time),
+    ));
     let path = scene.path().join("spots.parquet");
-    write(&path, with(columns(&scene.rows), "snr", snr));
+    let changed = with(columns(&scene.rows), "snr", snr);
+    write(&path, with(with(changed, "id", id), "timestamp", time));
     let report = load_file(&path, &table, &lenient());
-    assert_eq!(loaded_rows(&report), n as u64 - 2);
-    assert_eq!(checksum_of(&table), checksum(&scene.rows[2..]));
+    assert_eq!(loaded_rows(&report), n as u64 - 4);
+    assert_eq!(checksum_of(&table), checksum(&scene.rows[4..]));
     let snapshot = Snapshot::open(&table).unwrap();
     let aside = snapshot.manifest().archives["spots"].quarantine.clone();
     let aside = std::fs::read_to_string(table.join(aside.unwrap())).unwrap();
@@ -271,6 +373,14 @@ fn values_that_the_table_cannot_hold_go_to_quarantine() {
     let expected = [
         (1, "column snr is NULL".to_owned()),
         (2, "column snr: 200 is not of type i8".to_owned()),
+        (3, "column id: -1 is not of type u64".to_owned()),
+        (
+            4,
+            format!(
+                "column timestamp: {}250 / 1000 is not a whole second from 1970 to 2106",
+                scene.rows[3].timestamp
+            ),
+        ),
     ];
     assert_eq!(reasons, expected);
 }

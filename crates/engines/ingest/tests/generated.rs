@@ -239,5 +239,8 @@ fn senseless_requests_are_refused_by_name() {
         months: 2,
         ..base
     });
-    assert_eq!(text, "1 rows do not fill 2 months");
+    assert_eq!(
+        text,
+        "each month needs a row, and there are more months (2) than rows (1)"
+    );
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use dyno_ingest::Error;
 use dyno_ingest::generate::{Generator, Month};
-use dyno_ingest::load::{Input, Options, Outcome, Progress, load};
+use dyno_ingest::load::{Before, Input, Options, Outcome, Progress, load};
 use dyno_ingest::table::{Manifest, Snapshot, TableWriter};
 use oracle::{Row, checksum, parse};
 use table_of::{
@@ -53,11 +53,49 @@ fn the_same_bytes_again_are_nothing_to_do() {
         Outcome::AlreadyThere { rows: 500 }
     ));
     assert!(files_in(&table) == before, "nothing was written");
+}
 
-    // Somebody removed the data: the same command mends the table.
-    fs::remove_file(Snapshot::open(&table).unwrap().files().next().unwrap().0).unwrap();
+/// A data file that was removed or cut is named, and loading the archive again mends the table and says so.
+#[test]
+fn a_data_file_that_is_gone_is_named_and_mended_by_a_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table");
+    let archive = file(folder.path(), "wsprspots-2023-01.csv", &lines(1, 500));
+    let other = file(folder.path(), "wsprspots-2023-02.csv", &lines(1, 9));
     loaded_rows(&load_file(&archive, &table, &lenient()));
-    assert_eq!(rows(&table).len(), 500);
+    loaded_rows(&load_file(&other, &table, &lenient()));
+    let data = || {
+        let snapshot = Snapshot::open(&table).unwrap();
+        let files = &snapshot.manifest().archives["wspr/2023-01"].files;
+        (files[0].path.clone(), files[0].bytes)
+    };
+    let remove = |path: &Path| fs::remove_file(path).unwrap();
+    let cut = |path: &Path| {
+        let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(100).unwrap();
+    };
+    for (destroy, reason) in [
+        (&remove as &dyn Fn(&Path), "is missing".to_owned()),
+        (&cut, format!("has 100 bytes and should have {}", data().1)),
+    ] {
+        assert_eq!(Snapshot::open(&table).unwrap().damage(), []);
+        let (path, _) = data();
+        destroy(&table.join(&path));
+        let damage = Snapshot::open(&table).unwrap().damage();
+        assert_eq!(damage.len(), 1);
+        let said = damage[0].to_string();
+        assert_eq!(said, format!("archive wspr/2023-01: {path} {reason}"));
+
+        let report = load_file(&archive, &table, &lenient());
+        let Outcome::Loaded {
+            rows: 500, before, ..
+        } = report.outcome
+        else {
+            panic!("{report:?}");
+        };
+        assert_eq!(before, Before::Damaged);
+        assert_eq!(rows(&table).len(), 509);
+    }
 }
 
 #[test]
@@ -68,10 +106,14 @@ fn changed_bytes_take_the_place_of_the_older_ones() {
         let text = lines(1, rows_now);
         let archive = file(folder.path(), "wsprspots-2023-01.csv", &text);
         let report = load_file(&archive, &table, &lenient());
-        let Outcome::Loaded { rows, replaced, .. } = report.outcome else {
+        let Outcome::Loaded { rows, before, .. } = report.outcome else {
             panic!("{report:?}");
         };
-        assert_eq!((rows, replaced), (rows_now, generation > 1));
+        let expected = match generation {
+            1 => Before::Nothing,
+            _ => Before::Earlier,
+        };
+        assert_eq!((rows, before), (rows_now, expected));
         assert_eq!(checksum_of(&table), checksum(&good_rows(&text)));
         assert_eq!(
             Manifest::read(&table).unwrap().unwrap().generation,

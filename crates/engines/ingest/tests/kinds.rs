@@ -9,14 +9,19 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use arrow::array::{
+    ArrayRef, Int64Array, TimestampMicrosecondArray, TimestampMillisecondArray,
+    TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
+};
 use dyno_ingest::generate::{Generator, Month};
 use dyno_ingest::load::{Engine, Input, Options, Outcome, Progress, load};
 use dyno_ingest::table::Snapshot;
 use oracle::{Row, checksum};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
-use table_of::arrow_file::{columns, write};
+use table_of::arrow_file::{columns, with, write, write_columns};
 use table_of::zip_file::{Entry, zip};
 use table_of::{
     checksum_of, file, files_in, generate, good_rows, gunzip, gzip, lenient, load_file, load_files,
@@ -267,5 +272,48 @@ fn months_are_archives_of_their_own() {
     for (archive, rows) in archives.iter().zip(by_archive.values()) {
         let expected: Vec<Row> = good_rows(&gunzip(archive, 0));
         assert!(*rows == expected, "{}", archive.display());
+    }
+}
+
+/// A timestamp of every unit, with a time zone and without, nullable and not, is the moment that its file says.
+#[test]
+fn timestamps_of_every_unit_and_zone_are_the_same_moments() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, text) = month(folder.path(), 3_000);
+    let expected = good_rows(&text);
+    let at = |per_second: i64| {
+        let seconds = expected.iter().map(|row| i64::from(row.timestamp));
+        seconds.map(move |second| second * per_second)
+    };
+    let mut arrays: Vec<(String, ArrayRef)> = vec![
+        (
+            "integers of 64 bits".to_owned(),
+            Arc::new(Int64Array::from_iter_values(at(1))),
+        ),
+        (
+            "integers of 32 bits".to_owned(),
+            Arc::new(UInt32Array::from_iter_values(at(1).map(|s| s as u32))),
+        ),
+    ];
+    for zone in [None, Some("UTC"), Some("+05:30"), Some("America/New_York")] {
+        let s = TimestampSecondArray::from_iter_values(at(1));
+        let ms = TimestampMillisecondArray::from_iter_values(at(1_000));
+        let us = TimestampMicrosecondArray::from_iter_values(at(1_000_000));
+        let ns = TimestampNanosecondArray::from_iter_values(at(1_000_000_000));
+        let name = |unit: &str| format!("{unit}, zone {zone:?}");
+        arrays.push((name("s"), Arc::new(s.with_timezone_opt(zone))));
+        arrays.push((name("ms"), Arc::new(ms.with_timezone_opt(zone))));
+        arrays.push((name("us"), Arc::new(us.with_timezone_opt(zone))));
+        arrays.push((name("ns"), Arc::new(ns.with_timezone_opt(zone))));
+    }
+    for (number, (name, array)) in arrays.into_iter().enumerate() {
+        for nullable in [true, false] {
+            let path = folder.path().join(format!("spots-{number}.parquet"));
+            let changed = with(columns(&expected), "timestamp", array.clone());
+            write_columns(&path, changed, nullable);
+            let table = folder.path().join(format!("of-{number}-{nullable}"));
+            loaded_rows(&load_file(&path, &table, &lenient()));
+            assert!(rows(&table) == expected, "{name}, nullable {nullable}");
+        }
     }
 }

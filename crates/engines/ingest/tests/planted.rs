@@ -18,7 +18,7 @@ use dyno_ingest::table::Snapshot;
 use oracle::{LINE_BYTES_MAX, Parsed, Row, parse_lines};
 use planted_list::as_expected;
 use serde_json::Value;
-use table_of::{file, files_in, generate, gunzip, lenient, load_file, loaded_rows, rows};
+use table_of::{failure, file, files_in, generate, gunzip, lenient, load_file, loaded_rows, rows};
 
 /// Line to class of the reason and raw bytes.
 type Quarantined = BTreeMap<u64, (&'static str, Vec<u8>)>;
@@ -192,7 +192,10 @@ fn the_limit_of_bad_rows_decides_and_a_rejected_quarantine_is_kept() {
         panic!("{error}");
     };
     assert_eq!((*bad, *rows, *allowed), (29, 100, 28));
-    assert!(error.to_string().contains(quarantine.to_str().unwrap()));
+    let said = error.to_string();
+    assert!(said.contains(quarantine.to_str().unwrap()), "{said}");
+    let first = "the first is line 72: it has 1 fields, not 15";
+    assert!(said.contains(first), "{said}");
     assert_eq!(quarantined(quarantine, &archive).len(), 29);
     let mut after = files_in(&table);
     let kept = quarantine.strip_prefix(&table).unwrap().to_str().unwrap();
@@ -202,6 +205,22 @@ fn the_limit_of_bad_rows_decides_and_a_rejected_quarantine_is_kept() {
     let report = load_file(&archive, &table, &with(0.29));
     assert_eq!(loaded_rows(&report), 71);
     assert!(quarantine.exists(), "a person removes it");
+}
+
+/// Something else than an archive is refused as such, with the reason of its first line.
+#[test]
+fn a_file_without_a_good_row_is_not_an_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("table");
+    let text = "# Dynolab\n\nData engines, and the lab.\n";
+    let archive = file(folder.path(), "README.md", text.as_bytes());
+    let options = Options {
+        max_bad: 0.001,
+        ..lenient()
+    };
+    let said = failure(&load_file(&archive, &table, &options));
+    let expected = "it is not an archive of wspr: 2 of 2 rows are bad; the first is line 1: it has 1 fields, not 15";
+    assert!(said.contains(expected), "{said}");
 }
 
 /// A line that is one byte too long, with a carriage return where it is cut.

@@ -1,5 +1,7 @@
 //! Prints what this machine is and can do: `cargo run --release -p dyno-machine --example limits`.
 
+#![allow(clippy::disallowed_macros, reason = "an example on a terminal")]
+
 use std::time::{Duration, Instant};
 
 use dyno_machine::{LimitOptions, Root, limits, machine};

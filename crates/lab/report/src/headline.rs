@@ -6,7 +6,7 @@ use crate::lint::Severity;
 use crate::model::{
     CaseReport, NOT_JUDGED, NOT_STEADY, OURS, Report, Steady, deciding_ratio, spread_text,
 };
-use crate::units::{quantity, ratio_text, share_text};
+use crate::units::{counted, quantity, ratio_text, share_text};
 
 /// What the end of a run prints, and what stands first in the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -92,7 +92,7 @@ fn row(report: &Report, case: &CaseReport) -> HeadlineRow {
     let Some(figure) = report.figure(&plan.name, OURS, &plan.metric) else {
         let why = match report.trouble_count(&plan.name, OURS) {
             0 => "not run".to_owned(),
-            times => format!("failed {times} times"),
+            times => format!("failed {}", counted(times as u64, "time")),
         };
         let none = String::new;
         return HeadlineRow {

@@ -21,4 +21,4 @@ pub use model::{
     Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Steady,
     Trouble, build, build_stored, figures_of, shell_word,
 };
-pub use units::{number, quantity, ratio_text, share_text};
+pub use units::{counted, number, quantity, ratio_text, share_text};

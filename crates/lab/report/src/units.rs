@@ -34,6 +34,14 @@ fn beside(metric: &str) -> (&'static str, Better) {
     }
 }
 
+/// A number of things by their name in the singular: `1 archive`, `2 archives`.
+pub fn counted(number: u64, thing: &str) -> String {
+    match number {
+        1 => format!("1 {thing}"),
+        _ => format!("{number} {thing}s"),
+    }
+}
+
 /// `value` with its unit, scaled: `6.10 M rows/s`, `850 MB`, `12.4 µs`, `4.20×`.
 pub fn quantity(value: f64, unit: &str) -> String {
     if let Some(time) = in_seconds(value, unit) {

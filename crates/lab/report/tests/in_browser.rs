@@ -29,7 +29,7 @@ fn dom(page: &Path, profile: &Path) -> Option<String> {
     match output {
         Ok(output) => Some(String::from_utf8(output.stdout).unwrap()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            eprintln!("skipped: no `chromium` on the PATH; apt install chromium");
+            println!("skipped: no `chromium` on the PATH; apt install chromium");
             None
         }
         Err(error) => panic!("chromium does not start: {error}"),

@@ -52,10 +52,8 @@ pub enum Error {
         /// Its own words.
         reason: String,
     },
-    /// The machine is too small for the plan; take a smaller size.
-    #[error(
-        "this machine cannot hold the run: {0}; take a smaller size, such as --quick or --tiny"
-    )]
+    /// The plan needs more than the machine has, or than the user grants; take a smaller size.
+    #[error("the run does not fit: {0}")]
     TooBig(String),
     /// A peer could not be installed or does not answer as declared.
     #[error("peer {name}: {reason}")]

@@ -109,6 +109,8 @@ pub struct Needs {
 pub struct Room {
     /// Bytes free where data and scratch directories go; `None` when that cannot be read.
     pub disk_bytes: Option<u64>,
+    /// Bytes of disk that the user grants, where the user says.
+    pub granted_disk_bytes: Option<u64>,
     /// Bytes of memory that programs may still take; `None` when that cannot be read.
     pub memory_bytes: Option<u64>,
 }
@@ -143,26 +145,42 @@ impl Needs {
     pub fn check(&self, room: &Room) -> Result<(), Error> {
         // A disk that is filled to the brim spoils the figures long before it refuses a write.
         const DISK_MARGIN: f64 = 1.1;
-        if let Some(free) = room.disk_bytes
-            && self.disk_bytes * DISK_MARGIN > free as f64
-        {
-            return Err(Error::TooBig(format!(
-                "it needs {:.1} GB of disk and {:.1} GB are free",
-                self.disk_bytes * DISK_MARGIN / 1e9,
-                free as f64 / 1e9
-            )));
+        let disk_bytes = self.disk_bytes * DISK_MARGIN;
+        for (most, there) in [
+            (room.granted_disk_bytes, "--max-disk allows"),
+            (room.disk_bytes, "the disk has free"),
+        ] {
+            if let Some(most) = most
+                && disk_bytes > most as f64
+            {
+                return Err(Error::TooBig(format!(
+                    "it needs {} of disk, and {there} {}",
+                    show_bytes(disk_bytes),
+                    show_bytes(most as f64)
+                )));
+            }
         }
         if let Some(free) = room.memory_bytes
             && self.memory_bytes > free as f64
         {
             return Err(Error::TooBig(format!(
-                "it needs {:.1} GB of memory and {:.1} GB are available",
-                self.memory_bytes / 1e9,
-                free as f64 / 1e9
+                "it needs {} of memory, and {} are available",
+                show_bytes(self.memory_bytes),
+                show_bytes(free as f64)
             )));
         }
         Ok(())
     }
+}
+
+/// Bytes for people, in the unit that leaves a small number: `2.1 MB`.
+pub fn show_bytes(bytes: f64) -> String {
+    for (factor, unit) in [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")] {
+        if bytes >= factor {
+            return format!("{:.1} {unit}", bytes / factor);
+        }
+    }
+    format!("{bytes:.0} B")
 }
 
 #[cfg(test)]
@@ -179,6 +197,7 @@ mod tests {
         };
         let room = |disk, memory| Room {
             disk_bytes: disk,
+            granted_disk_bytes: None,
             memory_bytes: memory,
         };
         assert!(
@@ -192,13 +211,26 @@ mod tests {
             .expect_err("disk");
         assert!(
             e.to_string()
-                .contains("11.0 GB of disk and 5.0 GB are free"),
+                .contains("11.0 GB of disk, and the disk has free 5.0 GB"),
+            "{e}"
+        );
+        let little = Room {
+            granted_disk_bytes: Some(1_000),
+            ..room(Some(12_000_000_000), None)
+        };
+        let e = needs.check(&little).expect_err("granted");
+        assert!(
+            e.to_string()
+                .contains("11.0 GB of disk, and --max-disk allows 1.0 kB"),
             "{e}"
         );
         let e = needs
             .check(&room(None, Some(1_000_000_000)))
             .expect_err("memory");
-        assert!(e.to_string().contains("2.0 GB of memory and 1.0 GB"), "{e}");
+        assert!(
+            e.to_string().contains("2.0 GB of memory, and 1.0 GB"),
+            "{e}"
+        );
     }
 
     #[test]

@@ -12,14 +12,15 @@ impl Definition {
     /// and values as they were written.
     ///
     /// # Errors
-    /// [`Error::Definition`] when the suite has no such parameter, when the value has another type, and
+    /// [`Error::Unknown`] when the suite has no such parameter; [`Error::Definition`] when the value has another type, and
     /// when other parameters depend on it and neither the suite nor `settings` gives them.
     pub fn set(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Error> {
         for (name, text) in settings {
             let follow = self.following(name, text, settings)?;
             for size in [0, 1, 2] {
                 let old = self.size_number(size).get(name).cloned();
-                let value = typed(text, old.as_ref())
+                let old = old.ok_or_else(|| self.no_parameter(name))?;
+                let value = typed(text, &old)
                     .map_err(|reason| self.error(format!("--set {name}={text}: {reason}")))?;
                 let params = self.size_number_mut(size);
                 params.insert(name.clone(), value);
@@ -32,6 +33,22 @@ impl Definition {
         }
         self.set.extend(settings.clone());
         Ok(())
+    }
+
+    /// A parameter must be there in every size, so that a suite can be set before its size is chosen.
+    fn no_parameter(&self, name: &str) -> Error {
+        let in_all = |key: &&String| (0..3).all(|size| self.size_number(size).contains_key(*key));
+        let known: Vec<&str> = self
+            .size_number(0)
+            .keys()
+            .filter(in_all)
+            .map(String::as_str)
+            .collect();
+        Error::Unknown {
+            kind: "parameter of the suite",
+            name: name.to_owned(),
+            known: known.join(", "),
+        }
     }
 
     fn following(
@@ -76,7 +93,7 @@ impl Definition {
 }
 
 /// The text as a value of the type that stands there.
-fn typed(text: &str, old: Option<&Value>) -> Result<Value, String> {
+fn typed(text: &str, old: &Value) -> Result<Value, String> {
     let number = || {
         text.replace('_', "")
             .parse::<f64>()
@@ -84,14 +101,13 @@ fn typed(text: &str, old: Option<&Value>) -> Result<Value, String> {
             .filter(|x| x.is_finite())
     };
     match old {
-        None => Err("the suite has no such parameter in every size".to_string()),
-        Some(Value::String(_)) => Ok(Value::String(text.to_string())),
-        Some(Value::Integer(_) | Value::Float(_)) => match number() {
+        Value::String(_) => Ok(Value::String(text.to_string())),
+        Value::Integer(_) | Value::Float(_) => match number() {
             Some(x) if x.fract() == 0.0 && x.abs() < 9e15 => Ok(Value::Integer(x as i64)),
             Some(x) => Ok(Value::Float(x)),
             None => Err("it must be a number".to_string()),
         },
-        Some(other) => Err(format!("it is a {}, which cannot be set", other.type_str())),
+        other => Err(format!("it is a {}, which cannot be set", other.type_str())),
     }
 }
 
@@ -163,7 +179,10 @@ estimate = { units_per_s = { other = 1e6 } }
             let said = set(settings).expect_err("must be refused").to_string();
             assert!(said.contains(reason), "{said}");
         };
-        check(&[("fs", "10")], "no such parameter");
+        check(
+            &[("fs", "10")],
+            "no parameter of the suite is called `fs`; there are: ",
+        );
         check(&[("rows", "many")], "must be a number");
         check(&[("sf", "7")], "--set rows=... must say it");
         let suite = set(&[("sf", "7"), ("rows", "60")]).expect("both are said");

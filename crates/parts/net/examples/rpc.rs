@@ -10,6 +10,8 @@
 //! The client runs on core 0 and the server, a child process, on core 1; both spin. The load of the machine
 //! is printed with each figure: with something else on those cores the figures are of that.
 
+#![allow(clippy::disallowed_macros, reason = "an example on a terminal")]
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

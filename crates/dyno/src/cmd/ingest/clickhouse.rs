@@ -10,7 +10,7 @@ use dyno_ingest_clickhouse::ledger::State;
 use dyno_ingest_clickhouse::{Address, FeedTable, ServerTable, Settings};
 use dyno_ingest_feeds as feeds;
 use dyno_ingest_watch::Whose;
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use serde_json::{Value, json};
 
 use crate::args::{ServerLoadArgs, StatusArgs};
@@ -155,10 +155,10 @@ pub fn status(address: &Address, args: &StatusArgs) -> anyhow::Result<String> {
         ]);
     }
     Ok(format!(
-        "{table}\n{address}: {} rows, {} archives in the ledger, {bad_rows} rows in quarantine, \
-         ClickHouse {}",
-        status.rows,
-        status.archives.len(),
+        "{table}\n{address}: {}, {} in the ledger, {} in quarantine, ClickHouse {}",
+        counted(status.rows, "row"),
+        counted(status.archives.len() as u64, "archive"),
+        counted(bad_rows, "row"),
         status.version,
     ))
 }

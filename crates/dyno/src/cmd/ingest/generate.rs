@@ -8,7 +8,7 @@ use dyno_ingest::generate::{Form, Generator, Month};
 use dyno_ingest_feeds::calendar::{Day, is_day};
 use dyno_ingest_feeds::generate::{self as feeds, Making};
 use dyno_ingest_watch::Whose;
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
 use serde_json::json;
 
@@ -63,14 +63,17 @@ fn archives(
         return Ok(Exit::Done);
     }
     terminal::print(&format!(
-        "{} rows and {} bad lines of {} in {} archives in {}, {} on disk, {} oddities planted, {seconds:.1} s",
-        made.rows,
-        made.bad,
+        "{} and {} of {} in {} in {}, {} on disk, {} planted, {seconds:.1} s",
+        counted(made.rows, "row"),
+        counted(made.bad, "bad line"),
         feed.name(),
-        made.files.len(),
+        counted(made.files.len() as u64, "archive"),
         args.out.display(),
         quantity(made.file_bytes as f64, "B"),
-        made.planted,
+        match made.planted {
+            1 => "1 oddity".to_owned(),
+            n => format!("{n} oddities"),
+        },
     ))?;
     Ok(Exit::Done)
 }
@@ -128,12 +131,13 @@ fn months(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
     }
     let planted = match made.planted {
         0 => String::new(),
+        1 => ", 1 oddity planted".to_owned(),
         n => format!(", {n} oddities planted"),
     };
     terminal::print(&format!(
-        "{} rows in {} archives in {}, {:.1} bytes a row, {} on disk ({:.2} to 1){planted}, {seconds:.1} s",
-        made.rows,
-        made.months,
+        "{} in {} in {}, {:.1} bytes a row, {} on disk ({:.2} to 1){planted}, {seconds:.1} s",
+        counted(made.rows, "row"),
+        counted(made.months.into(), "archive"),
         args.out.display(),
         made.bytes as f64 / made.rows.max(1) as f64,
         quantity(made.file_bytes as f64, "B"),

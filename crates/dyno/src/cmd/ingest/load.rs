@@ -1,17 +1,18 @@
 //! `dyno ingest load`: archives into a table.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dyno_ingest::load::{
-    self, ArchiveReport, Engine, Input, LoadReport, Options, Outcome, Progress,
+    self, ArchiveReport, Before, Engine, Input, LoadReport, Options, Outcome, Progress,
 };
+use dyno_ingest::table::{Damage, Snapshot};
 use dyno_ingest_watch::Whose;
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 
@@ -50,12 +51,21 @@ pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     } else {
         terminal::print(&as_text(&report, args))?;
     }
+    for damage in damage(&args.into) {
+        eprintln!("warning: {damage}; load {} again", damage.source);
+    }
     let mut exit = Exit::Done;
     for (_, error) in report.failures() {
         eprintln!("dyno: {error}");
         exit = Exit::Failure;
     }
     Ok(exit)
+}
+
+/// What the table lacks beside what was loaded just now. A load mends the archives that it is given, and no others.
+fn damage(into: &Path) -> Vec<Damage> {
+    // A table of a server has no files here, and what is wrong with a manifest the load has said.
+    Snapshot::open(into).map_or_else(|_| Vec::new(), |snapshot| snapshot.damage())
 }
 
 /// The inputs, and how many bytes they have as far as is known.
@@ -156,7 +166,8 @@ fn as_text(report: &LoadReport, args: &LoadArgs) -> String {
     }
     let rows = report.rows();
     format!(
-        "{table}\n{rows} rows loaded into {} in {:.2} s: {}",
+        "{table}\n{} loaded into {} in {:.2} s: {}",
+        counted(rows, "row"),
         args.into.display(),
         report.seconds,
         quantity(rows as f64 / report.seconds, "rows/s"),
@@ -173,12 +184,11 @@ fn counts(archive: &ArchiveReport) -> (u64, u64) {
 
 fn outcome(archive: &ArchiveReport) -> String {
     match &archive.outcome {
-        Outcome::Loaded {
-            replaced, server, ..
-        } => {
-            let done = match replaced {
-                true => "replaced what was there",
-                false => "loaded",
+        Outcome::Loaded { before, server, .. } => {
+            let done = match before {
+                Before::Nothing => "loaded",
+                Before::Earlier => "replaced what was there",
+                Before::Damaged => "loaded again: its data file was missing or damaged",
             };
             let more = server.as_ref().map(clickhouse::as_text);
             format!("{done}{}", more.unwrap_or_default())

@@ -1,12 +1,15 @@
 //! `dyno ingest query`: hands the question to `dyno-sql`, which lies beside this program.
 
 use anyhow::Context;
+use dyno_ingest::table::Snapshot;
 
 use crate::args::QueryArgs;
 use crate::exit::Exit;
 use crate::sql;
 
 pub fn run(args: &QueryArgs) -> anyhow::Result<Exit> {
+    // Said here as every other command says it, and before the SQL engine is looked for.
+    drop(Snapshot::open(&args.table)?);
     let mut command = sql::command()?;
     command.arg("query").arg(&args.table).arg(&args.sql);
     command.args(["--format", args.format.name()]);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dyno_ingest::table::{Archive, Position, Snapshot, Span};
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use serde_json::json;
 
 use super::{clickhouse, moment};
@@ -23,7 +23,17 @@ pub fn run(args: &StatusArgs) -> anyhow::Result<Exit> {
         as_text(&snapshot, &args.table)
     };
     terminal::print(&text)?;
-    Ok(Exit::Done)
+    let damage = snapshot.damage();
+    for damage in &damage {
+        eprintln!(
+            "{damage}; load {} again, which mends the table",
+            damage.source
+        );
+    }
+    Ok(match damage.is_empty() {
+        true => Exit::Done,
+        false => Exit::No,
+    })
 }
 
 fn bytes(archive: &Archive) -> u64 {
@@ -68,14 +78,14 @@ fn as_text(snapshot: &Snapshot, path: &Path) -> String {
     let streams = streams.concat();
     let rows = manifest.rows();
     format!(
-        "{table}\n{streams}{}: {rows} rows in {} files of {} archives, {} ({:.1} bytes a row), \
-         {} rows in quarantine, generation {}",
+        "{table}\n{streams}{}: {} in {} of {}, {} ({:.1} bytes a row), {} in quarantine, generation {}",
         path.display(),
-        manifest.files().count(),
-        manifest.archives.len(),
+        counted(rows, "row"),
+        counted(manifest.files().count() as u64, "file"),
+        counted(manifest.archives.len() as u64, "archive"),
         quantity(manifest.bytes() as f64, "B"),
         manifest.bytes() as f64 / rows.max(1) as f64,
-        manifest.bad_rows(),
+        counted(manifest.bad_rows(), "row"),
         manifest.generation,
     )
 }
@@ -92,11 +102,11 @@ fn stands(stream: &str, position: &Position) -> String {
         false => format!("; not there: offsets {}", missing.join(", ")),
     };
     format!(
-        "{stream}: next offset {}, {} rows, {} bad rows, {} archives{missing}\n",
+        "{stream}: next offset {}, {}, {}, {}{missing}\n",
         position.next,
-        position.rows,
-        position.bad_rows,
-        position.spans.len(),
+        counted(position.rows, "row"),
+        counted(position.bad_rows, "bad row"),
+        counted(position.spans.len() as u64, "archive"),
     )
 }
 
@@ -123,6 +133,7 @@ fn as_json(snapshot: &Snapshot) -> anyhow::Result<String> {
         "bytes": manifest.bytes(),
         "files": manifest.files().count(),
         "archives": manifest.archives,
+        "damage": snapshot.damage(),
         "streams": streams,
     }))?)
 }

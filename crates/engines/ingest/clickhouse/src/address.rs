@@ -54,7 +54,9 @@ impl FromStr for Address {
             "https" => true,
             _ => {
                 return Err(wrong(
-                    "it begins with neither clickhouse://, http:// nor https://",
+                    "it begins with neither clickhouse://, http:// nor https://. A table is a directory of this \
+                     machine, given as a plain path, or a table of ClickHouse, given as \
+                     clickhouse://USER@HOST:PORT/DATABASE.TABLE; object stores (s3://) and file:// are not supported",
                 ));
             }
         };
@@ -84,7 +86,11 @@ impl FromStr for Address {
             .split_once('.')
             .filter(|(database, table)| is_name(database) && is_name(table))
             .ok_or_else(|| {
-                wrong("it does not end with /DATABASE.TABLE, in letters, digits and _")
+                wrong(&format!(
+                    "it does not end with /DATABASE.TABLE, in letters, digits and _; \
+                     write {scheme}://{}/DATABASE.TABLE",
+                    servers.join(",")
+                ))
             })?;
         Ok(Address {
             tls,
@@ -156,8 +162,16 @@ mod tests {
         for (text, reason) in [
             ("spots", "does not begin with"),
             ("mysql://h/a.b", "begins with neither"),
+            (
+                "s3://bucket/x",
+                "object stores (s3://) and file:// are not supported",
+            ),
+            ("file:///a/b", "given as a plain path"),
             ("clickhouse://me:hidden@h/a.b", "password"),
-            ("clickhouse://h/a", "DATABASE.TABLE"),
+            (
+                "clickhouse://h/a",
+                "write clickhouse://h:8123/DATABASE.TABLE",
+            ),
             ("clickhouse://h", "DATABASE.TABLE"),
             ("clickhouse://h/a.b c", "DATABASE.TABLE"),
             ("clickhouse://h/a.1b", "DATABASE.TABLE"),

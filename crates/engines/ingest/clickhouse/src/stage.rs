@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use dyno_codec::clickhouse::FrameWriter;
-use dyno_ingest::load::{Committed, Stage, StageSeconds};
+use dyno_ingest::load::{Before, Committed, Stage, StageSeconds};
 use dyno_ingest::scan::BadRow;
 use dyno_ingest::table::SourceIdentity;
 
@@ -303,7 +303,10 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         Ok(Committed {
             rows: self.rows,
             table_bytes,
-            replaced: before.is_some(),
+            before: match before {
+                Some(_) => Before::Earlier,
+                None => Before::Nothing,
+            },
             server: Some(self.shared.report()),
         })
     }

@@ -47,6 +47,9 @@ pub trait Reader: Send {
     /// Why the line is no row, or why the archive cannot be this feed's.
     fn line(&mut self, line: &[u8], rows: &mut Rows) -> Result<Line, Refusal>;
 
+    /// Counts a line that is too long to be read. It goes into quarantine without the reader.
+    fn passed_over(&mut self) {}
+
     /// What is odd about the archive as a whole, once it has ended.
     fn end(&mut self) -> Option<String> {
         None

@@ -181,8 +181,8 @@ pub fn write(
 fn check(making: &Making) -> std::result::Result<(), String> {
     if making.archives == 0 || making.rows < u64::from(making.archives) {
         return Err(format!(
-            "{} rows do not fill {} archives",
-            making.rows, making.archives
+            "each archive needs a row, and there are more archives ({}) than rows ({})",
+            making.archives, making.rows
         ));
     }
     if !(0.0..=1.0).contains(&making.quirks) {

@@ -155,6 +155,10 @@ impl Reader for Spots {
         Ok(Line::Rows)
     }
 
+    fn passed_over(&mut self) {
+        self.lines += 1;
+    }
+
     fn end(&mut self) -> Option<String> {
         let rows = self.rows.filter(|&rows| rows != self.lines)?;
         Some(format!(

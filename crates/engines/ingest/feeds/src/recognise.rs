@@ -37,7 +37,7 @@ pub(crate) fn other_than(feed: &dyn Feed, text: &[u8]) -> Option<&'static str> {
 /// Those of opening it and of reading its first block.
 pub fn feed_of_file(path: &Path) -> Result<Option<&'static str>> {
     match open_path(path, Engine::Native, None)? {
-        Source::Parquet(_) => Ok(Some(WSPR)),
+        Source::Parquet(..) => Ok(Some(WSPR)),
         Source::Text(mut source) => {
             let mut block = Block::default();
             let any = source.next_block(&mut block)?;

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use dyno_ingest::load::{Input, LoadReport, Options, Outcome, Progress};
+use dyno_ingest::load::{Before, Input, LoadReport, Options, Outcome, Progress};
 use dyno_ingest::table::{Manifest, Snapshot};
 use dyno_ingest_feeds::calendar::Day;
 use dyno_ingest_feeds::generate::{self, Making, Summary};
@@ -125,7 +125,7 @@ fn an_archive_that_grew_takes_the_place_of_what_it_was() {
         one(feed, &file, &table),
         Outcome::Loaded {
             rows: 1,
-            replaced: false,
+            before: Before::Nothing,
             ..
         }
     ));
@@ -134,7 +134,7 @@ fn an_archive_that_grew_takes_the_place_of_what_it_was() {
         one(feed, &file, &table),
         Outcome::Loaded {
             rows: 3,
-            replaced: true,
+            before: Before::Earlier,
             ..
         }
     ));

@@ -301,7 +301,7 @@ fn length(path: &Path) -> u64 {
 /// Inflates all of it, which compares its checksums, and gives what is odd about it.
 fn check(path: &Path) -> dyno_ingest::Result<Option<String>> {
     match open_path(path, Engine::Native, None)? {
-        Source::Parquet(_) => Ok(None),
+        Source::Parquet(..) => Ok(None),
         Source::Text(mut text) => {
             let mut block = Block::default();
             while text.next_block(&mut block)? {}

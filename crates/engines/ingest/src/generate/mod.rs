@@ -141,8 +141,8 @@ impl Generator {
         }
         if self.rows < u64::from(self.months) {
             return Err(format!(
-                "{} rows do not fill {} months",
-                self.rows, self.months
+                "each month needs a row, and there are more months ({}) than rows ({})",
+                self.months, self.rows
             ));
         }
         if !(0.0..=1.0).contains(&self.quirks) {

@@ -13,7 +13,7 @@ use dyno_formats::parquet_write::{self, Column, Field, FileWriter};
 use super::lanes::locked;
 use super::quarantine::Quarantine;
 use super::report::StageSeconds;
-use super::target::{Committed, Held, Stage, Target};
+use super::target::{Before, Committed, Held, Stage, Target};
 use crate::scan::BadRow;
 use crate::table::{DataFile, SourceIdentity, Staged, TableWriter};
 use crate::{Error, Result};
@@ -194,7 +194,11 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
         let file = self.close()?;
         let table_bytes = file.as_ref().map_or(0, |file| file.bytes);
         let mut writer = locked(self.writer);
-        let replaced = writer.manifest().archives.contains_key(&self.archive);
+        let before = match writer.manifest().archives.contains_key(&self.archive) {
+            false => Before::Nothing,
+            true if writer.whole(&self.archive).is_some() => Before::Earlier,
+            true => Before::Damaged,
+        };
         writer.commit(Staged {
             feed: self.encoder.feed().to_owned(),
             archive: self.archive.clone(),
@@ -208,7 +212,7 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
         Ok(Committed {
             rows: self.rows,
             table_bytes,
-            replaced,
+            before,
             server: None,
         })
     }

@@ -10,7 +10,7 @@ use super::target::{Stage, Target};
 use super::{Input, Options, Progress, Room, lanes, parquet_in};
 use crate::scan::{BadRow, Block, Columns, Scanner};
 use crate::source::{Source, TextSource, hash_file};
-use crate::table::SourceIdentity;
+use crate::table::{SourceIdentity, WSPR};
 use crate::{Error, Result};
 
 /// Blocks between the two stages of a file: enough to ride out a row group being written.
@@ -53,15 +53,15 @@ impl Job<'_> {
         let total = Some(self.progress.bytes.clone());
         let source = input.open(self.options.engine, total)?;
         let mut sink = Sink::new(self, path)?;
-        // Hashed before they are read: should such a file change meanwhile, the next load sees
-        // another hash and reads it again.
+        // Hashed in a pass of its own, by the file's name; its witness compares the file before and after both.
         let hashed = match &source {
             Source::Text(text) if text.identity_is_of_file() => None,
             _ => Some(hash_file(path)?),
         };
         let (bytes, hash) = match source {
-            Source::Parquet(file) => {
+            Source::Parquet(file, witness) => {
                 parquet_in::read(path, file, &mut sink, stages)?;
+                witness.unchanged()?;
                 let identity = hashed.unwrap_or_default();
                 self.progress.bytes.fetch_add(identity.0, Ordering::Relaxed);
                 identity
@@ -149,6 +149,8 @@ pub(super) struct Sink<'a> {
     stage: Box<dyn Stage + 'a>,
     scanner: Scanner,
     rows: u64,
+    /// Line and reason of the first bad row.
+    first_bad: Option<(u64, String)>,
 }
 
 impl<'a> Sink<'a> {
@@ -160,6 +162,7 @@ impl<'a> Sink<'a> {
             stage: job.target.stage(&job.identity, path, chunk_rows)?,
             scanner: Scanner::default(),
             rows: 0,
+            first_bad: None,
         })
     }
 
@@ -167,8 +170,11 @@ impl<'a> Sink<'a> {
         self.job.progress.check()?;
         let begun = Instant::now();
         let before = self.scanner.columns.len();
-        self.scanner
-            .scan(block, &mut |row| self.stage.put_aside(&row));
+        let (stage, first_bad) = (&mut self.stage, &mut self.first_bad);
+        self.scanner.scan(block, &mut |row| {
+            first_bad.get_or_insert_with(|| (row.line, row.reason.clone()));
+            stage.put_aside(&row);
+        });
         let added = self.scanner.columns.len() - before;
         self.job
             .progress
@@ -185,6 +191,8 @@ impl<'a> Sink<'a> {
     }
 
     pub(super) fn put_aside(&mut self, row: &BadRow<'_>) {
+        self.first_bad
+            .get_or_insert_with(|| (row.line, row.reason.clone()));
         self.stage.put_aside(row);
     }
 
@@ -237,9 +245,11 @@ impl<'a> Sink<'a> {
         if bad_rows > allowed {
             return Err(Error::TooManyBad {
                 path: self.path,
+                feed: WSPR,
                 bad: bad_rows,
                 rows,
                 allowed,
+                first: self.first_bad,
                 quarantine: self.stage.reject()?,
             });
         }
@@ -251,7 +261,7 @@ impl<'a> Sink<'a> {
             blank_lines: self.scanner.blank_lines(),
             source_bytes,
             table_bytes: committed.table_bytes,
-            replaced: committed.replaced,
+            before: committed.before,
             server: committed.server,
         })
     }

@@ -48,13 +48,21 @@ pub fn identities(
 pub fn lane_bytes(options: &Options, lanes: usize, needed: usize) -> Result<usize> {
     let least = lanes * needed;
     if options.memory < least {
-        return Err(Error::Refused {
-            path: PathBuf::from("--memory"),
-            reason: format!(
-                "{} bytes are not enough for {lanes} files at a time; give at least {least}, \
+        let least_mib = least.div_ceil(1 << 20);
+        let reason = match lanes {
+            1 => format!(
+                "{} bytes are not enough for a file; give at least {least_mib}MiB",
+                options.memory
+            ),
+            _ => format!(
+                "{} bytes are not enough for {lanes} files at a time; give at least {least_mib}MiB, \
                  or fewer workers",
                 options.memory
             ),
+        };
+        return Err(Error::Refused {
+            path: PathBuf::from("--memory"),
+            reason,
         });
     }
     Ok(options.memory / lanes)
@@ -102,6 +110,13 @@ pub fn report(
     let mut stages = StageSeconds::default();
     let mut warnings = Vec::new();
     let outcome = load(input, &path, &mut stages, &mut warnings).unwrap_or_else(Outcome::Failed);
+    // Not an error: a day without a spot is a file of a header. But it may also be a download that went wrong.
+    if let Outcome::Loaded { rows: 0, .. } = outcome {
+        warnings.push(format!(
+            "{}: it has no good row, so archive {identity} is empty in the table",
+            path.display()
+        ));
+    }
     ArchiveReport {
         path,
         identity: identity.to_owned(),

@@ -25,7 +25,7 @@ pub use identity::of as identity_of;
 pub use lane::allowed_bad;
 pub use quarantine::Quarantine;
 pub use report::{ArchiveReport, LoadReport, Outcome, ServerReport, StageSeconds};
-pub use target::{Committed, Held, Opening, Stage, Target};
+pub use target::{Before, Committed, Held, Opening, Stage, Target};
 
 use crate::source::{Source, open_path, open_stream};
 use crate::{Error, Result};

@@ -13,7 +13,7 @@ use dyno_formats::parquet_read::{
 };
 
 use super::lane::Sink;
-use super::parquet_in::{NUMBERS, STRINGS, append_row, bad_row};
+use super::parquet_in::{NUMBERS, Rules, STRINGS, append_row, bad_row};
 use super::report::StageSeconds;
 use crate::scan::{Columns, Strings};
 use crate::{Error, Result};
@@ -51,10 +51,10 @@ impl CodedFile {
         })
     }
 
-    /// Reads every row into `sink`; timestamps have `per_second` units in a second.
+    /// Reads every row into `sink`.
     pub(super) fn read(
         &self,
-        per_second: i64,
+        rules: Rules,
         sink: &mut Sink<'_>,
         stages: &mut StageSeconds,
     ) -> Result<()> {
@@ -64,7 +64,7 @@ impl CodedFile {
                 path: self.file.path().to_owned(),
                 reason: format!("row group {group}: {e}"),
             };
-            let mut reader = GroupReader::open(self, group, per_second, row).map_err(damaged)?;
+            let mut reader = GroupReader::open(self, group, rules, row).map_err(damaged)?;
             let mut left = self.file.row_group_rows(group) as usize;
             while left > 0 {
                 let n = left.min(BLOCK_ROWS);
@@ -118,7 +118,7 @@ struct GroupReader {
     numbers: Vec<IntReader>,
     strings: Vec<StringColumn>,
     values: Box<[[i64; BLOCK_ROWS]; NUMBERS.len()]>,
-    per_second: i64,
+    rules: Rules,
     /// Rows of the file read so far.
     row: u64,
 }
@@ -127,7 +127,7 @@ impl GroupReader {
     fn open(
         file: &CodedFile,
         group: usize,
-        per_second: i64,
+        rules: Rules,
         row: u64,
     ) -> std::result::Result<GroupReader, ReadError> {
         Ok(GroupReader {
@@ -142,7 +142,7 @@ impl GroupReader {
                 .map(|&index| StringColumn::new(file.file.codes(group, index)?))
                 .collect::<std::result::Result<_, _>>()?,
             values: Box::new([[0; BLOCK_ROWS]; NUMBERS.len()]),
-            per_second,
+            rules,
             row,
         })
     }
@@ -150,9 +150,6 @@ impl GroupReader {
     fn fill(&mut self, n: usize) -> std::result::Result<(), ReadError> {
         for (reader, values) in self.numbers.iter_mut().zip(self.values.iter_mut()) {
             reader.read(&mut values[..n])?;
-        }
-        for second in &mut self.values[1][..n] {
-            *second = second.div_euclid(self.per_second);
         }
         for column in &mut self.strings {
             column.fill(n)?;
@@ -174,7 +171,9 @@ impl GroupReader {
             azimuth,
             code,
         ] = &*self.values;
-        let fits = all_fit::<u32>(&time[..n])
+        let mut seconds = [0; BLOCK_ROWS];
+        let fits = all_seconds(self.rules, &time[..n], &mut seconds)
+            & (self.rules.unsigned_ids || all_fit::<u64>(&id[..n]))
             & all_fit::<i8>(&snr[..n])
             & all_fit::<i8>(&power[..n])
             & all_fit::<i8>(&drift[..n])
@@ -187,9 +186,7 @@ impl GroupReader {
             return self.append_by_row(n, sink);
         }
         columns.id.extend(id[..n].iter().map(|&v| v as u64));
-        columns
-            .timestamp
-            .extend(time[..n].iter().map(|&v| v as u32));
+        columns.timestamp.extend_from_slice(&seconds[..n]);
         columns.snr.extend(snr[..n].iter().map(|&v| v as i8));
         columns.power.extend(power[..n].iter().map(|&v| v as i8));
         columns.drift.extend(drift[..n].iter().map(|&v| v as i8));
@@ -234,7 +231,7 @@ impl GroupReader {
             self.row += 1;
             let values: [i64; NUMBERS.len()] = std::array::from_fn(|at| self.values[at][i]);
             let texts: [&[u8]; STRINGS.len()] = std::array::from_fn(|at| self.strings[at].text(i));
-            if let Err(reason) = append_row(sink.columns(), &values, &texts) {
+            if let Err(reason) = append_row(sink.columns(), self.rules, &values, &texts) {
                 bad_row(sink, self.row, reason, &values, &texts);
             }
         }
@@ -245,6 +242,18 @@ impl GroupReader {
             column.ours.fill(UNSEEN);
         }
     }
+}
+
+/// Converts the stored times; tells whether each is a second that the table can hold.
+fn all_seconds(rules: Rules, stored: &[i64], seconds: &mut [u32]) -> bool {
+    let mut all = true;
+    for (second, &stored) in seconds.iter_mut().zip(stored) {
+        match rules.second(stored) {
+            Some(whole) => *second = whole,
+            None => all = false,
+        }
+    }
+    all
 }
 
 fn all_fit<T: TryFrom<i64>>(values: &[i64]) -> bool {

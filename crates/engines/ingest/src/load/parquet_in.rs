@@ -1,12 +1,15 @@
 //! Parquet files with the columns of the contract as an input.
 //!
-//! `band`, `mode` and `column_count` are made anew, as for every other input.
+//! `band`, `mode` and `column_count` are made anew, as for every other input. A timestamp may be a number of seconds
+//! or an Arrow timestamp of any unit; with a time zone it is an instant, and without one it is read as UTC. A row whose
+//! timestamp is not a whole second, or whose id is negative in a signed column, goes to quarantine, because the table
+//! could only hold another value.
 
 use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
-use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
+use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -75,21 +78,69 @@ pub(super) fn read(
         .iter()
         .map(|name| position(name, &[Type::BYTE_ARRAY], "strings"))
         .collect::<Result<_>>()?;
-    let per_second = ticks_per_second(&schema.column(numbers[1])).map_err(refused)?;
+    let rules = Rules {
+        per_second: ticks_per_second(&schema.column(numbers[1])).map_err(refused)?,
+        unsigned_ids: is_unsigned(&schema.column(numbers[0])),
+    };
+    refuse_other_codecs(&reader, numbers.iter().chain(&strings)).map_err(refused)?;
     if let Some(coded) = CodedFile::open(path) {
-        return coded.read(per_second, sink, stages);
+        return coded.read(rules, sink, stages);
     }
     let mut row = 0;
     for group in 0..reader.num_row_groups() {
         let group = reader
             .get_row_group(group)
             .map_err(|e| refused(e.to_string()))?;
-        let batches = Batches {
-            path,
-            row,
-            per_second,
-        };
+        let batches = Batches { path, row, rules };
         row = batches.read(group.as_ref(), &numbers, &strings, sink, stages)?;
+    }
+    Ok(())
+}
+
+/// What the file's columns mean.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
+    /// Units of the timestamp column that make a second.
+    pub(super) per_second: i64,
+    /// Whether the ids use all 64 bits: Parquet stores those above 2^63 - 1 as negative integers.
+    pub(super) unsigned_ids: bool,
+}
+
+impl Rules {
+    /// The second of a timestamp as the file stores it; `None` where it is not a whole one that the table can hold.
+    pub(super) fn second(&self, stored: i64) -> Option<u32> {
+        let whole = stored.rem_euclid(self.per_second) == 0;
+        whole
+            .then(|| u32::try_from(stored.div_euclid(self.per_second)).ok())
+            .flatten()
+    }
+}
+
+/// The library's own message would name a feature of its build.
+fn refuse_other_codecs<'a>(
+    file: &SerializedFileReader<File>,
+    columns: impl Iterator<Item = &'a usize>,
+) -> std::result::Result<(), String> {
+    for &at in columns {
+        for group in file.metadata().row_groups() {
+            let column = group.column(at);
+            let codec = column.compression();
+            if !matches!(
+                codec,
+                Compression::UNCOMPRESSED
+                    | Compression::SNAPPY
+                    | Compression::ZSTD(_)
+                    | Compression::LZ4
+                    | Compression::LZ4_RAW
+            ) {
+                let codec = codec.to_string();
+                return Err(format!(
+                    "column {} is compressed with {}; uncompressed, SNAPPY, ZSTD, LZ4 and LZ4_RAW are read",
+                    column.column_path().string(),
+                    codec.split('(').next().unwrap_or(&codec)
+                ));
+            }
+        }
     }
     Ok(())
 }
@@ -120,7 +171,10 @@ fn is_unsigned(column: &ColumnDescriptor) -> bool {
         Some(LogicalType::Integer(integer)) => !integer.is_signed,
         _ => matches!(
             column.converted_type(),
-            ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32
+            ConvertedType::UINT_8
+                | ConvertedType::UINT_16
+                | ConvertedType::UINT_32
+                | ConvertedType::UINT_64
         ),
     }
 }
@@ -128,7 +182,7 @@ fn is_unsigned(column: &ColumnDescriptor) -> bool {
 struct Batches<'a> {
     path: &'a Path,
     row: u64,
-    per_second: i64,
+    rules: Rules,
 }
 
 impl Batches<'_> {
@@ -188,11 +242,10 @@ impl Batches<'_> {
                     None => missing = Some(NUMBERS[at]),
                 }
             }
-            values[1] = values[1].div_euclid(self.per_second);
             let texts: [&[u8]; STRINGS.len()] = std::array::from_fn(|at| strings[at][i].data());
             let appended = match missing {
                 Some(name) => Err(format!("column {name} is NULL")),
-                None => append_row(sink.columns(), &values, &texts),
+                None => append_row(sink.columns(), self.rules, &values, &texts),
             };
             if let Err(reason) = appended {
                 bad_row(sink, self.row, reason, &values, &texts);
@@ -229,6 +282,7 @@ pub(super) fn bad_row(
 /// Appends one row, or tells which value is out of its range.
 pub(super) fn append_row(
     columns: &mut Columns,
+    rules: Rules,
     values: &[i64; NUMBERS.len()],
     texts: &[&[u8]; STRINGS.len()],
 ) -> std::result::Result<(), String> {
@@ -247,7 +301,16 @@ pub(super) fn append_row(
     {
         return Err(format!("column {}: it is not UTF-8", STRINGS[at]));
     }
-    let (timestamp, snr, power) = (fit(values, 1)?, fit(values, 2)?, fit(values, 4)?);
+    let timestamp = rules.second(values[1]).ok_or_else(|| {
+        format!(
+            "column timestamp: {} / {} is not a whole second from 1970 to 2106",
+            values[1], rules.per_second
+        )
+    })?;
+    if !rules.unsigned_ids {
+        fit::<u64>(values, 0)?;
+    }
+    let (snr, power) = (fit(values, 2)?, fit(values, 4)?);
     let (drift, distance, azimuth) = (fit(values, 5)?, fit(values, 6)?, fit(values, 7)?);
     let (frequency, code) = (fit::<u64>(values, 3)?, fit(values, 8)?);
     let [reporter, reporter_grid, callsign, grid, version] = *texts;
@@ -266,7 +329,6 @@ pub(super) fn append_row(
     columns
         .frequency
         .push(dictionaries.frequency.code_of(frequency));
-    // Ids use all 64 bits, which Parquet stores in a signed integer.
     columns.id.push(values[0] as u64);
     columns.timestamp.push(timestamp);
     columns.snr.push(snr);

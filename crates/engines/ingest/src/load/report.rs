@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::target::Before;
 use crate::Error;
 
 /// What became of all inputs.
@@ -45,8 +46,8 @@ pub enum Outcome {
         source_bytes: u64,
         /// Bytes in the table.
         table_bytes: u64,
-        /// Whether it took the place of an earlier load.
-        replaced: bool,
+        /// What the table had of it before.
+        before: Before,
         /// What a database did meanwhile; nothing for a directory.
         server: Option<ServerReport>,
     },

@@ -117,6 +117,17 @@ pub trait Stage<C = Columns> {
     ) -> Result<Committed>;
 }
 
+/// What a table had of an archive before a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing.
+    Nothing,
+    /// An earlier load of it, which the new one replaced.
+    Earlier,
+    /// An earlier load whose data files were missing or cut, which the new one mended.
+    Damaged,
+}
+
 /// What a commit did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Committed {
@@ -124,8 +135,8 @@ pub struct Committed {
     pub rows: u64,
     /// Bytes that they take there.
     pub table_bytes: u64,
-    /// Whether they took the place of an earlier load.
-    pub replaced: bool,
+    /// What the table had of the archive before.
+    pub before: Before,
     /// What a database did meanwhile; nothing for a directory.
     pub server: Option<ServerReport>,
 }

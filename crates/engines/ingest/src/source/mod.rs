@@ -3,9 +3,11 @@
 mod hashing;
 mod open;
 mod text;
+mod witness;
 mod zip_entries;
 
 pub use open::{Kind, Source, open_path, open_stream};
 pub use text::TextSource;
+pub use witness::Witness;
 
 pub use hashing::hash_file;

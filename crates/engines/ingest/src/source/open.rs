@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,6 +11,7 @@ use dyno_codec::inflate::Engine;
 
 use super::hashing::{HashingReader, Passed};
 use super::text::TextSource;
+use super::witness::Witness;
 use super::zip_entries;
 use crate::{Error, Result};
 
@@ -48,23 +50,25 @@ impl Kind {
 pub enum Source {
     /// Lines of text, however packed.
     Text(Box<TextSource>),
-    /// A Parquet file, which is read by its own reader.
-    Parquet(File),
+    /// A Parquet file, which is read by its own reader, and what tells whether it changed meanwhile.
+    Parquet(File, Witness),
 }
 
 /// Opens the file at `path`. Bytes read are added to `total`.
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::Input`] for an empty file, [`Error::Refused`] for a ZIP archive that
-/// cannot be taken.
+/// [`Error::Io`], [`Error::Input`] for an empty file, [`Error::Refused`] for what is not a regular file and for a ZIP
+/// archive that cannot be taken.
 pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> Result<Source> {
+    refuse_what_is_no_file(path)?;
     let mut file = File::open(path).map_err(|e| Error::io("open", path, e))?;
+    let witness = Witness::new(path, &file)?;
     let (start, n) = first_bytes(&mut file).map_err(|e| Error::io("read", path, e))?;
     file.seek(SeekFrom::Start(0))
         .map_err(|e| Error::io("seek in", path, e))?;
     let passed = Passed::default();
     let source = match Kind::of(path, &start[..n])? {
-        Kind::Parquet => return Ok(Source::Parquet(file)),
+        Kind::Parquet => return Ok(Source::Parquet(file, witness)),
         Kind::Zip => TextSource::zip(zip_entries::list(path, &file)?, file, engine, total)?,
         Kind::Gzip => {
             let reader = HashingReader::new(file, passed.clone(), total);
@@ -75,7 +79,31 @@ pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> 
             TextSource::plain(path.to_owned(), Box::new(reader), passed)
         }
     };
-    Ok(Source::Text(Box::new(source)))
+    Ok(Source::Text(Box::new(source.watched_by(witness))))
+}
+
+/// An archive is opened more than once: to recognise it, to read it, to compare it. A pipe gives its bytes to the
+/// first reader alone, and opening one waits for a writer that may never come.
+fn refuse_what_is_no_file(path: &Path) -> Result<()> {
+    let metadata = std::fs::metadata(path).map_err(|e| Error::io("open", path, e))?;
+    let kind = metadata.file_type();
+    let reason = if kind.is_file() {
+        return Ok(());
+    } else if kind.is_dir() {
+        "it is a directory; give the files in it".to_owned()
+    } else if kind.is_fifo() {
+        format!(
+            "it is a pipe, which can be read only once; give it as standard input: \
+             dyno ingest load - --as NAME < {}",
+            path.display()
+        )
+    } else {
+        "it is not a regular file".to_owned()
+    };
+    Err(Error::Refused {
+        path: path.to_owned(),
+        reason,
+    })
 }
 
 /// Opens text or gzip that comes from `reader`, called `name` in messages.

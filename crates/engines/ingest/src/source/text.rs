@@ -11,6 +11,7 @@ use dyno_codec::inflate::{
 };
 
 use super::hashing::{HashingReader, Passed};
+use super::witness::Witness;
 use super::zip_entries::Entry;
 use crate::scan::{Block, MARGIN, MAX_LINE};
 use crate::{Error, Result};
@@ -41,6 +42,8 @@ pub struct TextSource {
     /// Inside a line that is too long to be a row: its rest is discarded.
     skipping: bool,
     ended: bool,
+    /// What tells whether the file changed while it was read; a stream has none.
+    witness: Option<Witness>,
 }
 
 impl TextSource {
@@ -81,6 +84,23 @@ impl TextSource {
             partial,
             skipping: false,
             ended: false,
+            witness: None,
+        }
+    }
+
+    /// The same source, whose end counts only when the file is then as it was.
+    pub(super) fn watched_by(mut self, witness: Witness) -> Self {
+        self.witness = Some(witness);
+        self
+    }
+
+    /// The end of a file that was cut meanwhile looks like the end of the archive, so the file is asked.
+    fn judge_end(&self) -> Result<()> {
+        match &self.witness {
+            None => Ok(()),
+            // The hash of a ZIP archive is taken in a pass of its own, by the file's name.
+            Some(witness) if !self.identity_is_of_file() => witness.unchanged(),
+            Some(witness) => witness.read_to_end(self.passed.bytes()),
         }
     }
 
@@ -113,7 +133,7 @@ impl TextSource {
     /// The next lines, in `block`, whose memory is used again; `false` at the end.
     ///
     /// # Errors
-    /// [`Error::Input`] when the source is truncated or corrupt, [`Error::Io`].
+    /// [`Error::Input`] when the source is truncated, corrupt or changed while it was read, [`Error::Io`].
     pub fn next_block(&mut self, block: &mut Block) -> Result<bool> {
         while !self.ended {
             let kept = self.tail.len();
@@ -126,6 +146,7 @@ impl TextSource {
             let mut at = self.fill(&mut block.bytes[..end + OUTPUT_MARGIN], fresh)?;
             let mut start = fresh - self.partial;
             if at == fresh {
+                self.judge_end()?;
                 self.ended = true;
             }
             if self.skipping {

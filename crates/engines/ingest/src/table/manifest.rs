@@ -1,6 +1,7 @@
 //! The manifest: which archives are in the table, and in which files.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -78,6 +79,50 @@ pub struct DataFile {
     pub time_min_s: i64,
     /// Latest timestamp, Unix seconds.
     pub time_max_s: i64,
+}
+
+/// A data file that is not as its manifest says. Loading the archive again mends it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// The archive whose rows it has.
+    pub archive: String,
+    /// The file that the archive was loaded from.
+    pub source: String,
+    /// The data file, relative to the table.
+    pub file: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "archive {}: {} {}", self.archive, self.file, self.reason)
+    }
+}
+
+impl Archive {
+    /// Its data files that are not in `table` as they should be.
+    pub(super) fn damage(&self, identity: &str, table: &Path) -> Vec<Damage> {
+        let wrong = |file: &DataFile| match fs::metadata(table.join(&file.path)) {
+            Ok(metadata) if metadata.len() == file.bytes => None,
+            Ok(metadata) => Some(format!(
+                "has {} bytes and should have {}",
+                metadata.len(),
+                file.bytes
+            )),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Some("is missing".to_owned()),
+            Err(e) => Some(format!("cannot be read: {e}")),
+        };
+        let damaged = self.files.iter().filter_map(|file| {
+            Some(Damage {
+                archive: identity.to_owned(),
+                source: self.source.path.clone(),
+                file: file.path.clone(),
+                reason: wrong(file)?,
+            })
+        });
+        damaged.collect()
+    }
 }
 
 fn wspr() -> String {
@@ -169,6 +214,15 @@ impl Manifest {
     /// Where each stream stands that some archives are spans of, by its name.
     pub fn positions(&self) -> BTreeMap<String, Position> {
         span::positions(&self.archives)
+    }
+
+    /// The data files that are not in `table` as this manifest says. A file's length tells what a removal and a cut
+    /// leave behind; its contents are not read.
+    pub fn damage(&self, table: &Path) -> Vec<Damage> {
+        let archives = self.archives.iter();
+        archives
+            .flat_map(|(identity, archive)| archive.damage(identity, table))
+            .collect()
     }
 
     /// Rows of all archives.

@@ -17,7 +17,7 @@ mod snapshot;
 mod span;
 mod writer;
 
-pub use manifest::{Archive, DataFile, MANIFEST_VERSION, Manifest, SourceIdentity, WSPR};
+pub use manifest::{Archive, Damage, DataFile, MANIFEST_VERSION, Manifest, SourceIdentity, WSPR};
 pub use snapshot::Snapshot;
 pub use span::{Position, Span, stream_name};
 pub use writer::{Staged, TableWriter};

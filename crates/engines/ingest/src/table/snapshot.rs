@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::lock::Lock;
-use super::{DataFile, Manifest};
+use super::{Damage, DataFile, Manifest};
 use crate::{Error, Result};
 
 /// One committed state of a table. While it lives, no writer removes its files.
@@ -46,6 +46,11 @@ impl Snapshot {
     /// The directory of the table.
     pub fn table(&self) -> &Path {
         &self.table
+    }
+
+    /// The data files that are not in the table as this state says.
+    pub fn damage(&self) -> Vec<Damage> {
+        self.manifest.damage(&self.table)
     }
 
     /// The data files of one feed with their full paths, archive by archive.

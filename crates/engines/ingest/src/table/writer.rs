@@ -42,9 +42,15 @@ impl TableWriter {
     /// killed load left behind.
     ///
     /// # Errors
-    /// [`Error::Locked`] while another writer lives, [`Error::Manifest`] when the manifest is not
+    /// [`Error::Refused`] where `table` is a file, [`Error::Locked`] while another writer lives, [`Error::Manifest`] when the manifest is not
     /// ours, [`Error::Io`].
     pub fn open(table: &Path) -> Result<TableWriter> {
+        if table.is_file() {
+            return Err(Error::Refused {
+                path: table.to_owned(),
+                reason: "it is a file, and a table is a directory".to_owned(),
+            });
+        }
         for directory in [
             table.to_owned(),
             table.join("data"),
@@ -105,15 +111,12 @@ impl TableWriter {
         self.table.join(format!("{stem}.rejected.ndjson"))
     }
 
-    /// The archive as the table has it. One whose data files somebody removed or cut counts as not there, so that a
-    /// load mends the table.
+    /// The archive as the table has it. An archive with damaged data files counts as absent, so that a load mends
+    /// the table.
     pub fn whole(&self, archive: &str) -> Option<&Archive> {
-        let archive = self.manifest.archives.get(archive)?;
-        let whole = |file: &DataFile| {
-            let meta = fs::metadata(self.table.join(&file.path));
-            meta.is_ok_and(|meta| meta.len() == file.bytes)
-        };
-        archive.files.iter().all(whole).then_some(archive)
+        let there = self.manifest.archives.get(archive)?;
+        let damage = there.damage(archive, &self.table);
+        damage.is_empty().then_some(there)
     }
 
     /// Puts the staged files into the table in place of what it held of the same archive.

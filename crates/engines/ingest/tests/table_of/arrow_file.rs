@@ -121,9 +121,14 @@ pub fn with(mut columns: Vec<Named>, name: &str, array: ArrayRef) -> Vec<Named> 
 
 /// Writes OPTIONAL columns in several row groups.
 pub fn write(path: &Path, columns: Vec<Named>) {
+    write_columns(path, columns, true);
+}
+
+/// Writes columns that may hold NULL, or that may not, in several row groups.
+pub fn write_columns(path: &Path, columns: Vec<Named>, nullable: bool) {
     let fields: Vec<Field> = columns
         .iter()
-        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), nullable))
         .collect();
     let schema = Arc::new(Schema::new(fields));
     let arrays = columns.into_iter().map(|(_, array)| array).collect();

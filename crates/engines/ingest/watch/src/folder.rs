@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dyno_ingest::Error;
-use dyno_ingest::load::{ArchiveReport, Input, Outcome, Progress};
+use dyno_ingest::load::{ArchiveReport, Before, Input, Outcome, Progress};
 use dyno_ingest_feeds::feed_of_file;
 
 use crate::pause::{Pause, wait};
@@ -228,14 +228,15 @@ impl<'a> Folder<'a> {
                 rows,
                 bad_rows,
                 source_bytes,
-                replaced,
+                before,
                 ..
             } => {
                 self.summary.loaded += 1;
                 self.summary.rows += rows;
-                let counted = match replaced {
-                    true => &self.metrics.replaced,
-                    false => &self.metrics.loaded,
+                let (how, counted) = match before {
+                    Before::Nothing => ("loaded", &self.metrics.loaded),
+                    Before::Earlier => ("replaced", &self.metrics.replaced),
+                    Before::Damaged => ("mended", &self.metrics.replaced),
                 };
                 counted.add(1);
                 self.metrics.rows.add(rows);
@@ -243,7 +244,6 @@ impl<'a> Folder<'a> {
                 self.metrics.bytes.add(source_bytes);
                 self.metrics.committed_at_s.set(now_s());
                 self.files.done(path);
-                let how = if replaced { "replaced" } else { "loaded" };
                 say(&format!("{how} {name}: {rows} rows, {bad_rows} bad"));
             }
             Outcome::AlreadyThere { .. } => {

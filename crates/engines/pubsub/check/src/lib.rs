@@ -6,6 +6,9 @@
 //! most. What it is not: a proof about power loss. kill -9 keeps the page cache, so a missing fsync does not
 //! show here.
 
+#[macro_use]
+extern crate dyno_messages;
+
 pub mod checker;
 pub mod child;
 mod clock;

@@ -1,5 +1,8 @@
 //! `dyno-pubsub-check job JSON`: one child process of a check, for tests that cannot run themselves.
 
+#[macro_use]
+extern crate dyno_messages;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -7,7 +7,7 @@ use super::report::Report;
 use super::side_by_side::{Named, named};
 use super::steady::{NOT_JUDGED, NOT_STEADY};
 use super::table::{Cell, FilledTable};
-use crate::units::ratio_text;
+use crate::units::{counted, ratio_text};
 
 /// Fills a guide: a row for each case and metric.
 pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> FilledTable {
@@ -151,9 +151,10 @@ fn advice(
     );
     for named in &out {
         let times = report.trouble_count(&case.name, named.system);
+        let often = counted(times as u64, "time");
         why.push(match times {
             0 => format!("{} was not measured", named.name),
-            times => format!("{} failed or hung {times} times", named.name),
+            _ => format!("{} failed or hung {often}", named.name),
         });
     }
     let all = able.len() > 1 && names.len() == able.len();

@@ -6,7 +6,7 @@ use super::figure::Ratio;
 use super::pairing::ratio_between;
 use super::report::Report;
 use super::table::{Cell, FilledTable, figure_cell};
-use crate::units::{number, ratio_range, ratio_text};
+use crate::units::{counted, number, ratio_range, ratio_text};
 
 /// A system and the name that it has in this table: `dyno as true-zero-copy`.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ fn cells(
             Some(figure) => figure_cell(figure),
             None if hung > 0 => Cell {
                 loud: true,
-                ..Cell::text(format!("failed or hung {hung} times"))
+                ..Cell::text(format!("failed or hung {}", counted(hung as u64, "time")))
             },
             None => Cell::none("no sample states it"),
         }

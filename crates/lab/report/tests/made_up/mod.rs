@@ -147,7 +147,9 @@ fn plan() -> Plan {
         title: "Spot archives: load and query".into(),
         purpose: "Loads compressed spot archives into a table that answers SQL.\n\n- load\n- query"
             .into(),
-        seed_document: Some("seeds/1-ingest-ionis-lab.md".into()),
+        seed_document: Some(
+            "IONIS Lab, the README of a laboratory for radio spots on ClickHouse".into(),
+        ),
         size: Size::Quick,
         order_seed: 7,
         cases,

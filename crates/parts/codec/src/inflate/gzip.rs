@@ -26,6 +26,32 @@ enum Within {
     End,
 }
 
+/// A member's header as it is read, for its own checksum (RFC 1952, section 2.3.1: FHCRC).
+struct Header {
+    crc: crc32fast::Hasher,
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&[0x1f, 0x8b]);
+        Header { crc }
+    }
+}
+
+impl Header {
+    /// The same byte, which the checksum has seen.
+    fn with(&mut self, byte: u8) -> u8 {
+        self.crc.update(&[byte]);
+        byte
+    }
+
+    /// The lower half of the CRC-32 of all bytes so far, with the magic in front.
+    fn crc16(&self) -> u16 {
+        self.crc.clone().finalize() as u16
+    }
+}
+
 /// A gzip file of any number of members, checked against its checksums.
 pub struct GzipStream<R> {
     stream: DeflateStream<R>,
@@ -56,8 +82,8 @@ impl<R: Read> GzipStream<R> {
     /// [`InflateError`]: truncated, corrupt or not gzip, with the compressed offset.
     pub fn inflate_into(&mut self, out: &mut [u8], mut at: usize) -> Result<usize, InflateError> {
         if self.within == Within::FirstHeader {
-            let first = self.stream.byte_behind("the gzip header")?;
-            let second = self.stream.byte_behind("the gzip header")?;
+            let first = self.header_byte()?;
+            let second = self.header_byte()?;
             if (first, second) != (0x1f, 0x8b) {
                 return Err(self.error(InflateErrorKind::NotGzip(first, second)));
             }
@@ -104,10 +130,15 @@ impl<R: Read> GzipStream<R> {
         }
     }
 
+    fn header_byte(&mut self) -> Result<u8, InflateError> {
+        self.stream.byte_behind("the gzip header")
+    }
+
     fn header_behind_magic(&mut self) -> Result<(), InflateError> {
+        let mut header = Header::default();
         let mut fixed = [0u8; 8];
         for byte in &mut fixed {
-            *byte = self.stream.byte_behind("the gzip header")?;
+            *byte = header.with(self.header_byte()?);
         }
         let [method, flags, ..] = fixed;
         if method != 8 {
@@ -119,18 +150,21 @@ impl<R: Read> GzipStream<R> {
             return Err(self.error(InflateErrorKind::Header("it sets reserved flags")));
         }
         if flags & FLAG_EXTRA != 0 {
-            let low = self.stream.byte_behind("the gzip header")?;
-            let high = self.stream.byte_behind("the gzip header")?;
+            let low = header.with(self.header_byte()?);
+            let high = header.with(self.header_byte()?);
             for _ in 0..u16::from_le_bytes([low, high]) {
-                self.stream.byte_behind("the gzip header")?;
+                header.with(self.header_byte()?);
             }
         }
         for flag in [FLAG_NAME, FLAG_COMMENT] {
-            while flags & flag != 0 && self.stream.byte_behind("the gzip header")? != 0 {}
+            while flags & flag != 0 && header.with(self.header_byte()?) != 0 {}
         }
         if flags & FLAG_HEADER_CRC != 0 {
-            self.stream.byte_behind("the gzip header")?;
-            self.stream.byte_behind("the gzip header")?;
+            let computed = header.crc16();
+            let stored = u16::from_le_bytes([self.header_byte()?, self.header_byte()?]);
+            if computed != stored {
+                return Err(self.error(InflateErrorKind::HeaderChecksum { computed, stored }));
+            }
         }
         self.stream.restart();
         self.crc = crc32fast::Hasher::new();
@@ -173,10 +207,10 @@ impl<R: Read> GzipStream<R> {
             self.within = Within::End;
             return Ok(());
         }
-        let first = self.stream.byte_behind("the gzip header")?;
+        let first = self.header_byte()?;
         let mut seen = 1;
         if first == 0x1f && !self.stream.at_end()? {
-            let second = self.stream.byte_behind("the gzip header")?;
+            let second = self.header_byte()?;
             if second == 0x8b {
                 return self.header_behind_magic();
             }

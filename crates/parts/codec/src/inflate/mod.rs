@@ -46,6 +46,14 @@ pub enum InflateErrorKind {
     /// A gzip header with a method or flags that nobody defined.
     #[error("gzip header: {0}")]
     Header(&'static str),
+    /// A gzip header that came out differently from what was written.
+    #[error("corrupt: CRC-16 of the gzip header is {computed:04x}, the header says {stored:04x}")]
+    HeaderChecksum {
+        /// Of what was read.
+        computed: u16,
+        /// What the header says.
+        stored: u16,
+    },
     /// A block that breaks RFC 1951.
     #[error("corrupt: {0}")]
     Corrupt(&'static str),

@@ -110,6 +110,35 @@ fn a_cut_stream_is_an_error_wherever_it_is_cut() {
     }
 }
 
+/// A header with every optional field and its own checksum, as RFC 1952 has it.
+#[test]
+fn a_header_is_held_against_its_own_checksum() {
+    let data = text(200, 5);
+    let plain = gzip(&data, 6);
+    let mut header = plain[..10].to_vec();
+    header[3] = 2 | 4 | 8 | 16;
+    header.extend([3, 0, b'x', b'y', b'z']);
+    header.extend(b"name\0comment\0");
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&header);
+    let crc = (crc.finalize() as u16).to_le_bytes();
+    let body = &plain[10..];
+    let packed = |crc: [u8; 2]| [&header[..], &crc, body].concat();
+    for engine in [Engine::Native, Engine::Portable] {
+        assert!(gunzip(&packed(crc), engine, 4096).unwrap() == data);
+        for wrong in [[crc[0] ^ 1, crc[1]], [crc[0], crc[1] ^ 0x80]] {
+            let error = gunzip(&packed(wrong), engine, 4096).unwrap_err();
+            assert!(
+                matches!(error.kind, InflateErrorKind::HeaderChecksum { .. }),
+                "{error}"
+            );
+            // The same in a member behind another one.
+            let second = [packed(crc), packed(wrong)].concat();
+            gunzip(&second, engine, 4096).unwrap_err();
+        }
+    }
+}
+
 #[test]
 fn a_match_before_the_beginning_is_refused() {
     // Fixed block: a match of 3 at distance 1 as the first symbol. Bits, lowest first:

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_ingest::load::{ArchiveReport, Input, Options, Outcome, Progress, Target};
+use dyno_ingest::load::{ArchiveReport, Before, Input, Options, Outcome, Progress, Target};
 use dyno_ingest::table::Snapshot;
 use dyno_ingest_clickhouse::private_server::{Config, PrivateServer};
 use dyno_ingest_clickhouse::{Address, FeedTable, Settings};
@@ -179,7 +179,7 @@ fn an_archive_that_grew_takes_the_place_of_its_own_rows_alone() {
         report.outcome,
         Outcome::Loaded {
             rows: 3,
-            replaced: true,
+            before: Before::Earlier,
             ..
         }
     ));

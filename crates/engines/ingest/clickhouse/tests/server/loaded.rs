@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dyno_ingest::load::Outcome;
+use dyno_ingest::load::{Before, Outcome};
 use dyno_ingest_clickhouse::private_server::Config;
 use dyno_ingest_clickhouse::{Password, Settings, status};
 
@@ -30,7 +30,10 @@ fn archives_arrive_whole_and_once() {
     let report = load(&grown[1..2], &address, &settings()).remove(0);
     assert!(matches!(
         report.outcome,
-        Outcome::Loaded { replaced: true, .. }
+        Outcome::Loaded {
+            before: Before::Earlier,
+            ..
+        }
     ));
     let now = [archives[0].clone(), grown[1].clone(), archives[2].clone()];
     check_table(&scene.server, "wspr.bronze", &now);

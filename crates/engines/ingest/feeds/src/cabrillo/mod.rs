@@ -66,7 +66,11 @@ const FIELDS: &[Field] = &[
         "code of the band, as in spots; 0 for one without a code",
     ),
     Field::nullable("band_name", Kind::Word, "20m, 2m, 24G, LIGHT"),
-    Field::nullable("mode", Kind::Word, "CW, PH, FM, RY, DG or what the log has"),
+    Field::nullable(
+        "mode",
+        Kind::Word,
+        "CW, PH, FM, RY, DG, or else the word of the log as it is",
+    ),
     Field::nullable("sent_call", Kind::Word, "the station that logged"),
     Field::nullable("sent_exchange", Kind::Word, "what it sent"),
     Field::nullable("rcvd_call", Kind::Word, "the station it worked"),
@@ -188,6 +192,10 @@ impl Reader for Logs {
         }
         self.push(&said, &raw, encoding, rows);
         Ok(Line::Rows)
+    }
+
+    fn passed_over(&mut self) {
+        self.line += 1;
     }
 
     fn end(&mut self) -> Option<String> {

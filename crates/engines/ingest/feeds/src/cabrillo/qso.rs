@@ -44,10 +44,12 @@ pub(super) fn parse(
         ));
     };
     let band = band(frequency, &mut remarks)?;
-    let mode = mode.to_ascii_uppercase();
-    if !MODES.contains(&mode.as_str()) {
+    // A known mode in small letters is that mode; any other stays as the log has it.
+    let known = MODES.iter().find(|known| known.eq_ignore_ascii_case(mode));
+    if known.is_none() {
         remarks.push("mode");
     }
+    let mode = known.unwrap_or(mode).to_string();
     let (day, of_year) = date_of(date, &mut remarks)?;
     let minutes = minutes_of(time, &mut remarks)?;
     let first = *year.get_or_insert(of_year);
@@ -208,6 +210,26 @@ mod tests {
         }
         assert!(read(&format!("{front} 599 05 599 04")).is_err());
         assert!(read("21042 CW 1997-11-01 2102").is_err());
+    }
+
+    /// Programs write modes that Cabrillo does not know; only its own are put into capitals.
+    #[test]
+    fn a_mode_is_one_of_cabrillos_or_what_the_log_has() {
+        for (given, mode, remarks) in [
+            ("cw", "CW", None),
+            ("Ph", "PH", None),
+            ("CW/Digital", "CW/Digital", Some("mode")),
+            ("digital", "digital", Some("mode")),
+        ] {
+            let text = format!("14000 {given} 2023-01-01 0000 K1ABC 599 MA K2DEF 599 NY");
+            let qso = read(&text).unwrap();
+            assert_eq!((qso.mode.as_str(), qso.remarks.as_deref()), (mode, remarks));
+            assert_eq!(
+                (qso.sent_exchange.as_str(), qso.rcvd_call.as_str()),
+                ("599 MA", "K2DEF")
+            );
+            assert_eq!(qso.rcvd_exchange, "599 NY");
+        }
     }
 
     #[test]

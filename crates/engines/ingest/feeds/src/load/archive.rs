@@ -52,8 +52,7 @@ impl Job<'_> {
             return Ok(there);
         }
         let mut text = self.open(input)?;
-        // What is not hashed as it is read is hashed before: should the file change meanwhile, the next load sees
-        // another hash.
+        // What is not hashed as it is read is hashed before, and the source refuses a file that changed meanwhile.
         let hashed = match text.identity_is_of_file() {
             true => None,
             false => Some(hash_file(path)?),
@@ -85,7 +84,7 @@ impl Job<'_> {
         let path = input.path().to_owned();
         match input.open(self.options.engine, total)? {
             Source::Text(text) => Ok(*text),
-            Source::Parquet(_) => Err(Error::Refused {
+            Source::Parquet(..) => Err(Error::Refused {
                 path,
                 reason: format!("it is Parquet; feed {} comes as text", self.feed.name()),
             }),
@@ -130,6 +129,8 @@ struct Sink<'a> {
     lines: u64,
     empty_lines: u64,
     done_rows: u64,
+    /// Line and reason of the first bad row.
+    first_bad: Option<(u64, String)>,
 }
 
 impl<'a> Sink<'a> {
@@ -143,6 +144,7 @@ impl<'a> Sink<'a> {
             lines: 0,
             empty_lines: 0,
             done_rows: 0,
+            first_bad: None,
         })
     }
 
@@ -186,6 +188,7 @@ impl<'a> Sink<'a> {
         self.lines += 1;
         let line = raw.strip_suffix(b"\r").unwrap_or(raw);
         let read = if line.len() > MAX_LINE {
+            self.reader.passed_over();
             Err(Refusal::Line(format!(
                 "the line has more than {MAX_LINE} bytes"
             )))
@@ -195,11 +198,15 @@ impl<'a> Sink<'a> {
         match read {
             Ok(Line::Rows) => {}
             Ok(Line::Nothing) => self.empty_lines += 1,
-            Err(Refusal::Line(reason)) => self.stage.put_aside(&BadRow {
-                line: self.lines,
-                reason,
-                raw,
-            }),
+            Err(Refusal::Line(reason)) => {
+                self.first_bad
+                    .get_or_insert_with(|| (self.lines, reason.clone()));
+                self.stage.put_aside(&BadRow {
+                    line: self.lines,
+                    reason,
+                    raw,
+                });
+            }
             Err(Refusal::Archive(reason)) => {
                 return Err(self.refused(format!("line {}: {reason}", self.lines)));
             }
@@ -226,9 +233,11 @@ impl<'a> Sink<'a> {
         if bad_rows > allowed {
             return Err(Error::TooManyBad {
                 path: self.path,
+                feed: self.job.feed.name(),
                 bad: bad_rows,
                 rows,
                 allowed,
+                first: self.first_bad,
                 quarantine: self.stage.reject()?,
             });
         }
@@ -240,7 +249,7 @@ impl<'a> Sink<'a> {
             blank_lines: self.empty_lines,
             source_bytes,
             table_bytes: committed.table_bytes,
-            replaced: committed.replaced,
+            before: committed.before,
             server: committed.server,
         })
     }

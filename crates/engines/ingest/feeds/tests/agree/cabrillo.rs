@@ -143,8 +143,9 @@ fn read_contact(
         return None;
     }
     let (hz, band, name) = read_band(words[0], &mut remarks)?;
-    let mode = words[1].to_ascii_uppercase();
+    let mut mode = words[1].to_ascii_uppercase();
     if !["CW", "PH", "FM", "RY", "DG"].contains(&mode.as_str()) {
+        mode = words[1].to_string();
         remarks.push("mode");
     }
     let (day, year) = read_date(words[2], &mut remarks)?;
