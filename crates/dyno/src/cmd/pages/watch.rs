@@ -29,14 +29,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub fn watch(place: &Place, program: PathBuf) {
     let mut starts = VecDeque::new();
     let mut child = None;
-    loop {
-        while place.server().is_none() {
-            if !place.exists() {
-                return;
-            }
-            thread::sleep(PAUSE);
-        }
-        if let Err(error) = place.wait_for_end() {
+    while place.exists() {
+        if place.server().is_some()
+            && let Err(error) = place.wait_for_end()
+        {
             eprintln!(
                 "dyno: the daemon of {} is not watched: {error:#}",
                 place.name()
@@ -45,10 +41,22 @@ pub fn watch(place: &Place, program: PathBuf) {
         }
         // So that a daemon that has ended is not kept as a dead process.
         let _ended = child.as_mut().map(Child::wait);
+        // Also when no daemon was seen here: it may have died before the first look.
         match restart(place, &program, &mut starts) {
             Ok(started) => child = started,
-            Err(error) => eprintln!("dyno: {error:#}"),
+            Err(error) => {
+                eprintln!("dyno: {error:#}");
+                wait_for_operator(place);
+            }
         }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Waits until a daemon was started by hand, or the store is gone.
+fn wait_for_operator(place: &Place) {
+    while place.server().is_none() && place.exists() {
+        thread::sleep(PAUSE);
     }
 }
 
