@@ -178,6 +178,11 @@ impl Asked {
             let reason = format!("{before} is not a multiple of the batch of {batch}");
             return Err(params.wrong("before", reason));
         }
+        if flow.before > 0 && flow.readers > 1 {
+            // Members that share partitions out while messages are there would read some of them twice.
+            let reason = "messages that are there before are for one reader of each group";
+            return Err(params.wrong("before", reason.to_string()));
+        }
         if flow.rate.is_some() && flow.window > 1 {
             let reason = "a window is for writers without a rate".to_string();
             return Err(params.wrong("window", reason));

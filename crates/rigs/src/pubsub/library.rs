@@ -91,18 +91,19 @@ impl Library {
     }
 
     /// Waits until the group's members have shared the partitions: the first to come had them all. The fixed
-    /// readers of the original have nothing to share.
-    fn settle(&self, consumer: &mut Consumer) -> Result<(), FlowError> {
+    /// readers of the original have nothing to share. Returns what came meanwhile, of a log that holds messages before.
+    fn settle(&self, consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
         let fair = self.partitions.div_ceil(self.readers);
         let least = usize::from(self.readers <= self.partitions);
         let until = Instant::now() + SETTLE_MAX;
+        let mut came = Vec::new();
         while !(least..=fair).contains(&consumer.assigned().len()) {
             if Instant::now() > until {
                 return Err(FlowError::Way("the group does not settle".to_string()));
             }
-            poll(consumer)?;
+            came.extend(poll(consumer)?);
         }
-        Ok(())
+        Ok(came)
     }
 
     fn start_broker(&self, socket: &Path) -> Result<BrokerProcess, FlowError> {
@@ -187,8 +188,9 @@ impl Way for Library {
         };
         let group = format!("group-{group}");
         let mut consumer = Consumer::open(self.address()?, TOPIC, &group, options)?;
-        self.settle(&mut consumer)?;
+        let came = self.settle(&mut consumer)?;
         Ok(Box::new(LibraryReader {
+            came,
             consumer: Some(consumer),
             cursors: self.cursors,
             committed_at: Instant::now(),
@@ -253,6 +255,8 @@ fn poll(consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
 }
 
 struct LibraryReader {
+    /// What came before the flow began, handed out first.
+    came: Vec<Message>,
     consumer: Option<Consumer>,
     cursors: Cursors,
     committed_at: Instant,
@@ -263,7 +267,10 @@ impl Reader for LibraryReader {
         let Some(consumer) = &mut self.consumer else {
             return Ok(0);
         };
-        let messages = poll(consumer)?;
+        let messages = match self.came.is_empty() {
+            true => poll(consumer)?,
+            false => std::mem::take(&mut self.came),
+        };
         for message in &messages {
             each(message.partition.unsigned_abs(), &message.value);
         }
