@@ -36,9 +36,9 @@ pub use pages::{
 };
 pub use pubsub::{
     BROKER_DEFAULT, PubsubArgs, PubsubCommand, PubsubConsumeArgs, PubsubGroupArgs,
-    PubsubInstallArgs, PubsubPlaceArgs, PubsubProduceArgs, PubsubRetentionArgs, PubsubServeArgs,
-    PubsubStatusArgs, PubsubTopicAlterArgs, PubsubTopicArgs, PubsubTopicCommand,
-    PubsubTopicCreateArgs,
+    PubsubGroupCommand, PubsubGroupResetArgs, PubsubInstallArgs, PubsubPlaceArgs,
+    PubsubProduceArgs, PubsubRetentionArgs, PubsubServeArgs, PubsubStatusArgs,
+    PubsubTopicAlterArgs, PubsubTopicArgs, PubsubTopicCommand, PubsubTopicCreateArgs,
 };
 pub use pubsub_bench::{BenchMode, PubsubBenchArgs};
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
