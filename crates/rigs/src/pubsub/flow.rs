@@ -85,7 +85,6 @@ pub(super) struct Shared {
 impl Shared {
     fn new(groups: usize, wanted: u64) -> Shared {
         Shared {
-            total: AtomicU64::new(total),
             clock: SystemClock::start(),
             stop: AtomicBool::new(false),
             writing_since_ns: OnceLock::new(),

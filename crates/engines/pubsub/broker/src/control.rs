@@ -60,9 +60,9 @@ const MOST_EACH: usize = 64;
 pub enum Kind {
     /// What keeps a group together: a heartbeat that comes late costs its member the partitions.
     Groups,
-    /// What only reads topics, partitions, places and queues.
+    /// What only reads topics, partitions, places, groups and queues.
     Topics,
-    /// What makes, changes or drops a topic, and may wait for locks of readers.
+    /// What makes, changes or drops a topic or a whole group, and may wait for locks of readers.
     Changes,
 }
 
@@ -80,16 +80,20 @@ impl Request {
             | Request::Commit(_)
             | Request::LeaveGroup(_)
             | Request::SkipLost(_) => Kind::Groups,
-            Request::CreateTopic(_) | Request::AlterTopic(_) | Request::DropTopic(_) => {
-                Kind::Changes
-            }
+            Request::CreateTopic(_)
+            | Request::AlterTopic(_)
+            | Request::DropTopic(_)
+            | Request::ResetGroup(_)
+            | Request::DropGroup(_) => Kind::Changes,
             Request::Metadata(_)
             | Request::NewProducer(_)
             | Request::ListOffsets(_)
             | Request::ListTopics(_)
             | Request::DescribeGroups(_)
             | Request::Placement(_)
-            | Request::ListQueues(_) => Kind::Topics,
+            | Request::ListQueues(_)
+            | Request::ListKept(_)
+            | Request::ListGroups(_) => Kind::Topics,
         }
     }
 }
