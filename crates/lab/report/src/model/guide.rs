@@ -2,6 +2,7 @@
 
 use dyno_record::{CasePlan, Sample, Table};
 
+use super::figure::Ratio;
 use super::pairing::ratio_between;
 use super::report::Report;
 use super::side_by_side::{Named, named};
@@ -56,6 +57,68 @@ struct Advice {
     why: String,
 }
 
+/// The verdicts between systems of one case in one metric.
+struct Verdicts<'a> {
+    case: &'a CasePlan,
+    metric: &'a str,
+    report: &'a Report,
+    samples: &'a [Sample],
+}
+
+impl Verdicts<'_> {
+    fn between(&self, a: &Named<'_>, b: &Named<'_>) -> Option<Ratio> {
+        let pair = (a.system, b.system);
+        ratio_between(&self.report.run, self.case, self.samples, self.metric, pair)
+    }
+
+    /// By how much `a` is shown to be better than `b`, if it is.
+    fn beats(&self, a: &Named<'_>, b: &Named<'_>) -> Option<f64> {
+        let ratio = self.between(a, b)?;
+        (ratio.verdict == "faster").then_some(ratio.ratio)
+    }
+
+    /// Why a system was judged against none of the others: it is then neither chosen nor passed over.
+    fn unjudged(&self, named: &Named<'_>, able: &[Named<'_>]) -> Option<String> {
+        let others = able.iter().filter(|other| other.system != named.system);
+        let ratios: Vec<Ratio> = others
+            .filter_map(|other| self.between(named, other))
+            .collect();
+        let open = |ratio: &Ratio| [NOT_JUDGED, NOT_STEADY].contains(&ratio.verdict);
+        let first = ratios.first().filter(|_| ratios.iter().all(open))?;
+        Some(format!("{}: {}", first.verdict, first.reason))
+    }
+
+    /// What speaks for the systems that no other beats, in sentences.
+    fn reasons(&self, unbeaten: &[&Named<'_>], able: &[Named<'_>]) -> Vec<String> {
+        let better = match self.metric {
+            "bytes" => "smaller",
+            _ => "better",
+        };
+        let beaten_by = |winner: &Named<'_>| -> Vec<String> {
+            let beaten = able
+                .iter()
+                .filter_map(|other| Some((self.beats(winner, other)?, other.name)));
+            beaten
+                .map(|(ratio, name)| format!("{} {name}", ratio_text(ratio)))
+                .collect()
+        };
+        let mut why: Vec<String> = unbeaten
+            .iter()
+            .map(|winner| (winner.name, beaten_by(winner)))
+            .filter(|(_, beaten)| !beaten.is_empty())
+            .map(|(name, beaten)| format!("{name} is {better}: {}", beaten.join(", ")))
+            .collect();
+        if unbeaten.len() > 1 {
+            let names: Vec<&str> = unbeaten.iter().map(|named| named.name).collect();
+            why.push(format!(
+                "no difference is shown between {}",
+                names.join(" and ")
+            ));
+        }
+        why
+    }
+}
+
 /// The systems that no other is shown to beat, and those that they beat.
 fn advice(
     case: &CasePlan,
@@ -64,99 +127,50 @@ fn advice(
     report: &Report,
     samples: &[Sample],
 ) -> Advice {
-    let (able, out): (Vec<Named<'_>>, Vec<Named<'_>>) = systems
+    let verdicts = Verdicts {
+        case,
+        metric,
+        report,
+        samples,
+    };
+    let (measured, out): (Vec<Named<'_>>, Vec<Named<'_>>) = systems
         .iter()
         .partition(|named| report.figure(&case.name, named.system, metric).is_some());
-    let between = |a: &Named<'_>, b: &Named<'_>| {
-        let pair = (a.system, b.system);
-        ratio_between(&report.run, case, samples, metric, pair)
-    };
-    // A system that was judged against no other is neither chosen nor passed over.
-    let unjudged = |named: &Named<'_>| -> Option<String> {
-        let others = able.iter().filter(|other| other.system != named.system);
-        let reasons: Vec<Option<String>> = others
-            .filter_map(|other| between(named, other))
-            .map(|ratio| {
-                let open = [NOT_JUDGED, NOT_STEADY].contains(&ratio.verdict);
-                open.then(|| format!("{}: {}", ratio.verdict, ratio.reason))
-            })
-            .collect();
-        reasons.iter().all(Option::is_some).then_some(())?;
-        reasons.into_iter().flatten().next()
-    };
-    let set_aside: Vec<(&Named<'_>, String)> = able
-        .iter()
-        .filter_map(|named| Some((named, unjudged(named)?)))
-        .collect();
-    if !able.is_empty() && set_aside.len() == able.len() {
-        let (_, reason) = &set_aside[0];
+    let mut able = Vec::new();
+    let mut set_aside = Vec::new();
+    for named in &measured {
+        match verdicts.unjudged(named, &measured) {
+            Some(reason) => set_aside.push((named.name, reason)),
+            None => able.push(*named),
+        }
+    }
+    if let (true, Some((_, reason))) = (able.is_empty(), set_aside.first()) {
         return Advice {
             choose: "nothing: no difference was judged".to_owned(),
             why: reason.clone(),
         };
     }
-    let able: Vec<Named<'_>> = able
-        .iter()
-        .filter(|named| {
-            set_aside
-                .iter()
-                .all(|(aside, _)| aside.system != named.system)
-        })
-        .copied()
-        .collect();
-    let beats = |a: &Named<'_>, b: &Named<'_>| -> Option<f64> {
-        let ratio = between(a, b)?;
-        (ratio.verdict == "faster").then_some(ratio.ratio)
-    };
     let unbeaten: Vec<&Named<'_>> = able
         .iter()
-        .filter(|named| able.iter().all(|other| beats(other, named).is_none()))
+        .filter(|named| {
+            let mut others = able.iter();
+            others.all(|other| verdicts.beats(other, named).is_none())
+        })
         .collect();
-    let better = if metric == "bytes" {
-        "smaller"
-    } else {
-        "better"
-    };
-    let mut why: Vec<String> = Vec::new();
-    for winner in &unbeaten {
-        let beaten: Vec<String> = able
-            .iter()
-            .filter_map(|other| {
-                Some(format!(
-                    "{} {}",
-                    ratio_text(beats(winner, other)?),
-                    other.name
-                ))
-            })
-            .collect();
-        if !beaten.is_empty() {
-            why.push(format!(
-                "{} is {better}: {}",
-                winner.name,
-                beaten.join(", ")
-            ));
-        }
-    }
-    let names: Vec<&str> = unbeaten.iter().map(|named| named.name).collect();
-    if names.len() > 1 {
-        why.push(format!(
-            "no difference is shown between {}",
-            names.join(" and ")
-        ));
-    }
-    why.extend(
-        set_aside
-            .iter()
-            .map(|(named, reason)| format!("{} is {reason}", named.name)),
-    );
-    for named in &out {
-        let times = report.trouble_count(&case.name, named.system);
-        let often = counted(times as u64, "time");
-        why.push(match times {
+    let mut why = verdicts.reasons(&unbeaten, &able);
+    let aside = set_aside.iter();
+    why.extend(aside.map(|(name, reason)| format!("{name} is {reason}")));
+    why.extend(out.iter().map(
+        |named| match report.trouble_count(&case.name, named.system) {
             0 => format!("{} was not measured", named.name),
-            _ => format!("{} failed or hung {often}", named.name),
-        });
-    }
+            times => format!(
+                "{} failed or hung {}",
+                named.name,
+                counted(times as u64, "time")
+            ),
+        },
+    ));
+    let names: Vec<&str> = unbeaten.iter().map(|named| named.name).collect();
     let all = able.len() > 1 && names.len() == able.len();
     Advice {
         choose: match names.as_slice() {
