@@ -299,6 +299,7 @@ fn a_run_whose_output_is_closed_ends_with_its_record_and_its_reports() {
     let run = only_run(home.path());
     let stored = RunDir::open(&run).expect("a record");
     assert!(stored.run.finished_at.is_some(), "it ran to its end");
+    assert_eq!(scratch_directories(home.path()), Vec::<String>::new());
     for name in ["report.md", "report.html", "report.xlsx", "report.json"] {
         assert!(run.join(name).metadata().expect(name).len() > 500, "{name}");
     }
