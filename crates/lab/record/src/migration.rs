@@ -14,7 +14,7 @@ use crate::schema::{Run, SCHEMA_VERSION};
 pub(crate) const MAGIC: &str = "dyno-run";
 
 /// Turns version N + 1 into version N + 2, where N is the position.
-const STEPS: [fn(&mut Value); 1] = [add_load];
+const STEPS: [fn(&mut Value); 1] = [to_version_2];
 
 /// Reads a `run.json`. Errors name `path` and, for the version of today, the line.
 pub(crate) fn run_from_json(path: &Path, text: &str) -> Result<Run, RecordError> {
@@ -48,8 +48,41 @@ const SERVICES_OF_VERSION_1: [&str; 12] = [
     "llm-beside",
 ];
 
-/// Version 2 says of each case whether it is a job or a service.
-fn add_load(run: &mut Value) {
+/// Version 1 cited the documents that began the project by paths of files that were never published;
+/// readers get the titles, and the records stay as they were written.
+const DOCUMENTS_OF_VERSION_1: [(&str, &str); 5] = [
+    (
+        "seeds/1-ingest-ionis-lab.md",
+        "IONIS Lab, the README of a laboratory for radio spots on ClickHouse",
+    ),
+    (
+        "seeds/2-tpch-generator.md",
+        "Phase 16+ Comprehensive Benchmark Analysis, of a generator of TPC-H data",
+    ),
+    (
+        "seeds/3-pubsub-postgres.md",
+        "96 vCPU Single-Node Results (3x 2-min tests), of messages on PostgreSQL",
+    ),
+    (
+        "seeds/4-txn-k2.md",
+        "Initial performance results as of 5/15/2020, of K2 transactions",
+    ),
+    (
+        "seeds/5-pages-swap.md",
+        "BENCH-001 v2.1.0 Benchmark Report, of compressed swap",
+    ),
+];
+
+/// Version 2 says of each case whether it is a job or a service, and cites documents by their titles.
+fn to_version_2(run: &mut Value) {
+    if let Some(document) = run.pointer_mut("/plan/seed_document") {
+        let known = DOCUMENTS_OF_VERSION_1
+            .iter()
+            .find(|(path, _)| document == path);
+        if let Some((_, title)) = known {
+            *document = (*title).into();
+        }
+    }
     let cases = run.pointer_mut("/plan/cases").and_then(Value::as_array_mut);
     for case in cases.into_iter().flatten() {
         let workload = case.get("workload").and_then(Value::as_str);

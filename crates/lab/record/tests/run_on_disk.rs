@@ -69,6 +69,20 @@ fn cases_of_version_1_are_jobs_or_services_by_their_workload() {
 }
 
 #[test]
+fn a_document_that_version_1_cites_by_its_path_is_cited_by_its_title() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(fixture().join(RUN_FILE)).unwrap();
+    let mut run: serde_json::Value = serde_json::from_str(&text).unwrap();
+    run["plan"]["seed_document"] = "seeds/4-txn-k2.md".into();
+    std::fs::write(dir.path().join(RUN_FILE), run.to_string()).unwrap();
+    let run = RunDir::read_run(dir.path()).unwrap();
+    assert_eq!(
+        run.plan.seed_document.as_deref(),
+        Some("Initial performance results as of 5/15/2020, of K2 transactions")
+    );
+}
+
+#[test]
 fn a_program_of_a_changed_tree_cannot_be_found_again() {
     let (mut run, _) = example();
     let told = |revision: &str, run: &mut Run| {
