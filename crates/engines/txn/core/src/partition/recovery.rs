@@ -14,11 +14,16 @@ use super::{Partition, Timer};
 use crate::effects::{Effects, Position};
 use crate::message::Head;
 use crate::planted::Bug;
-use crate::record::{Kept, Record, Redo};
+use crate::record::{Kept, RECORD_VERSION, Record, Redo};
 use crate::store::Slot;
+use crate::wire::{Wire, put_bytes, put_optional};
 
 /// Bytes of rows that one record of a checkpoint has, about.
 const ROWS_BYTES: usize = 256 << 10;
+/// The kind of such a record, as FORMAT.md has it; the test below holds it to the encoder.
+const ROWS: u8 = 8;
+/// So many rows ahead values are asked for.
+const VALUES_AHEAD: Slot = 16;
 
 /// A checkpoint that is being written.
 #[derive(Debug)]
@@ -160,33 +165,37 @@ impl Partition {
     }
 
     /// Writes some more rows, in one record; false when none are left.
+    ///
+    /// The record is encoded as it is filled: a checkpoint goes through all rows while transactions wait, so a copy of
+    /// each key and value on the way would be paid for by them.
     pub fn go_on_checkpoint(&self, at: &mut Checkpoint, write: &mut dyn FnMut(&[u8])) -> bool {
-        let (mut rows, mut bytes) = (Vec::new(), 0);
-        while at.next < self.store.slots() && bytes < ROWS_BYTES {
+        let slots = self.store.slots();
+        let mut bytes = Vec::with_capacity(ROWS_BYTES * 2);
+        bytes.extend_from_slice(&[RECORD_VERSION, ROWS]);
+        let counted = bytes.len()..bytes.len() + size_of::<u32>();
+        let mut rows = 0u32;
+        rows.put(&mut bytes);
+        while at.next < slots && bytes.len() < ROWS_BYTES {
+            let ahead = at.next.saturating_add(VALUES_AHEAD);
+            if self.store.live(ahead).is_some() {
+                self.store.prefetch_value(ahead);
+            }
             if let Some(row) = self.store.live(at.next)
                 && row.stamp != 0
             {
-                let key = self.store.key(at.next).to_vec();
-                let value = self.store.value(row.value).map(<[u8]>::to_vec);
-                bytes += key.len() + value.as_ref().map_or(0, Vec::len) + 32;
-                let row_ = Redo {
-                    table: row.table,
-                    key,
-                    value,
-                };
-                rows.push(Kept {
-                    stamp: row.stamp,
-                    row: row_,
-                });
+                rows += 1;
+                row.stamp.put(&mut bytes);
+                row.table.put(&mut bytes);
+                put_bytes(self.store.key(at.next), &mut bytes);
+                put_optional(self.store.value(row.value), &mut bytes);
             }
             at.next += 1;
         }
-        if !rows.is_empty() {
-            let mut bytes = Vec::new();
-            Record::Rows { rows }.encode(&mut bytes);
+        if rows > 0 {
+            bytes[counted].copy_from_slice(&rows.to_le_bytes());
             write(&bytes);
         }
-        at.next < self.store.slots()
+        at.next < slots
     }
 
     fn redo_of(&self, slot: Slot) -> Redo {
@@ -236,5 +245,57 @@ impl Partition {
             txn.slots.push(slot);
         }
         self.participants.insert(head.stamp, txn);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyno_txn_api::Procedures;
+
+    use super::*;
+    use crate::{Config, Stamps};
+
+    struct NoStamps;
+
+    impl Stamps for NoStamps {
+        fn take(&mut self) -> Option<Stamp> {
+            None
+        }
+
+        fn plausible(&mut self, _: Stamp) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn rows_of_a_checkpoint_are_encoded_as_the_record_is() {
+        let config = Config::new(0, 1);
+        let mut partition = Partition::new(config, Procedures::new(), Box::new(NoStamps));
+        let table = TableId(3);
+        let redo = |key: &[u8], value: Option<&[u8]>| Redo {
+            table,
+            key: key.to_vec(),
+            value: value.map(<[u8]>::to_vec),
+        };
+        let long = [7; 40];
+        let rows = vec![
+            (5, redo(b"a", Some(b"one"))),
+            (6, redo(&long, Some(&[]))),
+            (7, redo(b"gone", None)),
+        ];
+        for (stamp, row) in rows.clone() {
+            partition.redo(stamp, vec![row]);
+        }
+        let mut records = Vec::new();
+        let mut at = Checkpoint { next: 0 };
+        let more = partition.go_on_checkpoint(&mut at, &mut |record| records.push(record.to_vec()));
+        assert!(!more);
+        let kept = rows.into_iter().map(|(stamp, row)| Kept { stamp, row });
+        let wanted = Record::Rows {
+            rows: kept.collect(),
+        };
+        let mut bytes = Vec::new();
+        wanted.encode(&mut bytes);
+        assert_eq!(records, [bytes]);
     }
 }
