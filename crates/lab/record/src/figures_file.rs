@@ -17,7 +17,8 @@ pub fn read_figures(path: &Path) -> Result<Figures, RecordError> {
     let text = std::fs::read_to_string(path).map_err(RecordError::io(path, "read"))?;
     let table: toml::Table = text.parse().map_err(|e| malformed(path, &text, &e))?;
     check_version(path, &table)?;
-    let figures: Figures = toml::from_str(&text).map_err(|e| malformed(path, &text, &e))?;
+    let mut figures: Figures = toml::from_str(&text).map_err(|e| malformed(path, &text, &e))?;
+    figures.version = FIGURES_VERSION;
     match dangling(&figures) {
         None => Ok(figures),
         Some((name, reason)) => Err(RecordError::Malformed {

@@ -6,8 +6,8 @@ pub(super) fn settings() -> Vec<Advice> {
     vec![
         at_restart(
             "max_connections",
-            "300",
-            "a session for each producer and consumer in direct mode; on all machines alike, since a standby needs as many as its primary",
+            "450",
+            "a session for each producer and two for each consumer in direct mode: a hundred producers and five groups of thirty consumers fit; on all machines alike, since a standby needs as many as its primary",
         ),
         at_restart(
             "max_locks_per_transaction",
