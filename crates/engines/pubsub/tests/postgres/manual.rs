@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dyno_pubsub::TopicOptions;
+use dyno_pubsub::{Connection, TopicOptions};
 
 use super::server::Server;
 
@@ -88,7 +88,7 @@ fn the_manuals_python_is_python() {
     assert!(!python.is_empty());
     for program in python {
         let compile = "import sys; compile(sys.argv[1], 'manual', 'exec')";
-        match Command::new("python3")
+        match Command::new(PYTHON)
             .args(["-c", compile, &program])
             .output()
         {
@@ -102,6 +102,9 @@ fn the_manuals_python_is_python() {
     }
 }
 
+/// The interpreter that Debian's package of psycopg is for.
+const PYTHON: &str = "/usr/bin/python3";
+
 /// The program of the manual that polls in a loop, on this server.
 fn loop_of_the_manual(dsn: &str) -> String {
     let programs = blocks().into_iter().filter(|block| block.0 == "python");
@@ -111,20 +114,34 @@ fn loop_of_the_manual(dsn: &str) -> String {
     program.replace("\"dbname=shop\"", &format!("{dsn:?}"))
 }
 
+/// Waits until the loop has asked to be told of what comes, and asks nothing more.
+fn await_rest(connection: &mut Connection) {
+    let waits =
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' AND query LIKE '%await_group%'";
+    let until = Instant::now() + Duration::from_secs(60);
+    while connection
+        .client()
+        .query_one(waits, &[])
+        .unwrap()
+        .get::<_, i64>(0)
+        == 0
+    {
+        assert!(Instant::now() < until, "it does not come to rest");
+    }
+}
+
 #[test]
 fn the_manuals_loop_reads_what_comes_and_waits_when_nothing_does() {
-    let found = Command::new("python3")
-        .args(["-c", "import psycopg"])
-        .output();
+    let found = Command::new(PYTHON).args(["-c", "import psycopg"]).output();
     if !found.is_ok_and(|done| done.status.success()) {
-        println!("skipped: the manual's loop: python3 has no psycopg here");
+        println!("skipped: the manual's loop: {PYTHON} has no psycopg; scripts/setup installs it");
         return;
     }
     let server = Server::alone();
     let mut connection = server.connect();
     let orders = TopicOptions::default();
     connection.create_topic("orders", &orders).unwrap();
-    let mut python = Command::new("python3")
+    let mut python = Command::new(PYTHON)
         .args(["-u", "-c", &loop_of_the_manual(&server.dsn.text())])
         .stdout(Stdio::piped())
         .spawn()
@@ -132,22 +149,14 @@ fn the_manuals_loop_reads_what_comes_and_waits_when_nothing_does() {
     let mut lines = BufReader::new(python.stdout.take().unwrap()).lines();
     // It is told of each record: between two of them it asks nothing, having asked to be told.
     for turn in 0..3 {
-        let waits = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' AND query LIKE '%await_group%'";
-        let until = Instant::now() + Duration::from_secs(60);
-        while connection
-            .client()
-            .query_one(waits, &[])
-            .unwrap()
-            .get::<_, i64>(0)
-            == 0
-        {
-            assert!(Instant::now() < until, "it does not come to rest");
-        }
+        await_rest(&mut connection);
         let send = format!("SELECT pubsub.send('orders', 'record {turn}')");
         connection.client().execute(&send, &[]).unwrap();
         let line = lines.next().unwrap().unwrap();
         assert_eq!(line, format!("b'record {turn}'"));
     }
+    // Its last record is committed when it rests; before that, losing its place would bring the record again.
+    await_rest(&mut connection);
     // Another takes its place: it forgets what it had, joins again, and goes on.
     let end = "DELETE FROM pubsub.members; UPDATE pubsub.assignments SET member = NULL, generation = generation + 1";
     connection.client().batch_execute(end).unwrap();
