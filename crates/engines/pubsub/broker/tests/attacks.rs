@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use dyno_net::{Head, Stream, encode};
 use dyno_pubsub::wire::{
-    CreateTopic, Fetch, FromWhere, Heartbeat, Hello, JoinGroup, ListTopics, Message, Metadata,
+    CreateTopic, Fetch, FromWhere, Heartbeat, Hello, JoinGroup, ListTopics, Metadata,
 };
 use dyno_pubsub_broker::{Broker, Options};
-use served::{Served, client, fetch, new_producer, produce_of, served, topic_is, until, values};
+use served::{
+    Served, client, fetch, frame, new_producer, produce_of, served, topic_is, until, values,
+};
 
 /// Far longer than anything here takes on a busy machine, far shorter than the stalls that were.
 const SOON: Duration = Duration::from_secs(30);
@@ -22,17 +24,6 @@ fn counter(broker: &Broker, name: &str) -> u64 {
     let counters = broker.counters();
     let found = counters.iter().find(|counter| counter.name == name);
     found.unwrap_or_else(|| panic!("no counter {name}")).value
-}
-
-fn frame(message: &impl Message, verb: u8, request: u32) -> Vec<u8> {
-    let head = Head {
-        verb,
-        flags: 0,
-        request,
-    };
-    let mut out = Vec::new();
-    encode(head, &message.parts().concat(), &mut out).expect("a short frame");
-    out
 }
 
 fn connect(broker: &Broker) -> Stream {

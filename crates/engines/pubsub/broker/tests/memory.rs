@@ -6,10 +6,10 @@ use std::io::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dyno_net::{Head, Stream, encode};
-use dyno_pubsub::wire::{Fetch, Hello, Message};
+use dyno_net::Stream;
+use dyno_pubsub::wire::{Fetch, Hello};
 use dyno_pubsub_broker::Broker;
-use served::{client, new_producer, produce_of, served, until};
+use served::{client, frame, new_producer, produce_of, served, until};
 
 const BOUND_BYTES: usize = 64 << 20;
 
@@ -17,17 +17,6 @@ fn counter(broker: &Broker, name: &str) -> usize {
     let counters = broker.counters();
     let found = counters.iter().find(|counter| counter.name == name);
     found.map_or(0, |counter| counter.value as usize)
-}
-
-fn frame(message: &impl Message, verb: u8, request: u32) -> Vec<u8> {
-    let head = Head {
-        verb,
-        flags: 0,
-        request,
-    };
-    let mut out = Vec::new();
-    encode(head, &message.parts().concat(), &mut out).expect("a short frame");
-    out
 }
 
 #[test]

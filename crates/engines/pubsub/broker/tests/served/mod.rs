@@ -188,3 +188,15 @@ pub fn read_all(
 pub fn produced(client: &Client, produce: &Produce) -> Produced {
     client.ask(produce).expect("an acknowledgement")
 }
+
+/// The bytes of a request, for connections that no client of ours would make.
+pub fn frame(message: &impl dyno_pubsub::wire::Message, verb: u8, request: u32) -> Vec<u8> {
+    let head = dyno_net::Head {
+        verb,
+        flags: 0,
+        request,
+    };
+    let mut out = Vec::new();
+    dyno_net::encode(head, &message.parts().concat(), &mut out).expect("a short frame");
+    out
+}
