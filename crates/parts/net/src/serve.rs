@@ -58,7 +58,7 @@ pub enum Closed {
     /// The client was not admitted within [`ServeOptions::hello_wait`].
     Late,
     /// The client was not admitted yet, and its place was needed for a newer one; or it was admitted when
-    /// all places were taken.
+    /// all places were taken; or all connections held too much memory, and this one the most.
     Crowded,
     /// The ring to the client cannot be used: it was damaged, or the client lies.
     Ring(RingError),

@@ -55,6 +55,8 @@ pub(crate) const ORACLE: u32 = u32::MAX;
 pub(crate) const MOST_HELLO_BYTES: usize = 160 << 10;
 /// The longest body that either side takes.
 pub(crate) const MOST_BODY_BYTES: usize = 64 << 20;
+/// Bytes of unfinished frames and unread answers that the connections of one thread may hold together.
+pub(crate) const MOST_HELD_BYTES: usize = 256 << 20;
 
 /// The first frame of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]

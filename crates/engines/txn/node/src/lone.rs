@@ -9,7 +9,7 @@ use dyno_txn_api::Result;
 
 use crate::engine::{RING_BYTES, pin, port_options};
 use crate::error::{bad, of_net, unavailable};
-use crate::hello::MOST_HELLO_BYTES;
+use crate::hello::{MOST_HELD_BYTES, MOST_HELLO_BYTES};
 use crate::options::OpenOptions;
 
 /// What such a process is called, and what its thread does, for whoever is told of its end.
@@ -44,6 +44,7 @@ impl Lone {
             port: port_options(),
             ring_bytes: RING_BYTES,
             most_hello_bytes: MOST_HELLO_BYTES,
+            most_held_bytes: MOST_HELD_BYTES,
             spin: options.spin,
             ..ReactorOptions::default()
         })

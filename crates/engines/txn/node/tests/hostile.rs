@@ -107,6 +107,45 @@ fn frame(verb: u8, body: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// A connection whose client has said its token.
+fn admitted(server: &Server) -> TcpStream {
+    let mut stream = connect(server);
+    let token = b"a-secret-of-this-test";
+    let hello = [&[1, 0, 0, 0, 0, token.len() as u8, 0][..], token].concat();
+    stream.write_all(&frame(1, &hello)).expect("it listens");
+    stream
+}
+
+#[test]
+fn unfinished_frames_of_all_clients_together_have_a_bound() {
+    const CLIENTS: usize = 14;
+    let (server, _at) = start(Role::All);
+    let db = client(&server);
+    // Half of a frame of 56 MiB from each: 392 MiB, where 256 MiB may be held.
+    let half = begun(4, 56 << 20);
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let mut stream = admitted(&server);
+            // The server may hang up before all of it is written.
+            let _ = stream.write_all(&half);
+            stream
+        })
+        .collect();
+    let soon = Some(Duration::from_millis(200));
+    let closed = clients.into_iter().filter(|mut stream| {
+        stream.set_read_timeout(soon).expect("a time limit");
+        let mut answer = Vec::new();
+        // The answer to the hello lies before the end, which is a reset because bytes are unread.
+        !matches!(
+            stream.read_to_end(&mut answer),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock
+        )
+    });
+    assert!(closed.count() >= CLIENTS - 256 / 28, "too much is held");
+    write_and_read(&*db);
+    server.stop().expect("it stops");
+}
+
 #[test]
 fn a_client_that_asks_and_does_not_read_is_hung_up_on_and_others_go_on() {
     const ASKED: u64 = 1_000;
@@ -119,10 +158,7 @@ fn a_client_that_asks_and_does_not_read_is_hung_up_on_and_others_go_on() {
         let put = Operation::put(Key::new(table, [number]), vec![number; 100_000]);
         db.one_shot(vec![put]).expect("it commits");
     }
-    let mut greedy = connect(&server);
-    let token = b"a-secret-of-this-test";
-    let hello = [&[1, 0, 0, 0, 0, token.len() as u8, 0][..], token].concat();
-    greedy.write_all(&frame(1, &hello)).expect("it listens");
+    let mut greedy = admitted(&server);
     // A megabyte is asked for in each request, a gigabyte in all.
     for ticket in 0..ASKED {
         let request = Request::Operations(vec![Operation::Scan(Scan::all(table))]);

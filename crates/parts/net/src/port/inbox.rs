@@ -102,6 +102,19 @@ impl Inbox {
         Ok(Some(FrameRef { head, body }))
     }
 
+    /// Memory beyond the first [`READ_BYTES`].
+    pub fn held_bytes(&self) -> usize {
+        self.buffer.len().saturating_sub(READ_BYTES)
+    }
+
+    /// Gives the buffer back if it is empty.
+    pub fn shrink(&mut self) {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            self.buffer = Vec::new();
+        }
+    }
+
     /// To be asked at the end of the stream: an error when it ended inside a frame.
     pub fn at_end(&self) -> Result<(), FrameError> {
         match self.end - self.start {

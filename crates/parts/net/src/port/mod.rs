@@ -167,6 +167,17 @@ impl Port {
         self.out.waiting_bytes()
     }
 
+    /// Memory of its buffers beyond what a connection without traffic has.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.inbox.held_bytes() + self.out.held_bytes()
+    }
+
+    /// Gives the memory of empty buffers back.
+    pub(crate) fn shrink(&mut self) {
+        self.inbox.shrink();
+        self.out.shrink();
+    }
+
     /// Hands on what was sent, as much as can be now. True: all of it. An error ends the connection; so does
     /// a peer that takes nothing for longer than [`PortOptions::write_wait`].
     pub fn flush(&mut self) -> Result<bool, Closed> {

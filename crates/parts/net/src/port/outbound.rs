@@ -100,6 +100,18 @@ impl Outbound {
         self.backlog.len() - self.sent
     }
 
+    /// Memory of the backlog, which outlives what it held.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.backlog.capacity()
+    }
+
+    /// Gives the backlog's memory back if it is empty.
+    pub(super) fn shrink(&mut self) {
+        if self.backlog.is_empty() {
+            self.backlog = Vec::new();
+        }
+    }
+
     /// Whether no more frames are taken for now.
     pub fn is_full(&self) -> bool {
         self.waiting_bytes() >= self.most_bytes

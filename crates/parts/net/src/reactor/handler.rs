@@ -73,6 +73,10 @@ pub struct ReactorOptions {
     /// The longest body that is taken from a client that is not admitted yet, if [`PortOptions::most_body_bytes`] is not
     /// less. A handler that asks for a secret wants this small.
     pub most_hello_bytes: usize,
+    /// Bytes that the buffers of all connections may hold together: frames that are not whole yet, and answers that
+    /// their clients have not read. When they hold more, the connection that holds the most is closed. Without this
+    /// bound each connection may hold [`PortOptions::most_body_bytes`] and [`PortOptions::outbox_bytes`].
+    pub most_held_bytes: usize,
     /// The size of each ring in bytes, a power of two; a connection has two. Rings that are larger than a core's own
     /// cache carry a third more in a window: lines that the writer comes back to have left the reader's core by then.
     pub ring_bytes: u32,
@@ -92,6 +96,7 @@ impl Default for ReactorOptions {
             most_unadmitted: 256,
             hello_wait: Duration::from_secs(10),
             most_hello_bytes: 64 << 20,
+            most_held_bytes: usize::MAX,
             ring_bytes: 2 << 20,
             most_rings: 64,
             spin: Duration::from_micros(100),

@@ -7,6 +7,7 @@
 
 mod door;
 mod handler;
+mod held;
 mod unadmitted;
 mod waker;
 
@@ -70,6 +71,8 @@ struct Live {
     draining: bool,
     /// What epoll watches it for.
     interest: Interest,
+    /// Its share of [`Reactor::held_bytes`].
+    held_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -91,6 +94,8 @@ pub struct Reactor {
     rings: usize,
     refused: u64,
     unadmitted: Unadmitted,
+    /// Bytes that the buffers of all connections hold, see `held`.
+    held_bytes: usize,
     passes: u32,
     /// There may be somebody to accept.
     knocking: bool,
@@ -120,6 +125,7 @@ impl Reactor {
             rings: 0,
             refused: 0,
             unadmitted: Unadmitted::default(),
+            held_bytes: 0,
             passes: 0,
             knocking: false,
             paused: None,
@@ -180,7 +186,9 @@ impl Reactor {
             admitted: true,
             draining: false,
             interest,
+            held_bytes: 0,
         });
+        self.count_held(index);
         Ok(id)
     }
 
@@ -192,6 +200,7 @@ impl Reactor {
         }
         let live = slot.live.take()?;
         self.unadmitted.remove(id);
+        self.held_bytes -= live.held_bytes;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.index());
         match live.port.is_ring() {
@@ -210,10 +219,10 @@ impl Reactor {
 
     /// Sends a frame on a connection; it goes out in the next pass.
     pub fn send(&mut self, id: PortId, head: Head, parts: &[&[u8]]) -> Result<(), SendError> {
-        self.live(id)
-            .ok_or(SendError::Ended)?
-            .port
-            .send(head, parts)
+        let live = self.live(id).ok_or(SendError::Ended)?;
+        let sent = live.port.send(head, parts);
+        self.count_held(id.index());
+        sent
     }
 
     /// A connection, for what it says of itself.
@@ -264,6 +273,7 @@ impl Reactor {
                 count += self.poll_one(index, handler);
             }
         }
+        self.release_held(handler);
         Ok(count)
     }
 
@@ -294,6 +304,7 @@ impl Reactor {
                         .set_most_body_bytes(self.options.port.most_body_bytes);
                     self.unadmitted.remove(id);
                 }
+                self.count_held(index);
                 return count;
             }
             Err(why) => why,

@@ -31,7 +31,7 @@ use super::work::Work;
 use super::{Engine, Shared, port_options};
 use crate::directory::{Directory, Wanted};
 use crate::error::{bad, of_net, unavailable};
-use crate::hello::MOST_HELLO_BYTES;
+use crate::hello::{MOST_HELD_BYTES, MOST_HELLO_BYTES};
 use crate::member::Member;
 use crate::options::{Durability, OpenOptions, Share};
 use crate::persist::{self, Remote, State, Stores};
@@ -375,6 +375,7 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
         spin: plan.options.spin,
         ring_bytes: super::RING_BYTES,
         most_hello_bytes: MOST_HELLO_BYTES,
+        most_held_bytes: MOST_HELD_BYTES,
         ..ReactorOptions::default()
     };
     let reactor = Reactor::new(options).map_err(of_net)?;
