@@ -20,6 +20,8 @@ const ATTEMPTS: u32 = 10_000;
 pub(super) struct Asked {
     /// What is measured; a fifth of it runs before and is not counted.
     pub duration: Duration,
+    /// Transactions that have run on the database before, so that its tables have grown. 0: only the warm-up has.
+    pub before: u64,
     pub which: Which,
     pub ours: Ours,
     pub population: Population,
@@ -51,6 +53,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
     let clients = within(params, "clients")?;
     let peer_clients = within(params, "peer-clients")?;
     let duration = Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0));
+    let before = params.count_or("before", 0)?;
     let threads = params.count_or("threads", 1)?.clamp(1, 64) as u32;
     let (which, clients) = match peer {
         None => (way, clients),
@@ -82,6 +85,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
     };
     Ok(Asked {
         duration,
+        before,
         which,
         ours,
         population,

@@ -39,6 +39,7 @@ pub(crate) fn run(
     let mut asked = read(params, peer)?;
     if request.phase == Phase::Verify {
         asked.duration = asked.duration.min(VERIFYING);
+        asked.before = 0;
     }
     Ok(reply(&asked, request)?)
 }
@@ -50,7 +51,10 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
         ..asked.plan.clone()
     };
     let warm_up = Plan {
-        until: Until::Elapsed(asked.duration / WARM_UP),
+        until: match asked.before {
+            0 => Until::Elapsed(asked.duration / WARM_UP),
+            before => Until::Transactions(before.div_ceil(plan.clients.into())),
+        },
         seed: plan.seed + 1,
         run: plan.run + 1,
         ..plan.clone()
