@@ -64,6 +64,7 @@ fn allowed(from: &str, to: &str) -> bool {
         }
         "crates/dyno" => to == "crates/rigs" || job() || under("crates/lab/"),
         "crates/dyno-sql" => under("crates/engines/") || parts(),
+        "crates/python" => under("crates/engines/"),
         "crates/rigs" => job() || under("crates/lab/"),
         "crates/lab/measure" => lab(&["stats"]),
         "crates/lab/machine" => lab(&["record"]) || parts(),

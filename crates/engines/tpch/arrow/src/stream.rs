@@ -1,5 +1,6 @@
 //! Some rows of a table, batch by batch.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 
 use arrow::array::{RecordBatch, RecordBatchReader};
@@ -13,24 +14,21 @@ use crate::schema::schema;
 /// Units of a batch.
 const UNITS_AT_ONCE: u64 = 2_048;
 
-/// Some units of a table as an Arrow stream. The first batch makes the text pool, if nobody has.
-pub struct Stream<'a> {
-    generator: &'a Generator,
+/// Some units of a table as an Arrow stream. The first batch of a process makes the text pool. The generator is
+/// borrowed or shared (`Arc`), as a stream wants it that outlives its maker.
+pub struct Stream<G> {
+    generator: G,
     units: Range<u64>,
     batch: Batch,
 }
 
-impl<'a> Stream<'a> {
+impl<G: Borrow<Generator>> Stream<G> {
     /// A stream of these units: orders for `lineitem`, parts for `partsupp`, rows elsewhere.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for units that the table does not have.
-    pub fn new(
-        generator: &'a Generator,
-        table: Table,
-        units: Range<u64>,
-    ) -> Result<Stream<'a>, Error> {
-        let available = generator.scale().units(table);
+    pub fn new(generator: G, table: Table, units: Range<u64>) -> Result<Stream<G>, Error> {
+        let available = generator.borrow().scale().units(table);
         if units.start > units.end || units.end > available {
             return Err(Error::OutOfRange {
                 table,
@@ -47,7 +45,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-impl Iterator for Stream<'_> {
+impl<G: Borrow<Generator>> Iterator for Stream<G> {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -59,13 +57,14 @@ impl Iterator for Stream<'_> {
         self.units.start = end;
         let filled = self
             .generator
+            .borrow()
             .fill(&mut self.batch, units)
             .map_err(|e| ArrowError::ExternalError(Box::new(e)));
         Some(filled.and_then(|()| record_batch(&self.batch, TextPool::shared())))
     }
 }
 
-impl RecordBatchReader for Stream<'_> {
+impl<G: Borrow<Generator>> RecordBatchReader for Stream<G> {
     fn schema(&self) -> SchemaRef {
         schema(self.batch.table())
     }
