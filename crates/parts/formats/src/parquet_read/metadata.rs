@@ -77,7 +77,7 @@ pub(super) struct Chunk {
 }
 
 /// Rows, and a chunk for each column.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) rows: i64,
     pub(super) chunks: Vec<Chunk>,
@@ -146,7 +146,8 @@ impl Metadata {
     }
 }
 
-/// The element with this number, after which a list is read: its fields come one by one.
+/// The element with this number of a list whose fields come one by one. Elements without any field are made when a later
+/// one comes.
 fn at<T: Default>(list: &mut Vec<T>, number: usize) -> &mut T {
     if list.len() <= number {
         list.resize_with(number + 1, T::default);
@@ -315,20 +316,11 @@ fn leaves(elements: &[Element]) -> Result<Vec<Leaf>> {
 
 fn groups(reader: &mut Reader<'_>, field: Field, groups: &mut Vec<Group>) -> Result<()> {
     reader.structs(field, |reader, number, field| {
-        if groups.len() <= number {
-            groups.push(Group {
-                rows: 0,
-                chunks: Vec::new(),
-            });
-        }
-        let group = &mut groups[number];
+        let group = at(groups, number);
         match field.id {
             1 => {
                 reader.structs(field, |reader, number, field| {
-                    if group.chunks.len() <= number {
-                        group.chunks.push(Chunk::new());
-                    }
-                    group.chunks[number].take(reader, field)
+                    at(&mut group.chunks, number).take(reader, field)
                 })?;
             }
             3 => group.rows = reader.int(field)?,
@@ -339,8 +331,9 @@ fn groups(reader: &mut Reader<'_>, field: Field, groups: &mut Vec<Group>) -> Res
     Ok(())
 }
 
-impl Chunk {
-    fn new() -> Self {
+impl Default for Chunk {
+    /// As it is before its fields are read.
+    fn default() -> Self {
         Self {
             codec: Codec::Uncompressed,
             values: 0,
@@ -351,7 +344,9 @@ impl Chunk {
             of_data_pages: None,
         }
     }
+}
 
+impl Chunk {
     /// A field of ColumnChunk.
     fn take(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<()> {
         match field.id {
