@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 
 use crate::ingest::{TABLE, load_into};
