@@ -15,6 +15,7 @@ mod client;
 mod commit;
 mod database;
 mod fetch;
+mod grpc;
 mod layout;
 mod proto;
 mod transaction;
