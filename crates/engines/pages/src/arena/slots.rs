@@ -2,8 +2,12 @@
 //! the index. Each class has a lock of its own, held for a few loads and stores; all room is taken
 //! when the store is made.
 
+mod closing;
+
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use closing::Target;
 
 use super::classes::{Class, Classes, MOST_SLOTS, SPAN_BYTES};
 use crate::PAGE_BYTES;
@@ -133,19 +137,6 @@ impl Slots {
             .fetch_and(!(1 << slot), std::sync::atomic::Ordering::Release);
     }
 
-    /// How many spans would be free if the slots in use lay in as few as possible, and how many slots are
-    /// in use.
-    pub fn spare(&self) -> (u64, u64) {
-        let (mut spare, mut used) = (0, 0);
-        for class in 0..self.classes.count() as Class {
-            let state = self.lock(class);
-            let slots = self.classes.slots(class) as u64;
-            spare += u64::from(state.spans) - state.used.div_ceil(slots);
-            used += state.used;
-        }
-        (spare, used)
-    }
-
     /// The sizes.
     pub fn classes(&self) -> &Classes {
         &self.classes
@@ -163,10 +154,7 @@ impl Slots {
         if let Some(slot) = self.take_of(fits, Some(&assign)) {
             return Some(slot);
         }
-        let longer = fits + 1..self.classes.count() as Class;
-        longer
-            .into_iter()
-            .find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
+        self.take_shortest(fits + 1..self.classes.count() as Class)
     }
 
     /// Takes a slot of `class`; without `assign`, of a span that the class has already.
@@ -288,27 +276,6 @@ impl Slots {
         *grasp(&self.pool) = Pool { free, clean: 0 };
     }
 
-    /// Chooses spans to empty so that what `class` uses would lie in as few as possible, the
-    /// emptiest first, and closes them. `most` bounds how many.
-    pub fn close_emptiest(&self, class: Class, most: usize, chosen: &mut Vec<u32>) {
-        let state = self.lock(class);
-        let slots = self.classes.slots(class) as u64;
-        let spare = u64::from(state.spans) - state.used.div_ceil(slots);
-        let mut open = Vec::new();
-        let mut at = state.open;
-        while at != NONE {
-            open.push(at);
-            at = self.spans[at as usize].next.load(Relaxed);
-        }
-        open.sort_by_key(|&span| self.spans[span as usize].used.load(Relaxed));
-        let mut state = state;
-        for span in open.into_iter().take(most.min(spare as usize)) {
-            self.unlink(&mut state, span);
-            self.spans[span as usize].draining.store(true, Relaxed);
-            chosen.push(span);
-        }
-    }
-
     /// Bytes of the slots of `span` that are free; all of it when it has no class.
     pub fn free_bytes(&self, span: u32) -> usize {
         let Some(span) = self.spans.get(span as usize) else {
@@ -321,27 +288,6 @@ impl Slots {
         let class = span.class.load(Relaxed);
         (self.classes.slots(class) - used.min(self.classes.slots(class)))
             * self.classes.bytes(class)
-    }
-
-    /// Whether `span` is being emptied.
-    pub fn is_draining(&self, span: u32) -> bool {
-        self.spans[span as usize].draining.load(Relaxed)
-    }
-
-    /// Ends the emptying of `span`: true when it is free now, false when slots of it are still taken.
-    pub fn reopen(&self, span: u32) -> bool {
-        let number = span as usize;
-        let class = self.spans[number].class.load(Relaxed);
-        let mut state = self.lock(class);
-        self.spans[number].draining.store(false, Relaxed);
-        let used = usize::from(self.spans[number].used.load(Relaxed));
-        if used == 0 {
-            state.spans -= 1;
-            grasp(&self.pool).free.push(span);
-        } else if used < self.classes.slots(class) {
-            self.link(&mut state, span);
-        }
-        used == 0
     }
 
     /// Calls `give_back` for each free span whose memory the system still holds, until it fails.

@@ -114,12 +114,10 @@ pub struct Store {
     kept_back: AtomicU64,
     /// Where a write that finds no space goes on writing pages back.
     relief_page: AtomicU64,
-    /// Held by the write that moves pages together.
-    consolidating: Mutex<()>,
+    /// Held by the write that moves pages together; the state of the slots in which that was in vain.
+    consolidating: Mutex<Option<u64>>,
     /// Times that it was done.
     consolidated: AtomicU64,
-    /// Slots in use when it was done in vain.
-    fruitless: AtomicU64,
 }
 
 fn check(settings: &Settings) -> Result<(), StoreError> {
@@ -174,9 +172,8 @@ impl Store {
             refused: AtomicU64::new(0),
             kept_back: AtomicU64::new(0),
             relief_page: AtomicU64::new(0),
-            consolidating: Mutex::new(()),
+            consolidating: Mutex::new(None),
             consolidated: AtomicU64::new(0),
-            fruitless: AtomicU64::new(u64::MAX),
         }
     }
 

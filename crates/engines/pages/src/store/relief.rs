@@ -16,6 +16,7 @@ use super::lane::{Form, Lane};
 use super::place::{SUM_BYTES, bound_sum, extent};
 use super::shared::content_of;
 use crate::PAGE_BYTES;
+use crate::arena::slots::Target;
 use crate::error::StoreError;
 use crate::index::entry::{AGE_MAX, Entry, Stored, UNIT_BYTES};
 use crate::index::lock::LOCKED;
@@ -25,6 +26,8 @@ const WRITTEN_BACK: u64 = 256;
 /// Rounds of writing back for one write. What leaves memory may leave slots of other sizes free, until
 /// enough of them are free for a span.
 const ROUNDS: u32 = 16;
+/// Times that one write has pages moved together. Another thread may take what the first time wins.
+const ATTEMPTS: u32 = 4;
 /// Spans of each class that one write empties into others at most.
 const SPANS: usize = 32;
 
@@ -36,10 +39,13 @@ impl Lane<'_> {
         let mut rounds = 0;
         loop {
             // Writing back frees slots, which moving pages together makes spans of.
-            if store.consolidate()
-                && let Some(done) = self.tried(page, bytes)
-            {
-                return done;
+            for _ in 0..ATTEMPTS {
+                if !store.consolidate() {
+                    break;
+                }
+                if let Some(done) = self.tried(page, bytes) {
+                    return done;
+                }
             }
             if rounds == ROUNDS || !self.write_some_back()? {
                 break;
@@ -187,27 +193,30 @@ impl Lane<'_> {
 }
 
 impl Store {
-    /// Empties spans into others of their class, when that frees any, for a class that has no slot left. The
-    /// memory stays: the writer takes it at once.
+    /// Moves pages together for a class that has no slot left, when that frees any. The memory stays: the writer
+    /// takes it at once.
     fn consolidate(&self) -> bool {
-        let (spare, used) = self.slots.spare();
-        // Nothing changed since it was tried in vain: pages that share slots do not move.
-        if spare == 0 || self.fruitless.load(Relaxed) == used {
-            return false;
-        }
         // One thread does it; those that waited for it look for a slot again.
         let before = self.consolidated.load(Relaxed);
-        let _one = self
+        let mut fruitless = self
             .consolidating
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if self.consolidated.load(Relaxed) != before {
             return true;
         }
-        let freed = self.move_together(SPANS).freed_spans;
+        let fingerprint = self.slots.fingerprint();
+        // Nothing changed since it was tried in vain.
+        if *fruitless == Some(fingerprint) {
+            return false;
+        }
+        // Slots that are not much longer first, as what they have too much is lost until the store has room.
+        let in_vain = [Target::Near, Target::Any].into_iter().all(|target| {
+            let done = self.move_together(SPANS, target);
+            done.moved == 0 && done.freed_spans == 0
+        });
         self.consolidated.fetch_add(1, Relaxed);
-        self.fruitless
-            .store(if freed == 0 { used } else { u64::MAX }, Relaxed);
-        freed > 0
+        *fruitless = in_vain.then_some(fingerprint);
+        !in_vain
     }
 }
