@@ -52,6 +52,7 @@ struct ClassState {
 /// Spans that belong to no class: those whose memory the system holds on top.
 #[derive(Debug)]
 struct Pool {
+    /// The lowest of them is kept for moving pages.
     free: Vec<u32>,
     /// From here on, spans were used before and their memory was not given back.
     clean: usize,
@@ -79,6 +80,9 @@ pub struct Slots {
     reserve: Option<u32>,
     /// Which slots of it are taken.
     reserve_taken: AtomicU16,
+    /// Free spans that no write takes: one, through which pages are moved when no other is free. None
+    /// in a memory of one span and the reserve, as versions without it made.
+    kept: usize,
 }
 
 impl Slots {
@@ -94,6 +98,7 @@ impl Slots {
         // Low spans are given out first.
         let free: Vec<u32> = (0..spans).rev().collect();
         let clean = free.len();
+        let kept = usize::from(spans > 2);
         let spans = (0..spans).map(|_| Span::new()).collect();
         Self {
             classes,
@@ -102,6 +107,7 @@ impl Slots {
             pool: Mutex::new(Pool { free, clean }),
             reserve: None,
             reserve_taken: AtomicU16::new(0),
+            kept,
         }
     }
 
@@ -162,12 +168,8 @@ impl Slots {
         let mut state = self.lock(class);
         if state.open == NONE {
             let assign = assign?;
-            let span = grasp(&self.pool).take()?;
-            self.spans[span as usize].class.store(class, Relaxed);
-            self.spans[span as usize].top.store(0, Relaxed);
-            state.spans += 1;
-            assign(span, class);
-            self.link(&mut state, span);
+            let span = grasp(&self.pool).take(self.kept)?;
+            self.give(&mut state, span, class, assign);
         }
         let number = state.open;
         let span = &self.spans[number as usize];
@@ -188,6 +190,15 @@ impl Slots {
             class,
             fresh: fresh.then_some(state.spans),
         })
+    }
+
+    /// Gives a free span to `class`, whose state this is.
+    fn give(&self, state: &mut ClassState, span: u32, class: Class, assign: &impl Fn(u32, Class)) {
+        self.spans[span as usize].class.store(class, Relaxed);
+        self.spans[span as usize].top.store(0, Relaxed);
+        state.spans += 1;
+        assign(span, class);
+        self.link(state, span);
     }
 
     /// The class of the span of byte `at`, of which a slot is taken.
@@ -426,9 +437,13 @@ impl Span {
 }
 
 impl Pool {
-    /// Spans whose memory is there go first.
-    fn take(&mut self) -> Option<u32> {
-        let span = self.free.pop();
+    /// Spans whose memory is there go first; `kept` of them stay.
+    fn take(&mut self, kept: usize) -> Option<u32> {
+        let span = if self.free.len() > kept {
+            self.free.pop()
+        } else {
+            None
+        };
         self.clean = self.clean.min(self.free.len());
         span
     }

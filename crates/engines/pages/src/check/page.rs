@@ -47,3 +47,11 @@ pub fn page_of(seed: u64) -> Page {
     page[PAGE_BYTES - 8..].copy_from_slice(&seed.to_le_bytes());
     page
 }
+
+/// A page that no codec packs into much less than `noise` bytes, at most a page, nor needs much more for.
+pub fn page_of_length(seed: u64, noise: usize) -> Page {
+    let mut page = [0; PAGE_BYTES];
+    // The seed of a page that is noise all over.
+    page[..noise].copy_from_slice(&page_of(5 + 6 * seed)[..noise]);
+    page
+}

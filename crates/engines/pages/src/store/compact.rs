@@ -24,6 +24,13 @@ pub struct Compacted {
     pub given_back_bytes: u64,
 }
 
+impl Compacted {
+    /// Whether anything is where it was not before.
+    pub(super) fn changed(self) -> bool {
+        self.moved > 0 || self.freed_spans > 0
+    }
+}
+
 impl Store {
     /// Empties up to `most_spans` spans of each class into others, the emptiest first, and gives free
     /// memory back. Afterwards, with nobody writing meanwhile and no bound met, a class holds less
@@ -60,11 +67,16 @@ impl Store {
     /// all hundred classes together 50 spans' worth of free slots that pages of other lengths cannot use: more
     /// than a small store has to spare.
     pub(super) fn move_together(&self, most_spans: usize, target: Target) -> Compacted {
-        let mut done = Compacted::default();
         let closed = self.slots.close_emptiest(most_spans, target);
         if closed.is_empty() && target == Target::SameClass {
-            return done;
+            return Compacted::default();
         }
+        self.move_pages(closed, target)
+    }
+
+    /// Moves every page that `target` has another slot for, and opens the `closed` spans again.
+    pub(super) fn move_pages(&self, closed: Vec<u32>, target: Target) -> Compacted {
+        let mut done = Compacted::default();
         let mark = self.holders.mark();
         for page in self.touched_from(0) {
             done.moved += u64::from(self.move_page(page, &mark, target));

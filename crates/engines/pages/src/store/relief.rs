@@ -5,18 +5,15 @@
 //! Each step is taken only where it can win something, so that a store that is full of pages that nothing
 //! can move refuses a write about as fast as it takes one.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use dyno_codec::lz4::Page;
 
-use super::Store;
 use super::file::WriteBack;
 use super::lane::{Form, Lane};
 use super::place::{SUM_BYTES, bound_sum, extent};
 use super::shared::content_of;
 use crate::PAGE_BYTES;
-use crate::arena::slots::Target;
 use crate::error::StoreError;
 use crate::index::entry::{AGE_MAX, Entry, Stored, UNIT_BYTES};
 use crate::index::lock::LOCKED;
@@ -28,8 +25,6 @@ const WRITTEN_BACK: u64 = 256;
 const ROUNDS: u32 = 16;
 /// Times that one write has pages moved together. Another thread may take what the first time wins.
 const ATTEMPTS: u32 = 4;
-/// Spans of each class that one write empties into others at most.
-const SPANS: usize = 32;
 
 impl Lane<'_> {
     /// Writes a page for which there was no slot.
@@ -51,6 +46,7 @@ impl Lane<'_> {
                 break;
             }
             rounds += 1;
+            store.consolidate_anew();
             if let Some(done) = self.tried(page, bytes) {
                 return done;
             }
@@ -117,11 +113,12 @@ impl Lane<'_> {
             .and_then(|(at, _)| self.overwrite_locked(page, &form, bytes, at));
         let new = outcome.map_or(word, |(stored, _)| Entry::fresh(stored).pack());
         store.unlock(page, new, self.mark());
-        let Some((_, reserve)) = outcome else {
+        let Some((stored, reserve)) = outcome else {
             return Err(store.no_space(form.stored_bytes()));
         };
         // Not before: until the entry is unlocked it points at the reserve.
         store.slots.free_reserve(reserve);
+        store.note_overwritten(&form, stored);
         Ok(())
     }
 
@@ -189,34 +186,5 @@ impl Lane<'_> {
                 }
             }
         }
-    }
-}
-
-impl Store {
-    /// Moves pages together for a class that has no slot left, when that frees any. The memory stays: the writer
-    /// takes it at once.
-    fn consolidate(&self) -> bool {
-        // One thread does it; those that waited for it look for a slot again.
-        let before = self.consolidated.load(Relaxed);
-        let mut fruitless = self
-            .consolidating
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if self.consolidated.load(Relaxed) != before {
-            return true;
-        }
-        let fingerprint = self.slots.fingerprint();
-        // Nothing changed since it was tried in vain.
-        if *fruitless == Some(fingerprint) {
-            return false;
-        }
-        // Slots that are not much longer first, as what they have too much is lost until the store has room.
-        let in_vain = [Target::Near, Target::Any].into_iter().all(|target| {
-            let done = self.move_together(SPANS, target);
-            done.moved == 0 && done.freed_spans == 0
-        });
-        self.consolidated.fetch_add(1, Relaxed);
-        *fruitless = in_vain.then_some(fingerprint);
-        !in_vain
     }
 }

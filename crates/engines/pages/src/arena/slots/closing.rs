@@ -82,6 +82,17 @@ impl Slots {
         classes.find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
     }
 
+    /// Gives the free span that no write takes to `class`. False when a class has it already.
+    pub fn open_kept(&self, class: Class, assign: impl Fn(u32, Class)) -> bool {
+        let mut state = self.lock(class);
+        // No write takes the others, as this is done when there are none.
+        let Some(span) = grasp(&self.pool).take(0) else {
+            return false;
+        };
+        self.give(&mut state, span, class, &assign);
+        true
+    }
+
     /// A number that differs, but for an accident, between two moments when a class has other spans or slots in
     /// use.
     pub fn fingerprint(&self) -> u64 {
