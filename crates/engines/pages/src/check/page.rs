@@ -52,6 +52,7 @@ pub fn page_of(seed: u64) -> Page {
 pub fn page_of_length(seed: u64, noise: usize) -> Page {
     let mut page = [0; PAGE_BYTES];
     // The seed of a page that is noise all over.
-    page[..noise].copy_from_slice(&page_of(5 + 6 * seed)[..noise]);
+    let seed = seed % (u64::MAX / 6) * 6 + 5;
+    page[..noise].copy_from_slice(&page_of(seed)[..noise]);
     page
 }

@@ -40,7 +40,7 @@ impl Store {
     /// # Errors
     /// When the system does not take memory back.
     pub fn compact(&self, most_spans: usize) -> Result<Compacted, StoreError> {
-        let mut done = self.move_together(most_spans, Target::SameClass);
+        let mut done = self.alone(|| self.move_together(most_spans, Target::SameClass));
         let spans = self
             .slots
             .trim(|span| self.give_back(span as usize * SPAN_BYTES, SPAN_BYTES))?;

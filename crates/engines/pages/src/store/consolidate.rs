@@ -64,6 +64,15 @@ impl Store {
         done
     }
 
+    /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those of closed spans,
+    /// waits and looks again instead of being refused.
+    pub(super) fn alone(&self, moving: impl FnOnce() -> Compacted) -> Compacted {
+        let _attempts = self.attempts();
+        let done = moving();
+        self.consolidated.fetch_add(1, Relaxed);
+        done
+    }
+
     /// Pages have left memory: the next write may have an attempt at once.
     pub(super) fn consolidate_anew(&self) {
         self.attempts().rest = 0;

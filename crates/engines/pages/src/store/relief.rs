@@ -23,8 +23,9 @@ const WRITTEN_BACK: u64 = 256;
 /// Rounds of writing back for one write. What leaves memory may leave slots of other sizes free, until
 /// enough of them are free for a span.
 const ROUNDS: u32 = 16;
-/// Times that one write has pages moved together. Another thread may take what the first time wins.
-const ATTEMPTS: u32 = 4;
+/// Times that one write has pages moved together, or waits while another thread does it. Another thread may take
+/// what the first time wins.
+const ATTEMPTS: u32 = 16;
 
 impl Lane<'_> {
     /// Writes a page for which there was no slot.

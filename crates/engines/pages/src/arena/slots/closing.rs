@@ -82,10 +82,9 @@ impl Slots {
         classes.find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
     }
 
-    /// Gives the free span that no write takes to `class`. False when a class has it already.
+    /// Gives a free span to `class`, the one that no write takes when there is no other. False when there is none.
     pub fn open_kept(&self, class: Class, assign: impl Fn(u32, Class)) -> bool {
         let mut state = self.lock(class);
-        // No write takes the others, as this is done when there are none.
         let Some(span) = grasp(&self.pool).take(0) else {
             return false;
         };
