@@ -1,8 +1,8 @@
 //! Pages moved together across classes, for a write that found no slot.
 //!
-//! An attempt looks at every entry up to three times, and is worth that when it frees a span. After one that won
-//! nothing the next writes do without, the more of them the larger the store is, so that a store that is full
-//! of pages that nothing can move refuses a write about as fast as it takes one.
+//! An attempt looks at every entry up to four times, and is worth that when it frees a span. After one that did
+//! not suffice the next writes do without, the more of them the larger the store is, so that a store that gets more pages
+//! than it can hold still refuses most of them at once.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
@@ -20,28 +20,30 @@ const SPANS: usize = 32;
 /// Bytes of slots that packing pages again into one span must win.
 const LEAST_WON: usize = SPAN_BYTES / 8;
 
-/// A store of so many spans lets one write go without an attempt after one in vain.
-const SPANS_A_REST: u32 = 128;
+/// A store of so many spans lets one write at least go without an attempt after one that did not suffice.
+const SPANS_A_REST: u32 = 32;
 
 /// What is known of the last attempt.
 #[derive(Debug, Default)]
 pub struct Attempts {
     /// The state of the slots in which it won nothing.
     in_vain: Option<u64>,
-    /// Writes that go without one.
+    /// Writes that go without one, and how many it were the last time.
     rest: u32,
+    last_rest: u32,
 }
 
 impl Store {
-    /// Moves pages together. False when nothing is where it was not before.
-    pub(super) fn consolidate(&self) -> bool {
+    /// Moves pages together; `again` when the same write had it done before, which did not suffice. False when
+    /// nothing is where it was not before.
+    pub(super) fn consolidate(&self, again: bool) -> bool {
         // One thread does it; those that waited for it look for a slot again.
         let before = self.consolidated.load(Relaxed);
         let mut attempts = self.attempts();
         if self.consolidated.load(Relaxed) != before {
             return true;
         }
-        if attempts.rest > 0 {
+        if attempts.rest > 0 && !again {
             attempts.rest -= 1;
             return false;
         }
@@ -50,18 +52,30 @@ impl Store {
             return false;
         }
         // Slots that are not much longer first, as what they have too much is lost while the store is full.
-        let done = self.move_together(SPANS, Target::Near).changed()
-            || self.repack().changed()
-            || self.move_together(SPANS, Target::Any).changed();
+        let mut done = self.move_together(SPANS, Target::Near);
+        if !done.changed() {
+            done = self.repack();
+        }
+        if !done.changed() {
+            done = self.move_together(SPANS, Target::Any);
+        }
         self.consolidated.fetch_add(1, Relaxed);
-        *attempts = match done {
-            true => Attempts::default(),
-            false => Attempts {
-                in_vain: Some(fingerprint),
-                rest: self.memory.layout().spans / SPANS_A_REST,
-            },
-        };
-        done
+        attempts.in_vain = (!done.changed()).then_some(fingerprint);
+        done.changed()
+    }
+
+    /// A write made attempts that did not suffice: the store has more than fits, and the next writes go without.
+    /// Twice as many as the last time, until an attempt suffices.
+    pub(super) fn rest(&self) {
+        let spans = self.memory.layout().spans;
+        let mut attempts = self.attempts();
+        attempts.rest = (attempts.last_rest * 2).clamp(spans / SPANS_A_REST, spans);
+        attempts.last_rest = attempts.rest;
+    }
+
+    /// A write found a slot after an attempt.
+    pub(super) fn sufficed(&self) {
+        self.attempts().last_rest = 0;
     }
 
     /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those of closed spans,

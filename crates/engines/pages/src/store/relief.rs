@@ -35,13 +35,8 @@ impl Lane<'_> {
         let mut rounds = 0;
         loop {
             // Writing back frees slots, which moving pages together makes spans of.
-            for _ in 0..ATTEMPTS {
-                if !store.consolidate() {
-                    break;
-                }
-                if let Some(done) = self.tried(page, bytes) {
-                    return done;
-                }
+            if let Some(done) = self.consolidated(page, bytes) {
+                return done;
             }
             if rounds == ROUNDS || !self.write_some_back()? {
                 break;
@@ -57,6 +52,25 @@ impl Lane<'_> {
             store.refused.fetch_add(1, Relaxed);
         }
         done
+    }
+
+    /// The write once more, after pages were moved together as often as that changes anything; nothing when
+    /// there is still no slot.
+    fn consolidated(&mut self, page: u64, bytes: &Page) -> Option<Result<(), StoreError>> {
+        let store = self.store();
+        for attempt in 0..ATTEMPTS {
+            if !store.consolidate(attempt > 0) {
+                if attempt > 0 {
+                    store.rest();
+                }
+                return None;
+            }
+            if let Some(done) = self.tried(page, bytes) {
+                store.sufficed();
+                return Some(done);
+            }
+        }
+        None
     }
 
     /// The write once more; nothing when there is still no slot.
