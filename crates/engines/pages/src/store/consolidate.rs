@@ -61,11 +61,14 @@ impl Store {
         }
         self.consolidated.fetch_add(1, Relaxed);
         attempts.in_vain = (!done.changed()).then_some(fingerprint);
+        if done.freed_spans > 1 {
+            attempts.last_rest = 0;
+        }
         done.changed()
     }
 
     /// A write made attempts that did not suffice: the store has more than fits, and the next writes go without.
-    /// Twice as many as the last time, until an attempt suffices.
+    /// Twice as many as the last time, until an attempt frees spans.
     pub(super) fn rest(&self) {
         let spans = self.memory.layout().spans;
         let mut attempts = self.attempts();
@@ -73,9 +76,11 @@ impl Store {
         attempts.last_rest = attempts.rest;
     }
 
-    /// A write found a slot after an attempt.
+    /// A write found a slot after an attempt. In a store that has more than fits the next one may not.
     pub(super) fn sufficed(&self) {
-        self.attempts().last_rest = 0;
+        let mut attempts = self.attempts();
+        attempts.last_rest = attempts.last_rest.saturating_sub(1);
+        attempts.rest = attempts.last_rest;
     }
 
     /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those of closed spans,
