@@ -16,7 +16,7 @@ fn content(seed: u64) -> Page {
     let share = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
     let noise = match seed % 8 {
         0 => PAGE_BYTES,
-        _ => 100 + (share * share * 3800 >> 32) as usize,
+        _ => 100 + ((share * share * 3800) >> 32) as usize,
     };
     page_of_length(seed, noise)
 }
