@@ -1,50 +1,57 @@
 //! Pages moved together across classes, for a write that found no slot.
 //!
-//! An attempt looks at every entry up to four times, and is worth that when it frees a span. After one that did
-//! not suffice the next writes do without, the more of them the larger the store is, so that a store that gets more pages
-//! than it can hold still refuses most of them at once.
+//! An attempt looks at every entry up to five times, and is worth that when it frees a span. A store that has more than
+//! its limit is promised to hold rests after each attempt, and any store after an attempt that won nothing: as many
+//! writes go without one as make it cheap beside them.
+//! They find a slot, overwrite their page in its own slot, or are refused at once. Without the rest each write would
+//! win a slot or two by work on all pages.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
 
-use super::Store;
 use super::compact::Compacted;
 use super::lane::Form;
 use super::place::extent;
+use super::{BESIDE_SPANS, Store};
 use crate::arena::classes::{Class, SPAN_BYTES};
 use crate::arena::slots::Target;
 use crate::index::entry::{Entry, Stored};
+use crate::index::lock::LOCKED;
 
 /// Spans of each class that one attempt empties into others at most.
 const SPANS: usize = 32;
 /// Bytes of slots that packing pages again into one span must win.
 const LEAST_WON: usize = SPAN_BYTES / 8;
 
-/// A store of so many spans lets one write at least go without an attempt after one that did not suffice.
-const SPANS_A_REST: u32 = 32;
+/// Writes of a rest for each span of the store. Looking at the entries of a span costs an attempt about as much as
+/// four writes cost.
+const RESTS: u64 = 8;
+/// Of the bytes in use, this share must have become free for the rest to end early.
+const FREED_SHARE: u64 = 32;
+/// Writes of a rest between two looks at the bytes in use, which takes the lock of each class.
+const LOOKS: u64 = 32;
 
 /// What is known of the last attempt.
 #[derive(Debug, Default)]
 pub struct Attempts {
     /// The state of the slots in which it won nothing.
     in_vain: Option<u64>,
-    /// Writes that go without one, and how many it were the last time.
-    rest: u32,
-    last_rest: u32,
+    /// Writes that go without one.
+    rest: u64,
+    /// Bytes of slots in use when the rest began.
+    used_bytes: u64,
 }
 
 impl Store {
-    /// Moves pages together; `again` when the same write had it done before, which did not suffice. False when
-    /// nothing is where it was not before.
-    pub(super) fn consolidate(&self, again: bool) -> bool {
+    /// Moves pages together. False when nothing is where it was not before.
+    pub(super) fn consolidate(&self) -> bool {
         // One thread does it; those that waited for it look for a slot again.
         let before = self.consolidated.load(Relaxed);
         let mut attempts = self.attempts();
         if self.consolidated.load(Relaxed) != before {
             return true;
         }
-        if attempts.rest > 0 && !again {
-            attempts.rest -= 1;
+        if self.rests(&mut attempts) {
             return false;
         }
         let fingerprint = self.slots.fingerprint();
@@ -61,26 +68,43 @@ impl Store {
         }
         self.consolidated.fetch_add(1, Relaxed);
         attempts.in_vain = (!done.changed()).then_some(fingerprint);
-        if done.freed_spans > 1 {
-            attempts.last_rest = 0;
+        if !done.changed() || self.live_bytes() > self.promised_bytes() {
+            attempts.rest = RESTS * u64::from(self.memory.layout().spans);
+            attempts.used_bytes = self.slots.used_bytes();
         }
         done.changed()
     }
 
-    /// A write made attempts that did not suffice: the store has more than fits, and the next writes go without.
-    /// Twice as many as the last time, until an attempt frees spans.
-    pub(super) fn rest(&self) {
-        let spans = self.memory.layout().spans;
-        let mut attempts = self.attempts();
-        attempts.rest = (attempts.last_rest * 2).clamp(spans / SPANS_A_REST, spans);
-        attempts.last_rest = attempts.rest;
+    /// Whether the next write goes without an attempt. The rest ends early when much has become free since it began:
+    /// what left the store may lie in slots that only moving makes useful.
+    fn rests(&self, attempts: &mut Attempts) -> bool {
+        if attempts.rest == 0 {
+            return false;
+        }
+        attempts.rest -= 1;
+        if attempts.rest.is_multiple_of(LOOKS) {
+            let enough = attempts.used_bytes - attempts.used_bytes / FREED_SHARE;
+            if self.slots.used_bytes() < enough {
+                attempts.rest = 0;
+            }
+        }
+        attempts.rest > 0
     }
 
-    /// A write found a slot after an attempt. In a store that has more than fits the next one may not.
-    pub(super) fn sufficed(&self) {
-        let mut attempts = self.attempts();
-        attempts.last_rest = attempts.last_rest.saturating_sub(1);
-        attempts.rest = attempts.last_rest;
+    /// Bytes of all pages in slots, without what their slots are longer. Pages that share a slot each count.
+    fn live_bytes(&self) -> u64 {
+        let live = |page| {
+            let found = Entry::unpack(self.peek(page) & !LOCKED)?;
+            extent(found.stored).map(|(_, len)| len as u64)
+        };
+        self.touched_from(0).filter_map(live).sum()
+    }
+
+    /// Live bytes up to which no write is refused, as [`Settings::limit_bytes`](super::Settings::limit_bytes) says.
+    fn promised_bytes(&self) -> u64 {
+        let spans = u64::from(self.memory.layout().spans.saturating_sub(BESIDE_SPANS));
+        let limit_bytes = spans * SPAN_BYTES as u64;
+        (limit_bytes / 100 * 95).saturating_sub(4 * SPAN_BYTES as u64)
     }
 
     /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those of closed spans,

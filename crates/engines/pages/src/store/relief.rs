@@ -58,15 +58,11 @@ impl Lane<'_> {
     /// there is still no slot.
     fn consolidated(&mut self, page: u64, bytes: &Page) -> Option<Result<(), StoreError>> {
         let store = self.store();
-        for attempt in 0..ATTEMPTS {
-            if !store.consolidate(attempt > 0) {
-                if attempt > 0 {
-                    store.rest();
-                }
+        for _ in 0..ATTEMPTS {
+            if !store.consolidate() {
                 return None;
             }
             if let Some(done) = self.tried(page, bytes) {
-                store.sufficed();
                 return Some(done);
             }
         }

@@ -103,6 +103,13 @@ impl Slots {
         })
     }
 
+    /// Bytes of the slots that are in use.
+    pub fn used_bytes(&self) -> u64 {
+        (0..self.classes.count() as Class)
+            .map(|class| self.lock(class).used * self.classes.bytes(class) as u64)
+            .sum()
+    }
+
     /// Whether `span` is being emptied.
     pub fn is_draining(&self, span: u32) -> bool {
         self.spans[span as usize].draining.load(Relaxed)
