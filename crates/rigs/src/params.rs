@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -83,6 +84,22 @@ impl<'a> Params<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// A time in seconds that must be there, brought within 0.01 and 36,000.
+    ///
+    /// # Errors
+    /// When it is missing or no number.
+    pub fn seconds(&mut self, name: &'static str) -> Result<Duration, RigError> {
+        self.number(name).map(bounded)
+    }
+
+    /// The same, or nothing where it is not said.
+    ///
+    /// # Errors
+    /// When it is there and is not a number.
+    pub fn seconds_or_none(&mut self, name: &'static str) -> Result<Option<Duration>, RigError> {
+        Ok(self.number_or_none(name)?.map(bounded))
     }
 
     /// A parameter that other systems need and this one does not.
@@ -178,6 +195,11 @@ impl<'a> Params<'a> {
     }
 }
 
+/// The time that a load lasts: a shorter one, such as 0, has no rate, and a longer one than ten hours has no end.
+fn bounded(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds.clamp(0.01, 36_000.0))
+}
+
 fn wrong(name: &str, reason: &str) -> RigError {
     RigError::Param {
         name: name.to_string(),
@@ -208,5 +230,24 @@ mod tests {
         assert_eq!(e, "parameter `source`: is missing");
         let e = params.finish().expect_err("left over").to_string();
         assert!(e.starts_with("parameter `sorce`: is not known"), "{e}");
+    }
+
+    #[test]
+    fn a_time_is_neither_too_short_for_a_rate_nor_without_end() {
+        let values: BTreeMap<String, Value> = [
+            ("short".to_string(), Value::from(0)),
+            ("long".to_string(), Value::from(1e300)),
+            ("some".to_string(), Value::from(1.5)),
+            ("text".to_string(), Value::from("5")),
+        ]
+        .into();
+        let mut params = Params::new(&values);
+        let mut seconds = |name| params.seconds(name).map(|time| time.as_secs_f64()).ok();
+        assert_eq!(seconds("short"), Some(0.01));
+        assert_eq!(seconds("long"), Some(36_000.0));
+        assert_eq!(seconds("some"), Some(1.5));
+        assert_eq!(seconds("text"), None);
+        assert_eq!(params.seconds_or_none("other").expect("not said"), None);
+        assert!(params.seconds_or_none("some").expect("said").is_some());
     }
 }

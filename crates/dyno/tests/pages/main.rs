@@ -93,6 +93,42 @@ fn a_served_store_answers_and_leaves_nothing_behind() {
     assert!(nothing_left(home.path()));
 }
 
+#[test]
+fn a_file_that_is_not_a_socket_is_not_taken_for_the_one_that_a_dead_process_left() {
+    let home = tempfile::tempdir().expect("a directory");
+    let folder = home.path().join("stores/pages");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let control = folder.join("control");
+    std::fs::write(&control, "a user's").expect("a file");
+    let listen = format!("unix:{}", home.path().join("nbd").display());
+    let serve = ["pages", "serve", "--size", "1MiB", "--nbd", &listen];
+    let (done, refused) = said(dyno(home.path(), &serve));
+    assert!(!done && refused.contains("not a socket"), "{refused}");
+    let kept = std::fs::read_to_string(&control).expect("it is there");
+    assert_eq!(kept, "a user's");
+}
+
+#[test]
+fn attach_without_root_says_that_it_needs_it() {
+    use std::os::unix::process::CommandExt;
+    let home = tempfile::tempdir().expect("a directory");
+    let mut attach = dyno(home.path(), &["pages", "attach", "--size", "1MiB"]);
+    if std::fs::metadata("/proc/self").is_ok_and(|us| std::os::unix::fs::MetadataExt::uid(&us) == 0)
+    {
+        // The user without rights, by the number that it has everywhere.
+        attach.uid(65_534);
+    }
+    let output = match attach.output() {
+        Ok(output) => output,
+        Err(error) => return println!("skipped: another user cannot start the program: {error}"),
+    };
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && text.contains("attach needs root"),
+        "{text}"
+    );
+}
+
 /// Whether no store and no lock of one is there.
 fn nothing_left(home: &Path) -> bool {
     let stores = std::fs::read_dir(home.join("stores"));

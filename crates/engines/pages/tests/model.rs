@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dyno_pages::check::page_of;
+use dyno_pages::check::{page_of, page_of_length};
 use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store, StoreError, WriteBack};
 use proptest::prelude::*;
 
@@ -13,6 +13,7 @@ const PAGES: u64 = 80;
 #[derive(Debug, Clone)]
 enum Step {
     Write(u64, u64),
+    WriteLength(u64, u64, usize),
     WriteMany(u64, u64, usize),
     Discard(u64),
     Read(u64),
@@ -28,6 +29,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let page = 0..PAGES;
     let step = prop_oneof![
         8 => (page.clone(), any::<u64>()).prop_map(|(p, s)| Step::Write(p, s)),
+        8 => (page.clone(), any::<u64>(), 0..=PAGE_BYTES)
+            .prop_map(|(p, s, n)| Step::WriteLength(p, s, n)),
         2 => (page.clone(), any::<u64>(), 1usize..20).prop_map(|(p, s, n)| Step::WriteMany(p, s, n)),
         3 => page.clone().prop_map(Step::Discard),
         4 => page.clone().prop_map(Step::Read),
@@ -38,7 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..20u64, any::<bool>()).prop_map(|(most, packed)| Step::WriteBack(most, packed)),
         1 => Just(Step::Crash),
     ];
-    proptest::collection::vec(step, 1..120)
+    proptest::collection::vec(step, 1..200)
 }
 
 struct Twin {
@@ -85,6 +88,9 @@ impl Twin {
     fn step(mut self, step: Step) -> Result<Self, TestCaseError> {
         match step {
             Step::Write(page, seed) => self.write(page, page_of(seed % self.contents))?,
+            Step::WriteLength(page, seed, noise) => {
+                self.write(page, page_of_length(seed % self.contents, noise))?;
+            }
             Step::WriteMany(first, seed, count) => {
                 for page in first..(first + count as u64).min(PAGES) {
                     self.write(page, page_of(seed.wrapping_add(page) % self.contents))?;
@@ -181,7 +187,7 @@ proptest! {
     #[test]
     fn the_store_does_what_a_map_does(
         steps in steps(),
-        spans in 3..64u64,
+        spans in 1..64u64,
         own in any::<bool>(),
         share in any::<bool>(),
         contents in prop_oneof![Just(u64::MAX), 1..40u64],

@@ -44,3 +44,4 @@ pub use rustls;
 pub use serve::{Closed, Connection, ServeCounts, ServeOptions, Server, Service};
 pub use share::{Charge, Share, carried};
 pub use shared::{SharedClient, Ticket};
+pub use unix::BoundListener;

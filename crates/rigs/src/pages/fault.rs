@@ -33,16 +33,16 @@ pub(crate) fn fault(params: &mut Params<'_>, request: &Request) -> Result<Reply,
         }
     };
     let source = store::source(params)?;
-    let seconds = params.number("seconds")?.clamp(0.01, 36_000.0);
+    let seconds = params.seconds("seconds")?;
     let lasts = match request.phase {
         Phase::Verify => Duration::ZERO,
-        _ => Duration::from_secs_f64(seconds),
+        _ => seconds,
     };
     let mut times = match touch {
         Touch::Bare => bare(source.count() as usize, lasts)?,
         Touch::Read | Touch::Write => region(&source, touch, lasts)?,
     };
-    let windows = windows_of(&times, Duration::from_secs_f64(seconds));
+    let windows = windows_of(&times, seconds);
     times.sort_unstable();
     let seconds: f64 = times.iter().map(|&ns| ns as f64 / 1e9).sum();
     let at = |share: usize| times[(times.len() - 1) * share / 100] as f64 / 1e9;

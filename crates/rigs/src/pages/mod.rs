@@ -9,6 +9,7 @@ mod files;
 mod fio;
 mod passes;
 mod place;
+mod repetition;
 mod source;
 mod space;
 mod store;

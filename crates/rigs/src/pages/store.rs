@@ -2,30 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Barrier;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dyno_pages::{PAGE_BYTES, Page, Tiers};
+use dyno_pages::{PAGE_BYTES, Tiers};
 use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
-use super::passes::{SLICE, Times, shuffled};
-use super::place::{Place, Worker, aligned};
+use super::passes::{SLICE, Times};
+use super::place::{Place, aligned};
+use super::repetition::{Ran, call_time, one_pass, repeat};
 use super::source::{Source, hash_of};
 use super::{PagesError, corpus};
 use crate::{Params, RigError};
 
-/// Of the time asked for, so much is run before it and not counted.
-const WARM_UP: u32 = 5;
 /// How long it runs where the answer alone is asked for.
 const VERIFYING: Duration = Duration::from_millis(200);
-/// Single calls whose times are kept: quantiles need no more, and memory is not for them.
-const CALLS_MAX: usize = 4_000_000;
 
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
+pub(super) enum Op {
     /// The first write of each page, in order, into memory that nobody has touched.
     Fill,
     /// Writes over pages that are there.
@@ -37,7 +32,7 @@ enum Op {
 
 impl Op {
     /// Whether the call that begins at page `start` reads.
-    fn reads(self, start: u64) -> bool {
+    pub(super) fn reads(self, start: u64) -> bool {
         match self {
             Op::Fill | Op::Write => false,
             Op::Read => true,
@@ -58,21 +53,21 @@ enum Tier {
 }
 
 /// What was asked for.
-struct Asked {
-    op: Op,
-    random: bool,
-    batch: usize,
-    threads: usize,
-    passes: u64,
+pub(super) struct Asked {
+    pub(super) op: Op,
+    pub(super) random: bool,
+    pub(super) batch: usize,
+    pub(super) threads: usize,
+    pub(super) passes: u64,
     /// Passes are repeated for so long, uncounted ones for a fifth of it before; `passes` of them
     /// when absent.
-    lasts: Option<Duration>,
+    pub(super) lasts: Option<Duration>,
     tier: Tier,
     tiers: Tiers,
     /// Percent of the store's limit that the pages take; 0 for a store with room for all of them as
     /// they are.
     full_percent: u64,
-    source: Source,
+    pub(super) source: Source,
 }
 
 /// `pages` pages of `class`, by `op` (fill, write-seq, write-random, read-seq, read-random, mixed-random), `batch` a call, by `threads`
@@ -158,58 +153,6 @@ fn open(peer: Option<&str>, asked: &Asked) -> Result<Place, PagesError> {
     Place::limited(pages, asked.tiers, held * 100 / asked.full_percent)
 }
 
-/// What all passes came to.
-struct Ran {
-    times: Vec<Times>,
-    /// Pages a second, pass by pass.
-    rates: Vec<f64>,
-    /// Seconds of a pass: the mean, since each does the same work.
-    window_s: f64,
-    /// The number of the last pass.
-    last_pass: u64,
-}
-
-fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
-    let mut pass = 0;
-    if let Some(lasts) = asked.lasts {
-        let warming = Instant::now();
-        while warming.elapsed() < lasts / WARM_UP {
-            one_pass(place, asked, pass)?;
-            pass += 1;
-        }
-    }
-    let (mut times, mut rates) = (Vec::new(), Vec::new());
-    // Comparing what was read is outside the clock of a pass, so the time is that of the passes.
-    let mut measured_s = 0.0;
-    let goes_on = |done: usize, measured_s: f64| match asked.lasts {
-        Some(lasts) => measured_s < lasts.as_secs_f64(),
-        None => (done as u64) < asked.passes,
-    };
-    while goes_on(rates.len(), measured_s) {
-        let of_pass = one_pass(place, asked, pass)?;
-        pass += 1;
-        measured_s += of_pass.iter().map(Times::lasted_s).fold(0.0, f64::max);
-        rates.push(of_pass.iter().map(Times::rate).sum::<f64>());
-        keep(&mut times, of_pass);
-    }
-    let window_s = measured_s / rates.len() as f64;
-    Ok(Ran {
-        times,
-        rates,
-        window_s,
-        last_pass: pass - 1,
-    })
-}
-
-/// Adds the times of a pass, those of its single calls while there is room for them.
-fn keep(times: &mut Vec<Times>, mut of_pass: Vec<Times>) {
-    let kept: usize = times.iter().map(Times::calls).sum();
-    if kept > CALLS_MAX {
-        of_pass.iter_mut().for_each(Times::forget_calls);
-    }
-    times.extend(of_pass);
-}
-
 impl Asked {
     /// The call that page `number` belongs to.
     fn start_of(&self, number: u64) -> u64 {
@@ -217,7 +160,7 @@ impl Asked {
     }
 
     /// The number of the page whose bytes `number` is overwritten with in a pass.
-    fn content(&self, number: u64, pass: u64) -> u64 {
+    pub(super) fn content(&self, number: u64, pass: u64) -> u64 {
         overwritten_with(number, pass, self.source.count())
     }
 
@@ -262,8 +205,8 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
     };
     let batch = params.count("batch")? as usize;
     let threads = params.count("threads")? as usize;
-    let seconds = params.number_or_none("seconds")?;
-    let passes = match seconds {
+    let lasts = params.seconds_or_none("seconds")?;
+    let passes = match lasts {
         Some(_) => params.count_or("passes", 1)?,
         None => params.count("passes")?,
     };
@@ -276,7 +219,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
             return Err(params.wrong(name, format!("{value} is not within 1 and {most}")));
         }
     }
-    if op == Op::Fill && ((threads, passes) != (1, 1) || seconds.is_some()) {
+    if op == Op::Fill && ((threads, passes) != (1, 1) || lasts.is_some()) {
         return Err(params.wrong("op", "a fill is one pass of one thread".to_string()));
     }
     let tier = match params.text_or_none("tier")? {
@@ -301,7 +244,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
         batch,
         threads,
         passes,
-        lasts: seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.01, 36_000.0))),
+        lasts,
         tier,
         tiers,
         source,
@@ -348,141 +291,6 @@ pub(super) fn fill(place: &Place, source: &Source, times: &mut Times) -> Result<
         first += count as u64;
     }
     Ok(())
-}
-
-/// The calls of one thread: their pages, in order within a call where writes must be.
-fn calls_of(asked: &Asked, thread: usize, pass: u64) -> Vec<u64> {
-    let units = asked.source.count().div_ceil(asked.batch as u64);
-    let mut starts: Vec<u64> = match asked.random {
-        true => shuffled(units as usize, 7 + pass),
-        false => (0..units).collect(),
-    };
-    // Random batches of reads are of random pages; of writes, the pages of a call follow each other.
-    let each = (units as usize).div_ceil(asked.threads);
-    let end = starts.len().min((thread + 1) * each);
-    starts.truncate(end);
-    starts.drain(..end.min(thread * each));
-    starts
-        .iter()
-        .map(|unit| unit * asked.batch as u64)
-        .collect()
-}
-
-fn one_pass(place: &Place, asked: &Asked, pass: u64) -> Result<Vec<Times>, PagesError> {
-    if asked.op == Op::Fill {
-        let mut times = Times::default();
-        fill(place, &asked.source, &mut times)?;
-        return Ok(vec![times]);
-    }
-    let barrier = Barrier::new(asked.threads);
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..asked.threads)
-            .map(|thread| {
-                let barrier = &barrier;
-                scope.spawn(move || {
-                    let starts = calls_of(asked, thread, pass);
-                    let worker = place.worker();
-                    barrier.wait();
-                    one_thread(&mut worker?, asked, &starts, pass)
-                })
-            })
-            .collect();
-        let joined = threads
-            .into_iter()
-            .map(|thread| thread.join().map_err(|_| PagesError::Panicked)?);
-        joined.collect()
-    })
-}
-
-fn one_thread(
-    worker: &mut Worker<'_>,
-    asked: &Asked,
-    starts: &[u64],
-    pass: u64,
-) -> Result<Times, PagesError> {
-    let mut times = Times::default();
-    let calls = (SLICE / asked.batch).max(1);
-    let buffer = aligned(calls * asked.batch);
-    let mut expected = [0; PAGE_BYTES];
-    for starts in starts.chunks(calls) {
-        let last = asked.source.count();
-        let batches: Vec<Vec<u64>> = starts
-            .iter()
-            .map(|&start| (start..last.min(start + asked.batch as u64)).collect())
-            .collect();
-        let pages = batches.iter().map(Vec::len).sum();
-        for (batch, pages) in batches.iter().zip(buffer.chunks_mut(asked.batch)) {
-            let reads = asked.op.reads(batch[0]);
-            for (&number, page) in batch.iter().zip(pages) {
-                match reads {
-                    true => page.fill(1),
-                    false => asked.source.fill(asked.content(number, pass), page),
-                }
-            }
-        }
-        times.slice(pages, batches.len(), |call| {
-            let batch = &batches[call];
-            let pages = &mut buffer[call * asked.batch..][..batch.len()];
-            match asked.op.reads(batch[0]) {
-                true => worker.read(batch, pages),
-                false => worker.write(batch[0], pages),
-            }
-        })?;
-        for (batch, pages) in batches.iter().zip(buffer.chunks(asked.batch)) {
-            if asked.op.reads(batch[0]) {
-                compare(&asked.source, batch, pages, &mut expected)?;
-            }
-        }
-    }
-    Ok(times)
-}
-
-fn compare(
-    source: &Source,
-    batch: &[u64],
-    pages: &[Page],
-    expected: &mut Page,
-) -> Result<(), PagesError> {
-    for (&number, page) in batch.iter().zip(pages) {
-        source.fill(number, expected);
-        if page != expected {
-            return Err(PagesError::Wrong(format!(
-                "page {number} came back different"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Seconds a page of the same calls on pages that were never written: reads of them, or writes of zeros, which are noted
-/// in the device's table and not packed. The system call and the block layer are in it, and the kernel's clearing of the
-/// page, or its look at it, which it does for other pages as well.
-fn call_time(place: &Place, asked: &Asked, from: u64) -> Result<f64, PagesError> {
-    let mut worker = place.worker()?;
-    let mut times = Times::default();
-    let calls = (SLICE / asked.batch).max(1);
-    let buffer = aligned(calls * asked.batch);
-    buffer.iter_mut().for_each(|page| page.fill(0));
-    let starts = calls_of(asked, 0, 0);
-    for starts in starts.chunks(calls) {
-        let batches: Vec<Vec<u64>> = starts
-            .iter()
-            .map(|&start| {
-                (from + start..from + asked.source.count().min(start + asked.batch as u64))
-                    .collect()
-            })
-            .collect();
-        let pages = batches.iter().map(Vec::len).sum();
-        times.slice(pages, batches.len(), |call| {
-            let batch = &batches[call];
-            let pages = &mut buffer[call * asked.batch..][..batch.len()];
-            match asked.op {
-                Op::Read => worker.read(batch, pages),
-                _ => worker.write(batch[0], pages),
-            }
-        })?;
-    }
-    Ok(times.rate().recip())
 }
 
 /// All pages as they are in the place, compared with the source's, of which page `number` holds number `content(number)`.

@@ -66,13 +66,13 @@ pub(super) struct Load {
 /// The load that parameters name.
 pub(super) fn read_load(params: &mut Params<'_>) -> Result<Load, RigError> {
     let rate = params.number("rate")?;
-    let seconds = params.number_or_none("seconds")?;
+    let lasts = params.seconds_or_none("seconds")?;
     Ok(Load {
-        messages: match seconds {
+        messages: match lasts {
             Some(_) => u64::MAX,
             None => params.count("messages")?,
         },
-        lasts: seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.01, 36_000.0))),
+        lasts,
         rate: (rate > 0.0).then_some(rate),
     })
 }

@@ -1,9 +1,8 @@
 //! The socket at which a process that has a store answers: a question of a word or three and a line end in, one JSON
 //! object out.
 
-use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use dyno_pages::{PAGE_BYTES, Store};
+use dyno_pages_hold::BoundListener;
 use serde_json::{Value, json};
 
 use super::about::Asked;
@@ -28,23 +28,19 @@ const ALL: usize = usize::MAX;
 /// Passes of ageing after which no page is older.
 const OLDEST: usize = 3;
 
-/// Listens at `path` for as long as the process lives. One that answers there already is left alone.
+/// Listens at `path` for as long as the process lives. A process that answers there already and any file that is not
+/// a socket are left alone.
 pub fn listen(path: &Path, asked: Asked) -> anyhow::Result<()> {
-    if UnixStream::connect(path).is_ok() {
-        bail!("{}: a process answers there already", path.display());
-    }
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+    let listener = match BoundListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            bail!("{}: a process answers there already", path.display())
         }
-        _ => {}
-    }
-    let listener =
-        UnixListener::bind(path).with_context(|| format!("cannot listen at {}", path.display()))?;
+        bound => bound.with_context(|| format!("cannot listen at {}", path.display()))?,
+    };
     thread::Builder::new()
         .name("pages-control".into())
         .spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for stream in listener.socket().incoming().flatten() {
                 // One after the other; who asks and goes away has lost nothing.
                 if let Err(error) = serve(&stream, &asked) {
                     eprintln!("dyno: a question was not answered: {error:#}");

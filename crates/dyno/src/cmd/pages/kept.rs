@@ -211,7 +211,35 @@ fn of_word<T: ValueEnum>(text: &str) -> anyhow::Result<T> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: PagesAttachArgs,
+    }
+
+    fn attach(arguments: &[&str]) -> PagesAttachArgs {
+        Line::parse_from([&["attach"], arguments].concat()).args
+    }
+
+    #[test]
+    fn another_size_limit_or_share_than_a_device_has_is_said() {
+        let first = attach(&["--size", "32MiB"]);
+        let kept = Kept::of(&first, Front::Fuse, 64 << 20).expect("flags");
+        assert_eq!(kept.differences(&first), [""; 0]);
+        let other = attach(&["--size", "64MiB", "--limit", "1MiB", "--share"]);
+        assert_eq!(
+            kept.differences(&other),
+            [
+                "--size is 32 MiB, not 64 MiB",
+                "--limit is 64 MiB, not 1 MiB",
+                "--share is off, not on"
+            ]
+        );
+    }
 
     #[test]
     fn a_note_comes_back_and_a_later_one_is_refused() {

@@ -1,9 +1,10 @@
 //! Where a store that is served or attached is found again: a folder of its name, with its sockets in it.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io::{ErrorKind, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,26 +24,33 @@ pub struct Place {
     dir: PathBuf,
 }
 
-/// The folder that has those of all stores of this user. For root it is the same whether a login set
-/// XDG_RUNTIME_DIR or systemd did not; what lies there also outlives the login.
+/// The folder that has those of all stores of this user.
 pub fn base() -> anyhow::Result<PathBuf> {
-    if let Some(dir) = env::var_os(DIR_VARIABLE) {
-        let dir = PathBuf::from(dir);
-        ensure!(
-            dir.is_absolute(),
-            "{DIR_VARIABLE}={}: a path from / is needed",
-            dir.display()
-        );
-        return Ok(dir);
+    let of_login = env::var_os("XDG_RUNTIME_DIR");
+    match env::var_os(DIR_VARIABLE) {
+        Some(dir) => {
+            let dir = PathBuf::from(dir);
+            let text = dir.display();
+            ensure!(
+                dir.is_absolute(),
+                "{DIR_VARIABLE}={text}: a path from / is needed"
+            );
+            Ok(dir)
+        }
+        None => base_of(user()?, of_login.as_deref()),
     }
-    let user = user()?;
+}
+
+/// For root it is the same whether a login set XDG_RUNTIME_DIR or systemd did not; what lies there also outlives the
+/// login.
+fn base_of(user: u32, of_login: Option<&OsStr>) -> anyhow::Result<PathBuf> {
     if user == 0 {
         return Ok(PathBuf::from("/run/dyno-pages"));
     }
-    let of_login = PathBuf::from(format!("/run/user/{user}"));
-    match env::var_os("XDG_RUNTIME_DIR") {
+    let of_user = PathBuf::from(format!("/run/user/{user}"));
+    match of_login {
         Some(dir) => Ok(PathBuf::from(dir).join("dyno-pages")),
-        None if of_login.is_dir() => Ok(of_login.join("dyno-pages")),
+        None if of_user.is_dir() => Ok(of_user.join("dyno-pages")),
         None => bail!("no folder for run-time files: set XDG_RUNTIME_DIR"),
     }
 }
@@ -120,13 +128,14 @@ impl Place {
             }
             _ => Ok(()),
         };
-        for file in [
-            self.control(),
-            self.hold(),
-            self.device(),
-            self.log(),
-            self.serving(),
-        ] {
+        for socket in [self.control(), self.hold()] {
+            // What is no socket is not ours: it stays, and the folder with it.
+            let ours = fs::symlink_metadata(&socket).is_ok_and(|file| file.file_type().is_socket());
+            if ours {
+                removed(fs::remove_file(socket))?;
+            }
+        }
+        for file in [self.device(), self.log(), self.serving()] {
             removed(fs::remove_file(file))?;
         }
         removed(fs::remove_dir(self.mount()))?;
@@ -288,4 +297,24 @@ fn note_process(file: &mut File) -> anyhow::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
     Ok(writeln!(file, "{}", std::process::id())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stores_of_root_are_in_one_place_whether_a_login_has_a_folder_or_not() {
+        let of_login = OsStr::new("/run/user/0");
+        let with = base_of(0, Some(of_login)).expect("a folder");
+        assert_eq!(with, base_of(0, None).expect("a folder"));
+        assert_eq!(with, Path::new("/run/dyno-pages"));
+        let other = base_of(1000, Some(OsStr::new("/run/user/1000"))).expect("a folder");
+        assert_eq!(other, Path::new("/run/user/1000/dyno-pages"));
+        // No user has this number.
+        let none = base_of(u32::MAX - 1, None)
+            .expect_err("no folder")
+            .to_string();
+        assert!(none.contains("set XDG_RUNTIME_DIR"), "{none}");
+    }
 }

@@ -142,3 +142,43 @@ pub fn schedule(idle: Duration, cpu_share: f64, kind: Option<WriteBackArg>) -> S
         ..Schedule::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: PagesStoreArgs,
+    }
+
+    fn store(arguments: &[&str]) -> PagesStoreArgs {
+        Line::parse_from([&["store"], arguments].concat()).args
+    }
+
+    #[test]
+    fn a_file_for_pages_is_its_owners_alone_and_has_no_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("pages");
+        let name = path.to_str().expect("text");
+        let made = file_of(&store(&["--size", "1MiB", "--backing", name]));
+        let made = made.expect("a file").expect("asked for");
+        let mode = made.metadata().expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_size_above_the_highest_limit_needs_no_limit_and_one_that_is_given_is_named() {
+        let none = settings(&store(&["--size", "200GiB"]), None).expect("no limit is given");
+        assert!(none.limit_bytes <= MOST_LIMIT_BYTES);
+        let given = settings(&store(&["--size", "200GiB", "--limit", "200GiB"]), None);
+        let refused = given.expect_err("too high").to_string();
+        assert_eq!(refused, "--limit must be 64KiB to 128GiB, not 200 GiB");
+    }
+}

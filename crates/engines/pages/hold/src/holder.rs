@@ -5,9 +5,11 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
+
+use dyno_net::BoundListener;
 
 use crate::HoldError;
 use crate::message::{MOST_NOTE_BYTES, Verb, message};
@@ -21,31 +23,26 @@ const WAIT: Duration = Duration::from_secs(5);
 /// See the top of the crate. The socket's file goes with it.
 #[derive(Debug)]
 pub struct Holder {
-    listener: UnixListener,
-    path: PathBuf,
+    listener: BoundListener,
     held: BTreeMap<String, (Vec<u8>, OwnedFd)>,
 }
 
 impl Holder {
     /// Listens at `path`, in a directory that others cannot write to. The socket that a dead holder
-    /// left is replaced, a living one's is not.
+    /// left is replaced; a living one's and any other file stay.
     ///
     /// # Errors
-    /// When somebody listens there, or nobody can.
+    /// When a process listens there, another file is there, or the system refuses a socket.
     pub fn bind(path: &Path) -> Result<Self, HoldError> {
         let failed = |source| HoldError::Io {
             what: "become",
             path: path.to_owned(),
             source,
         };
-        if path.exists() && UnixStream::connect(path).is_err() {
-            fs::remove_file(path).map_err(failed)?;
-        }
-        let listener = UnixListener::bind(path).map_err(failed)?;
+        let listener = BoundListener::bind(path).map_err(failed)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
         Ok(Self {
             listener,
-            path: path.to_owned(),
             held: BTreeMap::new(),
         })
     }
@@ -58,7 +55,7 @@ impl Holder {
         // Whoever is short of memory gains nothing by ending it. Needs a privilege; without, it is as others.
         let _ = fs::write("/proc/self/oom_score_adj", "-1000");
         loop {
-            match self.listener.accept() {
+            match self.listener.socket().accept() {
                 Ok((socket, _)) => {
                     // A client that fails harms itself alone.
                     if matches!(self.serve(&socket), Ok(true)) {
@@ -135,12 +132,5 @@ impl Holder {
                 b"not a question, or without its file".to_vec(),
             ),
         }
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        // Somebody may have removed the file; that it is gone is what is wanted.
-        let _ = fs::remove_file(&self.path);
     }
 }

@@ -18,6 +18,9 @@ mod message;
 mod rights;
 
 pub use client::{Client, Held, start};
+/// Listens at a Unix socket without taking the place of a living one or of another file.
+pub use dyno_net::BoundListener;
+
 pub use detached::{detached, ignore_hang_up};
 pub use error::HoldError;
 pub use holder::Holder;

@@ -245,3 +245,20 @@ fn detaching() {
     assert_eq!(at, Path::new("/"));
     assert_eq!(session, Some(own));
 }
+
+#[test]
+fn a_holder_takes_the_place_of_no_file_and_of_no_living_holder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("file");
+    std::fs::write(&path, "a user's").expect("a file");
+    let refused = Holder::bind(&path).expect_err("no socket").to_string();
+    assert!(refused.contains("not a socket"), "{refused}");
+    let kept = std::fs::read_to_string(&path).expect("it is there");
+    assert_eq!(kept, "a user's");
+    let socket = folder.path().join("hold");
+    let first = Holder::bind(&socket).expect("a place");
+    assert!(Holder::bind(&socket).is_err(), "it lives");
+    assert!(socket.exists());
+    drop(first);
+    assert!(!socket.exists(), "its file goes with it");
+}

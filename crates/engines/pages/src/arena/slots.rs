@@ -2,8 +2,12 @@
 //! the index. Each class has a lock of its own, held for a few loads and stores; all room is taken
 //! when the store is made.
 
+mod closing;
+
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use closing::Target;
 
 use super::classes::{Class, Classes, MOST_SLOTS, SPAN_BYTES};
 use crate::PAGE_BYTES;
@@ -48,6 +52,7 @@ struct ClassState {
 /// Spans that belong to no class: those whose memory the system holds on top.
 #[derive(Debug)]
 struct Pool {
+    /// The lowest of them is kept for moving pages.
     free: Vec<u32>,
     /// From here on, spans were used before and their memory was not given back.
     clean: usize,
@@ -75,6 +80,9 @@ pub struct Slots {
     reserve: Option<u32>,
     /// Which slots of it are taken.
     reserve_taken: AtomicU16,
+    /// Free spans that no write takes: one, through which pages are moved when no other is free. None
+    /// in a memory of one span and the reserve, as versions without it made.
+    kept: usize,
 }
 
 impl Slots {
@@ -90,6 +98,7 @@ impl Slots {
         // Low spans are given out first.
         let free: Vec<u32> = (0..spans).rev().collect();
         let clean = free.len();
+        let kept = usize::from(spans > 2);
         let spans = (0..spans).map(|_| Span::new()).collect();
         Self {
             classes,
@@ -98,6 +107,7 @@ impl Slots {
             pool: Mutex::new(Pool { free, clean }),
             reserve: None,
             reserve_taken: AtomicU16::new(0),
+            kept,
         }
     }
 
@@ -133,19 +143,6 @@ impl Slots {
             .fetch_and(!(1 << slot), std::sync::atomic::Ordering::Release);
     }
 
-    /// How many spans would be free if the slots in use lay in as few as possible, and how many slots are
-    /// in use.
-    pub fn spare(&self) -> (u64, u64) {
-        let (mut spare, mut used) = (0, 0);
-        for class in 0..self.classes.count() as Class {
-            let state = self.lock(class);
-            let slots = self.classes.slots(class) as u64;
-            spare += u64::from(state.spans) - state.used.div_ceil(slots);
-            used += state.used;
-        }
-        (spare, used)
-    }
-
     /// The sizes.
     pub fn classes(&self) -> &Classes {
         &self.classes
@@ -163,10 +160,7 @@ impl Slots {
         if let Some(slot) = self.take_of(fits, Some(&assign)) {
             return Some(slot);
         }
-        let longer = fits + 1..self.classes.count() as Class;
-        longer
-            .into_iter()
-            .find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
+        self.take_shortest(fits + 1..self.classes.count() as Class)
     }
 
     /// Takes a slot of `class`; without `assign`, of a span that the class has already.
@@ -174,12 +168,8 @@ impl Slots {
         let mut state = self.lock(class);
         if state.open == NONE {
             let assign = assign?;
-            let span = grasp(&self.pool).take()?;
-            self.spans[span as usize].class.store(class, Relaxed);
-            self.spans[span as usize].top.store(0, Relaxed);
-            state.spans += 1;
-            assign(span, class);
-            self.link(&mut state, span);
+            let span = grasp(&self.pool).take(self.kept)?;
+            self.give(&mut state, span, class, assign);
         }
         let number = state.open;
         let span = &self.spans[number as usize];
@@ -200,6 +190,15 @@ impl Slots {
             class,
             fresh: fresh.then_some(state.spans),
         })
+    }
+
+    /// Gives a free span to `class`, whose state this is.
+    fn give(&self, state: &mut ClassState, span: u32, class: Class, assign: &impl Fn(u32, Class)) {
+        self.spans[span as usize].class.store(class, Relaxed);
+        self.spans[span as usize].top.store(0, Relaxed);
+        state.spans += 1;
+        assign(span, class);
+        self.link(state, span);
     }
 
     /// The class of the span of byte `at`, of which a slot is taken.
@@ -288,27 +287,6 @@ impl Slots {
         *grasp(&self.pool) = Pool { free, clean: 0 };
     }
 
-    /// Chooses spans to empty so that what `class` uses would lie in as few as possible, the
-    /// emptiest first, and closes them. `most` bounds how many.
-    pub fn close_emptiest(&self, class: Class, most: usize, chosen: &mut Vec<u32>) {
-        let state = self.lock(class);
-        let slots = self.classes.slots(class) as u64;
-        let spare = u64::from(state.spans) - state.used.div_ceil(slots);
-        let mut open = Vec::new();
-        let mut at = state.open;
-        while at != NONE {
-            open.push(at);
-            at = self.spans[at as usize].next.load(Relaxed);
-        }
-        open.sort_by_key(|&span| self.spans[span as usize].used.load(Relaxed));
-        let mut state = state;
-        for span in open.into_iter().take(most.min(spare as usize)) {
-            self.unlink(&mut state, span);
-            self.spans[span as usize].draining.store(true, Relaxed);
-            chosen.push(span);
-        }
-    }
-
     /// Bytes of the slots of `span` that are free; all of it when it has no class.
     pub fn free_bytes(&self, span: u32) -> usize {
         let Some(span) = self.spans.get(span as usize) else {
@@ -321,27 +299,6 @@ impl Slots {
         let class = span.class.load(Relaxed);
         (self.classes.slots(class) - used.min(self.classes.slots(class)))
             * self.classes.bytes(class)
-    }
-
-    /// Whether `span` is being emptied.
-    pub fn is_draining(&self, span: u32) -> bool {
-        self.spans[span as usize].draining.load(Relaxed)
-    }
-
-    /// Ends the emptying of `span`: true when it is free now, false when slots of it are still taken.
-    pub fn reopen(&self, span: u32) -> bool {
-        let number = span as usize;
-        let class = self.spans[number].class.load(Relaxed);
-        let mut state = self.lock(class);
-        self.spans[number].draining.store(false, Relaxed);
-        let used = usize::from(self.spans[number].used.load(Relaxed));
-        if used == 0 {
-            state.spans -= 1;
-            grasp(&self.pool).free.push(span);
-        } else if used < self.classes.slots(class) {
-            self.link(&mut state, span);
-        }
-        used == 0
     }
 
     /// Calls `give_back` for each free span whose memory the system still holds, until it fails.
@@ -480,9 +437,13 @@ impl Span {
 }
 
 impl Pool {
-    /// Spans whose memory is there go first.
-    fn take(&mut self) -> Option<u32> {
-        let span = self.free.pop();
+    /// Spans whose memory is there go first; `kept` of them stay.
+    fn take(&mut self, kept: usize) -> Option<u32> {
+        let span = if self.free.len() > kept {
+            self.free.pop()
+        } else {
+            None
+        };
         self.clean = self.clean.min(self.free.len());
         span
     }

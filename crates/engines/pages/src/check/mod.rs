@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::error::StoreError;
 
 pub use kills::{Job, job};
-pub use page::page_of;
+pub use page::{page_of, page_of_length};
 pub use soak::{Soak, Window};
 
 /// What to check, and how much of it.

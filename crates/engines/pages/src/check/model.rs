@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dyno_codec::lz4::Page;
 
-use super::{CheckError, Outcome, Plan, page_of};
+use super::{CheckError, Outcome, Plan, page_of, page_of_length};
 use crate::PAGE_BYTES;
 use crate::corpus::made::Words;
 use crate::error::StoreError;
@@ -19,6 +19,14 @@ const CONTENTS: u64 = 3000;
 const LIMIT_BYTES: u64 = 1 << 20;
 /// A life of a store: then it is opened again.
 const STEPS_OF_LIFE: u64 = 5_000;
+
+/// Half of the contents are of six natures, the others of any length.
+fn bytes_of(content: u64) -> Page {
+    match content % 2 {
+        0 => page_of(content / 2),
+        _ => page_of_length(content, content as usize * 7 % PAGE_BYTES),
+    }
+}
 
 struct Twin<'a> {
     plan: &'a Plan,
@@ -83,7 +91,7 @@ impl Twin<'_> {
             match self.words.next() % 100 {
                 0..45 => {
                     let content = self.words.next() % CONTENTS;
-                    match lane.write(page, &page_of(content)) {
+                    match lane.write(page, &bytes_of(content)) {
                         Ok(()) => drop(self.model.insert(page, content)),
                         Err(StoreError::NoSpace { .. }) => self.outcome.refused += 1,
                         Err(other) => return Err(other.into()),
@@ -122,7 +130,7 @@ impl Twin<'_> {
         let expected = self
             .model
             .get(&page)
-            .map_or([0; PAGE_BYTES], |&content| page_of(content));
+            .map_or([0; PAGE_BYTES], |&content| bytes_of(content));
         if *found != expected {
             self.wrong(format!("page {page} came back different"));
         }

@@ -47,3 +47,12 @@ pub fn page_of(seed: u64) -> Page {
     page[PAGE_BYTES - 8..].copy_from_slice(&seed.to_le_bytes());
     page
 }
+
+/// A page that no codec packs into much less than `noise` bytes, at most a page, nor needs much more for.
+pub fn page_of_length(seed: u64, noise: usize) -> Page {
+    let mut page = [0; PAGE_BYTES];
+    // The seed of a page that is noise all over.
+    let seed = seed % (u64::MAX / 6) * 6 + 5;
+    page[..noise].copy_from_slice(&page_of(seed)[..noise]);
+    page
+}

@@ -1,9 +1,13 @@
 //! Compaction: what a class holds is moved into as few spans as it fits, and memory that is free goes
 //! back to the system.
 
+use std::ops::Range;
+
 use super::Store;
 use super::place::extent;
+use crate::PAGE_BYTES;
 use crate::arena::classes::{Class, SPAN_BYTES};
+use crate::arena::slots::Target;
 use crate::error::StoreError;
 use crate::index::entry::{Entry, Stored, UNIT_BYTES};
 use crate::index::lock::{LOCKED, Mark};
@@ -20,6 +24,13 @@ pub struct Compacted {
     pub given_back_bytes: u64,
 }
 
+impl Compacted {
+    /// Whether anything is where it was not before.
+    pub(super) fn changed(self) -> bool {
+        self.moved > 0 || self.freed_spans > 0
+    }
+}
+
 impl Store {
     /// Empties up to `most_spans` spans of each class into others, the emptiest first, and gives free
     /// memory back. Afterwards, with nobody writing meanwhile and no bound met, a class holds less
@@ -29,7 +40,7 @@ impl Store {
     /// # Errors
     /// When the system does not take memory back.
     pub fn compact(&self, most_spans: usize) -> Result<Compacted, StoreError> {
-        let mut done = self.move_together(most_spans);
+        let mut done = self.alone(|| self.move_together(most_spans, Target::SameClass));
         let spans = self
             .slots
             .trim(|span| self.give_back(span as usize * SPAN_BYTES, SPAN_BYTES))?;
@@ -48,18 +59,27 @@ impl Store {
         Ok(done)
     }
 
-    /// Empties up to `most_spans` spans of each class into others, the emptiest first.
-    pub(super) fn move_together(&self, most_spans: usize) -> Compacted {
-        let mut done = Compacted::default();
-        let mut closed = Vec::new();
-        for class in 0..self.slots.classes().count() as Class {
-            self.slots.close_emptiest(class, most_spans, &mut closed);
+    /// Empties up to `most_spans` spans of each class into others that `target` allows, the emptiest first. With
+    /// a target other than the same class, pages that lie in longer slots than they need move to free ones that
+    /// fit better, too.
+    ///
+    /// Longer slots are for a store that is short of memory. Each class has a span that is partly filled, and
+    /// all hundred classes together 50 spans' worth of free slots that pages of other lengths cannot use: more
+    /// than a small store has to spare.
+    pub(super) fn move_together(&self, most_spans: usize, target: Target) -> Compacted {
+        let closed = self.slots.close_emptiest(most_spans, target);
+        if closed.is_empty() && target == Target::SameClass {
+            return Compacted::default();
         }
-        if !closed.is_empty() {
-            let mark = self.holders.mark();
-            for page in self.touched_from(0) {
-                done.moved += u64::from(self.move_page(page, &mark));
-            }
+        self.move_pages(closed, target)
+    }
+
+    /// Moves every page that `target` has another slot for, and opens the `closed` spans again.
+    pub(super) fn move_pages(&self, closed: Vec<u32>, target: Target) -> Compacted {
+        let mut done = Compacted::default();
+        let mark = self.holders.mark();
+        for page in self.touched_from(0) {
+            done.moved += u64::from(self.move_page(page, &mark, target));
         }
         for span in closed {
             done.freed_spans += u64::from(self.slots.reopen(span));
@@ -67,24 +87,26 @@ impl Store {
         done
     }
 
-    /// Moves a page out of a closed span. It stays when there is no other slot, or when another thread is
-    /// at it.
-    fn move_page(&self, page: u64, mark: &Mark) -> bool {
-        let closed = |word: u64| {
+    /// Moves a page to a slot that `target` allows. It stays when there is no other slot, or when another thread
+    /// is at it.
+    fn move_page(&self, page: u64, mark: &Mark, target: Target) -> bool {
+        let moves = |word: u64| {
             let found = Entry::unpack(word & !LOCKED)?;
-            let (at, len) = extent(found.stored)?;
-            let span = u32::try_from(at / SPAN_BYTES).ok()?;
-            let inside = span < self.memory.layout().spans;
-            (inside && self.slots.is_draining(span)).then_some((found, at, len))
+            let (at, len) = self.extent_of(found.stored, page).ok()?;
+            let classes = self.classes_to_move_to(found.stored, at, len, target);
+            (!classes.is_empty()).then_some((found, at, len, classes))
         };
-        if closed(self.peek(page)).is_none() {
+        // Without the lock first, as most pages stay; what it finds may be old.
+        if moves(self.peek(page)).is_none() {
             return false;
         }
         let Some(word) = self.try_lock(page, mark) else {
             return false;
         };
-        let moved = closed(word).and_then(|(found, at, len)| {
-            let stored = self.copy_to_other_slot(found.stored, at, len)?;
+        let moved = moves(word).and_then(|(found, at, len, classes)| {
+            let slot = self.slots.take_shortest(classes)?;
+            self.copy_slot(at, len, slot.at);
+            let stored = in_slot(found.stored, slot.at);
             if self.stays(found.stored, stored) {
                 return None;
             }
@@ -95,6 +117,28 @@ impl Store {
             self.slots.free(at);
         }
         moved.is_some()
+    }
+
+    /// The classes that are long enough for a page in a closed span; for any other page those that are shorter
+    /// than the slot that it has.
+    fn classes_to_move_to(
+        &self,
+        stored: Stored,
+        at: usize,
+        len: usize,
+        target: Target,
+    ) -> Range<Class> {
+        let classes = self.slots.classes();
+        let has = self.slots.class_of(at);
+        let fits = match (target, stored) {
+            (Target::SameClass, _) => has,
+            (_, Stored::Raw { .. }) => classes.of_pages(),
+            _ => classes.for_bytes(len),
+        };
+        match self.slots.is_draining((at / SPAN_BYTES) as u32) {
+            true => fits..self.slots.within(has, target).end,
+            false => fits..has,
+        }
     }
 
     /// Whether an entry must go on pointing at `old`, as others do: `new`, its copy, is free again then.
@@ -108,22 +152,20 @@ impl Store {
         }
         stays
     }
+}
 
-    fn copy_to_other_slot(&self, stored: Stored, at: usize, len: usize) -> Option<Stored> {
-        let class = self.slots.class_of(at);
-        let slot = self.slots.take_of(class, None::<&fn(u32, Class)>)?;
-        self.copy_slot(at, len, slot.at);
-        Some(match stored {
-            Stored::Raw { sum, .. } => Stored::Raw {
-                place: (slot.at / crate::PAGE_BYTES) as u32,
-                sum,
-            },
-            Stored::Packed { packing, len, .. } => Stored::Packed {
-                packing,
-                len,
-                place: slot.at as u64 / UNIT_BYTES,
-            },
-            other => other,
-        })
+/// The same form in another slot.
+fn in_slot(stored: Stored, at: usize) -> Stored {
+    match stored {
+        Stored::Raw { sum, .. } => Stored::Raw {
+            place: (at / PAGE_BYTES) as u32,
+            sum,
+        },
+        Stored::Packed { packing, len, .. } => Stored::Packed {
+            packing,
+            len,
+            place: at as u64 / UNIT_BYTES,
+        },
+        other => other,
     }
 }

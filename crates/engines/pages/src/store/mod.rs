@@ -2,6 +2,7 @@
 
 mod background;
 mod compact;
+mod consolidate;
 mod damage;
 mod file;
 mod huge;
@@ -34,6 +35,7 @@ pub use recompress::{Recompressed, Recompressor};
 pub use recover::{Bad, Recovered};
 pub use stats::{KindCount, Stats};
 
+use consolidate::Attempts;
 use damage::DamageLog;
 use file::Backing;
 use huge::Huge;
@@ -56,8 +58,10 @@ pub enum Tiers {
 pub struct Settings {
     /// Pages that it can hold.
     pub pages: u64,
-    /// Bytes that stored pages may take in memory. On top come the index, 4 KiB for each 512 pages of
-    /// which one was ever touched, and a reserve of 64 KiB through which a full store overwrites.
+    /// Bytes that stored pages may take in memory. No write is refused while pages of ordinary lengths take, with
+    /// the new one, 95% of it less 256 KiB: slots are somewhat longer than pages, and some of them are of
+    /// lengths that no page has. Pages that share slots do not move, and can take more. On top come the index, 4 KiB for each 512 pages of
+    /// which one was ever touched, and 128 KiB through which a full store overwrites and moves pages.
     pub limit_bytes: u64,
     /// What packs pages.
     pub tiers: Tiers,
@@ -115,12 +119,13 @@ pub struct Store {
     /// Where a write that finds no space goes on writing pages back.
     relief_page: AtomicU64,
     /// Held by the write that moves pages together.
-    consolidating: Mutex<()>,
+    attempts: Mutex<Attempts>,
     /// Times that it was done.
     consolidated: AtomicU64,
-    /// Slots in use when it was done in vain.
-    fruitless: AtomicU64,
 }
+
+/// Spans that no limit counts: the reserve, and one that pages are moved through.
+const BESIDE_SPANS: u32 = 2;
 
 fn check(settings: &Settings) -> Result<(), StoreError> {
     match settings.level {
@@ -141,8 +146,9 @@ impl Store {
             shared: settings.share,
             ..Layout::new(settings.pages, settings.limit_bytes)?
         };
-        // The reserve; without one where an entry could not point at it, at the very highest limit.
-        layout.spans += u32::from(layout.spans < Layout::most_spans());
+        // The reserve, and a span to move pages through; both within the limit where an entry could not point at
+        // them otherwise, at the very highest limit.
+        layout.spans = (layout.spans + BESIDE_SPANS).min(Layout::most_spans());
         check(&settings)?;
         let memory = Memory::create(layout)?;
         let backing = Backing::of(&settings, file::Start::Empty)?;
@@ -174,9 +180,8 @@ impl Store {
             refused: AtomicU64::new(0),
             kept_back: AtomicU64::new(0),
             relief_page: AtomicU64::new(0),
-            consolidating: Mutex::new(()),
+            attempts: Mutex::default(),
             consolidated: AtomicU64::new(0),
-            fruitless: AtomicU64::new(u64::MAX),
         }
     }
 

@@ -135,7 +135,7 @@ impl Store {
     }
 
     /// Before any entry points into the span, so that who opens the memory again knows the class.
-    fn assign(&self, span: u32, class: u8) {
+    pub(super) fn assign(&self, span: u32, class: u8) {
         self.memory
             .class(span)
             .store(class, std::sync::atomic::Ordering::Release);

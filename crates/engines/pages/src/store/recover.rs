@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::file::{Backing, Start};
 use super::place::{SUM_BYTES, extent};
 use super::shared::content_of;
-use super::{Settings, Store};
+use super::{BESIDE_SPANS, Settings, Store};
 use crate::PAGE_BYTES;
 use crate::arena::classes::SPAN_BYTES;
 use crate::arena::layout::Layout;
@@ -82,8 +82,7 @@ impl Store {
         }
         slots.settle();
         let layout = memory.layout();
-        // One of them is the reserve.
-        let spans = layout.spans.saturating_sub(1).max(1);
+        let spans = layout.spans.saturating_sub(BESIDE_SPANS).max(1);
         let settings = Settings {
             pages: layout.pages,
             limit_bytes: u64::from(spans) * SPAN_BYTES as u64,

@@ -5,12 +5,10 @@
 //! Each step is taken only where it can win something, so that a store that is full of pages that nothing
 //! can move refuses a write about as fast as it takes one.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use dyno_codec::lz4::Page;
 
-use super::Store;
 use super::file::WriteBack;
 use super::lane::{Form, Lane};
 use super::place::{SUM_BYTES, bound_sum, extent};
@@ -25,8 +23,9 @@ const WRITTEN_BACK: u64 = 256;
 /// Rounds of writing back for one write. What leaves memory may leave slots of other sizes free, until
 /// enough of them are free for a span.
 const ROUNDS: u32 = 16;
-/// Spans of each class that one write empties into others at most.
-const SPANS: usize = 32;
+/// Times that one write has pages moved together, or waits while another thread does it. Another thread may take
+/// what the first time wins.
+const ATTEMPTS: u32 = 16;
 
 impl Lane<'_> {
     /// Writes a page for which there was no slot.
@@ -36,15 +35,14 @@ impl Lane<'_> {
         let mut rounds = 0;
         loop {
             // Writing back frees slots, which moving pages together makes spans of.
-            if store.consolidate()
-                && let Some(done) = self.tried(page, bytes)
-            {
+            if let Some(done) = self.consolidated(page, bytes) {
                 return done;
             }
             if rounds == ROUNDS || !self.write_some_back()? {
                 break;
             }
             rounds += 1;
+            store.consolidate_anew();
             if let Some(done) = self.tried(page, bytes) {
                 return done;
             }
@@ -54,6 +52,21 @@ impl Lane<'_> {
             store.refused.fetch_add(1, Relaxed);
         }
         done
+    }
+
+    /// The write once more, after pages were moved together as often as that changes anything; nothing when
+    /// there is still no slot.
+    fn consolidated(&mut self, page: u64, bytes: &Page) -> Option<Result<(), StoreError>> {
+        let store = self.store();
+        for _ in 0..ATTEMPTS {
+            if !store.consolidate() {
+                return None;
+            }
+            if let Some(done) = self.tried(page, bytes) {
+                return Some(done);
+            }
+        }
+        None
     }
 
     /// The write once more; nothing when there is still no slot.
@@ -111,11 +124,12 @@ impl Lane<'_> {
             .and_then(|(at, _)| self.overwrite_locked(page, &form, bytes, at));
         let new = outcome.map_or(word, |(stored, _)| Entry::fresh(stored).pack());
         store.unlock(page, new, self.mark());
-        let Some((_, reserve)) = outcome else {
+        let Some((stored, reserve)) = outcome else {
             return Err(store.no_space(form.stored_bytes()));
         };
         // Not before: until the entry is unlocked it points at the reserve.
         store.slots.free_reserve(reserve);
+        store.note_overwritten(&form, stored);
         Ok(())
     }
 
@@ -183,31 +197,5 @@ impl Lane<'_> {
                 }
             }
         }
-    }
-}
-
-impl Store {
-    /// Empties spans into others of their class, when that frees any, for a class that has no slot left. The
-    /// memory stays: the writer takes it at once.
-    fn consolidate(&self) -> bool {
-        let (spare, used) = self.slots.spare();
-        // Nothing changed since it was tried in vain: pages that share slots do not move.
-        if spare == 0 || self.fruitless.load(Relaxed) == used {
-            return false;
-        }
-        // One thread does it; those that waited for it look for a slot again.
-        let before = self.consolidated.load(Relaxed);
-        let _one = self
-            .consolidating
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if self.consolidated.load(Relaxed) != before {
-            return true;
-        }
-        let freed = self.move_together(SPANS).freed_spans;
-        self.consolidated.fetch_add(1, Relaxed);
-        self.fruitless
-            .store(if freed == 0 { used } else { u64::MAX }, Relaxed);
-        freed > 0
     }
 }

@@ -1,0 +1,186 @@
+//! Pages moved together across classes, for a write that found no slot.
+//!
+//! An attempt looks at every entry up to five times, and is worth that when it frees a span. A store that has more than
+//! its limit is promised to hold rests after each attempt, and any store after an attempt that won nothing: as many
+//! writes go without one as make it cheap beside them.
+//! They find a slot, overwrite their page in its own slot, or are refused at once. Without the rest each write would
+//! win a slot or two by work on all pages.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{MutexGuard, PoisonError};
+
+use super::compact::Compacted;
+use super::lane::Form;
+use super::place::extent;
+use super::{BESIDE_SPANS, Store};
+use crate::arena::classes::{Class, SPAN_BYTES};
+use crate::arena::slots::Target;
+use crate::index::entry::{Entry, Stored};
+use crate::index::lock::LOCKED;
+
+/// Spans of each class that one attempt empties into others at most.
+const SPANS: usize = 32;
+/// Bytes of slots that packing pages again into one span must win.
+const LEAST_WON: usize = SPAN_BYTES / 8;
+
+/// Writes of a rest for each span of the store. Looking at the entries of a span costs an attempt about as much as
+/// four writes cost.
+const RESTS: u64 = 8;
+/// Of the bytes in use, this share must have become free for the rest to end early.
+const FREED_SHARE: u64 = 32;
+/// Writes of a rest between two looks at the bytes in use, which takes the lock of each class.
+const LOOKS: u64 = 32;
+
+/// What is known of the last attempt.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    /// The state of the slots in which it won nothing.
+    in_vain: Option<u64>,
+    /// Writes that go without one.
+    rest: u64,
+    /// Bytes of slots in use when the rest began.
+    used_bytes: u64,
+}
+
+impl Store {
+    /// Moves pages together. False when nothing is where it was not before.
+    pub(super) fn consolidate(&self) -> bool {
+        // One thread does it; those that waited for it look for a slot again.
+        let before = self.consolidated.load(Relaxed);
+        let mut attempts = self.attempts();
+        if self.consolidated.load(Relaxed) != before {
+            return true;
+        }
+        if self.rests(&mut attempts) {
+            return false;
+        }
+        let fingerprint = self.slots.fingerprint();
+        if attempts.in_vain == Some(fingerprint) {
+            return false;
+        }
+        // Slots that are not much longer first, as what they have too much is lost while the store is full.
+        let mut done = self.move_together(SPANS, Target::Near);
+        if !done.changed() {
+            done = self.repack();
+        }
+        if !done.changed() {
+            done = self.move_together(SPANS, Target::Any);
+        }
+        self.consolidated.fetch_add(1, Relaxed);
+        attempts.in_vain = (!done.changed()).then_some(fingerprint);
+        if !done.changed() || self.live_bytes() > self.promised_bytes() {
+            attempts.rest = RESTS * u64::from(self.memory.layout().spans);
+            attempts.used_bytes = self.slots.used_bytes();
+        }
+        done.changed()
+    }
+
+    /// Whether the next write goes without an attempt. The rest ends early when much has become free since it began:
+    /// what left the store may lie in slots that only moving makes useful.
+    fn rests(&self, attempts: &mut Attempts) -> bool {
+        if attempts.rest == 0 {
+            return false;
+        }
+        attempts.rest -= 1;
+        if attempts.rest.is_multiple_of(LOOKS) {
+            let enough = attempts.used_bytes - attempts.used_bytes / FREED_SHARE;
+            if self.slots.used_bytes() < enough {
+                attempts.rest = 0;
+            }
+        }
+        attempts.rest > 0
+    }
+
+    /// Bytes of all pages in slots, without what their slots are longer. Pages that share a slot each count.
+    fn live_bytes(&self) -> u64 {
+        let live = |page| {
+            let found = Entry::unpack(self.peek(page) & !LOCKED)?;
+            extent(found.stored).map(|(_, len)| len as u64)
+        };
+        self.touched_from(0).filter_map(live).sum()
+    }
+
+    /// Live bytes up to which no write is refused, as [`Settings::limit_bytes`](super::Settings::limit_bytes) says.
+    fn promised_bytes(&self) -> u64 {
+        let spans = u64::from(self.memory.layout().spans.saturating_sub(BESIDE_SPANS));
+        let limit_bytes = spans * SPAN_BYTES as u64;
+        (limit_bytes / 100 * 95).saturating_sub(4 * SPAN_BYTES as u64)
+    }
+
+    /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those of closed spans,
+    /// waits and looks again instead of being refused.
+    pub(super) fn alone(&self, moving: impl FnOnce() -> Compacted) -> Compacted {
+        let _attempts = self.attempts();
+        let done = moving();
+        self.consolidated.fetch_add(1, Relaxed);
+        done
+    }
+
+    /// Pages have left memory: the next write may have an attempt at once.
+    pub(super) fn consolidate_anew(&self) {
+        self.attempts().rest = 0;
+    }
+
+    /// A page was overwritten in its own slot. When that is too long for it now, there is something to win.
+    pub(super) fn note_overwritten(&self, form: &Form, stored: Stored) {
+        let classes = self.slots.classes();
+        let has = extent(stored).map(|(at, _)| self.slots.class_of(at));
+        if has > Some(classes.for_bytes(form.stored_bytes())) {
+            self.attempts().in_vain = None;
+        }
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        // Nothing in these sections can panic between two changes of it.
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts pages that lie in longer slots than they need into a span that is kept for it, of the class by which
+    /// most is won. The slots that become free are of use to any page, and spans to move together.
+    ///
+    /// A full store overwrites a page in the slot that it has, however short the page is now, so that no slot would
+    /// ever become free without this.
+    fn repack(&self) -> Compacted {
+        let opened = self.class_to_repack().is_some_and(|class| {
+            self.slots
+                .open_kept(class, |span, class| self.assign(span, class))
+        });
+        match opened {
+            true => self.move_pages(Vec::new(), Target::Near),
+            false => Compacted::default(),
+        }
+    }
+
+    /// The class of which a span more, full of pages that lie in longer slots now, wins most; none when that is less
+    /// than the work is worth.
+    fn class_to_repack(&self) -> Option<Class> {
+        let classes = self.slots.classes();
+        let count = classes.count();
+        // Pages by the class that they fit and the one that they have.
+        let mut pages = vec![0_usize; count * count];
+        for page in self.touched_from(0) {
+            if let Some(found) = Entry::unpack(self.peek(page))
+                && let Ok((at, len)) = self.extent_of(found.stored, page)
+                && let Stored::Packed { .. } = found.stored
+            {
+                let fits = usize::from(classes.for_bytes(len));
+                pages[usize::from(self.slots.class_of(at)) * count + fits] += 1;
+            }
+        }
+        let won_bytes = |class: usize| {
+            let bytes = |class: usize| classes.bytes(class as Class);
+            let mut room = classes.slots(class as Class);
+            let mut won = 0;
+            for has in (class + 1..count).rev() {
+                let fit: usize = pages[has * count..=has * count + class].iter().sum();
+                won += fit.min(room) * (bytes(has) - bytes(class));
+                room -= fit.min(room);
+            }
+            won
+        };
+        let (class, won) = (0..count)
+            .map(|class| (class, won_bytes(class)))
+            .max_by_key(|&(_, won)| won)?;
+        (won >= LEAST_WON).then_some(class as Class)
+    }
+}

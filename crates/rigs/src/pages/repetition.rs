@@ -1,0 +1,207 @@
+//! A store's passes, repeated for as long as was asked for, by one or more threads.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant;
+
+use dyno_pages::{PAGE_BYTES, Page};
+
+use super::PagesError;
+use super::passes::{SLICE, Times, shuffled};
+use super::place::{Place, Worker, aligned};
+use super::source::Source;
+use super::store::{Asked, Op, fill};
+
+/// Of the time asked for, so much is run before it and not counted.
+const WARM_UP: u32 = 5;
+/// Single calls whose times are kept: quantiles need no more, and memory is not for them.
+const CALLS_MAX: usize = 4_000_000;
+
+/// What all passes came to.
+pub(super) struct Ran {
+    pub(super) times: Vec<Times>,
+    /// Pages a second, pass by pass.
+    pub(super) rates: Vec<f64>,
+    /// Seconds of a pass: the mean, since each does the same work.
+    pub(super) window_s: f64,
+    /// The number of the last pass.
+    pub(super) last_pass: u64,
+}
+
+/// One pass after the other, as many as were asked for or as fit into the time; those that warm up are not counted.
+pub(super) fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
+    let mut pass = 0;
+    if let Some(lasts) = asked.lasts {
+        let warming = Instant::now();
+        while warming.elapsed() < lasts / WARM_UP {
+            one_pass(place, asked, pass)?;
+            pass += 1;
+        }
+    }
+    let (mut times, mut rates) = (Vec::new(), Vec::new());
+    // Comparing what was read is outside the clock of a pass, so the time is that of the passes.
+    let mut measured_s = 0.0;
+    let goes_on = |done: usize, measured_s: f64| match asked.lasts {
+        Some(lasts) => measured_s < lasts.as_secs_f64(),
+        None => (done as u64) < asked.passes,
+    };
+    while goes_on(rates.len(), measured_s) {
+        let of_pass = one_pass(place, asked, pass)?;
+        pass += 1;
+        measured_s += of_pass.iter().map(Times::lasted_s).fold(0.0, f64::max);
+        rates.push(of_pass.iter().map(Times::rate).sum::<f64>());
+        keep(&mut times, of_pass);
+    }
+    let window_s = measured_s / rates.len() as f64;
+    Ok(Ran {
+        times,
+        rates,
+        window_s,
+        last_pass: pass - 1,
+    })
+}
+
+/// Adds the times of a pass, those of its single calls while there is room for them.
+fn keep(times: &mut Vec<Times>, mut of_pass: Vec<Times>) {
+    let kept: usize = times.iter().map(Times::calls).sum();
+    if kept > CALLS_MAX {
+        of_pass.iter_mut().for_each(Times::forget_calls);
+    }
+    times.extend(of_pass);
+}
+
+/// The calls of one thread: their pages, in order within a call where writes must be.
+fn calls_of(asked: &Asked, thread: usize, pass: u64) -> Vec<u64> {
+    let units = asked.source.count().div_ceil(asked.batch as u64);
+    let mut starts: Vec<u64> = match asked.random {
+        true => shuffled(units as usize, 7 + pass),
+        false => (0..units).collect(),
+    };
+    // Random batches of reads are of random pages; of writes, the pages of a call follow each other.
+    let each = (units as usize).div_ceil(asked.threads);
+    let end = starts.len().min((thread + 1) * each);
+    starts.truncate(end);
+    starts.drain(..end.min(thread * each));
+    starts
+        .iter()
+        .map(|unit| unit * asked.batch as u64)
+        .collect()
+}
+
+/// One pass by all threads; their times.
+pub(super) fn one_pass(place: &Place, asked: &Asked, pass: u64) -> Result<Vec<Times>, PagesError> {
+    if asked.op == Op::Fill {
+        let mut times = Times::default();
+        fill(place, &asked.source, &mut times)?;
+        return Ok(vec![times]);
+    }
+    let barrier = Barrier::new(asked.threads);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..asked.threads)
+            .map(|thread| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    let starts = calls_of(asked, thread, pass);
+                    let worker = place.worker();
+                    barrier.wait();
+                    one_thread(&mut worker?, asked, &starts, pass)
+                })
+            })
+            .collect();
+        let joined = threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| PagesError::Panicked)?);
+        joined.collect()
+    })
+}
+
+fn one_thread(
+    worker: &mut Worker<'_>,
+    asked: &Asked,
+    starts: &[u64],
+    pass: u64,
+) -> Result<Times, PagesError> {
+    let mut times = Times::default();
+    let calls = (SLICE / asked.batch).max(1);
+    let buffer = aligned(calls * asked.batch);
+    let mut expected = [0; PAGE_BYTES];
+    for starts in starts.chunks(calls) {
+        let last = asked.source.count();
+        let batches: Vec<Vec<u64>> = starts
+            .iter()
+            .map(|&start| (start..last.min(start + asked.batch as u64)).collect())
+            .collect();
+        let pages = batches.iter().map(Vec::len).sum();
+        for (batch, pages) in batches.iter().zip(buffer.chunks_mut(asked.batch)) {
+            let reads = asked.op.reads(batch[0]);
+            for (&number, page) in batch.iter().zip(pages) {
+                match reads {
+                    true => page.fill(1),
+                    false => asked.source.fill(asked.content(number, pass), page),
+                }
+            }
+        }
+        times.slice(pages, batches.len(), |call| {
+            let batch = &batches[call];
+            let pages = &mut buffer[call * asked.batch..][..batch.len()];
+            match asked.op.reads(batch[0]) {
+                true => worker.read(batch, pages),
+                false => worker.write(batch[0], pages),
+            }
+        })?;
+        for (batch, pages) in batches.iter().zip(buffer.chunks(asked.batch)) {
+            if asked.op.reads(batch[0]) {
+                compare(&asked.source, batch, pages, &mut expected)?;
+            }
+        }
+    }
+    Ok(times)
+}
+
+fn compare(
+    source: &Source,
+    batch: &[u64],
+    pages: &[Page],
+    expected: &mut Page,
+) -> Result<(), PagesError> {
+    for (&number, page) in batch.iter().zip(pages) {
+        source.fill(number, expected);
+        if page != expected {
+            return Err(PagesError::Wrong(format!(
+                "page {number} came back different"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Seconds a page of the same calls on pages that were never written: reads of them, or writes of zeros, which are noted
+/// in the device's table and not packed. The system call and the block layer are in it, and the kernel's clearing of the
+/// page, or its look at it, which it does for other pages as well.
+pub(super) fn call_time(place: &Place, asked: &Asked, from: u64) -> Result<f64, PagesError> {
+    let mut worker = place.worker()?;
+    let mut times = Times::default();
+    let calls = (SLICE / asked.batch).max(1);
+    let buffer = aligned(calls * asked.batch);
+    buffer.iter_mut().for_each(|page| page.fill(0));
+    let starts = calls_of(asked, 0, 0);
+    for starts in starts.chunks(calls) {
+        let batches: Vec<Vec<u64>> = starts
+            .iter()
+            .map(|&start| {
+                (from + start..from + asked.source.count().min(start + asked.batch as u64))
+                    .collect()
+            })
+            .collect();
+        let pages = batches.iter().map(Vec::len).sum();
+        times.slice(pages, batches.len(), |call| {
+            let batch = &batches[call];
+            let pages = &mut buffer[call * asked.batch..][..batch.len()];
+            match asked.op {
+                Op::Read => worker.read(batch, pages),
+                _ => worker.write(batch[0], pages),
+            }
+        })?;
+    }
+    Ok(times.rate().recip())
+}
