@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::error::RecordError;
 use crate::schema::{Run, Sample};
 
@@ -20,7 +22,7 @@ pub struct StoredRun {
 }
 
 /// The text of a `WITHDRAWN.md` beside a record. The record stays, because it is what was measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Withdrawal {
     /// Its heading without the `#`: what is withdrawn.
     pub what: String,
