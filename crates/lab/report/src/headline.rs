@@ -248,9 +248,6 @@ fn largest_share(report: &Report) -> Option<String> {
 
 fn notes(report: &Report, was_run: impl Fn(&&CaseReport) -> bool) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(withdrawal) = &report.withdrawn {
-        notes.push(format!("{}: {}", withdrawal.what, withdrawal.why));
-    }
     if let Some(why) = report.run.program.untraceable() {
         notes.push(format!("not to be published: {why}"));
     }

@@ -97,8 +97,11 @@ const PROBE: &str = r#"<script>{
     const closed = beyond();
     for (const part of document.querySelectorAll("details")) part.open = true;
     for (const part of document.querySelectorAll("[hidden]:not(#tip)")) part.hidden = false;
+    // What is cut at the right of page one would be the verdict.
+    const cut = [...document.querySelectorAll(".scroll:has(.answer)")];
+    const clipped = cut.filter((part) => part.scrollWidth > part.clientWidth).length;
     const empty = document.querySelectorAll(".plot:not(:has(svg))").length;
-    parent.postMessage(`faults ${faults.join("; ")} closed ${closed} open ${beyond()} empty ${empty}`, "*");
+    parent.postMessage(`faults ${faults.join("; ")} closed ${closed} open ${beyond()} clipped ${clipped} empty ${empty}`, "*");
   });
 }</script>"#;
 
@@ -138,7 +141,7 @@ fn every_page_of_the_site_fits_a_desk_and_a_phone_without_a_fault() {
         for width in [1280, 390] {
             let name = format!("{number}/{width} ");
             let line = said.lines().find_map(|line| line.strip_prefix(&name));
-            let good = "faults  closed 0 open 0 empty 0";
+            let good = "faults  closed 0 open 0 clipped 0 empty 0";
             assert_eq!(line, Some(good), "{} at {width}", page.display());
         }
     }

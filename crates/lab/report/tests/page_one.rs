@@ -5,6 +5,7 @@
 mod made_up;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use dyno_record::{RunDir, find_runs};
 use dyno_report::{Headline, Report, build_stored, headline, quantity, ratio_text};
@@ -18,10 +19,11 @@ fn committed() -> Vec<PathBuf> {
     found
 }
 
-fn reports() -> Vec<Report> {
+/// Reading them takes seconds, so all tests share them.
+static REPORTS: LazyLock<Vec<Report>> = LazyLock::new(|| {
     let read = |dir: &PathBuf| build_stored(&RunDir::open(dir).unwrap());
     committed().iter().map(read).collect()
-}
+});
 
 /// The rows against figures, ratios and peers, found here without the code that makes the rows.
 fn agrees_with_the_model(report: &Report, page: &Headline) {
@@ -60,9 +62,9 @@ fn agrees_with_the_model(report: &Report, page: &Headline) {
 
 #[test]
 fn the_rows_of_every_committed_record_are_those_of_the_model() {
-    for report in reports() {
-        let page = headline(&report);
-        agrees_with_the_model(&report, &page);
+    for report in REPORTS.iter() {
+        let page = headline(report);
+        agrees_with_the_model(report, &page);
         let markdown = report.to_markdown().unwrap();
         let html = report.to_html().unwrap().replace("&#x2f;", "/");
         for row in &page.rows {
@@ -87,7 +89,7 @@ fn the_rows_of_every_committed_record_are_those_of_the_model() {
 
 #[test]
 fn the_markdown_of_every_committed_record_ends_soon() {
-    for (dir, report) in committed().iter().zip(reports()) {
+    for (dir, report) in committed().iter().zip(REPORTS.iter()) {
         let lines = report.to_markdown().unwrap().lines().count();
         assert!(lines <= LINES_MAX, "{}: {lines} lines", dir.display());
     }
@@ -136,7 +138,7 @@ fn the_markdown_of_any_record_ends_soon_and_says_what_it_leaves_out() {
 
 #[test]
 fn no_two_plots_of_a_committed_record_have_one_title() {
-    for report in reports() {
+    for report in REPORTS.iter() {
         let html = report.to_html().unwrap();
         let sweeps = html.split("<details id=\"sweeps\">").nth(1).unwrap_or("");
         let titles = sweeps.split("<figcaption>").skip(1);

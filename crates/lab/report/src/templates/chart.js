@@ -23,7 +23,7 @@ function colour(system) {
   const name = system.replace(/ again$/, "");
   const next = colours.size;
   // Five colours are chosen by hand; systems beyond them get hues that lie far apart.
-  if (!colours.has(name)) colours.set(name, next < 6 ? `var(--s${next})` : `hsl(${next * 137} 50% 50%)`);
+  if (!colours.has(name)) colours.set(name, next < 6 ? `var(--s${next})` : `hsl(${next * 137} 55% var(--far))`);
   return colours.get(name);
 }
 

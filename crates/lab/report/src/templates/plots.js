@@ -19,13 +19,13 @@ function drawStrip(holder, plot) {
   const scale = makeScale([0, greatest, far ? 0 : plot.limit ?? 0], left, right, { zero: true });
   axisBelow(chart, scale, top, bottom, plot.unit);
   drawBand(chart, plot, scale, top, bottom);
-  plot.series.forEach((series, row) => {
-    drawRow(chart, plot, series, scale, top + row * rowHeight + (NARROW ? 40 : rowHeight / 2), left);
-  });
   if (plot.limit > 0) {
     const beyond = far ? `, ${digits(plot.limit / greatest)} times the greatest value →` : "";
     drawLimit(chart, far ? right : scale.at(plot.limit), top, bottom, words(plot.limit, plot.unit) + beyond);
   }
+  plot.series.forEach((series, row) => {
+    drawRow(chart, plot, series, scale, top + row * rowHeight + (NARROW ? 40 : rowHeight / 2), left);
+  });
   listen(chart);
 }
 
@@ -51,7 +51,7 @@ function drawRow(chart, plot, series, scale, y, left) {
   const kind = n === 1 || series.troubles ? "bad" : "";
   // A phone has no room beside the bar, so the name stands above it.
   const [name, said] = NARROW
-    ? [{ x: left, y: y - 18 }, { x: WIDTH - 12, y: y - 18, "text-anchor": "end" }]
+    ? [{ x: left, y: y - 18 }, { x: left + 12 + series.system.length * 8, y: y - 18 }]
     : [{ x: left - 14, y: y - 1, "text-anchor": "end" }, { x: left - 14, y: y + 14, "text-anchor": "end" }];
   chart.svg.append(node("text", { class: "name", ...name }, series.system));
   chart.svg.append(node("text", { class: kind, ...said }, count));
@@ -83,7 +83,7 @@ function drawSweep(holder, plot) {
   const points = plot.series.flatMap((s) => s.points);
   const chart = frame(holder, 380, `${plot.metric} over ${plot.axis}`);
   if (!points.length) return;
-  const [left, right, bottom] = [NARROW ? 72 : 96, WIDTH - (NARROW ? 8 : 24), 330];
+  const [left, right, bottom] = [96, WIDTH - (NARROW ? 8 : 24), 330];
   const top = legend(chart, plot.series.map((s) => s.system), left);
   const xs = points.map((p) => p.x);
   const ys = points.flatMap((p) => [p.y, p.low ?? p.y, p.high ?? p.y]);

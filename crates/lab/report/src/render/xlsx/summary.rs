@@ -31,7 +31,13 @@ pub(super) fn add(workbook: &mut Workbook, report: &Report, name: &str) -> Resul
     sheet.write_string(1, 0, clipped(&about))?;
     sheet.write_string(2, 0, clipped(&plan.purpose))?;
     let headline = headline(report);
-    sheet.write_string(3, 0, clipped(&headline.summary))?;
+    let withdrawn = report
+        .withdrawn
+        .as_ref()
+        .map_or(String::new(), |withdrawal| {
+            format!("{}. {} ", withdrawal.what, withdrawal.why)
+        });
+    sheet.write_string(3, 0, clipped(&(withdrawn + &headline.summary)))?;
     let rows = headline.rows.into_iter().map(|row| row.cells);
     let mut row = write_rows(sheet, 4, headline.columns, rows)?;
     for note in &headline.notes {
