@@ -41,6 +41,17 @@ pub fn peer_missing(peer: &str) -> Option<String> {
         .or_else(|| pages::peer_missing(peer))
 }
 
+/// The engine that a workload measures, under the name of its command.
+pub fn engine_of(workload: &str) -> &str {
+    let family = workload.split('-').next().unwrap_or(workload);
+    match family {
+        // Loads, questions in SQL and in plain words, and the whole way from a topic to a table.
+        "chain" | "clickhouse" | "llm" | "query" => "ingest",
+        "tpcc" => "txn",
+        other => other,
+    }
+}
+
 /// Whether a workload asks the SQL engine, `dyno-sql`, which is built apart.
 pub fn needs_sql(workload: &str) -> bool {
     matches!(workload, "query-top-ten" | "query-spots")
