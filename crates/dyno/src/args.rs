@@ -95,6 +95,8 @@ pub enum Command {
     Lint(LintArgs),
     /// Set two runs side by side: did it become slower?
     Compare(CompareArgs),
+    /// Write a site of static pages from all records below a directory
+    Site(SiteArgs),
     /// List, install and verify the programs that are measured beside ours
     Peers(PeersArgs),
     /// Print a completion script for a shell
@@ -293,6 +295,21 @@ pub struct ReportArgs {
     /// What to print
     #[arg(long, value_enum, default_value = "md")]
     pub format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  \
+    dyno site results --out public\n  \
+    dyno site runs --out my-site\n\n\
+Open index.html in a browser; the pages need no server and no network.\n\
+Exits 1 when a record has no page because it cannot be read, 2 when no record can be read.")]
+pub struct SiteArgs {
+    /// Read the records below this directory, at any depth
+    #[arg(value_name = "RECORDS", default_value = "results")]
+    pub records: PathBuf,
+    /// Write the pages into this directory, over an earlier site
+    #[arg(long, value_name = "DIR", default_value = "public")]
+    pub out: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

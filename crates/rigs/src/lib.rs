@@ -41,6 +41,17 @@ pub fn peer_missing(peer: &str) -> Option<String> {
         .or_else(|| pages::peer_missing(peer))
 }
 
+/// The engine that a workload measures, under the name of its command.
+pub fn engine_of(workload: &str) -> &str {
+    let family = workload.split('-').next().unwrap_or(workload);
+    match family {
+        // Loads, questions in SQL and in plain words, and the whole way from a topic to a table.
+        "chain" | "clickhouse" | "llm" | "query" => "ingest",
+        "tpcc" => "txn",
+        other => other,
+    }
+}
+
 /// Runs the workload of a request and answers with the line to print. `speak_as` is the peer whose protocol to speak, for
 /// peers that are protocols and no programs of their own.
 ///

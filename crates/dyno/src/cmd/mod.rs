@@ -16,6 +16,7 @@ pub mod pubsub;
 pub mod report;
 pub mod rig;
 pub mod run;
+pub mod site;
 pub mod tpcc;
 pub mod tpch;
 pub mod txn;

@@ -48,6 +48,31 @@ pub fn list_runs(runs: &Path) -> Result<(Vec<RunEntry>, Vec<Warning>), RecordErr
     Ok((entries, warnings))
 }
 
+/// Finds every directory with a `run.json` below `root`, `root` itself included, sorted by path.
+/// Symbolic links are not followed, so a loop of links ends nowhere.
+///
+/// # Errors
+/// When a directory cannot be listed.
+pub fn find_runs(root: &Path) -> Result<Vec<PathBuf>, RecordError> {
+    let mut found = Vec::new();
+    let mut to_list = vec![root.to_path_buf()];
+    while let Some(dir) = to_list.pop() {
+        if dir.join(RUN_FILE).exists() {
+            found.push(dir);
+            continue;
+        }
+        for entry in std::fs::read_dir(&dir).map_err(RecordError::io(&dir, "list"))? {
+            let entry = entry.map_err(RecordError::io(&dir, "list"))?;
+            let kind = entry.file_type().map_err(RecordError::io(&dir, "list"))?;
+            if kind.is_dir() {
+                to_list.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// The directory of the latest run under `runs`, of `suite` when one is named. A directory that
 /// is itself a run is answered as it is, so that a command takes either.
 ///

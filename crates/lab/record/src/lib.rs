@@ -1,7 +1,8 @@
 //! The stored form of a run: one directory of plain files.
 //!
 //! `run.json` holds what was planned and where it ran ([`Run`]), `samples.ndjson` one line per
-//! invocation ([`Sample`]), `*.hdr` the latency histograms that samples name. A `FIGURES.toml`
+//! invocation ([`Sample`]), `*.hdr` the latency histograms that samples name. A `WITHDRAWN.md`
+//! beside them ([`Withdrawal`]) says that the figures must not be used any more. A `FIGURES.toml`
 //! ([`Figures`]) holds the figures of a report, ours or somebody else's, for the linter. Only this
 //! crate reads and writes these files; FORMAT.md at the top of the tree describes them for others.
 
@@ -20,11 +21,11 @@ pub use figures::{
     PropertyValue, QuotedFigure, Total, TotalKind,
 };
 pub use figures_file::{read_figures, write_figures};
-pub use latest::{RunEntry, latest_run, list_runs};
-pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE};
+pub use latest::{RunEntry, find_runs, latest_run, list_runs};
+pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE, WITHDRAWN_FILE};
 pub use schema::{
     Answer, Arm, Better, CasePlan, Limit, Load, MEASURED_MIN_S, Machine, MachineCheck, Outcome,
     Plan, Program, Run, SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table, TableKind,
     TableRow, Usage,
 };
-pub use store::{StoredRun, Warning};
+pub use store::{StoredRun, Warning, Withdrawal};

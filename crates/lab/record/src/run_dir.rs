@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use crate::error::RecordError;
 use crate::migration::{MAGIC, run_from_json};
 use crate::schema::{Run, SCHEMA_VERSION, Sample};
-use crate::store::{StoredRun, Warning, parse_samples};
+use crate::store::{StoredRun, Warning, Withdrawal, parse_samples};
 
 /// Name of the file that describes a run.
 pub const RUN_FILE: &str = "run.json";
 /// Name of the file with one sample a line.
 pub const SAMPLES_FILE: &str = "samples.ndjson";
+/// Name of the file that withdraws the figures of the record beside it.
+pub const WITHDRAWN_FILE: &str = "WITHDRAWN.md";
 
 /// The directory of a run that is being written. It holds a lock on the samples file, so that one
 /// process writes a run at a time; readers need none.
@@ -117,6 +119,7 @@ impl RunDir {
             run,
             samples,
             warnings,
+            withdrawn: read_withdrawal(dir)?,
         })
     }
 
@@ -162,6 +165,17 @@ impl RunDir {
                 reason: format!("{value} is not a finite number"),
             }),
         }
+    }
+}
+
+/// A `WITHDRAWN.md` that cannot be read is an error, because without it withdrawn figures would
+/// look valid.
+fn read_withdrawal(dir: &Path) -> Result<Option<Withdrawal>, RecordError> {
+    let path = dir.join(WITHDRAWN_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(Withdrawal::from_markdown(&text))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(RecordError::io(&path, "read")(error)),
     }
 }
 

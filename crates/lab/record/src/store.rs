@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::error::RecordError;
 use crate::schema::{Run, Sample};
 
@@ -15,6 +17,32 @@ pub struct StoredRun {
     pub samples: Vec<Sample>,
     /// What was not in order and was passed over; show each to the reader.
     pub warnings: Vec<Warning>,
+    /// Why the figures of this run must not be used any more, when they were withdrawn after it.
+    pub withdrawn: Option<Withdrawal>,
+}
+
+/// The text of a `WITHDRAWN.md` beside a record. The record stays, because it is what was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Withdrawal {
+    /// Its heading without the `#`: what is withdrawn.
+    pub what: String,
+    /// The rest: the reasons, as Markdown.
+    pub why: String,
+}
+
+impl Withdrawal {
+    /// Reads the text; a file without a heading or without reasons withdraws all the same.
+    pub(crate) fn from_markdown(text: &str) -> Withdrawal {
+        let (first, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
+        let (what, why) = match first.strip_prefix("# ") {
+            Some(heading) => (heading, rest),
+            None => ("Withdrawn", text),
+        };
+        Withdrawal {
+            what: what.trim().to_owned(),
+            why: why.trim().to_owned(),
+        }
+    }
 }
 
 /// Something about a record that a reader must be told.

@@ -7,7 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use dyno_record::{
-    Load, Outcome, RUN_FILE, RecordError, Run, RunDir, SAMPLES_FILE, Sample, latest_run, list_runs,
+    Load, Outcome, RUN_FILE, RecordError, Run, RunDir, SAMPLES_FILE, Sample, WITHDRAWN_FILE,
+    find_runs, latest_run, list_runs,
 };
 use proptest::prelude::*;
 
@@ -267,4 +268,45 @@ fn appending_goes_to_the_end_even_when_somebody_else_wrote() {
     let stored = RunDir::open(dir.path()).unwrap();
     assert_eq!(stored.samples, samples);
     assert_eq!(stored.warnings.len(), 2);
+}
+
+#[test]
+fn a_withdrawn_run_says_what_is_withdrawn_and_why() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path());
+    assert_eq!(RunDir::open(dir.path()).unwrap().withdrawn, None);
+    let withdrawn = |text: &str| {
+        std::fs::write(dir.path().join(WITHDRAWN_FILE), text).unwrap();
+        let found = RunDir::open(dir.path()).unwrap().withdrawn.unwrap();
+        (found.what, found.why)
+    };
+    let both = |what: &str, why: &str| (what.to_owned(), why.to_owned());
+    assert_eq!(
+        withdrawn("# Withdrawn: all rates\n\nOne second is too short.\n\nIt stays.\n"),
+        both(
+            "Withdrawn: all rates",
+            "One second is too short.\n\nIt stays."
+        )
+    );
+    assert_eq!(withdrawn("Too short.\n"), both("Withdrawn", "Too short."));
+    assert_eq!(withdrawn(""), both("Withdrawn", ""));
+    // Bytes that cannot be read must not make the figures valid again.
+    std::fs::write(dir.path().join(WITHDRAWN_FILE), [0xff]).unwrap();
+    let error = RunDir::open(dir.path()).unwrap_err().to_string();
+    assert!(error.contains(WITHDRAWN_FILE), "{error}");
+}
+
+#[test]
+fn runs_are_found_at_any_depth() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(find_runs(dir.path()).unwrap(), Vec::<PathBuf>::new());
+    let places = [dir.path().join("a/one"), dir.path().join("b")];
+    for place in &places {
+        write(place);
+    }
+    std::fs::create_dir_all(dir.path().join("c/empty")).unwrap();
+    std::os::unix::fs::symlink(dir.path(), dir.path().join("c/loop")).unwrap();
+    assert_eq!(find_runs(dir.path()).unwrap(), places);
+    assert_eq!(find_runs(&places[1]).unwrap(), places[1..]);
+    assert!(find_runs(&dir.path().join("none")).is_err());
 }

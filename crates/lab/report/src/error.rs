@@ -1,8 +1,11 @@
-//! Why a report could not be printed.
+//! Why a report or a site could not be printed.
 
+use std::path::PathBuf;
+
+use dyno_record::RecordError;
 use thiserror::Error;
 
-/// All are faults of this program, not of the record: report them.
+/// The first three are faults of this program, not of the record: report them.
 #[derive(Debug, Error)]
 pub enum ReportError {
     /// A template asked for something that the report does not have.
@@ -19,4 +22,31 @@ pub enum ReportError {
     /// The report does not fit into a workbook.
     #[error("report as workbook: {0}")]
     Workbook(#[from] rust_xlsxwriter::XlsxError),
+    /// A page could not be written, or the records could not be listed.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A site of no records says nothing. Each line says why one could not be read.
+    #[error(
+        "{path}: has no record that can be read, so there is nothing to make a site of{}",
+        lines(damaged)
+    )]
+    NoRecord {
+        /// The folder of the records.
+        path: PathBuf,
+        /// Why each record could not be read.
+        damaged: Vec<String>,
+    },
+    /// Choose another folder, or remove the page.
+    #[error(
+        "{path}: is not a page of `dyno site`, so it is not overwritten; choose another directory"
+    )]
+    NotOurs {
+        /// The page.
+        path: PathBuf,
+    },
+}
+
+fn lines(messages: &[String]) -> String {
+    let line = |message: &String| format!("\n  {message}");
+    messages.iter().map(line).collect()
 }

@@ -1,19 +1,23 @@
-//! The few lines that a reader wants first: one per case, ours.
+//! Page one of a report: what came out of each case, and what to choose.
 
+use dyno_record::CasePlan;
 use serde::Serialize;
 
 use crate::lint::Severity;
-use crate::model::{
-    CaseReport, NOT_JUDGED, NOT_STEADY, OURS, Report, Steady, deciding_ratio, spread_text,
-};
-use crate::units::{counted, quantity, ratio_text, share_text};
+use crate::model::{CaseReport, Figure, OURS, Report, choice, deciding_ratio, spread_text};
+use crate::units::{counted, quantity, ratio_range, ratio_text, share_text};
+
+/// Stands in a cell that has nothing to say.
+const NOTHING: &str = "–";
 
 /// What the end of a run prints, and what stands first in the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Headline {
+    /// The result in one or two sentences.
+    pub summary: String,
     /// Column heads of [`HeadlineRow::cells`].
-    pub columns: [&'static str; 6],
-    /// One per case.
+    pub columns: [&'static str; 7],
+    /// One for each case that was run, those with a peer first.
     pub rows: Vec<HeadlineRow>,
     /// Lines below the table: failures, findings by weight, warnings about the record.
     pub notes: Vec<String>,
@@ -22,14 +26,19 @@ pub struct Headline {
 /// One case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HeadlineRow {
-    /// Case, figure, spread, share of the limit, ratio to the best peer, verdict.
-    pub cells: [String; 6],
-    /// Whether the row needs a loud mark: one sample, or none, or failures.
+    /// The case, figure with spread, best peer with its figure, ratio with its interval, share of
+    /// the limit, verdict, and what to choose.
+    pub cells: [String; 7],
+    /// The peer that the ratio is to.
+    pub best_peer: Option<String>,
+    /// Whether a peer was to run in this case.
+    pub compared: bool,
+    /// Whether the figure needs a loud mark: one sample, or none, or failures.
     pub loud: bool,
 }
 
 impl Headline {
-    /// The rows with columns aligned, for a terminal without a table widget.
+    /// The summary and the rows with columns aligned, for a terminal without a table widget.
     pub fn to_lines(&self) -> Vec<String> {
         let width = |column: usize| {
             let cells = self
@@ -49,7 +58,7 @@ impl Headline {
                 .map(|(cell, width)| format!("{cell:<width$}"));
             padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         };
-        let mut lines = vec![line(&self.columns)];
+        let mut lines = vec![self.summary.clone(), String::new(), line(&self.columns)];
         lines.extend(
             self.rows
                 .iter()
@@ -62,9 +71,191 @@ impl Headline {
 
 /// The headline of a report.
 pub fn headline(report: &Report) -> Headline {
+    let was_run = |case: &&CaseReport| {
+        let plan = &case.plan;
+        report.figure(&plan.name, OURS, &plan.metric).is_some()
+            || report.trouble_count(&plan.name, OURS) > 0
+    };
+    let rows = report.cases.iter().filter(was_run);
+    let mut rows: Vec<HeadlineRow> = rows.map(|case| row(report, &case.plan)).collect();
+    rows.sort_by_key(|row| !row.compared);
+    Headline {
+        summary: summary(report),
+        columns: [
+            "case",
+            "dyno",
+            "best peer",
+            "ratio",
+            "of limit",
+            "verdict",
+            "choose",
+        ],
+        rows,
+        notes: notes(report, was_run),
+    }
+}
+
+fn row(report: &Report, plan: &CasePlan) -> HeadlineRow {
+    let compared = plan.peers().next().is_some();
+    let nothing = || NOTHING.to_owned();
+    let troubles = report.trouble_count(&plan.name, OURS);
+    let Some(figure) = report.figure(&plan.name, OURS, &plan.metric) else {
+        let failed = format!("failed {}", counted(troubles as u64, "time"));
+        return HeadlineRow {
+            cells: [
+                plan.name.clone(),
+                failed,
+                nothing(),
+                nothing(),
+                nothing(),
+                nothing(),
+                "nothing: dyno did not end well".to_owned(),
+            ],
+            best_peer: None,
+            compared,
+            loud: true,
+        };
+    };
+    let decided = deciding_ratio(report, &plan.name, OURS);
+    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
+    let verdict = match (&decided, unsteady) {
+        (Some((_, ratio)), _) => ratio.verdict.to_owned(),
+        (None, Some(steady)) => steady.verdict.to_owned(),
+        (None, None) => nothing(),
+    };
+    HeadlineRow {
+        cells: [
+            plan.name.clone(),
+            ours_text(figure, troubles),
+            peer_text(report, plan, decided.map(|(peer, _)| peer)),
+            decided.map_or_else(nothing, |(_, ratio)| {
+                let range = ratio_range(ratio.low, ratio.high);
+                format!("{} ({range})", ratio_text(ratio.ratio))
+            }),
+            figure.share_of_limit.map_or_else(nothing, share_text),
+            verdict,
+            choice(report, plan)
+                .or(unsteady.map(|steady| format!("nothing yet: {}", steady.reason)))
+                .unwrap_or_else(nothing),
+        ],
+        best_peer: decided.map(|(peer, _)| peer.to_owned()),
+        compared,
+        loud: figure.n == 1 || troubles > 0 || unsteady.is_some(),
+    }
+}
+
+fn ours_text(figure: &Figure, troubles: usize) -> String {
+    let (median, spread) = (quantity(figure.median, &figure.unit), spread_text(figure));
+    match troubles {
+        0 => format!("{median} {spread}"),
+        _ => format!("{median} {spread}, {troubles} failed"),
+    }
+}
+
+/// The peer with its figure; where there is none, why.
+fn peer_text(report: &Report, plan: &CasePlan, best: Option<&str>) -> String {
+    if let Some(peer) = best {
+        let figure = report.figure(&plan.name, peer, &plan.metric);
+        let median = figure.map(|figure| quantity(figure.median, &figure.unit));
+        return format!("{peer} {}", median.unwrap_or_default());
+    }
+    let missing: Vec<String> = plan
+        .peers()
+        .map(|peer| match report.trouble_count(&plan.name, peer) {
+            0 => format!("{peer} was not measured"),
+            times => format!("{peer} failed {}", counted(times as u64, "time")),
+        })
+        .collect();
+    match missing.as_slice() {
+        [] => "none".to_owned(),
+        missing => format!("none: {}", missing.join(", ")),
+    }
+}
+
+/// How often each verdict was reached against the best peer, with the ratios of the winners.
+fn summary(report: &Report) -> String {
+    let ours = |case: &CaseReport| {
+        let plan = &case.plan;
+        report.figure(&plan.name, OURS, &plan.metric).is_some()
+    };
+    let decided: Vec<_> = report
+        .cases
+        .iter()
+        .filter_map(|case| deciding_ratio(report, &case.plan.name, OURS))
+        .collect();
+    let alone = report.cases.iter().filter(|case| ours(case)).count() - decided.len();
+    let of_verdict = |verdict: &str| {
+        let same = decided.iter().filter(|(_, r)| r.verdict == verdict);
+        let mut ratios: Vec<f64> = same.map(|(_, ratio)| ratio.ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        ratios
+    };
+    let won = |verdict: &str| {
+        let ratios = of_verdict(verdict);
+        let range = match (ratios.first(), ratios.last()) {
+            (Some(low), Some(high)) if ratios.len() > 1 => {
+                format!(" ({} to {})", ratio_text(*low), ratio_text(*high))
+            }
+            (Some(only), _) => format!(" ({})", ratio_text(*only)),
+            _ => String::new(),
+        };
+        match ratios.len() {
+            0 => format!("{verdict} in none"),
+            many => format!("{verdict} in {many}{range}"),
+        }
+    };
+    let mut text = match decided.len() {
+        0 => "No peer was measured beside dyno, so nothing is compared.".to_owned(),
+        many => {
+            let open: Vec<String> = [
+                "no difference shown",
+                "unstable",
+                "not steady",
+                "not judged",
+            ]
+            .into_iter()
+            .map(|verdict| (verdict, of_verdict(verdict).len()))
+            .filter(|(_, count)| *count > 0)
+            .map(|(verdict, count)| format!(", {verdict} in {count}"))
+            .collect();
+            format!(
+                "Against the best peer in each of {}, dyno is {}, {}{}.",
+                counted(many as u64, "case"),
+                won("faster"),
+                won("slower"),
+                open.concat()
+            )
+        }
+    };
+    if alone > 0 {
+        let cases = counted(alone as u64, "case");
+        text.push_str(&format!(" Without a peer: {cases}."));
+    }
+    text.push_str(&largest_share(report).unwrap_or_default());
+    text
+}
+
+fn largest_share(report: &Report) -> Option<String> {
+    let ours = report.figures.iter().filter(|figure| figure.system == OURS);
+    let (share, case) = ours
+        .filter_map(|figure| Some((figure.share_of_limit?, &figure.case)))
+        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let share = share_text(share);
+    Some(format!(
+        " The largest share of a measured limit is {share}, in {case}."
+    ))
+}
+
+fn notes(report: &Report, was_run: impl Fn(&&CaseReport) -> bool) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(why) = report.run.program.untraceable() {
         notes.push(format!("not to be published: {why}"));
+    }
+    let left_out = report.cases.iter().filter(|case| !was_run(case));
+    let left_out: Vec<&str> = left_out.map(|case| case.plan.name.as_str()).collect();
+    if !left_out.is_empty() {
+        let cases = counted(left_out.len() as u64, "case");
+        notes.push(format!("not run: {cases}: {}", left_out.join(", ")));
     }
     if !report.troubles.is_empty() {
         let plural = if report.troubles.len() == 1 { "" } else { "s" };
@@ -80,56 +271,7 @@ pub fn headline(report: &Report) -> Headline {
     notes.extend(missing);
     notes.extend(findings_line(report));
     notes.extend(report.warnings.iter().map(|w| format!("warning: {w}")));
-    Headline {
-        columns: ["case", "dyno", "spread", "of limit", "best peer", "verdict"],
-        rows: report.cases.iter().map(|case| row(report, case)).collect(),
-        notes,
-    }
-}
-
-fn row(report: &Report, case: &CaseReport) -> HeadlineRow {
-    let plan = &case.plan;
-    let Some(figure) = report.figure(&plan.name, OURS, &plan.metric) else {
-        let why = match report.trouble_count(&plan.name, OURS) {
-            0 => "not run".to_owned(),
-            times => format!("failed {}", counted(times as u64, "time")),
-        };
-        let none = String::new;
-        return HeadlineRow {
-            cells: [plan.name.clone(), why, none(), none(), none(), none()],
-            loud: true,
-        };
-    };
-    let share = figure.share_of_limit.map(share_text).unwrap_or_default();
-    let (ratio, verdict) = match deciding_ratio(report, &plan.name, OURS) {
-        // Why nothing is concluded belongs to the line: a reader must not take it for a tie.
-        Some((peer, ratio)) if [NOT_JUDGED, NOT_STEADY].contains(&ratio.verdict) => (
-            format!("{} {peer}", ratio_text(ratio.ratio)),
-            format!("{}: {}", ratio.verdict, ratio.reason),
-        ),
-        Some((peer, ratio)) => (
-            format!("{} {peer}", ratio_text(ratio.ratio)),
-            ratio.verdict.to_owned(),
-        ),
-        None => (String::new(), String::new()),
-    };
-    let troubles = report.trouble_count(&plan.name, OURS);
-    let spread = match troubles {
-        0 => spread_text(figure),
-        _ => format!("{}, {troubles} failed", spread_text(figure)),
-    };
-    let unsteady = figure.steady.as_ref().filter(|steady| !steady.is_steady());
-    HeadlineRow {
-        cells: [
-            plan.name.clone(),
-            quantity(figure.median, &figure.unit),
-            spread,
-            share,
-            ratio,
-            unsteady.map_or(verdict, Steady::text),
-        ],
-        loud: figure.n == 1 || troubles > 0 || unsteady.is_some(),
-    }
+    notes
 }
 
 fn findings_line(report: &Report) -> Option<String> {

@@ -1,9 +1,10 @@
 //! Figures, lint and reports made from a record.
 //!
 //! A report only reads: [`build`] turns a run and its samples into a [`Report`], which prints
-//! itself as Markdown, as one offline HTML file, as a workbook and as JSON. [`lint`] holds the same rules against
-//! our figures and against somebody else's ([`dyno_record::Figures`]). [`compare`] sets two runs
-//! side by side. Nothing here runs, measures or guesses: what is missing is said to be missing.
+//! itself as Markdown, as one offline HTML file, as a workbook and as JSON. [`lint`] holds the same
+//! rules against our figures and against those of another document ([`dyno_record::Figures`]).
+//! [`compare`] sets two runs side by side, and [`write_site`] makes pages of all records. Nothing
+//! here runs, measures or guesses: what is missing is said to be missing.
 
 mod compare;
 mod error;
@@ -11,6 +12,7 @@ mod headline;
 mod lint;
 mod model;
 mod render;
+mod site;
 mod units;
 
 pub use compare::{Answer, Change, CompareRules, Comparison, compare, nothing_to_compare};
@@ -21,4 +23,5 @@ pub use model::{
     Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Steady,
     Trouble, build, build_stored, figures_of, shell_word,
 };
+pub use site::{Site, write_site};
 pub use units::{counted, number, quantity, ratio_text, share_text};

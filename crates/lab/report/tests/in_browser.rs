@@ -1,16 +1,18 @@
-//! The page in a real browser: the script runs to its end, from a file, without a network.
+//! The pages in a real browser: the scripts run to their ends, from files, without a network.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is amiss")]
 
 mod made_up;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dyno_report::build_stored;
+use dyno_record::find_runs;
+use dyno_report::{build_stored, write_site};
 
-/// The page's DOM after its script ran; nothing when no Chromium is on the PATH.
-fn dom(page: &Path, profile: &Path) -> Option<String> {
+/// The DOM of a page after its scripts ran; nothing when no Chromium is on the PATH. `query` is
+/// what follows the path in the address.
+fn dom(page: &Path, query: &str, profile: &Path) -> Option<String> {
     let output = Command::new("chromium")
         .args([
             "--headless",
@@ -20,11 +22,11 @@ fn dom(page: &Path, profile: &Path) -> Option<String> {
         ])
         .args([
             "--disable-dev-shm-usage",
-            "--virtual-time-budget=5000",
+            "--virtual-time-budget=30000",
             "--dump-dom",
         ])
         .arg(format!("--user-data-dir={}", profile.display()))
-        .arg(format!("file://{}", page.display()))
+        .arg(format!("file://{}{query}", page.display()))
         .output();
     match output {
         Ok(output) => Some(String::from_utf8(output.stdout).unwrap()),
@@ -34,6 +36,16 @@ fn dom(page: &Path, profile: &Path) -> Option<String> {
         }
         Err(error) => panic!("chromium does not start: {error}"),
     }
+}
+
+fn results() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../results")
+}
+
+/// The site of the committed records.
+fn site(out: &Path) -> PathBuf {
+    let engine = |workload: &str| workload.split('-').next().unwrap_or_default().to_owned();
+    write_site(&results(), out, engine).unwrap().index
 }
 
 #[test]
@@ -46,7 +58,7 @@ fn every_plot_is_drawn_and_hostile_text_does_nothing() {
     if let Some(kept) = std::env::var_os("DYNO_KEEP_PAGE") {
         std::fs::copy(&page, kept).unwrap();
     }
-    let Some(dom) = dom(&page, &dir.path().join("profile")) else {
+    let Some(dom) = dom(&page, "#case-load-csv-2", &dir.path().join("profile")) else {
         return;
     };
     // Seven strips, one sweep, one plot of percentiles.
@@ -60,9 +72,129 @@ fn every_plot_is_drawn_and_hostile_text_does_nothing() {
         .iter()
         .filter(|s| s.outcome == dyno_record::Outcome::Done);
     assert!(dom.matches("class=\"mark\"").count() >= dots.count());
+    // Each of the seven cases has our bar with its band; six have a limit, the open loop has none.
+    assert_eq!(dom.matches("class=\"band\"").count(), 7);
+    assert_eq!(dom.matches("class=\"limit\"").count(), 6);
     assert!(
         !dom.contains("<img"),
         "text of the record became an element"
     );
     assert!(!dom.contains("<title>owned"), "text of the record ran");
+    let opened = dom.matches("<details class=\"case\"").count() - 6;
+    assert_eq!((opened, dom.matches(" open=\"\"").count()), (1, 1));
+    assert!(dom.contains("data-name=\"load-csv-2\" open=\"\""));
+}
+
+/// Tells the frame around the page how it went: faults, what sticks out at the right with
+/// everything closed and with everything open, and how many plots there are without a drawing.
+const PROBE: &str = r#"<script>{
+  const faults = [];
+  addEventListener("error", (event) => faults.push(event.message));
+  addEventListener("securitypolicyviolation", (event) => faults.push(event.violatedDirective));
+  console.error = (...said) => faults.push(said.join(" "));
+  const beyond = () => document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  addEventListener("load", () => {
+    const closed = beyond();
+    for (const part of document.querySelectorAll("details")) part.open = true;
+    for (const part of document.querySelectorAll("[hidden]:not(#tip)")) part.hidden = false;
+    // What is cut at the right of page one would be the verdict.
+    const cut = [...document.querySelectorAll(".scroll:has(.answer)")];
+    const clipped = cut.filter((part) => part.scrollWidth > part.clientWidth).length;
+    const empty = document.querySelectorAll(".plot:not(:has(svg))").length;
+    parent.postMessage(`faults ${faults.join("; ")} closed ${closed} open ${beyond()} clipped ${clipped} empty ${empty}`, "*");
+  });
+}</script>"#;
+
+#[test]
+fn every_page_of_the_site_fits_a_desk_and_a_phone_without_a_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = site(dir.path());
+    let mut pages = vec![index];
+    for record in find_runs(&results()).unwrap() {
+        let below = record.strip_prefix(results()).unwrap().display();
+        pages.push(dir.path().join(format!("records/{below}.html")));
+    }
+    let mut frames = String::new();
+    for (number, page) in pages.iter().enumerate() {
+        let text = std::fs::read_to_string(page).unwrap();
+        let probed = text.replacen("<meta charset=\"utf-8\">", PROBE, 1);
+        assert_ne!(text, probed);
+        std::fs::write(dir.path().join(format!("{number}.html")), probed).unwrap();
+        for width in [1280, 390] {
+            frames.push_str(&format!(
+                "<iframe src=\"{number}.html\" name=\"{number}/{width}\" style=\"border: 0; \
+                 width: {width}px; height: 844px\"></iframe>"
+            ));
+        }
+    }
+    let around = dir.path().join("around.html");
+    let script = "<pre></pre><script>addEventListener('message', (event) => { \
+                  const frame = [...document.querySelectorAll('iframe')].find((f) => f.contentWindow === event.source); \
+                  document.querySelector('pre').textContent += `${frame.name} ${event.data}\\n`; });</script>";
+    std::fs::write(&around, format!("{script}{frames}")).unwrap();
+    let Some(dom) = dom(&around, "", &dir.path().join("profile")) else {
+        return;
+    };
+    let said = dom.split("<pre>").nth(1).unwrap();
+    let said = said.split("</pre>").next().unwrap();
+    for (number, page) in pages.iter().enumerate() {
+        for width in [1280, 390] {
+            let name = format!("{number}/{width} ");
+            let line = said.lines().find_map(|line| line.strip_prefix(&name));
+            let good = "faults  closed 0 open 0 clipped 0 empty 0";
+            assert_eq!(line, Some(good), "{} at {width}", page.display());
+        }
+    }
+}
+
+#[test]
+fn the_filter_is_in_the_address() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = site(dir.path());
+    let shown = |query: &str| {
+        let dom = dom(&index, query, &dir.path().join("profile"))?;
+        let sections = dom.split("<section class=\"record\" ").skip(1);
+        let heads = sections.map(|section| section.split('>').next().unwrap().to_owned());
+        Some(
+            heads
+                .filter(|head| !head.ends_with("hidden=\"\""))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let Some(all) = shown("?show=all") else {
+        return;
+    };
+    assert_eq!(all.len(), find_runs(&results()).unwrap().len());
+    let latest = shown("").unwrap();
+    assert!(!latest.is_empty() && latest.len() < all.len());
+    assert!(
+        latest
+            .iter()
+            .all(|head| head.contains("data-standing=\"latest\""))
+    );
+    let some = shown("?show=all&machine=epyc-2-cores&engine=tpch&suite=tpch").unwrap();
+    let fits = |head: &&String| {
+        [
+            "machine=\"epyc-2-cores\"",
+            "engine=\"tpch\"",
+            "suite=\"tpch\"",
+        ]
+        .iter()
+        .all(|part| head.contains(part))
+    };
+    assert_eq!(some.len(), all.iter().filter(fits).count());
+    assert!(!some.is_empty() && some.iter().all(|head| fits(&head)));
+    assert_eq!(
+        shown("?show=all&machine=gone").unwrap(),
+        Vec::<String>::new()
+    );
+
+    // A choice made by hand goes into the address.
+    let text = std::fs::read_to_string(&index).unwrap();
+    let by_hand = "<script>form.elements.suite.value = 'wspr'; \
+                   form.dispatchEvent(new Event('change')); document.title = location.search;</script></body>";
+    let page = dir.path().join("by-hand.html");
+    std::fs::write(&page, text.replace("</body>", by_hand)).unwrap();
+    let dom = dom(&page, "?machine=epyc-2-cores", &dir.path().join("profile")).unwrap();
+    assert!(dom.contains("<title>?machine=epyc-2-cores&amp;suite=wspr</title>"));
 }

@@ -39,6 +39,10 @@ fn json_has_the_figures_in_the_stated_form() {
     // A lower number of CPU seconds is better, and above 1 means that ours is better.
     assert!(cpu["ratio_to"]["duckdb"]["ratio"].as_f64().unwrap() > 5.0);
     assert_eq!(value["failures"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&value["version"], &value["withdrawn"]),
+        (&2.into(), &serde_json::Value::Null)
+    );
 }
 
 #[test]

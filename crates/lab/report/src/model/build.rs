@@ -33,6 +33,7 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
         troubles: samples.iter().filter_map(trouble).collect(),
         samples: samples.to_vec(),
         warnings: strays(run, samples),
+        withdrawn: None,
     };
     report.tables = run
         .plan
@@ -46,11 +47,12 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
     report
 }
 
-/// As [`build`], with the warnings that reading the record gave.
+/// As [`build`], with the warnings that reading the record gave, and its withdrawal.
 pub fn build_stored(stored: &StoredRun) -> Report {
     let mut report = build(&stored.run, &stored.samples);
     let told = stored.warnings.iter().map(ToString::to_string);
     report.warnings.extend(told);
+    report.withdrawn = stored.withdrawn.clone();
     report
 }
 

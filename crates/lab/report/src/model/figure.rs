@@ -6,7 +6,7 @@ use dyno_record::{Arm, Better, CasePlan, Limit, Outcome, Run, Sample};
 use dyno_stats::{median, median_interval};
 use serde::Serialize;
 
-use super::steady::{Steady, steady_of};
+use super::steady::{NOT_JUDGED, NOT_STEADY, Steady, steady_of};
 use crate::units::unit_of;
 
 /// From here on the spread is the 95% interval of the median; below, the range of the samples.
@@ -71,6 +71,15 @@ pub struct Ratio {
     /// Blocks of identical programs behind the band; zero when it is only the floor.
     #[serde(skip)]
     pub band_blocks: usize,
+}
+
+impl Ratio {
+    /// Whether the verdict decides nothing: neither that one is better, nor that a difference was
+    /// looked for and not seen.
+    pub(crate) fn is_open(&self) -> bool {
+        let unstable = dyno_stats::Verdict::Unstable.as_str();
+        [NOT_STEADY, NOT_JUDGED, unstable].contains(&self.verdict)
+    }
 }
 
 /// The value of a metric in one sample that ended well. `cpu`, `peak-rss` and `time` fall back on

@@ -2,12 +2,12 @@
 
 use dyno_record::{CasePlan, Sample, Table};
 
+use super::OURS;
 use super::figure::Ratio;
 use super::pairing::ratio_between;
 use super::report::Report;
 use super::side_by_side::{Named, named};
-use super::steady::{NOT_JUDGED, NOT_STEADY};
-use super::table::{Cell, FilledTable};
+use super::table::{Cell, FilledTable, deciding_ratio};
 use crate::units::{counted, ratio_text};
 
 /// Fills a guide: a row for each case and metric.
@@ -41,12 +41,26 @@ pub(crate) fn fill(table: &Table, report: &Report, samples: &[Sample]) -> Filled
     }
 }
 
+/// What page one advises between ours and the peers of a case; nothing where no peer was to run.
+/// A verdict that is open advises nothing, whatever the ratio.
+pub(crate) fn choice(report: &Report, case: &CasePlan) -> Option<String> {
+    case.peers().next()?;
+    match deciding_ratio(report, &case.name, OURS) {
+        Some((_, ratio)) if ratio.is_open() => Some(format!("nothing yet: {}", ratio.reason)),
+        Some(_) => {
+            let names = std::iter::once(OURS).chain(case.peers());
+            let systems: Vec<Named<'_>> = names.map(Named::plain).collect();
+            Some(advice(case, &case.metric, &systems, report, &report.samples).choose)
+        }
+        None => Some("nothing: no peer was measured".to_owned()),
+    }
+}
+
 /// Those that the table names, or all of the case.
 fn systems<'a>(table: &'a Table, case: &'a CasePlan) -> Vec<Named<'a>> {
-    let own = |name: &'a String| Named { system: name, name };
     let stated = named(&table.columns);
     if stated.is_empty() {
-        return case.systems.iter().map(own).collect();
+        return case.systems.iter().map(|name| Named::plain(name)).collect();
     }
     let part = |named: &Named<'_>| case.systems.iter().any(|system| system == named.system);
     stated.into_iter().filter(part).collect()
@@ -83,8 +97,9 @@ impl Verdicts<'_> {
         let ratios: Vec<Ratio> = others
             .filter_map(|other| self.between(named, other))
             .collect();
-        let open = |ratio: &Ratio| [NOT_JUDGED, NOT_STEADY].contains(&ratio.verdict);
-        let first = ratios.first().filter(|_| ratios.iter().all(open))?;
+        let first = ratios
+            .first()
+            .filter(|_| ratios.iter().all(Ratio::is_open))?;
         Some(format!("{}: {}", first.verdict, first.reason))
     }
 

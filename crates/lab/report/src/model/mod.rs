@@ -17,6 +17,7 @@ pub use figure::{Figure, Ratio};
 pub(crate) use figure::{best_known, group, value_of};
 pub use figures::figures_of;
 pub(crate) use figures::percentiles;
+pub(crate) use guide::choice;
 pub(crate) use pairing::{band_of, better_of};
 pub use report::{CaseReport, Report, Trouble, quoted as shell_word};
 pub use steady::Steady;

@@ -1,6 +1,6 @@
 //! The whole of a report.
 
-use dyno_record::{CasePlan, Limit, Run, Sample};
+use dyno_record::{CasePlan, Limit, Run, Sample, Withdrawal};
 use serde::Serialize;
 
 use super::chart::Series;
@@ -27,6 +27,8 @@ pub struct Report {
     pub samples: Vec<Sample>,
     /// What was wrong with the record itself.
     pub warnings: Vec<String>,
+    /// Why the figures must not be used any more, when they were withdrawn.
+    pub withdrawn: Option<Withdrawal>,
 }
 
 /// One case with every sample.

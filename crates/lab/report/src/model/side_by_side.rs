@@ -15,6 +15,16 @@ pub(crate) struct Named<'a> {
     pub(crate) name: &'a str,
 }
 
+impl<'a> Named<'a> {
+    /// A system under its own name.
+    pub(crate) fn plain(system: &'a str) -> Named<'a> {
+        Named {
+            system,
+            name: system,
+        }
+    }
+}
+
 /// The columns of a table as systems.
 pub(crate) fn named(columns: &[String]) -> Vec<Named<'_>> {
     let columns = columns.iter().filter(|column| *column != "seed");

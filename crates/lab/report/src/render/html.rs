@@ -8,10 +8,17 @@ use super::view::View;
 use super::{json, rich_text};
 use crate::error::ReportError;
 use crate::model::Report;
+use crate::site::Index;
 
 /// The name ends in `.html`, which turns escaping on for every expression.
 const NAME: &str = "report.html";
-const TEMPLATE: &str = include_str!("../templates/report.html");
+const SITE: &str = "site.html";
+/// What our pages are made of; `parts.html` holds what several of them show.
+const TEMPLATES: [(&str, &str); 3] = [
+    (NAME, include_str!("../templates/report.html")),
+    (SITE, include_str!("../templates/site.html")),
+    ("parts.html", include_str!("../templates/parts.html")),
+];
 const STYLE: &str = include_str!("../templates/report.css");
 /// The plots: our own script, in the order that its parts need.
 const SCRIPTS: [&str; 4] = [
@@ -21,23 +28,42 @@ const SCRIPTS: [&str; 4] = [
     include_str!("../templates/main.js"),
 ];
 
-pub(super) fn print(report: &Report) -> Result<String, ReportError> {
-    let failed = |source| ReportError::Template { name: NAME, source };
+/// `home` is where the page links back to, when it is one of a site.
+pub(super) fn print(report: &Report, home: Option<&str>) -> Result<String, ReportError> {
+    let values = context! {
+        r => Serde(View::of(report)),
+        home,
+        scripts => Value::from_safe_string(SCRIPTS.join("\n")),
+        data => Value::from_safe_string(json::inline(&Plots::of(report))?),
+    };
+    render(NAME, values)
+}
+
+/// The first page of a site.
+pub(super) fn print_index(index: &Index) -> Result<String, ReportError> {
+    let script = include_str!("../templates/site.js");
+    render(
+        SITE,
+        context! { s => Serde(index), scripts => Value::from_safe_string(script.to_owned()) },
+    )
+}
+
+/// Renders a template with our style.
+fn render(name: &'static str, values: Value) -> Result<String, ReportError> {
+    let failed = |source| ReportError::Template { name, source };
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(super::template_syntax().map_err(failed)?);
     environment.add_filter("rich", |text: String| {
         Value::from_safe_string(rich_text::to_html(&text))
     });
-    environment.add_template(NAME, TEMPLATE).map_err(failed)?;
-    let values = context! {
-        r => Serde(View::of(report)),
-        style => Value::from_safe_string(STYLE.to_owned()),
-        scripts => Value::from_safe_string(SCRIPTS.join("\n")),
-        data => Value::from_safe_string(json::inline(&Plots::of(report))?),
-    };
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source).map_err(failed)?;
+    }
+    let style = Value::from_safe_string(STYLE.to_owned());
+    let values = context! { style, ..values };
     environment
-        .get_template(NAME)
+        .get_template(name)
         .and_then(|template| template.render(values))
         .map_err(failed)
 }

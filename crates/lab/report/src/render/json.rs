@@ -1,6 +1,6 @@
 //! `report.json`.
 
-use dyno_record::{CasePlan, Limit, Machine, Program, SeedFigure, Size, SystemVersion};
+use dyno_record::{CasePlan, Limit, Machine, Program, SeedFigure, Size, SystemVersion, Withdrawal};
 use serde::Serialize;
 
 use crate::error::ReportError;
@@ -9,7 +9,7 @@ use crate::lint::Finding;
 use crate::model::{Figure, FilledTable, Report, Series, Trouble};
 
 /// The version of the form; fields are added without a new one, never changed.
-const REPORT_VERSION: u32 = 1;
+const REPORT_VERSION: u32 = 2;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -34,6 +34,7 @@ struct Document<'a> {
     cases: Vec<Case<'a>>,
     failures: &'a [Trouble],
     warnings: &'a [String],
+    withdrawn: &'a Option<Withdrawal>,
 }
 
 #[derive(Serialize)]
@@ -83,6 +84,7 @@ pub(super) fn print(report: &Report) -> Result<String, ReportError> {
             .collect(),
         failures: &report.troubles,
         warnings: &report.warnings,
+        withdrawn: &report.withdrawn,
     };
     let mut text = serde_json::to_string_pretty(&document)?;
     text.push('\n');

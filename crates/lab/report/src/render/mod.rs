@@ -9,11 +9,23 @@ mod view;
 mod xlsx;
 
 pub(crate) use markdown::markdown_cell;
+pub(crate) use view::{RowView, WithdrawnView, rows};
 
 use minijinja::syntax::SyntaxConfig;
 
 use crate::error::ReportError;
 use crate::model::Report;
+use crate::site::Index;
+
+/// The page of a record in a site, with a link back to `home`.
+pub(crate) fn print_page(report: &Report, home: &str) -> Result<String, ReportError> {
+    html::print(report, Some(home))
+}
+
+/// The first page of a site.
+pub(crate) fn print_index(index: &Index) -> Result<String, ReportError> {
+    html::print_index(index)
+}
 
 /// A line that holds a block tag alone leaves nothing behind.
 fn template_syntax() -> Result<SyntaxConfig, minijinja::Error> {
@@ -38,7 +50,7 @@ impl Report {
     /// # Errors
     /// Only when a template is at fault.
     pub fn to_html(&self) -> Result<String, ReportError> {
-        html::print(self)
+        html::print(self, None)
     }
 
     /// The report as `report.json` holds it, and as `--json` prints it.

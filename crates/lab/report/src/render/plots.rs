@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dyno_record::Better;
+use dyno_record::{Better, CasePlan};
 use serde::Serialize;
 
 use crate::model::{CaseReport, Report, Series, percentiles};
@@ -25,6 +25,8 @@ struct Strip {
     unit: String,
     better: Better,
     limit: Option<f64>,
+    /// The noise band as a share.
+    band: f64,
     series: Vec<Series>,
 }
 
@@ -101,6 +103,7 @@ fn strip(report: &Report, case: &CaseReport) -> Strip {
         unit: plan.unit.clone(),
         better: plan.better,
         limit,
+        band: case.band.0,
         series,
     }
 }
@@ -120,13 +123,50 @@ fn sweeps(report: &Report) -> Vec<Sweep> {
         );
         groups.entry(key).or_default().push(case);
     }
+    let groups = groups.into_values().filter(|cases| cases.len() > 1);
+    let groups: Vec<Vec<&CaseReport>> = groups.collect();
     let mut sweeps: Vec<Sweep> = groups
-        .into_values()
-        .filter(|cases| cases.len() > 1)
-        .map(|cases| sweep(report, &cases))
+        .iter()
+        .map(|cases| {
+            let mut sweep = sweep(report, cases);
+            sweep.title.push_str(&told_apart(cases, &groups));
+            sweep
+        })
         .collect();
     sweeps.sort_by(|a, b| a.title.cmp(&b.title));
     sweeps
+}
+
+/// The parameters in which a sweep differs from the others over the same axis; without them, several
+/// plots of a report would have one title.
+fn told_apart(cases: &[&CaseReport], groups: &[Vec<&CaseReport>]) -> String {
+    let plan = &cases[0].plan;
+    let axis = |plan: &CasePlan| plan.axis.as_ref().map(|(name, _)| name.clone());
+    let alike: Vec<&CasePlan> = groups
+        .iter()
+        .map(|cases| &cases[0].plan)
+        .filter(|other| (&other.workload, &other.metric) == (&plan.workload, &plan.metric))
+        .filter(|other| axis(other) == axis(plan))
+        .collect();
+    let differs = |name: &str| {
+        let value = plan.params.get(name);
+        alike.iter().any(|other| other.params.get(name) != value)
+    };
+    let own = plan.params.iter();
+    let own = own.filter(|(name, _)| Some(*name) != axis(plan).as_ref() && differs(name));
+    let told: Vec<String> = own.map(|(name, value)| parameter(name, value)).collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", told.join(", ")),
+    }
+}
+
+/// `workers = 2`.
+pub(super) fn parameter(name: &str, value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => format!("{name} = {text}"),
+        other => format!("{name} = {other}"),
+    }
 }
 
 fn sweep(report: &Report, cases: &[&CaseReport]) -> Sweep {

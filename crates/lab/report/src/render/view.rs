@@ -1,10 +1,10 @@
 //! The report as the templates see it: text, ready to be escaped and set.
 
-use dyno_record::{Limit, MachineCheck, Outcome, Sample};
+use dyno_record::{Limit, MachineCheck, Outcome, Sample, TableKind};
 use serde::Serialize;
 
-use super::plots::Plots;
-use crate::headline::{Headline, headline};
+use super::plots::{Plots, parameter};
+use crate::headline::{Headline, HeadlineRow, headline};
 use crate::lint::Finding;
 use crate::model::{CaseReport, Figure, FilledTable, Report, best_known, spread_text};
 use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
@@ -24,16 +24,72 @@ pub(super) struct View {
     beside: String,
     environment: Vec<(String, String)>,
     checks: Vec<MachineCheck>,
+    withdrawn: Option<WithdrawnView>,
     headline: Headline,
+    rows: Vec<RowView>,
+    has_alone: bool,
     findings: Vec<Finding>,
     limits: Vec<LimitRow>,
-    tables: Vec<FilledTable>,
+    pub(super) tables: Vec<TableView>,
     sweeps: Vec<String>,
     cases: Vec<CaseView>,
     commands: Vec<String>,
     troubles: Vec<crate::model::Trouble>,
     raw: Vec<RawRow>,
     raw_left_out: usize,
+}
+
+/// What of a record is withdrawn, and why, as Markdown.
+#[derive(Serialize)]
+pub(crate) struct WithdrawnView {
+    what: String,
+    /// The first paragraph of the reasons.
+    first: String,
+    rest: String,
+}
+
+impl WithdrawnView {
+    pub(crate) fn of(report: &Report) -> Option<WithdrawnView> {
+        let withdrawal = report.withdrawn.as_ref()?;
+        let why = withdrawal.why.as_str();
+        let (first, rest) = why.split_once("\n\n").unwrap_or((why, ""));
+        Some(WithdrawnView {
+            what: withdrawal.what.clone(),
+            first: first.to_owned(),
+            rest: rest.to_owned(),
+        })
+    }
+}
+
+/// A row of page one, with what a link to its case needs.
+#[derive(Serialize)]
+pub(crate) struct RowView {
+    #[serde(flatten)]
+    row: HeadlineRow,
+    anchor: String,
+    title: String,
+    /// `good`, `bad` or nothing: a colour beside the words of the verdict.
+    tone: &'static str,
+}
+
+/// A table of the plan, and whether it is one that says what to choose.
+#[derive(Serialize)]
+pub(super) struct TableView {
+    #[serde(flatten)]
+    table: FilledTable,
+    pub(super) guide: bool,
+}
+
+impl TableView {
+    pub(super) fn title(&self) -> &str {
+        &self.table.title
+    }
+
+    /// Lines that it takes as Markdown: a heading, the heads, the rows, and its notes, each after
+    /// an empty line.
+    pub(super) fn markdown_lines(&self) -> usize {
+        5 + self.table.rows.len() + 2 * self.table.notes.len()
+    }
 }
 
 #[derive(Serialize)]
@@ -47,7 +103,9 @@ struct LimitRow {
 
 #[derive(Serialize)]
 struct CaseView {
+    anchor: String,
     name: String,
+    result: String,
     title: String,
     workload: String,
     params: String,
@@ -95,6 +153,9 @@ impl View {
     pub(super) fn of(report: &Report) -> View {
         let run = &report.run;
         let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let headline = headline(report);
+        let cases = report.cases.iter().enumerate();
+        let cases = cases.map(|(index, case)| case_view(report, index, case, &headline.rows));
         View {
             title: run.plan.title.clone(),
             suite: run.plan.suite.clone(),
@@ -109,16 +170,19 @@ impl View {
             beside: text(&run.beside),
             environment: environment(report),
             checks: bad_checks(report),
-            headline: headline(report),
+            withdrawn: WithdrawnView::of(report),
+            has_alone: headline.rows.iter().any(|row| !row.compared),
+            rows: rows(report, &headline),
             findings: report.findings.clone(),
             limits: run.limits.iter().map(limit_row).collect(),
-            tables: report.tables.clone(),
+            tables: tables(report),
             sweeps: Plots::of(report)
                 .sweeps
                 .into_iter()
                 .map(|s| s.title)
                 .collect(),
-            cases: report.cases.iter().map(|c| case_view(report, c)).collect(),
+            cases: cases.collect(),
+            headline,
             commands: report.commands(),
             troubles: report.troubles.clone(),
             raw: report
@@ -129,6 +193,47 @@ impl View {
                 .collect(),
             raw_left_out: report.samples.len().saturating_sub(RAW_ROWS_MAX),
         }
+    }
+}
+
+/// Page one with its links.
+pub(crate) fn rows(report: &Report, headline: &Headline) -> Vec<RowView> {
+    let row = |row: &HeadlineRow| {
+        let mut cases = report.cases.iter().enumerate();
+        let (index, case) = cases.find(|(_, case)| case.plan.name == row.cells[0])?;
+        Some(RowView {
+            row: row.clone(),
+            anchor: anchor(index, &case.plan.name),
+            title: case.plan.title.clone(),
+            tone: match row.cells[5].as_str() {
+                "faster" => "good",
+                "slower" => "bad",
+                _ => "",
+            },
+        })
+    };
+    headline.rows.iter().filter_map(row).collect()
+}
+
+/// A table of a report stands where the plan has it.
+fn tables(report: &Report) -> Vec<TableView> {
+    let plans = report.run.plan.tables.iter();
+    let tables = report.tables.iter().zip(plans);
+    tables
+        .map(|(table, plan)| TableView {
+            table: table.clone(),
+            guide: plan.kind == TableKind::Guide,
+        })
+        .collect()
+}
+
+/// The name under which a link finds a case: its own, so that links hold when cases are added. A
+/// name that is not made for links is replaced by its place in the plan.
+fn anchor(index: usize, name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !name.is_empty() && name.chars().all(plain) {
+        true => format!("case-{name}"),
+        false => format!("case--{index}"),
     }
 }
 
@@ -185,16 +290,22 @@ fn limit_row(limit: &Limit) -> LimitRow {
     }
 }
 
-fn case_view(report: &Report, case: &CaseReport) -> CaseView {
+fn case_view(
+    report: &Report,
+    index: usize,
+    case: &CaseReport,
+    headline: &[HeadlineRow],
+) -> CaseView {
     let plan = &case.plan;
     let figures = || report.figures.iter().filter(|f| f.case == plan.name);
     let limit = figures().find_map(|f| f.limit.map(|limit| (limit, &f.unit)));
-    let params = plan.params.iter().map(|(name, value)| match value {
-        serde_json::Value::String(text) => format!("{name} = {text}"),
-        other => format!("{name} = {other}"),
-    });
+    let params = plan.params.iter();
+    let params = params.map(|(name, value)| parameter(name, value));
+    let row = headline.iter().find(|row| row.cells[0] == plan.name);
     CaseView {
+        anchor: anchor(index, &plan.name),
         name: plan.name.clone(),
+        result: row.map_or("not run".to_owned(), result),
         title: plan.title.clone(),
         workload: plan.workload.clone(),
         params: params.collect::<Vec<_>>().join(", "),
@@ -217,6 +328,15 @@ fn case_view(report: &Report, case: &CaseReport) -> CaseView {
         },
         has_latency: figures().any(|f| f.metric.starts_with("latency-p")),
         figures: figures().map(figure_row).collect(),
+    }
+}
+
+/// A case in one line: our figure, and the ratio to the best peer with its verdict.
+fn result(row: &HeadlineRow) -> String {
+    let [_, ours, _, ratio, _, verdict, _] = &row.cells;
+    match &row.best_peer {
+        Some(peer) => format!("{ours} · {ratio} {peer} · {verdict}"),
+        None => ours.clone(),
     }
 }
 

@@ -1,7 +1,13 @@
 // The frame that all plots share: an SVG with axes, marks that can be pointed at or walked
 // through with the arrow keys, and one tip for the page.
 
-const WIDTH = 960;
+// A phone gets a narrow drawing, because the text of a wide one would be too small to read there.
+let NARROW = false;
+let WIDTH = 960;
+function fit() {
+  NARROW = document.documentElement.clientWidth < 640;
+  WIDTH = NARROW ? 380 : 960;
+}
 
 function node(name, attributes, text) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -15,7 +21,9 @@ function node(name, attributes, text) {
 const colours = new Map([["dyno", "var(--s0)"]]);
 function colour(system) {
   const name = system.replace(/ again$/, "");
-  if (!colours.has(name)) colours.set(name, `var(--s${1 + ((colours.size - 1) % 5)})`);
+  const next = colours.size;
+  // Five colours are chosen by hand; systems beyond them get hues that lie far apart.
+  if (!colours.has(name)) colours.set(name, next < 6 ? `var(--s${next})` : `hsl(${next * 137} 55% var(--far))`);
   return colours.get(name);
 }
 
@@ -31,10 +39,16 @@ function frame(holder, height, label) {
 }
 
 function axisBelow(chart, scale, top, bottom, unit) {
+  let free = 0;
   for (const tick of scale.ticks) {
     const x = scale.at(tick);
     chart.svg.append(node("line", { class: "grid", x1: x, x2: x, y1: top, y2: bottom }));
     const text = words(tick, unit);
+    // A label that would run into the one before it, or out of the plot, is left out; its line
+    // stays.
+    const half = text.length * 3.5;
+    if (x - half < free || x + half > WIDTH + 4) continue;
+    free = x + half + 6;
     chart.svg.append(node("text", { x, y: bottom + 16, "text-anchor": "middle" }, text));
   }
 }
@@ -59,13 +73,17 @@ function mark(chart, x, y, system, said, hollow) {
   chart.marks.push({ made, x, y, said });
 }
 
+// Names the systems in lines above the plot; returns where the plot may begin.
 function legend(chart, systems, left) {
-  let x = left;
+  let [x, y] = [left, 10];
   for (const system of systems) {
-    chart.svg.append(node("circle", { cx: x + 5, cy: 10, r: 5, style: `fill: ${colour(system)}` }));
-    chart.svg.append(node("text", { class: "name", x: x + 15, y: 14 }, system));
-    x += 40 + system.length * 8;
+    const width = 40 + system.length * 8;
+    if (x > left && x + width > WIDTH) [x, y] = [left, y + 20];
+    chart.svg.append(node("circle", { cx: x + 5, cy: y, r: 5, style: `fill: ${colour(system)}` }));
+    chart.svg.append(node("text", { class: "name", x: x + 15, y: y + 4 }, system));
+    x += width;
   }
+  return y + 20;
 }
 
 // Pointing and walking; call when all marks are there.

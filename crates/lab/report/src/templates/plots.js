@@ -1,53 +1,61 @@
 // The three plots.
 
-// Every sample of a case, one row per system, with its median and interval.
+// A bar from zero to the median for each system of a case, with its interval and every sample, the
+// limit as a line, and the noise band around dyno's median shaded.
 function drawStrip(holder, plot) {
-  const values = plot.series.flatMap((s) => s.dots.map((d) => d.value));
-  const [left, right, rowHeight] = [150, WIDTH - 24, 46];
-  const bottom = 12 + plot.series.length * rowHeight;
+  const [left, right, rowHeight] = NARROW ? [8, WIDTH - 12, 62] : [190, WIDTH - 24, 46];
+  const top = 24;
+  const bottom = top + plot.series.length * rowHeight;
   const chart = frame(holder, bottom + 26, `Samples of ${plot.metric} of ${plot.case}`);
-  if (!values.length) {
+  const values = plot.series.flatMap((s) => [...s.dots.map((d) => d.value), s.high ?? 0]);
+  const greatest = Math.max(0, ...values);
+  if (!greatest) {
     chart.svg.append(node("text", { class: "bad", x: left, y: 30 }, "No invocation ended well."));
     return;
   }
-  const shown = [...values];
-  const reach = plot.better === "higher" ? plot.limit <= Math.max(...values) * 4 : plot.limit > 0;
-  const limited = plot.limit > 0 && reach;
-  if (limited) shown.push(plot.limit);
-  const log = wide(shown);
-  const zero = Math.min(...shown) < Math.max(...shown) * 0.6;
-  const scale = makeScale(shown, left, right, { log, zero });
-  axisBelow(chart, scale, 8, bottom, plot.unit);
-  if (limited) drawLimit(chart, scale.at(plot.limit), bottom, words(plot.limit, plot.unit));
+  // A limit that is far away would press the bars against the axis; it stands at the edge and says
+  // how far.
+  const far = plot.limit > greatest * 4;
+  const scale = makeScale([0, greatest, far ? 0 : plot.limit ?? 0], left, right, { zero: true });
+  axisBelow(chart, scale, top, bottom, plot.unit);
+  drawBand(chart, plot, scale, top, bottom);
+  if (plot.limit > 0) {
+    const beyond = far ? `, ${digits(plot.limit / greatest)} times the greatest value →` : "";
+    drawLimit(chart, far ? right : scale.at(plot.limit), top, bottom, words(plot.limit, plot.unit) + beyond);
+  }
   plot.series.forEach((series, row) => {
-    drawRow(chart, plot, series, scale, 12 + row * rowHeight + rowHeight / 2, left);
+    drawRow(chart, plot, series, scale, top + row * rowHeight + (NARROW ? 40 : rowHeight / 2), left);
   });
   listen(chart);
 }
 
-function drawLimit(chart, x, bottom, text) {
-  chart.svg.append(node("line", { class: "limit", x1: x, x2: x, y1: 8, y2: bottom }));
+function drawBand(chart, plot, scale, top, bottom) {
+  const ours = plot.series.find((s) => s.system === "dyno" && s.median !== null);
+  if (!ours) return;
+  const [a, b] = [scale.at(ours.median / (1 + plot.band)), scale.at(ours.median * (1 + plot.band))];
+  const place = { class: "band", x: a, y: top, width: Math.max(2, b - a), height: bottom - top };
+  chart.svg.append(node("rect", place));
+}
+
+function drawLimit(chart, x, top, bottom, text) {
+  chart.svg.append(node("line", { class: "limit", x1: x, x2: x, y1: top - 6, y2: bottom }));
   const inside = x > WIDTH / 2;
-  const place = { class: "limit-name", x: x + (inside ? -6 : 6), y: 16, "text-anchor": inside ? "end" : "start" };
+  const place = { class: "limit-name", x: x + (inside ? -6 : 6), y: 14, "text-anchor": inside ? "end" : "start" };
   chart.svg.append(node("text", place, `limit ${text}`));
 }
 
 function drawRow(chart, plot, series, scale, y, left) {
-  const name = { class: "name", x: left - 14, y: y + 1, "text-anchor": "end" };
-  chart.svg.append(node("text", name, series.system));
   const n = series.dots.length;
-  const count = { class: n === 1 || series.troubles ? "bad" : "", x: left - 14, y: y + 16, "text-anchor": "end" };
-  chart.svg.append(node("text", count, `n = ${n}` + (series.troubles ? `, ${series.troubles} failed` : "")));
-  const paint = `fill: ${colour(series.system)}`;
-  if (series.low !== null && series.high !== null) {
-    const [a, b] = [scale.at(series.low), scale.at(series.high)];
-    const band = { x: a, y: y - 13, width: Math.max(1, b - a), height: 26, style: `${paint}; opacity: .22` };
-    chart.svg.append(node("rect", band));
-  }
-  if (series.median !== null) {
-    const x = scale.at(series.median);
-    chart.svg.append(node("rect", { x: x - 1, y: y - 15, width: 2, height: 30, style: paint }));
-  }
+  const median = series.median === null ? "" : `${words(series.median, plot.unit)}, `;
+  const count = `${median}n = ${n}` + (series.troubles ? `, ${series.troubles} failed` : "");
+  const kind = n === 1 || series.troubles ? "bad" : "";
+  // A phone has no room beside the bar, so the name stands above it.
+  const [name, said] = NARROW
+    ? [{ x: left, y: y - 18 }, { x: left + 12 + series.system.length * 8, y: y - 18 }]
+    : [{ x: left - 14, y: y - 1, "text-anchor": "end" }, { x: left - 14, y: y + 14, "text-anchor": "end" }];
+  chart.svg.append(node("text", { class: "name", ...name }, series.system));
+  chart.svg.append(node("text", { class: kind, ...said }, count));
+  if (series.median !== null) drawBar(chart, series, scale, y);
   series.dots.forEach((dot, index) => {
     // Neighbours in time stand on different heights, so that equal values stay apart.
     const offset = ((index * 5) % 9) * 2 - 8;
@@ -59,12 +67,24 @@ function drawRow(chart, plot, series, scale, y, left) {
   });
 }
 
+function drawBar(chart, series, scale, y) {
+  const paint = series.control ? `fill: none; stroke: ${colour(series.system)}` : `fill: ${colour(series.system)}`;
+  const [zero, end] = [scale.at(0), scale.at(series.median)];
+  const bar = { x: zero, y: y - 12, width: Math.max(1, end - zero), height: 24, style: `${paint}; opacity: .3` };
+  chart.svg.append(node("rect", bar));
+  if (series.low === null || series.high === null) return;
+  const [a, b] = [scale.at(series.low), scale.at(series.high)];
+  chart.svg.append(node("line", { class: "interval", x1: a, x2: b, y1: y, y2: y }));
+  for (const x of [a, b]) chart.svg.append(node("line", { class: "interval", x1: x, x2: x, y1: y - 7, y2: y + 7 }));
+}
+
 // A metric over the axis of a sweep, one line per system.
 function drawSweep(holder, plot) {
   const points = plot.series.flatMap((s) => s.points);
-  const chart = frame(holder, 340, `${plot.metric} over ${plot.axis}`);
+  const chart = frame(holder, 380, `${plot.metric} over ${plot.axis}`);
   if (!points.length) return;
-  const [left, right, top, bottom] = [96, WIDTH - 24, 30, 290];
+  const [left, right, bottom] = [96, WIDTH - (NARROW ? 8 : 24), 330];
+  const top = legend(chart, plot.series.map((s) => s.system), left);
   const xs = points.map((p) => p.x);
   const ys = points.flatMap((p) => [p.y, p.low ?? p.y, p.high ?? p.y]);
   const logX = wide(xs);
@@ -76,7 +96,6 @@ function drawSweep(holder, plot) {
   const scales = [logX && "x", logY && "y"].filter(Boolean).join(" and ");
   const note = plot.axis + (scales ? ` (${scales} logarithmic)` : "");
   chart.svg.append(node("text", { x: right, y: bottom + 38, "text-anchor": "end" }, note));
-  legend(chart, plot.series.map((s) => s.system), left);
   for (const line of plot.series) {
     drawLine(chart, line.points.map((p) => [x.at(p.x), y.at(p.y)]), line.system);
     for (const p of line.points) {
@@ -96,9 +115,10 @@ function drawSweep(holder, plot) {
 // Latency by percentile; the axis stretches the tail, one step per nine.
 function drawLatency(holder, plot) {
   const lines = plot.series.filter((s) => s.points.length);
-  const chart = frame(holder, 320, `Latency by percentile of ${plot.case}`);
+  const chart = frame(holder, 360, `Latency by percentile of ${plot.case}`);
   if (!lines.length) return;
-  const [left, right, top, bottom] = [96, WIDTH - 24, 30, 284];
+  const [left, right, bottom] = [NARROW ? 64 : 96, WIDTH - (NARROW ? 12 : 24), 324];
+  const top = legend(chart, lines.map((s) => s.system), left);
   const nines = (p) => -Math.log10(1 - Math.min(p, 99.9999) / 100);
   const all = lines.flatMap((s) => s.points);
   const values = all.map((p) => p[1]);
@@ -110,7 +130,6 @@ function drawLatency(holder, plot) {
     const at = { x: x.at(nines(percentile)), y: bottom + 18, "text-anchor": "middle" };
     chart.svg.append(node("text", at, `p${percentile}`));
   }
-  legend(chart, lines.map((s) => s.system), left);
   for (const line of lines) {
     drawLine(chart, line.points.map((p) => [x.at(nines(p[0])), y.at(p[1])]), line.system);
     for (const [percentile, value] of line.points) {

@@ -41,14 +41,16 @@ function linearTicks(low, high) {
 }
 
 function logTicks(low, high) {
-  const ticks = [];
+  const [ticks, tens] = [[], []];
   for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e += 1) {
     for (const k of [1, 2, 5]) {
       const v = k * 10 ** e;
-      if (v >= low * 0.999 && v <= high * 1.001) ticks.push(v);
+      if (v < low * 0.999 || v > high * 1.001) continue;
+      ticks.push(v);
+      if (k === 1) tens.push(v);
     }
   }
-  if (ticks.length > 9) return ticks.filter((v) => /^1(e|0*$|\.0*$)/.test(v.toPrecision(1)));
+  if (ticks.length > 9) return tens;
   return ticks.length > 1 ? ticks : [low, high];
 }
 

@@ -20,6 +20,7 @@ pub fn stored() -> StoredRun {
         run,
         samples,
         warnings: Vec::new(),
+        withdrawn: None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::headline::headline;
 use crate::model::{Report, best_known};
 
 /// Widths of the columns, in characters.
-const WIDTHS: [f64; 6] = [28.0, 26.0, 26.0, 20.0, 24.0, 40.0];
+const WIDTHS: [f64; 7] = [28.0, 30.0, 26.0, 24.0, 12.0, 20.0, 40.0];
 
 pub(super) fn add(workbook: &mut Workbook, report: &Report, name: &str) -> Result<(), XlsxError> {
     let sheet = workbook.add_worksheet().set_name(name)?;
@@ -31,6 +31,13 @@ pub(super) fn add(workbook: &mut Workbook, report: &Report, name: &str) -> Resul
     sheet.write_string(1, 0, clipped(&about))?;
     sheet.write_string(2, 0, clipped(&plan.purpose))?;
     let headline = headline(report);
+    let withdrawn = report
+        .withdrawn
+        .as_ref()
+        .map_or(String::new(), |withdrawal| {
+            format!("{}. {} ", withdrawal.what, withdrawal.why)
+        });
+    sheet.write_string(3, 0, clipped(&(withdrawn + &headline.summary)))?;
     let rows = headline.rows.into_iter().map(|row| row.cells);
     let mut row = write_rows(sheet, 4, headline.columns, rows)?;
     for note in &headline.notes {

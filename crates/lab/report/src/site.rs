@@ -1,0 +1,234 @@
+//! All records below a folder as static pages: one for each record, and a first page that filters
+//! them. The pages need neither a server nor a network.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use dyno_record::{RecordError, RunDir, Size, find_runs};
+use serde::Serialize;
+
+use crate::error::ReportError;
+use crate::headline::headline;
+use crate::model::{Report, build_stored};
+use crate::render::{RowView, WithdrawnView, print_index, print_page, rows};
+
+const INDEX: &str = "index.html";
+
+/// What was written, and what could not be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// The first page.
+    pub index: PathBuf,
+    /// Records with a page.
+    pub records: usize,
+    /// Why each of the others has none, with its path.
+    pub damaged: Vec<String>,
+}
+
+/// The first page as its template sees it.
+#[derive(Serialize)]
+pub(crate) struct Index {
+    records: Vec<Entry>,
+    machines: BTreeSet<String>,
+    engines: BTreeSet<String>,
+    suites: BTreeSet<String>,
+    withdrawn: usize,
+    damaged: Vec<String>,
+}
+
+/// One record on the first page.
+#[derive(Serialize)]
+struct Entry {
+    page: String,
+    name: String,
+    machine: String,
+    engines: BTreeSet<String>,
+    suite: String,
+    size: Size,
+    title: String,
+    started_at: String,
+    revision: String,
+    standing: &'static str,
+    withdrawn: Option<WithdrawnView>,
+    summary: String,
+    columns: [&'static str; 7],
+    rows: Vec<RowView>,
+    commands: Vec<String>,
+}
+
+/// Writes the site of every record below `results` into `out`, over an earlier one; pages of
+/// records that are gone stay. `engine_of` says which engine a workload measures, because the lab
+/// knows of none.
+///
+/// A record that cannot be read is left out and named in [`Site::damaged`].
+///
+/// # Errors
+/// [`ReportError::NoRecord`] when not one record can be read, and [`ReportError::NotOurs`] when
+/// `out` has an `index.html` of another program; nothing is written then. Otherwise when a page
+/// cannot be written.
+pub fn write_site(
+    results: &Path,
+    out: &Path,
+    engine_of: impl Fn(&str) -> String,
+) -> Result<Site, ReportError> {
+    refuse_foreign(&out.join(INDEX))?;
+    let mut entries = Vec::new();
+    let mut damaged = Vec::new();
+    for dir in find_runs(results)? {
+        let stored = match RunDir::open(&dir) {
+            Ok(stored) => stored,
+            Err(error) => {
+                damaged.push(error.to_string());
+                continue;
+            }
+        };
+        let report = build_stored(&stored);
+        let place = Place::of(results, &dir);
+        write(out, &place.page, &print_page(&report, &place.home())?)?;
+        entries.push(entry(&report, &place, &engine_of));
+    }
+    if entries.is_empty() {
+        return Err(ReportError::NoRecord {
+            path: results.to_path_buf(),
+            damaged,
+        });
+    }
+    entries.sort_by(|a, b| (&b.started_at, &a.page).cmp(&(&a.started_at, &b.page)));
+    mark_latest(&mut entries);
+    let records = entries.len();
+    let index = index(entries, damaged.clone());
+    write(out, Path::new(INDEX), &print_index(&index)?)?;
+    Ok(Site {
+        index: out.join(INDEX),
+        records,
+        damaged,
+    })
+}
+
+/// A page that this program did not make is not overwritten, because its author would miss it.
+fn refuse_foreign(index: &Path) -> Result<(), ReportError> {
+    match std::fs::read(index) {
+        Ok(bytes) if !String::from_utf8_lossy(&bytes).contains("content=\"dyno site\"") => {
+            Err(ReportError::NotOurs {
+                path: index.to_path_buf(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where a record lies below the results, and its page below the site.
+struct Place {
+    /// The folders above the record; empty when it lies directly below the results.
+    machine: String,
+    name: String,
+    page: PathBuf,
+}
+
+impl Place {
+    fn of(results: &Path, dir: &Path) -> Place {
+        let below = dir.strip_prefix(results).unwrap_or(dir);
+        let text = |path: Option<&Path>| path.map_or(String::new(), |p| p.display().to_string());
+        // A folder that is itself a record has the name that it was called by.
+        let name = below.file_name().or(dir.file_name());
+        let name = name.map_or("record".to_owned(), |n| n.to_string_lossy().into_owned());
+        let above = below.parent().unwrap_or(Path::new(""));
+        let mut page = PathBuf::from("records").join(above);
+        page.push(format!("{name}.html"));
+        Place {
+            machine: text(below.parent()),
+            name,
+            page,
+        }
+    }
+
+    /// The way back from the page to the first one.
+    fn home(&self) -> String {
+        "../".repeat(self.page.components().count() - 1) + INDEX
+    }
+}
+
+fn write(out: &Path, page: &Path, text: &str) -> Result<(), ReportError> {
+    let path = out.join(page);
+    let name = page.file_name().unwrap_or_default().to_string_lossy();
+    let dir = path.parent().unwrap_or(out);
+    std::fs::create_dir_all(dir).map_err(|source| RecordError::Io {
+        path: dir.to_path_buf(),
+        doing: "create directory",
+        source,
+    })?;
+    RunDir::write_report(dir, &name, text.as_bytes())?;
+    Ok(())
+}
+
+fn entry(report: &Report, place: &Place, engine_of: impl Fn(&str) -> String) -> Entry {
+    let run = &report.run;
+    let headline = headline(report);
+    let workloads = run.plan.cases.iter().map(|case| case.workload.as_str());
+    Entry {
+        page: link(&place.page),
+        name: place.name.clone(),
+        machine: match place.machine.as_str() {
+            "" => processor(report),
+            machine => machine.to_owned(),
+        },
+        engines: workloads.map(engine_of).collect(),
+        suite: run.plan.suite.clone(),
+        size: run.plan.size,
+        title: run.plan.title.clone(),
+        started_at: run.started_at.clone(),
+        revision: run.program.git_revision.clone(),
+        standing: match report.withdrawn {
+            Some(_) => "withdrawn",
+            None => "older",
+        },
+        withdrawn: WithdrawnView::of(report),
+        summary: headline.summary.clone(),
+        columns: headline.columns,
+        rows: rows(report, &headline),
+        commands: report.commands(),
+    }
+}
+
+fn processor(report: &Report) -> String {
+    let machine = &report.run.machine;
+    let cpu = machine.facts.iter().find(|(name, _)| name == "cpu");
+    cpu.map_or(&machine.fingerprint, |(_, cpu)| cpu).clone()
+}
+
+/// The newest record of a machine, a suite and a size is the latest one. Withdrawn records take no
+/// part, so an older record that is still valid is the latest. `entries` are sorted, the newest
+/// first.
+fn mark_latest(entries: &mut [Entry]) {
+    let mut seen = BTreeSet::new();
+    for entry in entries.iter_mut().filter(|entry| entry.withdrawn.is_none()) {
+        let size = format!("{:?}", entry.size);
+        if seen.insert((entry.machine.clone(), entry.suite.clone(), size)) {
+            entry.standing = "latest";
+        }
+    }
+}
+
+fn index(records: Vec<Entry>, damaged: Vec<String>) -> Index {
+    let all = |value: fn(&Entry) -> Vec<String>| records.iter().flat_map(value).collect();
+    Index {
+        machines: all(|entry| vec![entry.machine.clone()]),
+        engines: all(|entry| entry.engines.iter().cloned().collect()),
+        suites: all(|entry| vec![entry.suite.clone()]),
+        withdrawn: records.iter().filter(|e| e.withdrawn.is_some()).count(),
+        records,
+        damaged,
+    }
+}
+
+/// A path as a link: every byte that means something in one is escaped.
+fn link(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/' => {
+            char::from(byte).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}
