@@ -10,6 +10,7 @@ mod names;
 mod paths;
 mod tree;
 mod unsafety;
+mod width;
 
 use std::fmt;
 
@@ -65,7 +66,7 @@ pub fn check_workspace() -> Result<Vec<Finding>, String> {
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 8] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 9] = [
         arrows::check,
         length::check,
         names::check,
@@ -74,6 +75,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         unsafety::check,
         paths::check,
         docs::check,
+        width::check,
     ];
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
