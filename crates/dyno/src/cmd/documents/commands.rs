@@ -73,7 +73,7 @@ fn usage(command: &Command, name: &str) -> String {
         .split_once(command.get_name())
         .map_or("", |(_, arguments)| arguments);
     let lines: Vec<&str> = own.lines().map(str::trim).collect();
-    format!("{name}{}", lines.join(" "))
+    format!("{name} {}", lines.join(" ")).trim_end().to_owned()
 }
 
 fn arguments(command: &Command, text: &mut String) {
