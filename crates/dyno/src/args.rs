@@ -118,6 +118,19 @@ pub enum Command {
     /// Run one workload as a child of the lab
     #[command(hide = true)]
     Rig(RigArgs),
+    /// Write the documents of a checkout that are made from the commands and the records
+    #[command(hide = true)]
+    Documents(DocumentsArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct DocumentsArgs {
+    /// The checkout
+    #[arg(value_name = "TREE")]
+    pub tree: PathBuf,
+    /// Write nothing, and exit 1 when a document is not up to date
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Debug, ClapArgs)]

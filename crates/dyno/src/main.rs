@@ -64,5 +64,6 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Tpcc(args) => cmd::tpcc::run(&args, &stop),
         Command::Pages(args) => cmd::pages::run(&args, &stop),
         Command::Rig(args) => cmd::rig::run(&args),
+        Command::Documents(args) => cmd::documents::run(&args),
     }
 }

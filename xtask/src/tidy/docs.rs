@@ -50,7 +50,7 @@ fn missing_targets(tree: &Tree) -> Vec<Finding> {
                 continue;
             }
             for target in links(line).chain(quoted(line)) {
-                if !tree.has(&target) && !tree.has(&format!("{folder}{target}")) {
+                if !tree.has(&target) && !tree.has(&resolved(&folder, &target)) {
                     let text = format!("mentions {target}, which does not exist");
                     findings.push(Finding::breach(&file.path, at + 1, text));
                 }
@@ -58,6 +58,21 @@ fn missing_targets(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A target as seen from a folder, without `..`.
+fn resolved(folder: &str, target: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(target.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// Relative targets of `[text](target)`.
@@ -101,6 +116,14 @@ mod tests {
                 "mentions GONE.md, which does not exist"
             ]
         );
+    }
+
+    #[test]
+    fn a_link_may_lead_upwards() {
+        let page = "[up](../b/y.md) [gone](../b/z.md)";
+        let tree = Tree::of(&[("docs/a/x.md", page), ("docs/b/y.md", "")]);
+        let found: Vec<_> = check(&tree).into_iter().map(|f| f.text).collect();
+        assert_eq!(found, ["mentions ../b/z.md, which does not exist"]);
     }
 
     #[test]

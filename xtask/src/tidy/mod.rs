@@ -11,6 +11,7 @@ mod paths;
 mod tree;
 mod unsafety;
 mod weight;
+mod width;
 
 use std::fmt;
 
@@ -69,7 +70,7 @@ pub fn check_workspace() -> Result<Vec<Finding>, String> {
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 8] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 9] = [
         arrows::check,
         length::check,
         names::check,
@@ -78,6 +79,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         unsafety::check,
         paths::check,
         docs::check,
+        width::check,
     ];
     rules.iter().flat_map(|rule| rule(tree)).collect()
 }

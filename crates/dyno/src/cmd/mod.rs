@@ -5,6 +5,7 @@ mod bench;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod documents;
 pub mod ingest;
 pub mod limits;
 pub mod lint;

@@ -1,4 +1,4 @@
-//! FORMAT.md says what the feeds' columns are.
+//! The book says what the feeds' columns are.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -32,14 +32,17 @@ fn table(feed: &dyn Feed) -> String {
 }
 
 #[test]
-fn each_feeds_columns_are_in_format_md() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../FORMAT.md");
+fn each_feeds_columns_are_in_the_book() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../../docs/formats/feeds.md"
+    );
     let format = std::fs::read_to_string(path).unwrap();
     for feed in FEEDS {
-        let expected = format!("### Feed `{}`\n\n{}\n", feed.name(), table(*feed));
+        let expected = format!("## Feed `{}`\n\n{}\n", feed.name(), table(*feed));
         assert!(
             format.contains(&expected),
-            "FORMAT.md should hold this:\n{expected}"
+            "docs/formats/feeds.md should hold this:\n{expected}"
         );
     }
 }

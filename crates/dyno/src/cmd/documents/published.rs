@@ -1,0 +1,316 @@
+//! RESULTS.md and the table of the README, from the records that are committed.
+//!
+//! A figure stands unless its record is withdrawn (WITHDRAWN.md beside it), and a figure of a
+//! program that cannot be built again is never in the README. The table of the README fails to be
+//! made, instead of leaving a row out, when one of its figures no longer stands.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use dyno_record::{Load, RunDir, Size};
+use dyno_report::{Headline, Report, build_stored, headline as rows_of};
+
+use super::markdown::{paragraph, table};
+
+/// A row of the README: the record's directory below `results`, the case, and what it measures.
+const PICKS: [(&str, &str, &str); 9] = [
+    (
+        "epyc-2-cores/2026-11-21-wspr-full",
+        "load-gz-2",
+        "load `.csv.gz` archives into a table",
+    ),
+    (
+        "epyc-2-cores/2026-11-21-wspr-full",
+        "load-parquet-2",
+        "load Parquet archives into a table",
+    ),
+    (
+        "epyc-zen3-2-cores/2026-11-22-wspr-clickhouse-quick",
+        "clickhouse-gz-2",
+        "load `.csv.gz` archives into ClickHouse",
+    ),
+    (
+        "epyc-2-cores/2026-11-21-wspr-full",
+        "top-ten-2",
+        "top ten senders of 60 M rows",
+    ),
+    (
+        "epyc-zen3-2-cores/2026-11-22-wspr-queries-quick",
+        "band-hour-2",
+        "spots for each band and hour",
+    ),
+    (
+        "epyc-zen3-2-cores/2026-11-22-wspr-queries-quick",
+        "one-station-2",
+        "one station's spots in twelve hours",
+    ),
+    (
+        "epyc-2-cores/2026-11-21-tpch-all-cases",
+        "parquet-snappy-2",
+        "TPC-H as Parquet with snappy",
+    ),
+    (
+        "epyc-2-cores/2026-11-21-tpch-all-cases",
+        "csv-memory-2",
+        "TPC-H as CSV into memory",
+    ),
+    (
+        "epyc-2-cores/2026-11-21-tpch-all-cases",
+        "orc-lineitem-snappy",
+        "TPC-H's lineitem as ORC, 1 thread",
+    ),
+];
+
+/// How much of a record is withdrawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Withdrawn {
+    Nothing,
+    /// Rates and latencies of services; jobs of a stated size stand.
+    Services,
+    Everything,
+}
+
+/// A committed record.
+pub struct Record {
+    /// Below `results`, with slashes.
+    path: String,
+    report: Report,
+    withdrawn: Withdrawn,
+}
+
+impl Record {
+    fn open(results: &Path, path: String) -> anyhow::Result<Record> {
+        let folder = results.join(&path);
+        let stored = RunDir::open(&folder)?;
+        let note = folder.join("WITHDRAWN.md");
+        let withdrawn = match note.is_file() {
+            false => Withdrawn::Nothing,
+            true => withdrawn(&fs::read_to_string(&note).with_context(|| path.clone())?)
+                .with_context(|| format!("{}: the first line", note.display()))?,
+        };
+        Ok(Record {
+            path,
+            report: build_stored(&stored),
+            withdrawn,
+        })
+    }
+
+    fn suite(&self) -> &str {
+        &self.report.run.plan.suite
+    }
+
+    /// Whether the figure of a case may be quoted.
+    fn stands(&self, case: &str) -> bool {
+        let of_job = |case: &str| {
+            let found = self.report.cases.iter().find(|c| c.plan.name == case);
+            found.is_some_and(|c| c.plan.load == Load::Job)
+        };
+        match self.withdrawn {
+            Withdrawn::Nothing => true,
+            Withdrawn::Services => of_job(case),
+            Withdrawn::Everything => false,
+        }
+    }
+}
+
+/// What the heading of a WITHDRAWN.md takes back.
+fn withdrawn(note: &str) -> anyhow::Result<Withdrawn> {
+    let first = note.lines().next().unwrap_or_default();
+    match first.strip_prefix("# Withdrawn: ") {
+        Some(what) if what.starts_with("all rates and latencies") => Ok(Withdrawn::Everything),
+        Some(what) if what.starts_with("the rates and latencies of") => Ok(Withdrawn::Services),
+        _ => bail!("{first:?} does not say how much is withdrawn"),
+    }
+}
+
+/// All records below `results`, by machine and date.
+pub fn read(results: &Path) -> anyhow::Result<Vec<Record>> {
+    let mut paths = Vec::new();
+    for machine in folders(results)? {
+        for run in folders(&machine)? {
+            if let Ok(below) = run.strip_prefix(results) {
+                paths.push(below.display().to_string());
+            }
+        }
+    }
+    paths.sort();
+    let open = |path| Record::open(results, path);
+    paths.into_iter().map(open).collect()
+}
+
+fn folders(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// The table of the README.
+///
+/// # Errors
+/// Names the row whose figure is not there or may not be quoted.
+pub fn headline(records: &[Record]) -> anyhow::Result<String> {
+    let mut rows = Vec::new();
+    for (path, case, what) in PICKS {
+        let record = records
+            .iter()
+            .find(|record| record.path == path)
+            .with_context(|| format!("results/{path} is not there"))?;
+        if !record.stands(case) {
+            bail!("{case} of results/{path} is withdrawn, and the README quotes it");
+        }
+        if let Some(why) = record.report.run.program.untraceable() {
+            bail!("results/{path} is quoted in the README: {why}");
+        }
+        let all = rows_of(&record.report).rows;
+        let row = all
+            .into_iter()
+            .find(|row| row.cells[0] == case)
+            .with_context(|| format!("results/{path} has no case {case}"))?;
+        let [_, figure, spread, share, ratio, verdict] = row.cells;
+        if verdict.starts_with("not judged") || verdict.starts_with("not steady") {
+            bail!("{case} of results/{path} is {verdict}, and the README quotes it");
+        }
+        let link = format!("[{}](results/{path}/report.md)", record.suite());
+        rows.push(vec![
+            what.to_owned(),
+            figure,
+            spread,
+            share,
+            ratio,
+            verdict,
+            link,
+        ]);
+    }
+    let columns = [
+        "job",
+        "dyno",
+        "spread",
+        "of the limit",
+        "to the best peer",
+        "verdict",
+        "record",
+    ];
+    Ok(table(&columns, &rows))
+}
+
+/// How a page names a file of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// By a link, at the root of the tree.
+    Linked,
+    /// By its path, in the book, which does not hold the records.
+    Named,
+}
+
+impl Files {
+    fn name(self, text: &str, path: &str) -> String {
+        match self {
+            Files::Linked => format!("[{text}]({path})"),
+            Files::Named => format!("{text}: `{path}`"),
+        }
+    }
+}
+
+/// All figures that stand, record by record.
+pub fn results(records: &[Record], files: Files) -> String {
+    let mut text = String::from(
+        "# Results\n\n<!-- Made by `dyno documents` from the records below results/. -->\n\n",
+    );
+    text.push_str(&paragraph("", INTRODUCTION));
+    for record in records {
+        text.push_str(&section(record, files));
+    }
+    text
+}
+
+const INTRODUCTION: &str = "Every table below is printed from a committed record. A ratio above 1 \
+    means that `dyno` is better than the best peer of the same run. The spread is the 95% interval \
+    of the median from five samples on, and the range of the samples below that. A share of the \
+    limit says how much of what the machine can do was reached. METHODOLOGY.md says how the figures \
+    are made and BIAS.md how they could flatter us. Figures that were withdrawn are not shown; \
+    the record of each says why.";
+
+fn section(record: &Record, files: Files) -> String {
+    let run = &record.report.run;
+    let mut text = format!("\n## {}\n\n", record.path);
+    let folder = format!("results/{}", record.path);
+    text.push_str(&paragraph(
+        "",
+        &format!(
+            "{}: suite `{}`, size {}. Made by `dyno` {}, revision {}. {}.",
+            run.plan.title,
+            record.suite(),
+            size_name(run.plan.size),
+            run.program.version,
+            run.program.git_revision,
+            files.name("The whole report", &format!("{folder}/report.md"))
+        ),
+    ));
+    if let Some(why) = run.program.untraceable() {
+        let line = format!("The program cannot be built again: {why}.");
+        text.push_str(&format!("\n{}", paragraph("", &line)));
+    }
+    if record.withdrawn != Withdrawn::Nothing {
+        let what = match record.withdrawn {
+            Withdrawn::Everything => "All figures of this record are withdrawn",
+            _ => "The rates and latencies of services in this record are withdrawn",
+        };
+        text.push('\n');
+        text.push_str(&paragraph(
+            "",
+            &format!(
+                "{what}; {}.",
+                files.name("why", &format!("{folder}/WITHDRAWN.md"))
+            ),
+        ));
+    }
+    let Headline { rows, .. } = rows_of(&record.report);
+    let standing: Vec<Vec<String>> = rows
+        .into_iter()
+        .filter(|row| record.stands(&row.cells[0]))
+        .map(|row| row.cells.to_vec())
+        .collect();
+    if !standing.is_empty() {
+        let columns = [
+            "case",
+            "dyno",
+            "spread",
+            "of the limit",
+            "to the best peer",
+            "verdict",
+        ];
+        text.push('\n');
+        text.push_str(&table(&columns, &standing));
+    }
+    text
+}
+
+fn size_name(size: Size) -> &'static str {
+    match size {
+        Size::Tiny => "tiny",
+        Size::Quick => "quick",
+        Size::Full => "full",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_says_how_much_is_withdrawn() {
+        let all = "# Withdrawn: all rates and latencies of this record\n\nBecause.\n";
+        assert_eq!(withdrawn(all).unwrap(), Withdrawn::Everything);
+        let some = "# Withdrawn: the rates and latencies of stores and faults in this record\n";
+        assert_eq!(withdrawn(some).unwrap(), Withdrawn::Services);
+        assert!(withdrawn("# Taken back\n").is_err());
+    }
+}
