@@ -23,6 +23,7 @@ use dyno_tpch_arrow::Stream;
 ///
 /// # Safety
 /// `table` is a string that ends with a zero byte, and `error` may be written to.
+// SAFETY: no other function of the programs that this is linked into has the name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dynolab_tpch_stream(
     table: *const c_char,
@@ -60,6 +61,7 @@ fn stream(table: &CStr, scale_factor: f64) -> Result<FFI_ArrowArrayStream, Strin
 ///
 /// # Safety
 /// `stream` is from [`dynolab_tpch_stream`] and was not freed before.
+// SAFETY: no other function of the programs that this is linked into has the name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dynolab_free_stream(stream: *mut FFI_ArrowArrayStream) {
     // SAFETY: it was made by `Box::into_raw`, and this is the only time that it is freed.
@@ -70,6 +72,7 @@ pub unsafe extern "C" fn dynolab_free_stream(stream: *mut FFI_ArrowArrayStream) 
 ///
 /// # Safety
 /// `text` is from this library and was not freed before.
+// SAFETY: no other function of the programs that this is linked into has the name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dynolab_free_text(text: *mut c_char) {
     // SAFETY: it was made by `CString::into_raw`, and this is the only time that it is freed.

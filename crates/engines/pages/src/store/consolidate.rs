@@ -28,8 +28,6 @@ const LEAST_WON: usize = SPAN_BYTES / 8;
 const RESTS: u64 = 8;
 /// Of the bytes in use, this share must have become free for the rest to end early.
 const FREED_SHARE: u64 = 32;
-/// Writes of a rest between two looks at the bytes in use, which takes the lock of each class.
-const LOOKS: u64 = 32;
 
 /// What is known of the last attempt.
 #[derive(Debug, Default)]
@@ -81,12 +79,10 @@ impl Store {
         if attempts.rest == 0 {
             return false;
         }
-        attempts.rest -= 1;
-        if attempts.rest.is_multiple_of(LOOKS) {
-            let enough = attempts.used_bytes - attempts.used_bytes / FREED_SHARE;
-            if self.slots.used_bytes() < enough {
-                attempts.rest = 0;
-            }
+        let enough = attempts.used_bytes - attempts.used_bytes / FREED_SHARE;
+        match self.slots.used_bytes() < enough {
+            true => attempts.rest = 0,
+            false => attempts.rest -= 1,
         }
         attempts.rest > 0
     }
