@@ -82,7 +82,7 @@ pub struct PagesStoreArgs {
     /// What it can hold; the index takes 8 bytes of memory for each page that was ever used, beside --limit
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub size: u64,
-    /// Memory for pages; from 95% of it, less 256KiB, on pages move to --backing, or writes can get ENOSPC [default:
+    /// Memory for pages; from 94% of it, less 256KiB, on pages move to --backing, or writes can get ENOSPC [default:
     /// the size and 32MiB, at most three quarters of the machine's or control group's memory]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub limit: Option<u64>,

@@ -30,7 +30,7 @@ fn stored_bytes(encoder: &mut Encoder, page: &Page) -> u64 {
 
 /// What [`Settings::limit_bytes`] promises.
 fn must_fit(live_bytes: u64, limit_bytes: u64) -> bool {
-    live_bytes + 4 * SPAN_BYTES <= limit_bytes * 95 / 100
+    live_bytes + 4 * SPAN_BYTES <= limit_bytes * 94 / 100
 }
 
 /// Where the slots of a store are that nothing is in.

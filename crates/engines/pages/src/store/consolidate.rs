@@ -1,8 +1,8 @@
 //! Pages moved together across classes, for a write that found no slot.
 //!
 //! An attempt looks at every entry up to five times, and is worth that when it frees a span. A store that has more than
-//! its limit is promised to hold rests after each attempt, and any store after an attempt that won nothing: as many
-//! writes go without one as make it cheap beside them.
+//! its limit is promised to hold rests after each attempt, and any store after many attempts on end that won nothing: as
+//! many writes go without one as make it cheap beside them.
 //! They find a slot, overwrite their page in its own slot, or are refused at once. Without the rest each write would
 //! win a slot or two by work on all pages.
 
@@ -26,18 +26,39 @@ const LEAST_WON: usize = SPAN_BYTES / 8;
 /// Writes of a rest for each span of the store. Looking at the entries of a span costs an attempt about as much as
 /// four writes cost.
 const RESTS: u64 = 8;
+/// Attempts on end that may win nothing before there is a rest after one: each of them may have been for a page that
+/// could be overwritten in its own slot, while the next one needs what they did not find. From there on rests double.
+const PATIENCE: u32 = 8;
 /// Of the bytes in use, this share must have become free for the rest to end early.
-const FREED_SHARE: u64 = 32;
+const FREED_SHARE: u64 = 128;
 
 /// What is known of the last attempt.
 #[derive(Debug, Default)]
 pub struct Attempts {
     /// The state of the slots in which it won nothing.
     in_vain: Option<u64>,
+    /// Attempts on end that won nothing.
+    vain: u32,
     /// Writes that go without one.
     rest: u64,
     /// Bytes of slots in use when the rest began.
     used_bytes: u64,
+}
+
+impl Attempts {
+    fn note(&mut self, changed: bool, fingerprint: u64) {
+        self.in_vain = (!changed).then_some(fingerprint);
+        self.vain = match changed {
+            true => 0,
+            false => self.vain.saturating_add(1),
+        };
+    }
+
+    /// Writes to go without an attempt after so many in vain.
+    fn rest_in_vain(&self) -> u64 {
+        let doublings = self.vain.saturating_sub(PATIENCE).min(u64::BITS - 1);
+        (1 << doublings) - 1
+    }
 }
 
 impl Store {
@@ -65,11 +86,13 @@ impl Store {
             done = self.move_together(SPANS, Target::Any);
         }
         self.consolidated.fetch_add(1, Relaxed);
-        attempts.in_vain = (!done.changed()).then_some(fingerprint);
-        if !done.changed() || self.live_bytes() > self.promised_bytes() {
-            attempts.rest = RESTS * u64::from(self.memory.layout().spans);
-            attempts.used_bytes = self.slots.used_bytes();
-        }
+        attempts.note(done.changed(), fingerprint);
+        let longest = RESTS * u64::from(self.memory.layout().spans);
+        attempts.rest = match self.live_bytes() > self.restful_bytes() {
+            true => longest,
+            false => attempts.rest_in_vain().min(longest),
+        };
+        attempts.used_bytes = self.slots.used_bytes();
         done.changed()
     }
 
@@ -96,11 +119,13 @@ impl Store {
         self.touched_from(0).filter_map(live).sum()
     }
 
-    /// Live bytes up to which no write is refused, as [`Settings::limit_bytes`](super::Settings::limit_bytes) says.
-    fn promised_bytes(&self) -> u64 {
+    /// Live bytes from which on a store rests after each attempt. They are more than what
+    /// [`Settings::limit_bytes`](super::Settings::limit_bytes) promises to hold, so that a store that was over the
+    /// promise for a moment keeps it afterwards.
+    fn restful_bytes(&self) -> u64 {
         let spans = u64::from(self.memory.layout().spans.saturating_sub(BESIDE_SPANS));
         let limit_bytes = spans * SPAN_BYTES as u64;
-        (limit_bytes / 100 * 95).saturating_sub(4 * SPAN_BYTES as u64)
+        (limit_bytes / 100 * 97).saturating_sub(4 * SPAN_BYTES as u64)
     }
 
     /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those of closed spans,
