@@ -28,10 +28,11 @@ fn stored_bytes(encoder: &mut Encoder, page: &Page) -> u64 {
     packed.map_or(PAGE_BYTES as u64, |len| len as u64 + 4)
 }
 
-/// What [`Settings::limit_bytes`] promises.
-fn must_fit(live_bytes: u64, limit_bytes: u64) -> bool {
-    live_bytes + 4 * SPAN_BYTES <= limit_bytes * 94 / 100
-}
+/// Of a limit, what [`Settings::limit_bytes`] promises to hold.
+const PROMISED_PERCENT: u64 = 94;
+/// Of a limit, what is held in any case by a store that had more pages than fit a moment ago. It rests between two
+/// attempts to make room, and may refuse meanwhile what an attempt would find room for.
+const HELD_PERCENT: u64 = 85;
 
 /// Where the slots of a store are that nothing is in.
 fn free_slots(store: &Store) -> String {
@@ -68,6 +69,8 @@ struct Filled {
     holds: Vec<Option<usize>>,
     live_bytes: u64,
     refused: u64,
+    /// Of the limit, the live bytes up to which nothing may be refused.
+    must_fit_percent: u64,
 }
 
 impl Filled {
@@ -93,6 +96,10 @@ impl Filled {
             holds: vec![None; count],
             live_bytes: 0,
             refused: 0,
+            must_fit_percent: match percent > PROMISED_PERCENT {
+                true => HELD_PERCENT,
+                false => PROMISED_PERCENT,
+            },
         };
         (0..count).for_each(|page| filled.write(page, page));
         filled
@@ -108,8 +115,10 @@ impl Filled {
                 self.live_bytes = live_bytes;
             }
             Err(StoreError::NoSpace { .. }) => {
+                let must_fit =
+                    live_bytes + 4 * SPAN_BYTES <= self.limit_bytes * self.must_fit_percent / 100;
                 assert!(
-                    !must_fit(live_bytes, self.limit_bytes),
+                    !must_fit,
                     "{live_bytes} bytes of {} were refused: {}",
                     self.limit_bytes,
                     free_slots(&self.store)

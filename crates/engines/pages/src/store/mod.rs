@@ -59,9 +59,11 @@ pub struct Settings {
     /// Pages that it can hold.
     pub pages: u64,
     /// Bytes that stored pages may take in memory. No write is refused while pages of ordinary lengths take, with
-    /// the new one, 94% of it less 256 KiB: slots are somewhat longer than pages, and some of them are of
-    /// lengths that no page has. Pages that share slots do not move, and can take more. On top come the index, 4 KiB for each 512 pages of
-    /// which one was ever touched, and 128 KiB through which a full store overwrites and moves pages.
+    /// the new one, 94% of it less 256 KiB: slots are somewhat longer than pages, and some of them are of lengths
+    /// that no page has. A store that gets more than fits looks for room now and then only, and may refuse some
+    /// writes meanwhile that would fit. Pages that share slots do not move, and can take more. On top come the
+    /// index, 4 KiB for each 512 pages of which one was ever touched, and 128 KiB through which a full store
+    /// overwrites and moves pages.
     pub limit_bytes: u64,
     /// What packs pages.
     pub tiers: Tiers,
