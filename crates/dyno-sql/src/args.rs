@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub mod readback;
 pub mod tpch;
 
 use crate::output::Format;
@@ -30,6 +31,9 @@ pub enum Command {
     /// Runs and checks the TPC-H benchmark's queries
     #[command(subcommand)]
     Tpch(tpch::TpchCommand),
+    /// Reads written tables with the readers of other projects and prints their count and checksum as JSON
+    #[command(subcommand)]
+    Readback(readback::ReadbackCommand),
     /// Prints the versions of this program and of its SQL engine
     Version,
 }

@@ -62,6 +62,11 @@ fn run(cli: Cli) -> Result<Verdict> {
             runtime.shutdown_background();
             return result;
         }
+        Command::Tpch(TpchCommand::Write) => {
+            dyno_tpch_files::serve(dyno_tpch_baseline::run)
+                .context("standard input is not the socket of `dyno tpch gen`")?;
+        }
+        Command::Readback(command) => cmd::readback::run(command, io::stdout())?,
         Command::Version => {
             writeln!(
                 io::stdout(),

@@ -16,7 +16,7 @@ use dyno_record::Answer;
 use dyno_suite::protocol::Reply;
 
 use crate::ingest::{all_loaded, detail};
-use crate::{Params, RigError, TableSum};
+use crate::{Params, RigError};
 
 /// The server's own client.
 pub(crate) const PEER: &str = "clickhouse-client";
@@ -84,21 +84,18 @@ pub(crate) fn load(
             (seconds, computed(), BTreeMap::new())
         }
     };
-    let TableSum {
-        rows: count,
-        checksum,
-    } = sums(&server, TABLE, &columns)?;
+    let sum = sums(&server, TABLE, &columns)?;
     let bytes = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'wspr' AND table = 'bronze'";
     let table_bytes = number(&server, bytes)?;
     let per_second = |amount: f64| amount / seconds;
     Ok(Reply {
         metrics: BTreeMap::from([
-            ("throughput".to_string(), per_second(count as f64)),
+            ("throughput".to_string(), per_second(sum.count as f64)),
             ("time".to_string(), seconds),
             ("io-rate".to_string(), per_second(inputs_bytes as f64)),
             ("table-bytes".to_string(), table_bytes as f64),
         ]),
-        answer: Some(Answer { count, checksum }),
+        answer: Some(sum),
         facts,
         ..Reply::default()
     })
@@ -249,11 +246,11 @@ fn computed() -> Vec<String> {
 ///
 /// # Errors
 /// When the server does not answer, or with something else.
-pub fn server_checksum(server: &PrivateServer, table: &str) -> Result<TableSum, RigError> {
+pub fn server_checksum(server: &PrivateServer, table: &str) -> Result<Answer, RigError> {
     sums(server, table, &stored())
 }
 
-fn sums(server: &PrivateServer, table: &str, columns: &[String]) -> Result<TableSum, RigError> {
+fn sums(server: &PrivateServer, table: &str, columns: &[String]) -> Result<Answer, RigError> {
     let sums: Vec<String> = COLUMNS
         .iter()
         .zip(columns)
@@ -269,11 +266,11 @@ fn sums(server: &PrivateServer, table: &str, columns: &[String]) -> Result<Table
         .collect();
     let answer = server.ask(&format!("SELECT count(), {} FROM {table}", sums.join(", ")))?;
     let mut values = answer.trim_end().split('\t');
-    let rows = values.next().and_then(|rows| rows.parse().ok());
-    let rows = rows.ok_or_else(|| failed("clickhouse-server", &answer))?;
+    let count = values.next().and_then(|rows| rows.parse().ok());
+    let count = count.ok_or_else(|| failed("clickhouse-server", &answer))?;
     let sums: Vec<String> = values.map(|sum| format!("{sum:0>16}")).collect();
-    Ok(TableSum {
-        rows,
+    Ok(Answer {
+        count,
         checksum: sums.join("-"),
     })
 }

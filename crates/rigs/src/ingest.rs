@@ -113,7 +113,7 @@ pub(crate) fn parquet(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, 
 }
 
 /// `ingest-load`: loads `files` with `workers` into a fresh table. The clock runs from opening the
-/// table to its last commit; the checksum is computed afterwards, by the reader of `parquet`.
+/// table to its last commit; the checksum is computed afterwards, by a reader that is not ours, in `dyno-sql`.
 pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
     // The engine sees by itself what a file is; the peers must be told.
     params.text("source")?;
@@ -131,10 +131,7 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
     let (stage, stage_s) = report.stages().longest();
     let per_second = |amount: f64| amount / report.seconds;
     Ok(Reply {
-        answer: Some(Answer {
-            count: sum.rows,
-            checksum: sum.checksum,
-        }),
+        answer: Some(sum),
         metrics: BTreeMap::from([
             ("throughput".to_string(), per_second(rows)),
             ("time".to_string(), report.seconds),

@@ -15,7 +15,7 @@ mod pages;
 mod params;
 mod pubsub;
 mod query;
-mod table_checksum;
+mod sql;
 pub mod tpcc;
 mod tpch;
 pub mod txn;
@@ -27,7 +27,7 @@ use dyno_suite::protocol::{Reply, Request, VersionReply};
 pub use clickhouse::server_checksum;
 pub use error::RigError;
 pub use params::Params;
-pub use table_checksum::{TableSum, table_checksum};
+pub use sql::{needs_sql, sql_engine, table_checksum};
 pub use windows::Windows;
 
 /// Changes when data that an earlier program prepared must be made anew.
@@ -39,11 +39,6 @@ pub fn peer_missing(peer: &str) -> Option<String> {
         .or_else(|| clickhouse::peer_missing(peer))
         .or_else(|| txn::peer_missing(peer))
         .or_else(|| pages::peer_missing(peer))
-}
-
-/// Whether a workload asks the SQL engine, `dyno-sql`, which is built apart.
-pub fn needs_sql(workload: &str) -> bool {
-    matches!(workload, "query-top-ten" | "query-spots")
 }
 
 /// Runs the workload of a request and answers with the line to print. `speak_as` is the peer whose protocol to speak, for

@@ -1,9 +1,7 @@
 //! Queries on a table, by `dyno-sql` as a child: the SQL engine is a program of its own.
 
 use std::collections::BTreeMap;
-use std::env;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use dyno_record::Answer;
 use dyno_suite::protocol::Reply;
@@ -13,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::ingest::{TABLE, load_into};
-use crate::table_checksum::hex;
+use crate::sql::{printed, sql_engine};
 use crate::{Params, RigError};
 
 const TOP_TEN: &str = "SELECT callsign, avg(snr) AS avg_snr, count(*) AS count FROM spots \
@@ -93,23 +91,14 @@ pub(crate) fn spots(params: &mut Params<'_>) -> Result<Reply, RigError> {
 fn bench<R: DeserializeOwned>(params: &mut Params<'_>, sql: &str) -> Result<Bench<R>, RigError> {
     let table = Path::new(params.text("db")?).join(TABLE);
     let (threads, repeats) = (params.count("threads")?, params.count("repeats")?);
-    let program = sql_program()?;
-    let output = Command::new(&program)
+    let mut command = sql_engine()?;
+    command
         .arg("bench")
         .arg(&table)
         .arg(sql)
         .args(["--threads", &threads.to_string()])
-        .args(["--repeats", &repeats.to_string()])
-        .output()
-        .map_err(|e| RigError::io(&program, e))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-        return Err(RigError::Sql(format!(
-            "dyno-sql failed, {}: {said}",
-            output.status
-        )));
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
+        .args(["--repeats", &repeats.to_string()]);
+    printed(command)
 }
 
 /// The median repetition is the figure, in rows of the table by second.
@@ -177,18 +166,9 @@ fn rows_checksum(rows: &[String]) -> String {
     hex(&Md5::digest(rows.join(";")))
 }
 
-/// The SQL engine lies beside this program.
-fn sql_program() -> Result<PathBuf, RigError> {
-    let own = env::current_exe().map_err(|e| RigError::io("this program", e))?;
-    let program = own.with_file_name("dyno-sql");
-    if program.is_file() {
-        Ok(program)
-    } else {
-        Err(RigError::Sql(format!(
-            "{} is missing; build it with `cargo build --release -p dyno-sql`",
-            program.display()
-        )))
-    }
+/// Lower-case hex digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What this process has used so far: processor seconds, and the most memory at any time.
+//! What this process and its children have used so far: processor seconds, and the most memory at any time.
 //!
 //! The runner sees both too, but over the child's whole life, in which reading the files back is the
-//! larger part. This file holds `unsafe` code: one call of libc.
+//! larger part. This file holds `unsafe` code: two calls of libc.
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -25,6 +25,29 @@ pub(crate) fn peak_bytes() -> Option<f64> {
     Some(kib * 1024.0)
 }
 
+/// Seconds of processor time of the children that have ended and were waited for.
+pub(crate) fn children_cpu_s() -> f64 {
+    let usage = of_children();
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// The resident memory of the largest of the children that have ended and were waited for, in bytes; `None` before
+/// the first one.
+pub(crate) fn children_peak_bytes() -> Option<f64> {
+    let kib = of_children().ru_maxrss;
+    (kib > 0).then_some(kib as f64 * 1024.0)
+}
+
+fn of_children() -> libc::rusage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: a zeroed rusage is a valid value, and getrusage writes only into it.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +58,20 @@ mod tests {
         let text = "x".repeat(1 << 20);
         assert!(peak_bytes().is_some_and(|bytes| bytes > text.len() as f64));
         assert!(cpu_s() >= before && before > 0.0);
+    }
+
+    #[test]
+    fn children_count_when_they_have_ended() {
+        let count = "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done";
+        let before = children_cpu_s();
+        let mut shell = std::process::Command::new("sh");
+        assert!(
+            shell
+                .args(["-c", count])
+                .status()
+                .is_ok_and(|s| s.success())
+        );
+        assert!(children_cpu_s() > before);
+        assert!(children_peak_bytes().is_some_and(|bytes| bytes > 100_000.0));
     }
 }

@@ -19,6 +19,9 @@ pub enum TpchCommand {
     /// Says whether the tables are those of the benchmark: sizes, keys, rules, every value
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(TpchVerifyArgs),
+    /// Writes tables in the mode baseline, for `dyno tpch gen`, whose order is a socket as standard input
+    #[command(hide = true)]
+    Write,
 }
 
 const QUERY_EXAMPLES: &str = "\

@@ -2,4 +2,5 @@
 
 pub mod bench;
 pub mod query;
+pub mod readback;
 pub mod tpch;

@@ -55,12 +55,12 @@ fn absent(planned: &Planned, chosen: &Chosen) -> BTreeMap<String, String> {
     let missing = |system: &System| Some((system.name.clone(), system.missing.clone()?));
     let mut absent: BTreeMap<_, _> = chosen.systems.iter().filter_map(missing).collect();
     let mut cases = planned.plan.cases.iter();
-    if let Some(case) = cases.find(|case| dyno_rigs::needs_sql(&case.workload))
+    if let Some(case) = cases.find(|case| dyno_rigs::needs_sql(&case.workload, &case.params))
         && let Err(error) = sql::command()
     {
         absent.insert(
             "dyno-sql".to_owned(),
-            format!("case {} asks it; {error}", case.name),
+            format!("case {} needs it; {error}", case.name),
         );
     }
     absent

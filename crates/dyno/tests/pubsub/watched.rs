@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_rigs::table_checksum;
+use dyno_readback::spots;
 use serde_json::Value;
 
 use super::served::{Log, has_server, ok};
@@ -90,7 +90,7 @@ fn an_archive_goes_through_a_topic_into_the_table_once_whatever_is_killed() {
         "--json",
     ];
     assert_eq!(json(ingest(&loaded))["rows"], 60_000);
-    let expected = table_checksum(&direct).unwrap();
+    let expected = spots(&direct).unwrap();
 
     let (mut kills, mut producers, mut seed) = (0, 0, 20_261_122_u64);
     let mut moment = |most_ms: u64| {
@@ -113,7 +113,7 @@ fn an_archive_goes_through_a_topic_into_the_table_once_whatever_is_killed() {
             break;
         }
     }
-    let between = table_checksum(&table).map_or(0, |sum| sum.rows);
+    let between = spots(&table).map_or(0, |sum| sum.count);
     println!("{kills} kills of the watch, {producers} of the producer, then {between} rows");
     assert!(kills >= KILLS);
     // A kill may have left a batch on its way: then the first attempt finds its place taken.
@@ -122,7 +122,7 @@ fn an_archive_goes_through_a_topic_into_the_table_once_whatever_is_killed() {
     assert_eq!(log.records("spots"), 60_000);
     for broker in [true, false] {
         json(watch(&log, &table, broker, &["--once"]));
-        assert_eq!(table_checksum(&table).unwrap(), expected);
+        assert_eq!(spots(&table).unwrap(), expected);
     }
     let status = json(ingest(&["status", table.to_str().unwrap(), "--json"]));
     let streams = status["streams"].as_object().unwrap();

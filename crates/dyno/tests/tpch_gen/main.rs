@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod baseline;
 mod full_disk;
 mod killed;
 mod memory;
@@ -18,6 +19,11 @@ fn generate(words: &str) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("dyno"));
     command.args(["tpch", "gen"]).args(words.split_whitespace());
     command
+}
+
+/// Where the program that writes the mode baseline would lie.
+fn sql_engine() -> PathBuf {
+    assert_cmd::cargo::cargo_bin!("dyno").with_file_name("dyno-sql")
 }
 
 /// The bytes of every file below a folder, hidden ones too, by path.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dyno_machine::{ChildLimits, Exit, run_child};
 
-use crate::generate;
+use crate::{generate, sql_engine};
 
 /// What the job is given; its process must stay below as many millions of bytes.
 const GIVEN: &str = "600MiB";
@@ -31,6 +31,11 @@ fn a_job_at_scale_factor_1_stays_within_its_memory() {
 fn jobs_at_scale_factor_10_stay_within_their_memory() {
     for format in ["parquet", "orc", "csv", "tbl"] {
         for mode in ["baseline", "zero-copy", "true-zero-copy"] {
+            // The program that writes it is the larger of the two whose memory counts.
+            if mode == "baseline" && format != "tbl" && !sql_engine().is_file() {
+                println!("skipped: memory of {format} in the mode baseline: dyno-sql is not built");
+                continue;
+            }
             check(&format!("--sf 10 --format {format} --mode {mode}"));
         }
     }

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 
 use crate::ingest::{TABLE, load_into};
@@ -52,7 +51,7 @@ pub(crate) fn chain(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     if sum != expected {
         let reason = format!(
             "the chain made {} rows with checksum {}, and a direct load {} with {}",
-            sum.rows, sum.checksum, expected.rows, expected.checksum
+            sum.count, sum.checksum, expected.count, expected.checksum
         );
         return Err(RigError::NotLoaded {
             path: table,
@@ -60,16 +59,13 @@ pub(crate) fn chain(params: &mut Params<'_>, request: &Request) -> Result<Reply,
         });
     }
     let mut metrics = BTreeMap::from([
-        ("throughput".to_string(), sum.rows as f64 / ran.seconds),
+        ("throughput".to_string(), sum.count as f64 / ran.seconds),
         ("time".to_string(), ran.seconds),
         ("commits".to_string(), ran.commits as f64),
     ]);
     metrics.extend(ran.delays);
     Ok(Reply {
-        answer: Some(Answer {
-            count: sum.rows,
-            checksum: sum.checksum,
-        }),
+        answer: Some(sum),
         metrics,
         facts: BTreeMap::from([("killed".to_string(), ran.killed)]),
         ..Reply::default()

@@ -1,7 +1,6 @@
 //! The TPC-H engine's workload: tables written as files, timed from the order to the last durable file.
 
 mod ground;
-mod readback;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -10,23 +9,24 @@ use std::thread;
 use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};
 use dyno_tpch::{Scale, Table};
-use dyno_tpch_files::{Compression, Format, Job, Mode, Progress, Report, SinkKind, run};
+use dyno_tpch_files::{Compression, Format, Job, Mode, Progress, Report, SinkKind, run, run_in};
 
+use crate::sql::{sql_engine, tables_checksum};
 use crate::{Params, RigError, used};
 use ground::Ground;
-use readback::Texts;
 
 /// Threads count as busy from this share on.
 const BUSY: f64 = 0.85;
 
 /// `tpch-write`: `tables` at scale factor `sf` as `format`, by `jobs` threads, into `place`. The answer is
-/// read back from the files afterwards, by readers that are not ours; without files it is the count.
+/// read back from the files afterwards, by readers that are not ours, in `dyno-sql`; without files it is the
+/// count. `dyno-sql` also writes what the mode `baseline` makes with Arrow.
 pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let ground = Ground::new(params.text("place")?, &request.scratch)
         .map_err(|reason| params.wrong("place", reason))?;
-    let texts = match params.text("text")? {
-        "bytes" => Texts::Bytes,
-        "lengths" => Texts::Lengths,
+    let lengths = match params.text("text")? {
+        "bytes" => false,
+        "lengths" => true,
         other => {
             return Err(params.wrong("text", format!("`{other}` is neither bytes nor lengths")));
         }
@@ -34,12 +34,24 @@ pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     // Where a writer that makes no rows finds them.
     params.ignore("from");
     let job = job(params, &ground)?;
-    let cpu_at_s = used::cpu_s();
-    let report = run(&job, &Progress::default())?;
-    let cpu_s = used::cpu_s() - cpu_at_s;
-    let peak_bytes = used::peak_bytes();
+    let elsewhere = job.is_of_another_program();
+    let cpu_at_s = used::cpu_s() + used::children_cpu_s();
+    let report = if elsewhere {
+        let mut program = sql_engine()?;
+        program.args(["tpch", "write"]);
+        run_in(program, &job, &Progress::default())?
+    } else {
+        run(&job, &Progress::default())?
+    };
+    let cpu_s = used::cpu_s() + used::children_cpu_s() - cpu_at_s;
+    // No child has run before, so the largest of them is the one that wrote.
+    let peak_bytes = if elsewhere {
+        used::children_peak_bytes()
+    } else {
+        used::peak_bytes()
+    };
     let answer = match ground.folder() {
-        Some(folder) => readback::answer(folder, &job.tables, job.layout.format.name(), texts)?,
+        Some(folder) => tables_checksum(folder, &job.tables, job.layout.format.name(), lengths)?,
         None => Answer {
             count: report.rows(),
             checksum: "-".to_string(),

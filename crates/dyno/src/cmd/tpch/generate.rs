@@ -1,5 +1,6 @@
 //! `dyno tpch gen`: tables into files.
 
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -8,14 +9,14 @@ use dyno_report::quantity;
 use dyno_suite::Stop;
 use dyno_tpch::{Generator, Scale, Table};
 use dyno_tpch_files::{
-    FileReport, Job, Layout, Place, Progress, Report, SinkKind, Split, run as write,
+    Error, FileReport, Job, Layout, Place, Progress, Report, SinkKind, Split, run as own, run_in,
 };
 use serde_json::{Value, json};
 
 use crate::args::{TpchGenArgs, TpchWhatArgs};
 use crate::exit::Exit;
 use crate::progress::WorkBar;
-use crate::terminal;
+use crate::{sql, terminal};
 
 /// Between two looks at the counters.
 const TICK: Duration = Duration::from_millis(100);
@@ -80,11 +81,28 @@ fn layout(args: &TpchWhatArgs) -> Layout {
     layout
 }
 
+/// Writes in this process, or in that of the SQL engine, which has Arrow, where the mode needs it.
+fn write(job: &Job, elsewhere: Option<Command>, progress: &Progress) -> Result<Report, Error> {
+    match elsewhere {
+        Some(program) => run_in(program, job, progress),
+        None => own(job, progress),
+    }
+}
+
 /// Writes with a bar over the rows.
 fn watched(job: &Job, stop: &Stop) -> anyhow::Result<Report> {
+    let elsewhere = if job.is_of_another_program() {
+        // What is wrong with the job itself is said first.
+        job.check()?;
+        let mut program = sql::command()?;
+        program.args(["tpch", "write"]);
+        Some(program)
+    } else {
+        None
+    };
     let progress = Progress::default();
     thread::scope(|scope| {
-        let writer = scope.spawn(|| write(job, &progress));
+        let writer = scope.spawn(|| write(job, elsewhere, &progress));
         let bar = WorkBar::new(expected_rows(job), "rows");
         while !writer.is_finished() {
             bar.at(progress.rows());

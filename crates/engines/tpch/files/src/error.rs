@@ -3,10 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use arrow::error::ArrowError;
 use dyno_io::IoError;
 use dyno_objects::ObjectError;
 use dyno_tpch::Table;
+
+use crate::job::{Format, Mode};
 
 /// Why files were not written, or not all of them. Under a final name there are only complete files.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +72,17 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
+    /// The mode is written by another program ([`run_in`](crate::run_in)).
+    #[error("the mode {mode} of {format} files is not made by this program but by dyno-sql")]
+    Elsewhere {
+        /// The mode.
+        mode: Mode,
+        /// The format.
+        format: Format,
+    },
+    /// The program that writes the mode said so.
+    #[error("{0}")]
+    Child(String),
     /// A thread ended by a bug.
     #[error("a worker ended unexpectedly: {0}")]
     Worker(String),
@@ -92,7 +104,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn format(table: Table, reason: impl ToString) -> Error {
+    /// What a writer of `table` said.
+    pub fn format(table: Table, reason: impl ToString) -> Error {
         Error::Format {
             table: table.name(),
             reason: reason.to_string(),
@@ -101,7 +114,7 @@ impl Error {
 }
 
 /// What a writer said, who does not know of tables.
-pub(crate) enum Refused {
+pub enum Refused {
     /// The output failed, seen through a writer that knows `io::Error` alone.
     Output(io::Error),
     /// The writer's own reason.
@@ -127,11 +140,5 @@ impl Refused {
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Refused {
         Refused::Output(error)
-    }
-}
-
-impl From<ArrowError> for Refused {
-    fn from(error: ArrowError) -> Refused {
-        Refused::Reason(error.to_string())
     }
 }

@@ -6,16 +6,20 @@ use std::thread;
 
 use dyno_io::SinkKind;
 use dyno_tpch::{Scale, Table};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::place::Place;
+use crate::stored;
 
 /// An order for files of tables.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Job {
     /// How large the tables are.
+    #[serde(with = "stored::scale")]
     pub scale: Scale,
     /// Which of them, each once.
+    #[serde(with = "stored::tables")]
     pub tables: Vec<Table>,
     /// What the files are.
     pub layout: Layout,
@@ -26,6 +30,7 @@ pub struct Job {
     /// Whole tables or parts of them.
     pub split: Split,
     /// How bytes reach the disk.
+    #[serde(with = "stored::text")]
     pub sink: SinkKind,
     /// What the process may hold, in bytes: the text pool, a piece of a table for each thread, and
     /// pieces that wait for their turn.
@@ -37,7 +42,7 @@ pub struct Job {
 }
 
 /// A format and what can be chosen in it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
     /// The format.
     pub format: Format,
@@ -54,7 +59,7 @@ pub struct Layout {
 }
 
 /// A file format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// Apache Parquet.
     Parquet,
@@ -67,7 +72,7 @@ pub enum Format {
 }
 
 /// How rows become pages: the three ways of the second seed document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Rows into Arrow arrays, value by value, and those into the ordinary library's writer.
     Baseline,
@@ -78,7 +83,7 @@ pub enum Mode {
 }
 
 /// A codec for pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compression {
     /// None.
     None,
@@ -93,7 +98,7 @@ pub enum Compression {
 }
 
 /// How a table is cut into files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Split {
     /// One file for a table.
     Whole,
@@ -123,6 +128,12 @@ impl Job {
             overwrite: false,
             place,
         }
+    }
+
+    /// Whether another program writes it, by [`run_in`](crate::run_in): the mode `baseline` is made of Arrow arrays, but
+    /// for TBL, which no library prints as dbgen does.
+    pub fn is_of_another_program(&self) -> bool {
+        self.mode == Mode::Baseline && self.layout.format != Format::Tbl
     }
 
     /// What [`run`](crate::run) checks first, for who only plans a job.
@@ -208,7 +219,8 @@ impl Layout {
         Ok(())
     }
 
-    pub(crate) fn no_zlib(&self) -> Error {
+    /// The refusal of zlib in Parquet files.
+    pub fn no_zlib(&self) -> Error {
         Error::option(
             "compression",
             "zlib",

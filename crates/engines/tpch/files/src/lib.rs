@@ -21,10 +21,11 @@
 //! ```
 
 mod budget;
+mod child;
 mod columns;
 mod error;
 mod fields;
-mod format;
+pub mod format;
 mod job;
 mod place;
 mod plan;
@@ -32,11 +33,13 @@ mod progress;
 mod receipt;
 mod report;
 mod run;
+mod stored;
 
 use std::time::Instant;
 
 use dyno_tpch::{Generator, Table, TextPool};
 
+pub use child::{run_in, serve};
 pub use dyno_io::SinkKind;
 pub use error::Error;
 pub use job::{Compression, Format, Job, Layout, Mode, Split};
@@ -45,20 +48,61 @@ pub use progress::Progress;
 pub use report::{FileReport, Report};
 
 use budget::Budget;
-use format::baseline::{ArrowCsv, ArrowParquet, PlainTbl};
-use format::orc::Orc;
+use columns::{Own, OwnMode};
+use format::Orc;
 use format::parquet::Parquet;
+use format::tbl::PlainTbl;
 use format::text::Text;
 use place::Target;
-use plan::FilePlan;
 use run::Run;
 
 /// Writes the files of a job and reports them. `progress` counts meanwhile and takes the wish to stop.
 ///
 /// # Errors
 /// See [`Error`]. Files that were finished before stay, and the same job keeps them when it is run again;
-/// under a final name there is never half a file.
+/// under a final name there is never half a file. The mode `baseline` is refused for all formats but TBL: it
+/// needs Arrow, which `dyno-tpch-baseline` has.
 pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
+    let (layout, scale) = (&job.layout, job.scale);
+    let own = |mode| Own::new(mode, scale);
+    let mode = match job.mode {
+        Mode::TrueZeroCopy => OwnMode::Coded,
+        Mode::ZeroCopy => OwnMode::Plain,
+        Mode::Baseline if layout.format == Format::Tbl => {
+            return run_with(job, progress, |_| Ok(PlainTbl));
+        }
+        Mode::Baseline => {
+            return Err(Error::Elsewhere {
+                mode: job.mode,
+                format: layout.format,
+            });
+        }
+    };
+    match (layout.format, mode) {
+        (Format::Parquet, _) => run_with(job, progress, |table| {
+            Parquet::new(table, layout, own(mode))
+        }),
+        (Format::Orc, OwnMode::Coded) => {
+            run_with(job, progress, |table| Orc::coded(table, layout, own(mode)))
+        }
+        (Format::Orc, OwnMode::Plain) => {
+            run_with(job, progress, |table| Orc::plain(table, layout, own(mode)))
+        }
+        (Format::Csv | Format::Tbl, _) => run_with(job, progress, |table| {
+            Text::new(table, layout.format, own(mode))
+        }),
+    }
+}
+
+/// Writes the files of a job in formats that the caller makes, one for each table.
+///
+/// # Errors
+/// See [`run`].
+pub fn run_with<F: format::Format + Send>(
+    job: &Job,
+    progress: &Progress,
+    format: impl Fn(Table) -> Result<F, Error>,
+) -> Result<Report, Error> {
     let begin = Instant::now();
     job.check()?;
     let budget = Budget::of(job)?;
@@ -77,75 +121,23 @@ pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
     if !wanted.is_empty() {
         let pool = TextPool::shared_by(job.jobs);
         pool_seconds = begin.elapsed().as_secs_f64();
-        let scene = Scene {
-            job,
-            budget,
-            generator: &generator,
+        let files_to_write: Result<Vec<_>, Error> = wanted
+            .into_iter()
+            .map(|plan| format(plan.table).map(|format| (plan, format)))
+            .collect();
+        let run = Run::new(
+            &generator,
             pool,
-            target: &target,
+            &target,
             progress,
-        };
-        files.extend(scene.write(wanted)?);
+            budget.waiting,
+            files_to_write?,
+        );
+        files.extend(run.all(job.jobs)?);
     }
     Ok(Report {
         files,
         seconds: begin.elapsed().as_secs_f64(),
         pool_seconds,
     })
-}
-
-/// What all formats need.
-struct Scene<'a> {
-    job: &'a Job,
-    budget: Budget,
-    generator: &'a Generator,
-    pool: &'a TextPool,
-    target: &'a Target,
-    progress: &'a Progress,
-}
-
-impl Scene<'_> {
-    fn write(&self, files: Vec<FilePlan>) -> Result<Vec<FileReport>, Error> {
-        let Job {
-            layout,
-            mode,
-            scale,
-            ..
-        } = self.job;
-        let (mode, scale) = (*mode, *scale);
-        match (layout.format, mode) {
-            (Format::Parquet, Mode::Baseline) => {
-                self.write_as(files, |table| ArrowParquet::new(table, layout))
-            }
-            (Format::Csv, Mode::Baseline) => self.write_as(files, |table| Ok(ArrowCsv { table })),
-            (Format::Tbl, Mode::Baseline) => self.write_as(files, |_| Ok(PlainTbl)),
-            (Format::Parquet, _) => {
-                self.write_as(files, |table| Parquet::new(table, layout, mode, scale))
-            }
-            (Format::Orc, _) => self.write_as(files, |table| Orc::new(table, layout, mode, scale)),
-            (Format::Csv | Format::Tbl, _) => {
-                self.write_as(files, |table| Text::new(table, layout.format, mode, scale))
-            }
-        }
-    }
-
-    fn write_as<F: format::Format + Send>(
-        &self,
-        files: Vec<FilePlan>,
-        format: impl Fn(Table) -> Result<F, Error>,
-    ) -> Result<Vec<FileReport>, Error> {
-        let files: Result<Vec<_>, Error> = files
-            .into_iter()
-            .map(|plan| format(plan.table).map(|format| (plan, format)))
-            .collect();
-        let run = Run::new(
-            self.generator,
-            self.pool,
-            self.target,
-            self.progress,
-            self.budget.waiting,
-            files?,
-        );
-        run.all(self.job.jobs)
-    }
 }

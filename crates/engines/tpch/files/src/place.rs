@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use dyno_io::{Buffering, Durability, Existing, Output, Sink, SinkKind, SinkWriter, stage};
 
+use serde::{Deserialize, Serialize};
+
 use dyno_objects::{Access, Location, ObjectSink, Retry, Sending, Store};
 
 use crate::error::Error;
@@ -17,7 +19,7 @@ use crate::receipt::{self, Receipt, Standing};
 use crate::report::FileReport;
 
 /// Where the files of a job go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
     /// A folder, made when it is missing.
     Folder(PathBuf),
@@ -55,7 +57,7 @@ impl FromStr for Place {
 }
 
 /// A file under way.
-pub(crate) struct Out {
+pub struct Out {
     path: PathBuf,
     output: SinkWriter<Box<dyn Output>>,
     chosen: String,

@@ -30,6 +30,12 @@ impl Progress {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Takes over counts that another program made.
+    pub(crate) fn set(&self, rows: u64, bytes: u64) {
+        self.rows.store(rows, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
     pub(crate) fn add(&self, rows: u64, bytes: u64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use dyno_tpch::Table;
+use serde::{Deserialize, Serialize};
+
+use crate::stored;
 
 /// All files of a job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
     /// One after the other: those kept first, then in the order in which they were begun.
     pub files: Vec<FileReport>,
@@ -16,9 +19,10 @@ pub struct Report {
 }
 
 /// A file, written or kept.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FileReport {
     /// The table.
+    #[serde(with = "stored::text")]
     pub table: Table,
     /// Below the job's place.
     pub name: PathBuf,

@@ -74,7 +74,7 @@ fn tbl_is_dbgens_in_every_mode_and_in_parts() {
 fn bytes_do_not_depend_on_threads() {
     let folder = tempfile::tempdir().expect("a folder");
     for format in Format::ALL {
-        for mode in Mode::ALL {
+        for mode in [Mode::ZeroCopy, Mode::TrueZeroCopy] {
             let mut before: Option<Vec<Vec<u8>>> = None;
             for jobs in [1, 3] {
                 let here = folder.path().join(format!("{format}-{mode}-{jobs}"));
@@ -157,21 +157,39 @@ fn other_files_are_not_touched_unless_told() {
     assert!(said.contains("--sf 0.01"), "{said}");
 }
 
-/// TBL is the same in all modes; the library that `baseline` takes quotes less of CSV.
+/// TBL is the same in all modes; pages of codes are not those of values.
 #[test]
 fn a_file_of_another_mode_is_kept_only_where_its_bytes_are_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
-    for format in Format::ALL {
-        let mut job = job(format, folder.path());
+    for (format, mode) in [
+        (Format::Tbl, Mode::Baseline),
+        (Format::Tbl, Mode::ZeroCopy),
+        (Format::Parquet, Mode::ZeroCopy),
+    ] {
+        let mut job = job(format, &folder.path().join(format!("{format}-{mode}")));
         job.tables = vec![Table::Supplier];
-        job.mode = Mode::Baseline;
+        job.mode = mode;
         write(&job);
         job.mode = Mode::TrueZeroCopy;
         match format {
             Format::Tbl => assert!(write(&job).files[0].kept),
-            _ => assert!(refusal(&job).contains("--mode baseline"), "{format}"),
+            _ => assert!(refusal(&job).contains("--mode zero-copy"), "{format}"),
         }
     }
+}
+
+#[test]
+fn a_mode_of_another_program_is_refused_with_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for format in [Format::Parquet, Format::Orc, Format::Csv] {
+        let mut job = job(format, folder.path());
+        job.mode = Mode::Baseline;
+        let said = refusal(&job);
+        assert!(said.contains("dyno-sql"), "{said}");
+        assert!(said.contains(format.name()), "{said}");
+    }
+    let left = fs::read_dir(folder.path()).expect("the folder").count();
+    assert_eq!(left, 0);
 }
 
 #[test]

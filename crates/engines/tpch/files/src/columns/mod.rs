@@ -1,7 +1,6 @@
 //! A batch of the generator as the columns that a writer takes: coded for `true-zero-copy`, plain for
-//! `zero-copy`, Arrow arrays for `baseline`.
+//! `zero-copy`.
 
-mod arrow;
 mod coded;
 mod numbered;
 mod plain;
@@ -10,35 +9,74 @@ use dyno_formats::columns::{Slices, Values};
 use dyno_tpch::{Batch, PADDING_BYTES, Passages, Scale, TextPool};
 
 use crate::error::Refused;
-use crate::job::Mode;
 
 /// Turns batches of one table into columns, in buffers that are used again.
-pub(crate) enum Columns {
-    Coded(coded::Coded),
-    Plain(plain::Plain),
-    Arrow(arrow::Arrow),
+pub trait Columns {
+    /// Hands the columns of a batch to `take`.
+    ///
+    /// # Errors
+    /// The library that makes them refuses the batch.
+    fn of<R>(
+        &mut self,
+        batch: &Batch,
+        pool: &TextPool,
+        take: impl FnOnce(&[Values<'_>]) -> R,
+    ) -> Result<R, Refused>;
 }
 
-impl Columns {
-    pub(crate) fn new(mode: Mode, scale: &Scale) -> Columns {
-        match mode {
-            Mode::TrueZeroCopy => Columns::Coded(coded::Coded::new(scale)),
-            Mode::ZeroCopy => Columns::Plain(plain::Plain::default()),
-            Mode::Baseline => Columns::Arrow(arrow::Arrow::default()),
+/// Makes [`Columns`] for each thread.
+pub trait Source: Sync {
+    /// What it makes.
+    type Columns: Columns;
+
+    /// Columns for a thread that begins with the table.
+    fn columns(&self) -> Self::Columns;
+}
+
+/// The columns of our own modes.
+pub(crate) struct Own {
+    mode: OwnMode,
+    scale: Scale,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnMode {
+    Plain,
+    Coded,
+}
+
+pub(crate) enum OwnColumns {
+    Coded(coded::Coded),
+    Plain(plain::Plain),
+}
+
+impl Own {
+    pub(crate) fn new(mode: OwnMode, scale: Scale) -> Own {
+        Own { mode, scale }
+    }
+}
+
+impl Source for Own {
+    type Columns = OwnColumns;
+
+    fn columns(&self) -> OwnColumns {
+        match self.mode {
+            OwnMode::Coded => OwnColumns::Coded(coded::Coded::new(&self.scale)),
+            OwnMode::Plain => OwnColumns::Plain(plain::Plain::default()),
         }
     }
+}
 
-    /// Hands the columns of a batch to `take`.
-    pub(crate) fn of<R>(
+impl Columns for OwnColumns {
+    fn of<R>(
         &mut self,
         batch: &Batch,
         pool: &TextPool,
         take: impl FnOnce(&[Values<'_>]) -> R,
     ) -> Result<R, Refused> {
         Ok(match self {
-            Columns::Coded(coded) => coded.of(batch, pool, take),
-            Columns::Plain(plain) => plain.of(batch, pool, take),
-            Columns::Arrow(arrow) => arrow.of(batch, pool, take)?,
+            OwnColumns::Coded(coded) => coded.of(batch, pool, take),
+            OwnColumns::Plain(plain) => plain.of(batch, pool, take),
         })
     }
 }

@@ -1,19 +1,21 @@
 //! What a file format must do for a table to become files in it: encode pieces, each on one thread, and put
 //! them into a file in their order.
 
-pub(crate) mod baseline;
 pub(crate) mod orc;
 pub(crate) mod ours;
 pub(crate) mod parquet;
+pub(crate) mod tbl;
 pub(crate) mod text;
 
 use dyno_tpch::{Batch, TextPool};
 
-use crate::error::Refused;
-use crate::place::Out;
+pub use crate::columns::{Columns, Source};
+pub use crate::error::Refused;
+pub use crate::place::Out;
+pub use orc::Orc;
 
 /// A format with its options, for one table.
-pub(crate) trait Format: Sync {
+pub trait Format: Sync {
     /// Makes pieces on one thread.
     type Encoder: Encode;
     /// Puts pieces into a file.
@@ -27,7 +29,7 @@ pub(crate) trait Format: Sync {
 }
 
 /// Makes pieces (row groups, stripes, blocks of lines) from batches.
-pub(crate) trait Encode {
+pub trait Encode {
     /// What it makes.
     type Piece: Send;
 
@@ -39,7 +41,7 @@ pub(crate) trait Encode {
 }
 
 /// Takes pieces in the order of the file.
-pub(crate) trait Append: Send {
+pub trait Append: Send {
     /// What it takes.
     type Piece: Send;
 

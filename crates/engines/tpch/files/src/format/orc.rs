@@ -5,28 +5,44 @@ use std::sync::Arc;
 use dyno_formats::orc_write::{
     Compression, Error as OrcError, FileWriter, Layout, Options, Stripe, StripeWriter,
 };
-use dyno_tpch::{Batch, Scale, Table, TextPool};
+use dyno_tpch::{Batch, Table, TextPool};
 
 use super::ours::{Columned, Ours};
-use super::{Append, Encode, Format};
+use super::{Append, Columns, Encode, Format, Source};
+use crate::columns::Own;
 use crate::error::{Error, Refused};
 use crate::fields;
-use crate::job::{self, Mode};
+use crate::job;
 use crate::place::Out;
 
 /// The level of zlib that its users mostly have.
 const ZLIB_LEVEL: u32 = 6;
 
 /// A table as ORC.
-pub(crate) type Orc = Ours<Layout>;
+pub type Orc<S> = Ours<Layout, S>;
 
-impl Orc {
-    pub(crate) fn new(
+impl Orc<Own> {
+    /// What recurs comes as codes; the rest need not be searched for repetitions.
+    pub(crate) fn coded(table: Table, chosen: &job::Layout, source: Own) -> Result<Self, Error> {
+        Orc::new(table, chosen, false, source)
+    }
+}
+
+impl<S: Source> Orc<S> {
+    /// A table whose columns come as values; the writer finds what recurs.
+    ///
+    /// # Errors
+    /// The layout's choices do not fit the format.
+    pub fn plain(table: Table, chosen: &job::Layout, source: S) -> Result<Self, Error> {
+        Orc::new(table, chosen, true, source)
+    }
+
+    fn new(
         table: Table,
         chosen: &job::Layout,
-        mode: Mode,
-        scale: Scale,
-    ) -> Result<Orc, Error> {
+        find_dictionaries: bool,
+        source: S,
+    ) -> Result<Self, Error> {
         let options = Options {
             compression: match chosen.compression {
                 job::Compression::None => Compression::None,
@@ -35,13 +51,12 @@ impl Orc {
                 job::Compression::Lz4 => Compression::Lz4,
                 job::Compression::Zlib => Compression::Zlib(ZLIB_LEVEL),
             },
-            // What recurs comes as codes there; the rest need not be searched for repetitions.
-            find_dictionaries: mode != Mode::TrueZeroCopy,
+            find_dictionaries,
             ..Options::default()
         };
         let layout =
             Layout::new(&fields::of(table), options).map_err(|e| Error::format(table, e))?;
-        Ok(Ours::with(layout, mode, scale))
+        Ok(Ours::with(layout, source))
     }
 }
 
@@ -54,8 +69,8 @@ impl From<OrcError> for Refused {
     }
 }
 
-impl Format for Orc {
-    type Encoder = Columned<StripeWriter>;
+impl<S: Source> Format for Orc<S> {
+    type Encoder = Columned<StripeWriter, S::Columns>;
     type File = FileWriter<Out>;
 
     fn encoder(&self) -> Result<Self::Encoder, Refused> {
@@ -67,7 +82,7 @@ impl Format for Orc {
     }
 }
 
-impl Encode for Columned<StripeWriter> {
+impl<C: Columns> Encode for Columned<StripeWriter, C> {
     type Piece = Stripe;
 
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {

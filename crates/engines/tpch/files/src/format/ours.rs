@@ -2,37 +2,32 @@
 
 use std::sync::Arc;
 
-use dyno_tpch::Scale;
+use crate::columns::Source;
 
-use crate::columns::Columns;
-use crate::job::Mode;
-
-/// A table in a format of ours, with that format's layout.
-pub(crate) struct Ours<L> {
+/// A table in a format of ours, with that format's layout and where its columns come from.
+pub struct Ours<L, S> {
     pub(super) layout: Arc<L>,
-    mode: Mode,
-    scale: Scale,
+    source: S,
 }
 
 /// Columns on one thread, and the writer of pieces that takes them.
-pub(crate) struct Columned<W> {
-    pub(super) columns: Columns,
+pub struct Columned<W, C> {
+    pub(super) columns: C,
     pub(super) writer: W,
 }
 
-impl<L> Ours<L> {
-    pub(super) fn with(layout: L, mode: Mode, scale: Scale) -> Ours<L> {
+impl<L, S: Source> Ours<L, S> {
+    pub(super) fn with(layout: L, source: S) -> Ours<L, S> {
         Ours {
             layout: Arc::new(layout),
-            mode,
-            scale,
+            source,
         }
     }
 
     /// An encoder around a writer of this layout.
-    pub(super) fn encoder_of<W>(&self, writer: W) -> Columned<W> {
+    pub(super) fn encoder_of<W>(&self, writer: W) -> Columned<W, S::Columns> {
         Columned {
-            columns: Columns::new(self.mode, &self.scale),
+            columns: self.source.columns(),
             writer,
         }
     }

@@ -6,29 +6,25 @@ use dyno_formats::parquet_write::{
     ColumnOptions, Compression, Error as ParquetError, Layout, Options, PageVersion, RowGroup,
     RowGroupWriter, TableWriter,
 };
-use dyno_tpch::{Batch, Scale, Table, TextPool};
+use dyno_tpch::{Batch, Table, TextPool};
 
 use super::ours::{Columned, Ours};
-use super::{Append, Encode, Format};
+use super::{Append, Columns, Encode, Format};
+use crate::columns::{Own, OwnColumns};
 use crate::error::{Error, Refused};
 use crate::fields;
-use crate::job::{self, Mode};
+use crate::job;
 use crate::place::Out;
 
 /// A table as Parquet.
-pub(crate) type Parquet = Ours<Layout>;
+pub(crate) type Parquet = Ours<Layout, Own>;
 
 impl Parquet {
-    pub(crate) fn new(
-        table: Table,
-        chosen: &job::Layout,
-        mode: Mode,
-        scale: Scale,
-    ) -> Result<Parquet, Error> {
+    pub(crate) fn new(table: Table, chosen: &job::Layout, source: Own) -> Result<Parquet, Error> {
         let options = options(table, chosen)?;
         let layout =
             Layout::new(&fields::of(table), options).map_err(|e| Error::format(table, e))?;
-        Ok(Ours::with(layout, mode, scale))
+        Ok(Ours::with(layout, source))
     }
 }
 
@@ -71,7 +67,7 @@ impl From<ParquetError> for Refused {
 }
 
 impl Format for Parquet {
-    type Encoder = Columned<RowGroupWriter>;
+    type Encoder = Columned<RowGroupWriter, OwnColumns>;
     type File = TableWriter<Out>;
 
     fn encoder(&self) -> Result<Self::Encoder, Refused> {
@@ -83,7 +79,7 @@ impl Format for Parquet {
     }
 }
 
-impl Encode for Columned<RowGroupWriter> {
+impl Encode for Columned<RowGroupWriter, OwnColumns> {
     type Piece = RowGroup;
 
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {

@@ -5,25 +5,21 @@ use std::sync::Arc;
 use dyno_formats::text_write::{
     Block, BlockWriter, Column, FileWriter, Layout, Options, Quote, TextError,
 };
-use dyno_tpch::{Batch, Kind, Scale, Table, TextPool};
+use dyno_tpch::{Batch, Kind, Table, TextPool};
 
 use super::ours::{Columned, Ours};
-use super::{Append, Encode, Format};
+use super::{Append, Columns, Encode, Format};
+use crate::columns::{Own, OwnColumns};
 use crate::error::{Error, Refused};
 use crate::fields;
-use crate::job::{self, Mode};
+use crate::job;
 use crate::place::Out;
 
 /// A table as text.
-pub(crate) type Text = Ours<Layout>;
+pub(crate) type Text = Ours<Layout, Own>;
 
 impl Text {
-    pub(crate) fn new(
-        table: Table,
-        format: job::Format,
-        mode: Mode,
-        scale: Scale,
-    ) -> Result<Text, Error> {
+    pub(crate) fn new(table: Table, format: job::Format, source: Own) -> Result<Text, Error> {
         let options = match format {
             job::Format::Csv => Options::csv(),
             _ => Options::tbl(),
@@ -37,7 +33,7 @@ impl Text {
         });
         let layout =
             Layout::new(columns.collect(), options).map_err(|e| Error::format(table, e))?;
-        Ok(Ours::with(layout, mode, scale))
+        Ok(Ours::with(layout, source))
     }
 }
 
@@ -60,7 +56,7 @@ impl From<TextError> for Refused {
 }
 
 impl Format for Text {
-    type Encoder = Columned<BlockWriter>;
+    type Encoder = Columned<BlockWriter, OwnColumns>;
     type File = FileWriter<Out>;
 
     fn encoder(&self) -> Result<Self::Encoder, Refused> {
@@ -72,7 +68,7 @@ impl Format for Text {
     }
 }
 
-impl Encode for Columned<BlockWriter> {
+impl Encode for Columned<BlockWriter, OwnColumns> {
     type Piece = Block;
 
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {

@@ -12,17 +12,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use dyno_record::Answer;
 use dyno_tpch::{Column, Kind, Table};
 
-use crate::RigError;
+use crate::Error;
 
 /// Rows have a weight by their key modulo this prime.
 const PRIME: u64 = 65_521;
 
 /// How closely texts are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Texts {
+pub enum Texts {
     /// Length and three bytes of each.
     Bytes,
     /// Of comments and addresses the length alone: DuckDB draws other letters for those.
@@ -57,12 +56,12 @@ type Reader = fn(&Path, Wanted) -> Result<Sum, String>;
 ///
 /// # Errors
 /// When a file is missing or cannot be read.
-pub(crate) fn answer(
+pub fn tables(
     folder: &Path,
     tables: &[Table],
     format: &str,
     texts: Texts,
-) -> Result<Answer, RigError> {
+) -> Result<crate::Sum, Error> {
     let reader: Reader = match format {
         "parquet" => parquet::sum,
         "orc" => orc::sum,
@@ -73,7 +72,7 @@ pub(crate) fn answer(
     let mut tasks: Vec<(PathBuf, Wanted)> = Vec::new();
     for &table in tables {
         for path in files_of(folder, table, format)? {
-            let bytes = path.metadata().map_err(|e| RigError::io(&path, e))?.len();
+            let bytes = path.metadata().map_err(|e| Error::io(&path, e))?.len();
             // A small file is not worth a second look at its footer.
             let of = if bytes > 4 << 20 { threads } else { 1 };
             tasks.extend((0..of).map(|number| {
@@ -88,7 +87,7 @@ pub(crate) fn answer(
         }
     }
     let sums = all(&tasks, threads as usize, reader)?;
-    let mut answer = Answer {
+    let mut answer = crate::Sum {
         count: 0,
         checksum: String::new(),
     };
@@ -108,15 +107,15 @@ pub(crate) fn answer(
     Ok(answer)
 }
 
-fn files_of(folder: &Path, table: Table, format: &str) -> Result<Vec<PathBuf>, RigError> {
+fn files_of(folder: &Path, table: Table, format: &str) -> Result<Vec<PathBuf>, Error> {
     let whole = folder.join(format!("{table}.{format}"));
     if whole.is_file() {
         return Ok(vec![whole]);
     }
     let parts = folder.join(table.name());
     let mut files = Vec::new();
-    for entry in fs::read_dir(&parts).map_err(|e| RigError::io(&parts, e))? {
-        let path = entry.map_err(|e| RigError::io(&parts, e))?.path();
+    for entry in fs::read_dir(&parts).map_err(|e| Error::io(&parts, e))? {
+        let path = entry.map_err(|e| Error::io(&parts, e))?.path();
         if path.extension().is_some_and(|x| x == format) {
             files.push(path);
         }
@@ -124,7 +123,7 @@ fn files_of(folder: &Path, table: Table, format: &str) -> Result<Vec<PathBuf>, R
     Ok(files)
 }
 
-fn all(tasks: &[(PathBuf, Wanted)], threads: usize, reader: Reader) -> Result<Vec<Sum>, RigError> {
+fn all(tasks: &[(PathBuf, Wanted)], threads: usize, reader: Reader) -> Result<Vec<Sum>, Error> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<Sum, String>)>> = Mutex::new(Vec::new());
     let work = || {
@@ -148,14 +147,14 @@ fn all(tasks: &[(PathBuf, Wanted)], threads: usize, reader: Reader) -> Result<Ve
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(index, _)| *index);
     if done.len() != tasks.len() {
-        return Err(RigError::ReadBack {
+        return Err(Error::File {
             path: PathBuf::from("written files"),
             reason: "a reader ended before it was done".to_string(),
         });
     }
     done.into_iter()
         .map(|(index, sum)| {
-            sum.map_err(|reason| RigError::ReadBack {
+            sum.map_err(|reason| Error::File {
                 path: tasks[index].0.clone(),
                 reason,
             })
@@ -237,7 +236,7 @@ mod tests {
             let place = Place::Folder(folder.path().to_path_buf());
             let job = Job::new(Scale::new(0.01).expect("a scale"), format, place);
             run(&job, &Progress::default()).expect("it writes");
-            let read = answer(folder.path(), &job.tables, format.name(), Texts::Bytes);
+            let read = tables(folder.path(), &job.tables, format.name(), Texts::Bytes);
             let read = read.expect("it reads");
             assert_eq!(read.count, 86_805, "{format}");
             assert_eq!(read.checksum, OF_OTHERS, "{format}");
@@ -256,7 +255,7 @@ mod tests {
     #[test]
     fn a_missing_table_is_named() {
         let folder = tempfile::tempdir().expect("a directory");
-        let e = answer(folder.path(), &[Table::Nation], "orc", Texts::Bytes);
+        let e = tables(folder.path(), &[Table::Nation], "orc", Texts::Bytes);
         assert!(e.expect_err("missing").to_string().contains("nation"));
     }
 }

@@ -3,13 +3,11 @@
 
 use std::io::Write;
 
+use arrow::error::ArrowError;
 use arrow_csv::WriterBuilder;
 use dyno_tpch::{Batch, Table, TextPool};
 use dyno_tpch_arrow::record_batch;
-
-use crate::error::Refused;
-use crate::format::{Encode, Format};
-use crate::place::Out;
+use dyno_tpch_files::format::{Encode, Format, Out, Refused};
 
 /// A table as CSV by arrow-rs.
 pub(crate) struct ArrowCsv {
@@ -42,12 +40,13 @@ impl Encode for LineEncoder {
     type Piece = Vec<u8>;
 
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
-        let batch = record_batch(batch, pool)?;
+        let refused = |error: ArrowError| Refused::Reason(error.to_string());
+        let batch = record_batch(batch, pool).map_err(refused)?;
         // The header belongs to the file; pieces have none.
         let mut writer = WriterBuilder::new()
             .with_header(false)
             .build(&mut self.lines);
-        Ok(writer.write(&batch)?)
+        writer.write(&batch).map_err(refused)
     }
 
     fn finish(&mut self) -> Result<Vec<u8>, Refused> {

@@ -10,7 +10,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use super::{Sum, Wanted, factor, is_bare, key_columns, text_value, weight};
-use crate::table_checksum::each;
+use crate::spots::each;
 
 /// Rows and sum of a share of the row groups.
 pub(super) fn sum(path: &Path, wanted: Wanted) -> Result<Sum, String> {

@@ -1,10 +1,12 @@
 //! TBL value by value, by the obvious writer that the fast one is tested against: no library prints
 //! what dbgen prints.
 
+use std::io::Write;
+
 use dyno_tpch::{Batch, TextPool, tbl};
 
 use crate::error::Refused;
-use crate::format::{Encode, Format};
+use crate::format::{Append, Encode, Format};
 use crate::place::Out;
 
 /// A table as dbgen's text.
@@ -39,5 +41,19 @@ impl Encode for TblEncoder {
 
     fn finish(&mut self) -> Result<Vec<u8>, Refused> {
         Ok(std::mem::take(&mut self.lines))
+    }
+}
+
+/// Lines need nothing around them.
+impl Append for Out {
+    type Piece = Vec<u8>;
+
+    fn append(&mut self, piece: Vec<u8>) -> Result<u64, Refused> {
+        self.write_all(&piece)?;
+        Ok(piece.len() as u64)
+    }
+
+    fn finish(self) -> Result<Out, Refused> {
+        Ok(self)
     }
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use dyno_tpch::{Batch, Table, TextPool};
 use dyno_tpch_arrow::{record_batch, schema};
+use dyno_tpch_files::format::{Append, Encode, Format, Out, Refused};
+use dyno_tpch_files::{Compression as Codec, Error, Layout};
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves,
@@ -15,11 +17,6 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
-
-use crate::error::{Error, Refused};
-use crate::format::{Append, Encode, Format};
-use crate::job::{self, Layout};
-use crate::place::Out;
 
 /// A table as Parquet by arrow-rs.
 pub(crate) struct ArrowParquet {
@@ -34,17 +31,20 @@ pub(crate) struct GroupEncoder {
     columns: Vec<ArrowColumnWriter>,
 }
 
+/// A file that takes row groups.
+pub(crate) struct ParquetFile {
+    writer: SerializedFileWriter<Out>,
+}
+
 impl ArrowParquet {
     pub(crate) fn new(table: Table, layout: &Layout) -> Result<ArrowParquet, Error> {
         let failed = |e: ParquetError| Error::format(table, e);
         let compression = match layout.compression {
-            job::Compression::None => Compression::UNCOMPRESSED,
-            job::Compression::Snappy => Compression::SNAPPY,
-            job::Compression::Lz4 => Compression::LZ4_RAW,
-            job::Compression::Zstd(level) => {
-                Compression::ZSTD(ZstdLevel::try_new(level).map_err(failed)?)
-            }
-            job::Compression::Zlib => return Err(layout.no_zlib()),
+            Codec::None => Compression::UNCOMPRESSED,
+            Codec::Snappy => Compression::SNAPPY,
+            Codec::Lz4 => Compression::LZ4_RAW,
+            Codec::Zstd(level) => Compression::ZSTD(ZstdLevel::try_new(level).map_err(failed)?),
+            Codec::Zlib => return Err(layout.no_zlib()),
         };
         let version = match layout.page_version {
             2 => WriterVersion::PARQUET_2_0,
@@ -70,26 +70,24 @@ impl ArrowParquet {
     }
 }
 
-impl From<ParquetError> for Refused {
-    /// The sink's own error, where the library wrapped it.
-    fn from(error: ParquetError) -> Refused {
-        match error {
-            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-                Ok(error) => Refused::Output(*error),
-                Err(inner) => Refused::Reason(inner.to_string()),
-            },
-            error => Refused::Reason(error.to_string()),
-        }
+/// The sink's own error, where the library wrapped it.
+fn refused(error: ParquetError) -> Refused {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => Refused::Output(*error),
+            Err(inner) => Refused::Reason(inner.to_string()),
+        },
+        error => Refused::Reason(error.to_string()),
     }
 }
 
 impl Format for ArrowParquet {
     type Encoder = GroupEncoder;
-    type File = SerializedFileWriter<Out>;
+    type File = ParquetFile;
 
     fn encoder(&self) -> Result<GroupEncoder, Refused> {
         // The factory takes schema and properties from a file; this one is never written.
-        let file = self.writer(io::sink())?;
+        let file = self.writer(io::sink()).map_err(refused)?;
         Ok(GroupEncoder {
             schema: Arc::clone(&self.schema),
             factory: ArrowRowGroupWriterFactory::new(&file, Arc::clone(&self.schema)),
@@ -98,7 +96,8 @@ impl Format for ArrowParquet {
     }
 
     fn file(&self, out: Out) -> Result<Self::File, Refused> {
-        Ok(self.writer(out)?)
+        let writer = self.writer(out).map_err(refused)?;
+        Ok(ParquetFile { writer })
     }
 }
 
@@ -122,33 +121,39 @@ impl Encode for GroupEncoder {
     type Piece = Vec<ArrowColumnChunk>;
 
     fn append(&mut self, batch: &Batch, pool: &TextPool) -> Result<(), Refused> {
-        Ok(self.write(batch, pool)?)
+        self.write(batch, pool).map_err(refused)
     }
 
     fn finish(&mut self) -> Result<Self::Piece, Refused> {
         let closed = self.columns.drain(..).map(ArrowColumnWriter::close);
         let closed: Result<Vec<_>, ParquetError> = closed.collect();
-        Ok(closed?)
+        closed.map_err(refused)
     }
 }
 
-impl Append for SerializedFileWriter<Out> {
+impl Append for ParquetFile {
     type Piece = Vec<ArrowColumnChunk>;
 
     fn append(&mut self, piece: Self::Piece) -> Result<u64, Refused> {
-        let before = self.bytes_written();
+        self.add(piece).map_err(refused)
+    }
+
+    fn finish(self) -> Result<Out, Refused> {
+        self.writer.into_inner().map_err(refused)
+    }
+}
+
+impl ParquetFile {
+    fn add(&mut self, piece: Vec<ArrowColumnChunk>) -> Result<u64, ParquetError> {
+        let before = self.writer.bytes_written();
         // A piece without rows has no columns, and a row group without rows is left out.
         if !piece.is_empty() {
-            let mut group = self.next_row_group()?;
+            let mut group = self.writer.next_row_group()?;
             for chunk in piece {
                 chunk.append_to_row_group(&mut group)?;
             }
             group.close()?;
         }
-        Ok((self.bytes_written() - before) as u64)
-    }
-
-    fn finish(self) -> Result<Out, Refused> {
-        Ok(self.into_inner()?)
+        Ok((self.writer.bytes_written() - before) as u64)
     }
 }

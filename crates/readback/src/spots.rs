@@ -14,29 +14,20 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Typ
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use crate::RigError;
+use crate::{Error, Sum};
 
 /// Values read in one call.
 const BATCH: usize = 8192;
 
-/// What a table adds up to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableSum {
-    /// Rows.
-    pub rows: u64,
-    /// One sum for each column of the contract, in hex, joined by hyphens.
-    pub checksum: String,
-}
-
 /// Reads every row of the newest committed state of a table.
 ///
 /// # Errors
-/// When a file cannot be read or lacks a column.
-pub fn table_checksum(table: &Path) -> Result<TableSum, RigError> {
+/// When the directory is not a table, or a file cannot be read or lacks a column.
+pub fn spots(table: &Path) -> Result<Sum, Error> {
     let snapshot = Snapshot::open(table)?;
     let mut sums = Sums::default();
     for (path, _) in snapshot.files() {
-        sums.add_file(&path).map_err(|e| RigError::ReadBack {
+        sums.add_file(&path).map_err(|e| Error::File {
             path: path.clone(),
             reason: e.to_string(),
         })?;
@@ -46,8 +37,8 @@ pub fn table_checksum(table: &Path) -> Result<TableSum, RigError> {
         .iter()
         .map(|sum| format!("{sum:016x}"))
         .collect();
-    Ok(TableSum {
-        rows: sums.rows,
+    Ok(Sum {
+        count: sums.rows,
         checksum: parts.join("-"),
     })
 }
@@ -147,7 +138,7 @@ fn column_sum(
         }
         _ => {
             return Err(ParquetError::General(format!(
-                "column {name} has a strange type"
+                "column {name} has a type that no column of the contract has"
             )));
         }
     }
@@ -176,11 +167,6 @@ fn string_value(bytes: &[u8]) -> u64 {
     u64::from(u32::from_be_bytes([
         digest[0], digest[1], digest[2], digest[3],
     ]))
-}
-
-/// Lower-case hex digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Hands on all values of a column, none of which may be NULL.

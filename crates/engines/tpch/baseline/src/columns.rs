@@ -5,6 +5,18 @@ use arrow::datatypes::{Date32Type, Decimal128Type, Int32Type, Int64Type};
 use dyno_formats::columns::Values;
 use dyno_tpch::{Batch, TextPool};
 use dyno_tpch_arrow::record_batch;
+use dyno_tpch_files::format::{Columns, Refused, Source};
+
+/// Makes columns by way of Arrow arrays.
+pub(crate) struct Arrays;
+
+impl Source for Arrays {
+    type Columns = Arrow;
+
+    fn columns(&self) -> Arrow {
+        Arrow::default()
+    }
+}
 
 /// Buffers for what Arrow has in wider types.
 #[derive(Default)]
@@ -18,14 +30,15 @@ struct Column {
     offsets: Vec<u32>,
 }
 
-impl Arrow {
-    pub(super) fn of<R>(
+impl Columns for Arrow {
+    fn of<R>(
         &mut self,
         batch: &Batch,
         pool: &TextPool,
         take: impl FnOnce(&[Values<'_>]) -> R,
-    ) -> Result<R, arrow::error::ArrowError> {
-        let arrays = record_batch(batch, pool)?;
+    ) -> Result<R, Refused> {
+        let arrays = record_batch(batch, pool);
+        let arrays = arrays.map_err(|error| Refused::Reason(error.to_string()))?;
         self.columns
             .resize_with(arrays.num_columns(), Column::default);
         for (column, array) in self.columns.iter_mut().zip(arrays.columns()) {

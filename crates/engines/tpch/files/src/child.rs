@@ -1,0 +1,203 @@
+//! A job that another program runs: the order goes to it as a line of JSON over a socket that is its standard
+//! input, and what it says comes back over the same socket, a line for each tick and one for the end.
+//!
+//! Standard output stays free for the sink of that name. When either side goes away the other sees the socket's
+//! end: the program stops the job as if it had been asked to, and the caller reports how the program ended.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use dyno_io::SinkKind;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::job::Job;
+use crate::progress::Progress;
+use crate::report::Report;
+
+/// Between two lines about how far the job is, and between two looks at the wish to stop.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A line from the program that runs the job.
+#[derive(Serialize, Deserialize)]
+enum Said {
+    /// Rows and bytes so far.
+    At(u64, u64),
+    Done(Report),
+    Stopped,
+    Failed(String),
+}
+
+/// Has `program` run the job by [`serve`] and waits for its end.
+///
+/// # Errors
+/// What the program says, or that it could not be started or ended without a word.
+pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Report, Error> {
+    let failed = |what: &str, error: io::Error| Error::Child(format!("dyno-sql {what}: {error}"));
+    let (socket, theirs) = UnixStream::pair().map_err(|e| failed("gets no socket", e))?;
+    let stdout = if job.sink == SinkKind::Stdout {
+        Stdio::inherit()
+    } else {
+        Stdio::null()
+    };
+    // A process group of its own keeps Ctrl-C from it: the caller hears the signal, and the wish to stop lets the
+    // program remove what is unfinished.
+    program
+        .stdin(OwnedFd::from(theirs))
+        .stdout(stdout)
+        .process_group(0);
+    let mut child = program
+        .spawn()
+        .map_err(|e| failed("cannot be started", e))?;
+    // With the command goes our copy of the child's end; else its death would not end the socket.
+    drop(program);
+    let ended = AtomicBool::new(false);
+    let last = thread::scope(|scope| {
+        scope.spawn(|| pass_on_the_wish_to_stop(&socket, progress, &ended));
+        let last = converse(&socket, job, progress);
+        ended.store(true, Ordering::Relaxed);
+        last
+    });
+    let status = child
+        .wait()
+        .map_err(|e| failed("cannot be waited for", e))?;
+    match last {
+        Ok(Some(Said::Done(report))) => Ok(report),
+        Ok(Some(Said::Stopped)) => Err(Error::Stopped),
+        Ok(Some(Said::Failed(reason))) => Err(Error::Child(reason)),
+        Ok(Some(Said::At(..)) | None) => Err(Error::Child(format!(
+            "dyno-sql ended before the job did: {status}"
+        ))),
+        Err(error) => Err(failed("does not answer", error)),
+    }
+}
+
+/// Sends the job and takes lines until the last one.
+fn converse(socket: &UnixStream, job: &Job, progress: &Progress) -> io::Result<Option<Said>> {
+    // A program that ended at once has said why on standard error; that the order did not reach it says less.
+    let _ = send(socket, job);
+    for line in BufReader::new(socket).lines() {
+        let line = match line {
+            // A program that ended before it read the order resets the socket.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
+            line => line?,
+        };
+        match serde_json::from_str(&line)? {
+            Said::At(rows, bytes) => progress.set(rows, bytes),
+            last => return Ok(Some(last)),
+        }
+    }
+    Ok(None)
+}
+
+/// The end of what we send is the wish.
+fn pass_on_the_wish_to_stop(socket: &UnixStream, progress: &Progress, ended: &AtomicBool) {
+    while !ended.load(Ordering::Relaxed) {
+        if progress.stop_asked() {
+            // It fails only when the program has gone, and then there is nothing left to stop.
+            let _ = socket.shutdown(Shutdown::Write);
+            return;
+        }
+        thread::sleep(TICK);
+    }
+}
+
+/// Runs the job that comes over standard input, which [`run_in`] made a socket, by `run`.
+///
+/// # Errors
+/// Standard input is not that socket, or its other end goes away. That the job failed is said over it.
+pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> io::Result<()> {
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut lines = BufReader::new(&socket);
+    let mut order = String::new();
+    lines.read_line(&mut order)?;
+    let job: Job = serde_json::from_str(&order)?;
+    let progress = Progress::default();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Nothing follows the order but the end, by the wish to stop or the death of who gave it.
+            let _ = lines.read_to_end(&mut Vec::new());
+            progress.stop();
+        });
+        let job = scope.spawn(|| run(&job, &progress));
+        while !job.is_finished() {
+            // Should it fail, the end of the socket has stopped the job.
+            let _ = send(&socket, &Said::At(progress.rows(), progress.bytes()));
+            thread::park_timeout(TICK);
+        }
+        let last = match job.join() {
+            Ok(Ok(report)) => Said::Done(report),
+            Ok(Err(Error::Stopped)) => Said::Stopped,
+            Ok(Err(error)) => Said::Failed(error.to_string()),
+            Err(_) => Said::Failed("the writer ended unexpectedly".to_owned()),
+        };
+        let sent = send(&socket, &last);
+        // Ends the thread that waits for the end of the socket, so that the scope can end.
+        let _ = socket.shutdown(Shutdown::Both);
+        sent
+    })
+}
+
+fn send(mut socket: &UnixStream, line: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(line)?;
+    line.push(b'\n');
+    socket.write_all(&line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Compression, Format, Mode, Split};
+    use crate::place::Place;
+    use dyno_tpch::{Scale, Table};
+
+    #[test]
+    fn a_job_is_the_same_on_the_other_side() {
+        let scale = Scale::new(0.37).expect("a scale");
+        let place = Place::Objects {
+            bucket: "b".to_owned(),
+            prefix: "p/q".to_owned(),
+        };
+        let mut job = Job::new(scale, Format::Orc, place);
+        job.tables = vec![Table::Lineitem, Table::Nation];
+        job.mode = Mode::Baseline;
+        job.layout.compression = Compression::Zstd(7);
+        job.layout.group_rows = Some(5);
+        job.split = Split::Part { part: 2, parts: 9 };
+        job.sink = SinkKind::Direct;
+        job.overwrite = true;
+        let line = serde_json::to_string(&job).expect("it is JSON");
+        let other: Job = serde_json::from_str(&line).expect("it is a job");
+        assert_eq!(format!("{job:?}"), format!("{other:?}"));
+    }
+
+    #[test]
+    fn a_program_that_ends_at_once_is_reported_with_how_it_ended() {
+        let scale = Scale::new(0.01).expect("a scale");
+        let job = Job::new(scale, Format::Csv, Place::Nowhere);
+        let mut program = Command::new("sh");
+        program.args(["-c", "exit 7"]);
+        let error = run_in(program, &job, &Progress::default()).expect_err("it ends");
+        assert!(error.to_string().contains("exit status: 7"), "{error}");
+    }
+
+    #[test]
+    fn the_wish_to_stop_reaches_the_program() {
+        let scale = Scale::new(0.01).expect("a scale");
+        let job = Job::new(scale, Format::Csv, Place::Nowhere);
+        let mut program = Command::new("sh");
+        // Reads the order and then to the end, which is the wish, and answers over the same socket.
+        program.args(["-c", "cat > /dev/null; echo '\"Stopped\"' >&0"]);
+        let progress = Progress::default();
+        progress.stop();
+        let stopped = run_in(program, &job, &progress);
+        assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+    }
+}

@@ -1,0 +1,108 @@
+//! `dyno-sql`, the program beside this one: it answers SQL, reads written tables back, and makes the mode
+//! `baseline` of TPC-H files, all with libraries that would take longer to build than this program.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use dyno_record::Answer;
+use dyno_tpch::Table;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::RigError;
+
+/// A command that starts it.
+///
+/// # Errors
+/// It is not built: it lies beside this program or nowhere.
+pub fn sql_engine() -> Result<Command, RigError> {
+    let own = env::current_exe().map_err(|e| RigError::io("this program", e))?;
+    let program = own.with_file_name("dyno-sql");
+    if program.is_file() {
+        return Ok(Command::new(program));
+    }
+    Err(RigError::Sql(format!(
+        "the SQL engine {} is missing; build it with `cargo build --release -p dyno-sql`, which takes \
+         about 20 minutes on two cores",
+        program.display()
+    )))
+}
+
+/// Whether a case needs the SQL engine: it asks it, has it read back what was written, or has it write.
+pub fn needs_sql(workload: &str, params: &BTreeMap<String, Value>) -> bool {
+    let is = |name: &str, value: &str| params.get(name).is_some_and(|given| given == value);
+    match workload {
+        "query-top-ten" | "query-spots" | "ingest-load" | "chain" => true,
+        "tpch-write" => !is("place", "null") || (is("mode", "baseline") && !is("format", "tbl")),
+        _ => false,
+    }
+}
+
+/// Runs the command to its end and reads the JSON that it prints.
+pub(crate) fn printed<T: DeserializeOwned>(mut command: Command) -> Result<T, RigError> {
+    let output = command
+        .output()
+        .map_err(|e| RigError::io(command.get_program(), e))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        return Err(RigError::Sql(format!(
+            "dyno-sql failed, {}: {said}",
+            output.status
+        )));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Count and order-independent checksum of a spots table (FORMAT.md), by a reader that is not ours.
+///
+/// # Errors
+/// When the SQL engine is missing, or cannot read the table.
+pub fn table_checksum(table: &Path) -> Result<Answer, RigError> {
+    let mut command = sql_engine()?;
+    command.args(["readback", "spots"]).arg(table);
+    printed(command)
+}
+
+/// Count and checksum of TPC-H tables in a directory, by readers that are not ours. Of comments and addresses only
+/// the lengths count if `lengths` says so.
+pub(crate) fn tables_checksum(
+    directory: &Path,
+    tables: &[Table],
+    format: &str,
+    lengths: bool,
+) -> Result<Answer, RigError> {
+    let names: Vec<&str> = tables.iter().map(|table| table.name()).collect();
+    let mut command = sql_engine()?;
+    command.args(["readback", "tpch"]).arg(directory);
+    command.args(["--format", format, "--tables", &names.join(",")]);
+    if lengths {
+        command.arg("--lengths");
+    }
+    printed(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(pairs: &[(&str, &str)]) -> BTreeMap<String, Value> {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_string(), Value::from(*value));
+        pairs.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn files_that_are_not_kept_need_no_reader() {
+        let null = params(&[("place", "null"), ("mode", "zero-copy"), ("format", "orc")]);
+        assert!(!needs_sql("tpch-write", &null));
+        let disk = params(&[("place", "disk"), ("mode", "zero-copy"), ("format", "orc")]);
+        assert!(needs_sql("tpch-write", &disk));
+        let baseline = params(&[("place", "null"), ("mode", "baseline"), ("format", "orc")]);
+        assert!(needs_sql("tpch-write", &baseline));
+        let text = params(&[("place", "null"), ("mode", "baseline"), ("format", "tbl")]);
+        assert!(!needs_sql("tpch-write", &text));
+        assert!(needs_sql("ingest-load", &params(&[])));
+        assert!(!needs_sql("pubsub-flow", &params(&[])));
+    }
+}
