@@ -117,7 +117,7 @@ impl Pages {
             if let Some(crc) = header.crc
                 && crc32fast::hash(&stored) != crc
             {
-                return Err(self.broken(format!("the page at {begin} has another checksum")));
+                return Err(self.broken(format!("the page at {begin}: CRC checksum mismatch")));
             }
             match header.kind {
                 INDEX_PAGE => {}
