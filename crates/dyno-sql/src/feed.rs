@@ -12,11 +12,13 @@ use dyno_formats::parquet_read::ParquetFile;
 use dyno_ingest::contract::COLUMNS;
 use dyno_ingest::table::{Snapshot, WSPR};
 
+use crate::file::TableFile;
+
 /// An open table. While it lives, no load removes its files.
 #[derive(Debug)]
 pub struct FeedTable {
     snapshot: Arc<Snapshot>,
-    files: Vec<Arc<ParquetFile>>,
+    files: Vec<Arc<TableFile>>,
     by_path: HashMap<StorePath, usize>,
     schema: SchemaRef,
 }
@@ -32,7 +34,7 @@ impl FeedTable {
         let mut by_path = HashMap::new();
         let mut schema: Option<SchemaRef> = None;
         for (path, committed) in snapshot.files_of(feed) {
-            let file = ParquetFile::map(&path)?;
+            let file = TableFile::map(&path)?;
             if file.rows() != committed.rows {
                 bail!(
                     "{} has {} rows, the manifest says {}",
@@ -66,15 +68,23 @@ impl FeedTable {
     }
 
     /// Its files, archive by archive.
-    pub fn files(&self) -> &[Arc<ParquetFile>] {
+    pub fn files(&self) -> &[Arc<TableFile>] {
         &self.files
     }
 
     /// The file at an object-store path.
-    pub fn file(&self, path: &StorePath) -> Option<&Arc<ParquetFile>> {
+    pub fn file(&self, path: &StorePath) -> Option<&Arc<TableFile>> {
         self.by_path
             .get(path)
             .and_then(|index| self.files.get(*index))
+    }
+
+    /// The file whose pages these are.
+    pub fn file_of(&self, pages: &Arc<ParquetFile>) -> Option<&TableFile> {
+        let mut files = self.files.iter();
+        files
+            .find(|file| Arc::ptr_eq(file.pages(), pages))
+            .map(Arc::as_ref)
     }
 
     /// The columns.
@@ -89,7 +99,7 @@ impl FeedTable {
 }
 
 /// The arrow schema of a file. Strings are views, which filter and group without copies.
-fn schema_of(file: &ParquetFile) -> Result<SchemaRef> {
+fn schema_of(file: &TableFile) -> Result<SchemaRef> {
     let footer = file.metadata().file_metadata();
     let stored = parquet_to_arrow_schema(footer.schema_descr(), footer.key_value_metadata())
         .with_context(|| format!("cannot read the columns of {}", file.path().display()))?;

@@ -12,6 +12,7 @@ pub mod args;
 pub mod cmd;
 pub mod coded;
 pub mod feed;
+pub mod file;
 mod files;
 pub mod options;
 pub mod output;

@@ -7,20 +7,21 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use datafusion::parquet::errors::Result;
 use datafusion::parquet::file::page_index::offset_index::PageLocation;
-use dyno_formats::parquet_read::{PageIndex, ParquetFile};
+
+use crate::file::{PageIndex, TableFile};
 
 /// The pages of a column chunk.
 pub(super) struct Pages<'f> {
     /// Rows of each page, counted in the row group.
     pub(super) rows: Vec<Range<usize>>,
-    file: &'f ParquetFile,
+    file: &'f TableFile,
     index: &'f PageIndex,
     row_group: usize,
 }
 
 impl<'f> Pages<'f> {
     /// None when the file doesn't tell, or contradicts itself.
-    pub(super) fn of(file: &'f ParquetFile, row_group: usize, column: &str) -> Option<Self> {
+    pub(super) fn of(file: &'f TableFile, row_group: usize, column: &str) -> Option<Self> {
         let index = file.page_index()?;
         let (at, _) = file.column(column).or(file.moments(column))?;
         let places = index.places.get(row_group)?.get(at)?.page_locations();

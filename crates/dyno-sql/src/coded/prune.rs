@@ -14,11 +14,11 @@ use datafusion::parquet::file::metadata::RowGroupMetaData;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
-use dyno_formats::parquet_read::ParquetFile;
 use dyno_grouping::RowGroup;
 
 use super::expression::is_text;
 use super::pages::Pages;
+use crate::file::TableFile;
 
 /// The conditions of a query against what files say of themselves.
 pub(super) struct Pruning<'s> {
@@ -56,7 +56,7 @@ impl<'s> Pruning<'s> {
     }
 
     /// What of `file` the conditions do not rule out; all of it when the statistics don't tell.
-    pub(super) fn row_groups(&self, file: &ParquetFile) -> Vec<RowGroup> {
+    pub(super) fn row_groups(&self, file: &TableFile) -> Vec<RowGroup> {
         let statistics = OfRowGroups {
             file,
             schema: self.schema,
@@ -75,7 +75,7 @@ impl<'s> Pruning<'s> {
     }
 
     /// Rows of a row group that are in pages which the conditions do not rule out.
-    fn rows(&self, file: &ParquetFile, row_group: usize) -> Vec<Range<usize>> {
+    fn rows(&self, file: &TableFile, row_group: usize) -> Vec<Range<usize>> {
         let all = 0..file.row_group_rows(row_group) as usize;
         let pages = self.single.iter().filter_map(|(column, predicate)| {
             self.rows_of_pages(file, row_group, column, predicate)
@@ -85,7 +85,7 @@ impl<'s> Pruning<'s> {
 
     fn rows_of_pages(
         &self,
-        file: &ParquetFile,
+        file: &TableFile,
         row_group: usize,
         column: &str,
         predicate: &PruningPredicate,
@@ -126,7 +126,7 @@ fn both(left: &[Range<usize>], right: &[Range<usize>]) -> Vec<Range<usize>> {
 
 /// Statistics of a file's row groups.
 struct OfRowGroups<'f> {
-    file: &'f ParquetFile,
+    file: &'f TableFile,
     schema: &'f SchemaRef,
 }
 

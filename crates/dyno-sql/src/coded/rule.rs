@@ -65,10 +65,11 @@ impl CodedRule {
         let columns = &spec.query.columns;
         let mut sources = sources(&self.table, &below, columns, |at| by_code.contains(&at))?;
         for source in &mut sources {
+            let file = self.table.file_of(&source.file)?;
             for row_group in &mut source.row_groups {
                 let schema = self.table.schema();
                 let settled = rising.iter().map(|key| match key {
-                    Some(key) => key.settled(&source.file, row_group.index, schema),
+                    Some(key) => key.settled(file, row_group.index, schema),
                     None => Vec::new(),
                 });
                 row_group.settled = settled.collect();

@@ -7,11 +7,11 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::cmp::not_distinct;
 use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use datafusion::common::Result;
-use dyno_formats::parquet_read::ParquetFile;
 use dyno_grouping::Settled;
 
 use super::expression::Computed;
 use super::pages::Pages;
+use crate::file::TableFile;
 
 /// A key that never falls while its column rises: what it is of the least and of the greatest value
 /// of a page, it is of all values between them.
@@ -26,7 +26,7 @@ impl Rising {
     /// Where in a row group all rows have one key, as far as the page index tells.
     pub(super) fn settled(
         &self,
-        file: &ParquetFile,
+        file: &TableFile,
         row_group: usize,
         schema: &SchemaRef,
     ) -> Vec<Settled> {

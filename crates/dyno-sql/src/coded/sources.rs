@@ -9,6 +9,7 @@ use dyno_grouping::Source;
 use super::prune::Pruning;
 use super::shape::Below;
 use crate::feed::FeedTable;
+use crate::file::TableFile;
 
 /// The table's files, when the plan below reads all of them whole, and all `columns` of them can be
 /// read; those in `by_code` as codes.
@@ -33,7 +34,7 @@ pub(super) fn sources(
         }
         sources.push(Source {
             row_groups: pruning.row_groups(file),
-            file: Arc::clone(file),
+            file: Arc::clone(file.pages()),
             columns,
         });
     }
@@ -41,7 +42,7 @@ pub(super) fn sources(
 }
 
 /// The files of a scan, when they are those of the table, and whole.
-fn files<'t>(table: &'t FeedTable, scan: &FileScanConfig) -> Option<Vec<&'t Arc<ParquetFile>>> {
+fn files<'t>(table: &'t FeedTable, scan: &FileScanConfig) -> Option<Vec<&'t Arc<TableFile>>> {
     let parts = scan.file_groups.iter().flat_map(|group| group.files());
     let files: Vec<_> = parts
         .map(|part| {

@@ -4,11 +4,10 @@
 //! page by page; each distinct string is looked up once for each row group instead of once for each
 //! row. Any other file takes the general way of [`super::parquet_in`].
 
-use std::path::Path;
 use std::time::Instant;
 
 use dyno_formats::parquet_read::{
-    BLOCK_ROWS, CodeBlock, CodeReader, ColumnKind, IntReader, ParquetFile, ReadError,
+    BLOCK_ROWS, CodeBlock, CodeReader, ColumnKind, IntReader, ParquetFile, Physical, ReadError,
     StringDictionary,
 };
 
@@ -22,28 +21,16 @@ use crate::{Error, Result};
 const UNSEEN: u32 = u32::MAX;
 
 /// The columns of a file that can be read by codes: their places.
-pub(super) struct CodedFile {
-    file: ParquetFile,
+pub(super) struct CodedFile<'f> {
+    file: &'f ParquetFile,
     numbers: [(usize, ColumnKind); NUMBERS.len()],
     strings: [usize; STRINGS.len()],
 }
 
-impl CodedFile {
+impl CodedFile<'_> {
     /// Looks at the footer of the file; `None` when it needs the general way.
-    pub(super) fn open(path: &Path) -> Option<CodedFile> {
-        let file = ParquetFile::open(path).ok()?;
-        let mut numbers = [(0, ColumnKind::String); NUMBERS.len()];
-        for (slot, name) in numbers.iter_mut().zip(NUMBERS) {
-            *slot = number_column(&file, name)?;
-        }
-        let mut strings = [0; STRINGS.len()];
-        for (slot, name) in strings.iter_mut().zip(STRINGS) {
-            let (index, kind) = file.column(name)?;
-            if kind != ColumnKind::String || !file.is_coded(index) {
-                return None;
-            }
-            *slot = index;
-        }
+    pub(super) fn of(file: &ParquetFile) -> Option<CodedFile<'_>> {
+        let (numbers, strings) = columns(file)?;
         Some(CodedFile {
             file,
             numbers,
@@ -89,25 +76,39 @@ impl CodedFile {
     }
 }
 
+type Places = ([(usize, ColumnKind); NUMBERS.len()], [usize; STRINGS.len()]);
+
+/// Where the columns are; `None` where one cannot be read by codes.
+fn columns(file: &ParquetFile) -> Option<Places> {
+    let mut numbers = [(0, ColumnKind::String); NUMBERS.len()];
+    for (slot, name) in numbers.iter_mut().zip(NUMBERS) {
+        *slot = number_column(file, name)?;
+    }
+    let mut strings = [0; STRINGS.len()];
+    for (slot, name) in strings.iter_mut().zip(STRINGS) {
+        let (index, kind) = file.column(name)?;
+        if kind != ColumnKind::String || !file.is_coded(index) {
+            return None;
+        }
+        *slot = index;
+    }
+    Some((numbers, strings))
+}
+
 /// A column of integers, or of times, which are integers too.
 fn number_column(file: &ParquetFile, name: &str) -> Option<(usize, ColumnKind)> {
     let (index, kind) = match file.column(name) {
         Some(found) => found,
         None => {
-            let schema = file.metadata().file_metadata().schema_descr();
-            let column = (0..schema.num_columns())
-                .find(|&i| name == "timestamp" && schema.column(i).path().string() == name)?;
-            let stored = schema.column(column);
-            let time = stored.max_def_level() == 0
-                && stored.max_rep_level() == 0
-                && stored.physical_type() == parquet::basic::Type::INT64;
-            time.then_some((
-                column,
-                ColumnKind::Int {
-                    bits: 64,
-                    signed: true,
-                },
-            ))?
+            let mut leaves = file.leaves().iter();
+            let index = leaves.position(|leaf| name == "timestamp" && leaf.path == name)?;
+            let stored = &file.leaves()[index];
+            let time = stored.definition_levels == 0 && stored.physical == Physical::Int64;
+            let kind = ColumnKind::Int {
+                bits: 64,
+                signed: true,
+            };
+            time.then_some((index, kind))?
         }
     };
     (kind != ColumnKind::String && file.is_readable(index)).then_some((index, kind))
@@ -125,7 +126,7 @@ struct GroupReader {
 
 impl GroupReader {
     fn open(
-        file: &CodedFile,
+        file: &CodedFile<'_>,
         group: usize,
         rules: Rules,
         row: u64,

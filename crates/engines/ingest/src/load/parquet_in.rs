@@ -9,11 +9,10 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
 
-use parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType, Int32Type, Int64Type};
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
-use parquet::schema::types::ColumnDescriptor;
+use bytes::Bytes;
+use dyno_formats::parquet_read::{
+    Codec, Leaf, Meaning, ParquetFile, Physical, ReadError, ValueReader,
+};
 
 use super::lane::Sink;
 use super::parquet_codes::CodedFile;
@@ -37,15 +36,6 @@ pub(super) const STRINGS: [&str; 5] = ["reporter", "reporter_grid", "callsign", 
 /// Rows read at a time.
 const BATCH: usize = 8192;
 
-/// One column's values of a batch; `None` where the file has NULL.
-enum Reader {
-    Int32(ColumnReaderImpl<Int32Type>),
-    /// Its upper half looks negative in the file.
-    Unsigned32(ColumnReaderImpl<Int32Type>),
-    Int64(ColumnReaderImpl<Int64Type>),
-    Bytes(ColumnReaderImpl<parquet::data_type::ByteArrayType>),
-}
-
 /// Reads every row of `file` into `sink`.
 pub(super) fn read(
     path: &Path,
@@ -57,44 +47,51 @@ pub(super) fn read(
         path: path.to_owned(),
         reason,
     };
-    let reader = SerializedFileReader::new(file).map_err(|e| refused(e.to_string()))?;
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let position = |name: &str, stored: &[Type], what| {
-        let at = (0..schema.num_columns())
-            .find(|&i| schema.column(i).path().string() == name)
+    let file = ParquetFile::of(path, file).map_err(|error| refused(why(error)))?;
+    let leaves = file.leaves();
+    let position = |name: &str, stored: &[Physical], what| {
+        let at = leaves
+            .iter()
+            .position(|leaf| leaf.path == name)
             .ok_or_else(|| refused(format!("it has no column {name}, which the table needs")))?;
-        let column = schema.column(at);
-        let plain = column.max_rep_level() == 0 && column.max_def_level() <= 1;
-        if plain && stored.contains(&column.physical_type()) && !is_decimal(&column) {
+        let leaf = &leaves[at];
+        let plain = leaf.repetition_levels == 0 && leaf.definition_levels <= 1;
+        if plain && stored.contains(&leaf.physical) && leaf.meaning != Meaning::Decimal {
             return Ok(at);
         }
         Err(refused(format!("column {name} is not stored as {what}")))
     };
     let numbers: Vec<usize> = NUMBERS
         .iter()
-        .map(|name| position(name, &[Type::INT32, Type::INT64], "integers"))
+        .map(|name| position(name, &[Physical::Int32, Physical::Int64], "integers"))
         .collect::<Result<_>>()?;
     let strings: Vec<usize> = STRINGS
         .iter()
-        .map(|name| position(name, &[Type::BYTE_ARRAY], "strings"))
+        .map(|name| position(name, &[Physical::ByteArray], "strings"))
         .collect::<Result<_>>()?;
     let rules = Rules {
-        per_second: ticks_per_second(&schema.column(numbers[1])).map_err(refused)?,
-        unsigned_ids: is_unsigned(&schema.column(numbers[0])),
+        per_second: ticks_per_second(&leaves[numbers[1]]).map_err(refused)?,
+        unsigned_ids: is_unsigned(&leaves[numbers[0]]),
     };
-    refuse_other_codecs(&reader, numbers.iter().chain(&strings)).map_err(refused)?;
-    if let Some(coded) = CodedFile::open(path) {
+    refuse_other_codecs(&file, numbers.iter().chain(&strings)).map_err(refused)?;
+    if let Some(coded) = CodedFile::of(&file) {
         return coded.read(rules, sink, stages);
     }
     let mut row = 0;
-    for group in 0..reader.num_row_groups() {
-        let group = reader
-            .get_row_group(group)
-            .map_err(|e| refused(e.to_string()))?;
+    for group in 0..file.row_groups() {
         let batches = Batches { path, row, rules };
-        row = batches.read(group.as_ref(), &numbers, &strings, sink, stages)?;
+        row = batches.read(&file, group, &numbers, &strings, sink, stages)?;
     }
     Ok(())
+}
+
+/// What the reader said, without the path, which the error around it has.
+fn why(error: ReadError) -> String {
+    match error {
+        ReadError::File { reason, .. } => reason,
+        ReadError::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// What the file's columns mean.
@@ -116,67 +113,39 @@ impl Rules {
     }
 }
 
-/// The library's own message would name a feature of its build.
+/// Said once for the file, with what could be read instead.
 fn refuse_other_codecs<'a>(
-    file: &SerializedFileReader<File>,
-    columns: impl Iterator<Item = &'a usize>,
+    file: &ParquetFile,
+    mut columns: impl Iterator<Item = &'a usize>,
 ) -> std::result::Result<(), String> {
-    for &at in columns {
-        for group in file.metadata().row_groups() {
-            let column = group.column(at);
-            let codec = column.compression();
-            if !matches!(
-                codec,
-                Compression::UNCOMPRESSED
-                    | Compression::SNAPPY
-                    | Compression::ZSTD(_)
-                    | Compression::LZ4
-                    | Compression::LZ4_RAW
-            ) {
-                let codec = codec.to_string();
-                return Err(format!(
-                    "column {} is compressed with {}; uncompressed, SNAPPY, ZSTD, LZ4 and LZ4_RAW are read",
-                    column.column_path().string(),
-                    codec.split('(').next().unwrap_or(&codec)
-                ));
-            }
+    columns.try_for_each(|&at| {
+        let mut codecs = (0..file.row_groups()).map(|group| file.codec(group, at));
+        match codecs.find(|codec| matches!(codec, Codec::Other(_))) {
+            Some(codec) => Err(format!(
+                "column {} is compressed with {codec}; uncompressed, SNAPPY, ZSTD, LZ4 and LZ4_RAW are read",
+                file.leaves()[at].path
+            )),
+            None => Ok(()),
         }
-    }
-    Ok(())
+    })
 }
 
 /// How many units of the timestamp column make a second.
-fn ticks_per_second(column: &ColumnDescriptor) -> std::result::Result<i64, String> {
-    match column.logical_type_ref() {
-        Some(LogicalType::Timestamp(time)) => Ok(match time.unit {
-            TimeUnit::MILLIS => 1_000,
-            TimeUnit::MICROS => 1_000_000,
-            TimeUnit::NANOS => 1_000_000_000,
-        }),
-        // Files of older writers have only the older annotation.
-        None if column.converted_type() == ConvertedType::TIMESTAMP_MILLIS => Ok(1_000),
-        None if column.converted_type() == ConvertedType::TIMESTAMP_MICROS => Ok(1_000_000),
-        Some(LogicalType::Integer(_)) | None => Ok(1),
-        Some(other) => Err(format!("column timestamp is {other:?}, not a time")),
+fn ticks_per_second(leaf: &Leaf) -> std::result::Result<i64, String> {
+    match leaf.meaning {
+        Meaning::Timestamp { per_second } => Ok(per_second),
+        Meaning::Integer { .. } | Meaning::Plain => Ok(1),
+        // Files of older writers have only an annotation that says less.
+        Meaning::Decimal | Meaning::Text | Meaning::Other(_) if !leaf.is_logical => Ok(1),
+        Meaning::Other(name) => Err(format!("column timestamp is {name}, not a time")),
+        Meaning::Decimal | Meaning::Text => {
+            Err("column timestamp is not a time but a decimal or text".to_owned())
+        }
     }
 }
 
-fn is_decimal(column: &ColumnDescriptor) -> bool {
-    matches!(column.logical_type_ref(), Some(LogicalType::Decimal(_)))
-        || column.converted_type() == ConvertedType::DECIMAL
-}
-
-fn is_unsigned(column: &ColumnDescriptor) -> bool {
-    match column.logical_type_ref() {
-        Some(LogicalType::Integer(integer)) => !integer.is_signed,
-        _ => matches!(
-            column.converted_type(),
-            ConvertedType::UINT_8
-                | ConvertedType::UINT_16
-                | ConvertedType::UINT_32
-                | ConvertedType::UINT_64
-        ),
-    }
+fn is_unsigned(leaf: &Leaf) -> bool {
+    matches!(leaf.meaning, Meaning::Integer { signed: false, .. })
 }
 
 struct Batches<'a> {
@@ -189,30 +158,39 @@ impl Batches<'_> {
     /// Reads one row group; returns the number of rows up to its end.
     fn read(
         mut self,
-        group: &dyn RowGroupReader,
+        file: &ParquetFile,
+        group: usize,
         numbers: &[usize],
         strings: &[usize],
         sink: &mut Sink<'_>,
         stages: &mut StageSeconds,
     ) -> Result<u64> {
-        let open = |&i: &usize| Reader::open(group, i).map_err(|reason| self.damaged(reason));
-        let mut number_readers = numbers.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let mut string_readers = strings.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let mut left = group.metadata().num_rows() as usize;
+        let open = |&i: &usize| file.values(group, i).map_err(|error| self.damaged(error));
+        let mut number_readers = numbers
+            .iter()
+            .map(open)
+            .collect::<Result<Vec<ValueReader>>>()?;
+        let mut string_readers = strings
+            .iter()
+            .map(open)
+            .collect::<Result<Vec<ValueReader>>>()?;
+        let mut left = file.row_group_rows(group) as usize;
         let mut number_values: Vec<Vec<Option<i64>>> = vec![Vec::new(); NUMBERS.len()];
-        let mut string_values: Vec<Vec<ByteArray>> = vec![Vec::new(); STRINGS.len()];
+        let mut string_values: Vec<Vec<Option<Bytes>>> = vec![Vec::new(); STRINGS.len()];
         while left > 0 {
             let begun = Instant::now();
             let n = left.min(BATCH);
             for (reader, values) in number_readers.iter_mut().zip(&mut number_values) {
+                values.clear();
                 reader
-                    .numbers(n, values)
-                    .map_err(|reason| self.damaged(reason))?;
+                    .integers(n, values)
+                    .map_err(|error| self.damaged(error))?;
             }
             for (reader, values) in string_readers.iter_mut().zip(&mut string_values) {
+                values.clear();
                 reader
-                    .strings(n, values)
-                    .map_err(|reason| self.damaged(reason))?;
+                    .texts(n, values)
+                    .map_err(|error| self.damaged(error))?;
             }
             stages.inflate += begun.elapsed().as_secs_f64();
             let begun = Instant::now();
@@ -229,7 +207,7 @@ impl Batches<'_> {
         &mut self,
         rows: usize,
         numbers: &[Vec<Option<i64>>],
-        strings: &[Vec<ByteArray>],
+        strings: &[Vec<Option<Bytes>>],
         sink: &mut Sink<'_>,
     ) {
         for i in 0..rows {
@@ -242,7 +220,9 @@ impl Batches<'_> {
                     None => missing = Some(NUMBERS[at]),
                 }
             }
-            let texts: [&[u8]; STRINGS.len()] = std::array::from_fn(|at| strings[at][i].data());
+            // NULL counts as the empty string.
+            let text = |at: usize| strings[at][i].as_deref().unwrap_or_default();
+            let texts: [&[u8]; STRINGS.len()] = std::array::from_fn(text);
             let appended = match missing {
                 Some(name) => Err(format!("column {name} is NULL")),
                 None => append_row(sink.columns(), self.rules, &values, &texts),
@@ -253,10 +233,10 @@ impl Batches<'_> {
         }
     }
 
-    fn damaged(&self, reason: String) -> Error {
+    fn damaged(&self, error: ReadError) -> Error {
         Error::Refused {
             path: self.path.to_owned(),
-            reason: format!("behind row {}: {reason}", self.row),
+            reason: format!("behind row {}: {}", self.row, why(error)),
         }
     }
 }
@@ -337,86 +317,5 @@ pub(super) fn append_row(
     columns.distance.push(distance);
     columns.azimuth.push(azimuth);
     columns.code.push(code);
-    Ok(())
-}
-
-impl Reader {
-    fn open(group: &dyn RowGroupReader, column: usize) -> std::result::Result<Reader, String> {
-        match group.get_column_reader(column).map_err(|e| e.to_string())? {
-            ColumnReader::Int32ColumnReader(reader)
-                if is_unsigned(group.metadata().column(column).column_descr()) =>
-            {
-                Ok(Reader::Unsigned32(reader))
-            }
-            ColumnReader::Int32ColumnReader(reader) => Ok(Reader::Int32(reader)),
-            ColumnReader::Int64ColumnReader(reader) => Ok(Reader::Int64(reader)),
-            ColumnReader::ByteArrayColumnReader(reader) => Ok(Reader::Bytes(reader)),
-            _ => {
-                let name = group.metadata().column(column).column_path().string();
-                Err(format!(
-                    "column {name} is stored neither as integers nor as strings"
-                ))
-            }
-        }
-    }
-
-    fn numbers(
-        &mut self,
-        rows: usize,
-        out: &mut Vec<Option<i64>>,
-    ) -> std::result::Result<(), String> {
-        out.clear();
-        match self {
-            Reader::Int32(reader) => values(reader, rows, |value| out.push(value.map(i64::from))),
-            Reader::Unsigned32(reader) => values(reader, rows, |value| {
-                out.push(value.map(|value| i64::from(value as u32)));
-            }),
-            Reader::Int64(reader) => values(reader, rows, |value| out.push(value)),
-            Reader::Bytes(_) => Err("a column of numbers is stored as strings".to_owned()),
-        }
-    }
-
-    /// NULL counts as the empty string.
-    fn strings(
-        &mut self,
-        rows: usize,
-        out: &mut Vec<ByteArray>,
-    ) -> std::result::Result<(), String> {
-        out.clear();
-        match self {
-            Reader::Bytes(reader) => values(reader, rows, |value| {
-                out.push(value.unwrap_or_else(|| ByteArray::from(Vec::new())));
-            }),
-            _ => Err("a column of strings is stored as numbers".to_owned()),
-        }
-    }
-}
-
-/// Hands the next `rows` values to `take`, `None` for NULL.
-fn values<T: DataType>(
-    reader: &mut ColumnReaderImpl<T>,
-    rows: usize,
-    mut take: impl FnMut(Option<T::T>),
-) -> std::result::Result<(), String> {
-    let mut left = rows;
-    while left > 0 {
-        let (mut present, mut levels) = (Vec::with_capacity(left), Vec::with_capacity(left));
-        let (records, _, _) = reader
-            .read_records(left, Some(&mut levels), None, &mut present)
-            .map_err(|e| e.to_string())?;
-        if records == 0 {
-            return Err(format!("a column ends {left} values too early"));
-        }
-        let mut present = present.into_iter();
-        // A column that cannot hold NULL has no levels.
-        if levels.is_empty() {
-            present.by_ref().for_each(|value| take(Some(value)));
-        } else {
-            for &level in &levels {
-                take(if level > 0 { present.next() } else { None });
-            }
-        }
-        left -= records;
-    }
     Ok(())
 }

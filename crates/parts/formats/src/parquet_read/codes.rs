@@ -1,7 +1,6 @@
 //! Dictionary codes of a string column, block by block.
 
 use bytes::Bytes;
-use parquet::basic::Encoding;
 
 use super::bits::highest;
 use super::hybrid::HybridDecoder;
@@ -152,11 +151,9 @@ impl CodeReader {
                 bytes,
                 rows,
                 encoding,
+                ..
             }) => {
-                if !matches!(
-                    encoding,
-                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
-                ) {
+                if !encoding.is_dictionary() {
                     return Err(ReadError::unsupported(format!(
                         "a string column in {encoding}"
                     )));

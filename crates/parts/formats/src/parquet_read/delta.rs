@@ -119,6 +119,19 @@ impl DeltaDecoder {
         Ok(())
     }
 
+    /// What follows the values in the page, when all of them have been read.
+    ///
+    /// # Errors
+    /// Some have not been read.
+    pub(super) fn rest(&self) -> Result<Bytes, ReadError> {
+        match self.left {
+            0 => Ok(self.bytes.slice(self.at..)),
+            left => Err(ReadError::damaged(format!(
+                "{left} more delta values than rows"
+            ))),
+        }
+    }
+
     /// The value at `index` of the miniblock, whose bytes were checked to be there.
     fn packed(&self, index: usize) -> u64 {
         let width = usize::from(self.packed_width);

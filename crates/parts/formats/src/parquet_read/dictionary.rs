@@ -133,6 +133,12 @@ impl StringDictionary {
         let &(start, end) = self.spans.get(code)?;
         self.page.get(start as usize..end as usize)
     }
+
+    /// The string of a code, which keeps the page.
+    pub(super) fn slice(&self, code: usize) -> Option<Bytes> {
+        let &(start, end) = self.spans.get(code)?;
+        Some(self.page.slice(start as usize..end as usize))
+    }
 }
 
 fn to_u32(offset: usize) -> Result<u32, ReadError> {

@@ -11,13 +11,19 @@ pub enum ReadError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The footer, a page header or a compressed page is not what the format asks for.
-    #[error("cannot read {path}: {source}")]
-    Parquet {
+    /// The footer or a page of a file is not what the format asks for.
+    #[error("cannot read {path}: {reason}")]
+    File {
         /// The file.
         path: PathBuf,
-        /// What the format reader said.
-        source: parquet::errors::ParquetError,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The bytes of a footer or of a page header contradict themselves.
+    #[error("its metadata is damaged: {reason}")]
+    Metadata {
+        /// What was wrong, with the offending value.
+        reason: String,
     },
     /// Sound Parquet, but outside of what these readers do; read the file the general way.
     #[error("{what} is not read as codes")]

@@ -2,18 +2,24 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
-use parquet::basic::{ConvertedType, Encoding, LogicalType, PageType, Repetition, Type};
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
-use parquet::schema::types::ColumnDescriptor;
+use bytes::Bytes;
 
 use super::ReadError;
 use super::codes::CodeReader;
+use super::codings::{Codec, Encoding};
 use super::ints::IntReader;
-use super::page_index::PageIndex;
+use super::metadata::{Leaf, Meaning, Metadata, Physical};
 use super::pages::Pages;
 use super::source::Source;
+use super::values::ValueReader;
+
+/// What a file begins and ends with.
+const MAGIC: &[u8; 4] = b"PAR1";
+/// What a file ends with whose footer is encrypted.
+const ENCRYPTED: &[u8; 4] = b"PARE";
+/// Behind the footer: its length and the magic.
+const TAIL_BYTES: u64 = 8;
 
 /// What a column holds, as far as the readers here know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,30 +95,23 @@ impl ColumnKind {
         )))
     }
 
-    fn of(column: &ColumnDescriptor) -> Option<Self> {
-        let info = column.self_type().get_basic_info();
-        let flat = info.has_repetition()
-            && info.repetition() == Repetition::REQUIRED
-            && column.max_def_level() == 0
-            && column.max_rep_level() == 0;
-        if !flat {
+    fn of(leaf: &Leaf) -> Option<Self> {
+        if leaf.definition_levels > 0 {
             return None;
         }
-        let stored_bits = match column.physical_type() {
-            Type::BYTE_ARRAY => return Some(Self::String),
-            Type::INT32 => 32,
-            Type::INT64 => 64,
+        let stored_bits = match leaf.physical {
+            Physical::ByteArray => return Some(Self::String),
+            Physical::Int32 => 32,
+            Physical::Int64 => 64,
+            Physical::Other => return None,
+        };
+        let (bits, signed) = match leaf.meaning {
+            Meaning::Plain => (stored_bits, true),
+            Meaning::Integer { bits, signed } if leaf.is_logical => (bits, signed),
             _ => return None,
         };
-        let (bits, signed) = match column.logical_type_ref() {
-            None => (stored_bits, true),
-            Some(LogicalType::Integer(int)) => (u8::try_from(int.bit_width).ok()?, int.is_signed),
-            Some(_) => return None,
-        };
-        let plain = matches!(column.converted_type(), ConvertedType::NONE)
-            || column.logical_type_ref().is_some();
         let fits = matches!((bits, stored_bits), (8 | 16 | 32, 32) | (64, 64));
-        (plain && fits).then_some(Self::Int { bits, signed })
+        fits.then_some(Self::Int { bits, signed })
     }
 }
 
@@ -121,8 +120,7 @@ impl ColumnKind {
 pub struct ParquetFile {
     path: PathBuf,
     source: Source,
-    metadata: ParquetMetaData,
-    page_index: OnceLock<Option<PageIndex>>,
+    metadata: Metadata,
 }
 
 impl ParquetFile {
@@ -132,7 +130,12 @@ impl ParquetFile {
     /// # Errors
     /// The file is missing or not readable; it is not Parquet.
     pub fn map(path: &Path) -> Result<Self, ReadError> {
-        Self::with(path, |file| super::mapping::map(&file).map(Source::Mapped))
+        let mapped = File::open(path).and_then(|file| super::mapping::map(&file));
+        let bytes = mapped.map_err(|source| ReadError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::with(path, Source::Mapped(bytes))
     }
 
     /// Opens the file and reads its footer; each column chunk is read when it is asked for. For
@@ -141,42 +144,46 @@ impl ParquetFile {
     /// # Errors
     /// The file is missing or not readable; it is not Parquet.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
-        Self::with(path, |file| Ok(Source::Read(file)))
+        Self::of(
+            path,
+            File::open(path).map_err(|source| ReadError::Io {
+                path: path.to_owned(),
+                source,
+            })?,
+        )
     }
 
-    fn with(
-        path: &Path,
-        source: impl FnOnce(File) -> std::io::Result<Source>,
-    ) -> Result<Self, ReadError> {
+    /// Like [`ParquetFile::open`] for a file that is open already.
+    ///
+    /// # Errors
+    /// It is not readable; it is not Parquet.
+    pub fn of(path: &Path, file: File) -> Result<Self, ReadError> {
+        Self::with(path, Source::Read(file))
+    }
+
+    fn with(path: &Path, source: Source) -> Result<Self, ReadError> {
         let io = |source| ReadError::Io {
             path: path.to_owned(),
             source,
         };
-        let source = source(File::open(path).map_err(io)?).map_err(io)?;
-        let metadata = match &source {
-            Source::Mapped(bytes) => ParquetMetaDataReader::new().parse_and_finish(bytes),
-            Source::Read(file) => ParquetMetaDataReader::new().parse_and_finish(file),
-        };
-        let metadata = metadata.map_err(|source| ReadError::Parquet {
+        let bad = |error: ReadError| ReadError::File {
             path: path.to_owned(),
-            source,
-        })?;
+            reason: error.to_string(),
+        };
+        let footer = footer(&source).map_err(io)?.map_err(bad)?;
         Ok(Self {
             path: path.to_owned(),
             source,
-            metadata,
-            page_index: OnceLock::new(),
+            metadata: Metadata::read(&footer).map_err(bad)?,
         })
     }
 
-    /// What the file says of its pages, read when it is first asked for; none when it says nothing, or
-    /// what it says can't be read: it only ever saves work.
-    pub fn page_index(&self) -> Option<&PageIndex> {
-        let read = || match &self.source {
-            Source::Mapped(bytes) => PageIndex::read(&self.metadata, bytes),
-            Source::Read(file) => PageIndex::read(&self.metadata, file),
-        };
-        self.page_index.get_or_init(read).as_ref()
+    /// All of its bytes, where it was opened by [`ParquetFile::map`].
+    pub fn mapped(&self) -> Option<&Bytes> {
+        match &self.source {
+            Source::Mapped(bytes) => Some(bytes),
+            Source::Read(_) => None,
+        }
     }
 
     /// Where it was opened from.
@@ -186,105 +193,84 @@ impl ParquetFile {
 
     /// Row groups in the file.
     pub fn row_groups(&self) -> usize {
-        self.metadata.num_row_groups()
+        self.metadata.groups.len()
     }
 
     /// Rows in the file.
     pub fn rows(&self) -> u64 {
-        u64::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(0)
+        u64::try_from(self.metadata.rows).unwrap_or(0)
     }
 
     /// Rows of one row group.
     pub fn row_group_rows(&self, row_group: usize) -> u64 {
-        u64::try_from(self.metadata.row_group(row_group).num_rows()).unwrap_or(0)
+        u64::try_from(self.metadata.groups[row_group].rows).unwrap_or(0)
+    }
+
+    /// The columns in the order of the file, each with the names of the groups that it lies in.
+    pub fn leaves(&self) -> &[Leaf] {
+        &self.metadata.leaves
+    }
+
+    /// How the pages of a column are compressed in one row group.
+    pub fn codec(&self, row_group: usize, column: usize) -> Codec {
+        self.metadata.groups[row_group].chunks[column].codec
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.leaves().iter().position(|leaf| leaf.path == name)
     }
 
     /// The index and kind of a top-level column; none when it is missing, nested, nullable or of
     /// another type.
     pub fn column(&self, name: &str) -> Option<(usize, ColumnKind)> {
-        let schema = self.metadata.file_metadata().schema_descr();
-        let index = schema
-            .columns()
-            .iter()
-            .position(|column| column.path().string() == name)?;
-        ColumnKind::of(&schema.column(index)).map(|kind| (index, kind))
+        let index = self.position(name)?;
+        ColumnKind::of(&self.leaves()[index]).map(|kind| (index, kind))
     }
 
     /// The index and kind of a top-level column of timestamps, which are read as the integers that
     /// they are stored as; none when it is missing, nested, nullable or of another type.
     pub fn moments(&self, name: &str) -> Option<(usize, ColumnKind)> {
-        let schema = self.metadata.file_metadata().schema_descr();
-        let found = (0..schema.num_columns())
-            .map(|index| (index, schema.column(index)))
-            .find(|(_, column)| column.path().string() == name)?;
-        let (index, column) = found;
-        let flat = column.max_def_level() == 0 && column.max_rep_level() == 0;
-        let moments = matches!(
-            column.logical_type_ref(),
-            Some(LogicalType::Timestamp { .. })
-        );
+        let index = self.position(name)?;
+        let leaf = &self.leaves()[index];
+        let moments = matches!(leaf.meaning, Meaning::Timestamp { .. }) && leaf.is_logical;
+        let flat = leaf.definition_levels == 0;
         let kind = ColumnKind::Int {
             bits: 64,
             signed: true,
         };
-        (flat && moments && column.physical_type() == Type::INT64).then_some((index, kind))
-    }
-
-    /// The footer, for readers of other kinds.
-    pub fn metadata(&self) -> &ParquetMetaData {
-        &self.metadata
+        (flat && moments && leaf.physical == Physical::Int64).then_some((index, kind))
     }
 
     /// Whether the footer says that all data pages of a column are dictionary codes.
     pub fn is_coded(&self, column: usize) -> bool {
-        let ours = self.is_ours();
-        self.metadata.row_groups().iter().all(|group| {
-            let chunk = group.column(column);
-            let coded = match (
-                chunk.page_encoding_stats_mask(),
-                chunk.page_encoding_stats(),
-            ) {
-                (Some(data_pages), _) => {
-                    data_pages.is_only(Encoding::RLE_DICTIONARY)
-                        || data_pages.is_only(Encoding::PLAIN_DICTIONARY)
+        // The list of encodings has PLAIN for the dictionary page itself. Our own writer codes all
+        // pages of a column chunk or none; others may give up in the middle, unless they count pages.
+        let ours = self.metadata.created_by.starts_with("dyno version ");
+        self.metadata.groups.iter().all(|group| {
+            let chunk = &group.chunks[column];
+            let coded = match chunk.of_data_pages {
+                Some(encodings) => {
+                    !encodings.is_empty()
+                        && encodings
+                            .are_only(&[Encoding::RLE_DICTIONARY, Encoding::PLAIN_DICTIONARY])
                 }
-                (None, Some(pages)) => pages.iter().all(|page| {
-                    page.page_type == PageType::DICTIONARY_PAGE
-                        || matches!(
-                            page.encoding,
-                            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
-                        )
-                }),
-                // The list of encodings has PLAIN for the dictionary page itself. Our own writer
-                // codes all pages of a column chunk or none; others may give up in the middle.
-                (None, None) => {
-                    ours || !chunk
-                        .encodings()
-                        .any(|encoding| encoding == Encoding::PLAIN)
-                }
+                None => ours || !chunk.encodings.has(Encoding::PLAIN),
             };
-            group.num_rows() == 0 || (coded && chunk.dictionary_page_offset().is_some())
+            group.rows == 0 || (coded && chunk.dictionary_at.is_some())
         })
-    }
-
-    fn is_ours(&self) -> bool {
-        let writer = self.metadata.file_metadata().created_by();
-        writer.is_some_and(|writer| writer.starts_with("dyno version "))
     }
 
     /// Whether [`IntReader`] knows every encoding that the footer names for a column.
     pub fn is_readable(&self, column: usize) -> bool {
-        self.metadata.row_groups().iter().all(|group| {
-            group.column(column).encodings().all(|encoding| {
-                matches!(
-                    encoding,
-                    Encoding::PLAIN
-                        | Encoding::RLE
-                        | Encoding::RLE_DICTIONARY
-                        | Encoding::PLAIN_DICTIONARY
-                        | Encoding::DELTA_BINARY_PACKED
-                )
-            })
+        self.metadata.groups.iter().all(|group| {
+            let encodings = group.chunks[column].encodings;
+            encodings.are_only(&[
+                Encoding::PLAIN,
+                Encoding::RLE,
+                Encoding::RLE_DICTIONARY,
+                Encoding::PLAIN_DICTIONARY,
+                Encoding::DELTA_BINARY_PACKED,
+            ])
         })
     }
 
@@ -309,28 +295,73 @@ impl ParquetFile {
         Ok(IntReader::new(self.pages(row_group, column)?, kind))
     }
 
+    /// Reads the values of a column in one row group, which may be NULL.
+    ///
+    /// # Errors
+    /// The column is nested, or of another type than integers and strings; its compression is not known here.
+    pub fn values(&self, row_group: usize, column: usize) -> Result<ValueReader, ReadError> {
+        let leaf = &self.leaves()[column];
+        let flat = leaf.repetition_levels == 0 && leaf.definition_levels <= 1;
+        if !flat || leaf.physical == Physical::Other {
+            return Err(ReadError::unsupported(format!("column {}", leaf.path)));
+        }
+        Ok(ValueReader::new(self.pages(row_group, column)?, leaf))
+    }
+
     fn pages(&self, row_group: usize, column: usize) -> Result<Pages, ReadError> {
-        let chunk = self.metadata.row_group(row_group).column(column);
-        let rows = self.metadata.row_group(row_group).num_rows();
-        if chunk.num_values() != rows {
+        let group = &self.metadata.groups[row_group];
+        let chunk = &group.chunks[column];
+        if chunk.values != group.rows {
             return Err(ReadError::damaged(format!(
-                "{} values in a column of {rows} rows",
-                chunk.num_values()
+                "{} values in a column of {} rows",
+                chunk.values, group.rows
             )));
         }
         let io = |source| ReadError::Io {
             path: self.path.clone(),
             source,
         };
-        let start = chunk
-            .dictionary_page_offset()
-            .unwrap_or(chunk.data_page_offset());
+        let start = chunk.dictionary_at.unwrap_or(chunk.data_at);
         let range = u64::try_from(start)
             .ok()
-            .zip(u64::try_from(chunk.compressed_size()).ok());
+            .zip(u64::try_from(chunk.bytes).ok());
         let range =
             range.ok_or_else(|| ReadError::damaged("a column chunk at a negative place"))?;
         let part = self.source.part(range).map_err(io)?;
-        Pages::new(part, chunk, self.path.clone())
+        let optional = self.leaves()[column].definition_levels > 0;
+        Pages::new(part, chunk, range, optional, self.path.clone())
+    }
+}
+
+/// The footer, from the end of the file.
+fn footer(source: &Source) -> std::io::Result<Result<Bytes, ReadError>> {
+    let refuse = |reason: String| Ok(Err(ReadError::Metadata { reason }));
+    let len = source.len()?;
+    let Some(end) = len
+        .checked_sub(TAIL_BYTES)
+        .filter(|end| *end >= MAGIC.len() as u64)
+    else {
+        return refuse(format!("{len} bytes are too few for a Parquet file"));
+    };
+    let tail = source.part((end, TAIL_BYTES))?.bytes(end, TAIL_BYTES);
+    let Some((size, magic)) = tail
+        .as_deref()
+        .and_then(|tail| tail.split_first_chunk::<4>())
+    else {
+        return refuse("it ends while it is read".to_owned());
+    };
+    if magic == ENCRYPTED {
+        return refuse("its footer is encrypted".to_owned());
+    }
+    if magic != MAGIC {
+        return refuse("it is not a Parquet file".to_owned());
+    }
+    let size = u64::from(u32::from_le_bytes(*size));
+    let Some(start) = end.checked_sub(size) else {
+        return refuse(format!("its footer is said to have {size} of {len} bytes"));
+    };
+    match source.part((start, size))?.bytes(start, size) {
+        Some(footer) => Ok(Ok(footer)),
+        None => refuse("it ends while it is read".to_owned()),
     }
 }

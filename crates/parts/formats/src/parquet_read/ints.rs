@@ -1,9 +1,9 @@
 //! Values of an integer column, block by block, whatever its pages are coded in.
 
 use bytes::Bytes;
-use parquet::basic::Encoding;
 
 use super::bits::highest;
+use super::codings::Encoding;
 use super::delta::DeltaDecoder;
 use super::file::ColumnKind;
 use super::hybrid::HybridDecoder;
@@ -149,9 +149,10 @@ impl IntReader {
                 bytes,
                 rows,
                 encoding,
+                ..
             }) => {
                 self.page = match encoding {
-                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                    coded if coded.is_dictionary() => {
                         let (width, runs) = code_width(&bytes)?;
                         PageValues::Codes(HybridDecoder::new(runs, width)?)
                     }

@@ -1,18 +1,17 @@
-//! The data pages of one column chunk, levels and headers taken off.
+//! The pages of one column chunk: headers read, checksums compared, codecs undone, levels taken off.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::Encoding;
-use parquet::column::page::{Page, PageReader};
-use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::ReadError;
+use super::codings::Encoding;
+use super::decompress::Decompressor;
+use super::metadata::Chunk;
 use super::source::Part;
+use super::thrift::{Field, Reader};
 
-/// A page of a REQUIRED column.
+/// A page.
 pub(super) enum PlainPage {
     Dictionary {
         bytes: Bytes,
@@ -20,114 +19,266 @@ pub(super) enum PlainPage {
     },
     Data {
         bytes: Bytes,
+        /// Rows, those without a value included.
         rows: usize,
         encoding: Encoding,
+        /// For each row whether it has a value, as runs of one bit, where the column can be without. Rows that are
+        /// all there have none.
+        present: Option<Bytes>,
     },
 }
 
 /// Reads the pages of one column chunk in order.
 pub(super) struct Pages {
-    reader: SerializedPageReader<Part>,
+    part: Part,
+    /// Where the next header begins, and where the chunk ends.
+    at: u64,
+    end: u64,
+    decompressor: Decompressor,
+    /// Whether the column can be without values: it has one level of definition.
+    optional: bool,
     path: PathBuf,
+}
+
+/// Rows of a page at most. Writers make some thousands; a header that promises more than this only takes memory.
+const ROWS_MAX: usize = 1 << 26;
+
+/// The numbers of the format (parquet.thrift, PageType).
+const DATA_PAGE: i32 = 0;
+const INDEX_PAGE: i32 = 1;
+const DICTIONARY_PAGE: i32 = 2;
+const DATA_PAGE_V2: i32 = 3;
+
+/// A page's header (parquet.thrift, PageHeader), with what those of all kinds say.
+#[derive(Debug, Default)]
+struct Header {
+    kind: i32,
+    raw_bytes: usize,
+    stored_bytes: usize,
+    crc: Option<u32>,
+    values: usize,
+    encoding: i32,
+    /// How levels of definition are coded, in version 1.
+    levels_encoding: i32,
+    nulls: usize,
+    /// Bytes of levels in front of the values, in version 2.
+    definition_bytes: usize,
+    repetition_bytes: usize,
+    is_compressed: bool,
+    /// Bytes of the header itself.
+    bytes: u64,
 }
 
 impl Pages {
     pub(super) fn new(
         part: Part,
-        chunk: &ColumnChunkMetaData,
+        chunk: &Chunk,
+        (start, bytes): (u64, u64),
+        optional: bool,
         path: PathBuf,
     ) -> Result<Self, ReadError> {
-        let rows = usize::try_from(chunk.num_values())
-            .map_err(|_| ReadError::damaged(format!("chunk of {} values", chunk.num_values())))?;
-        match SerializedPageReader::new(Arc::new(part), chunk, rows, None) {
-            Ok(reader) => Ok(Self { reader, path }),
-            Err(source) => Err(ReadError::Parquet { path, source }),
-        }
+        let end = start
+            .checked_add(bytes)
+            .ok_or_else(|| ReadError::damaged("a column chunk leaves its file"))?;
+        Ok(Self {
+            part,
+            at: start,
+            end,
+            decompressor: Decompressor::new(chunk.codec)?,
+            optional,
+            path,
+        })
     }
 
     /// Passes over data pages of at most `rows` rows together; how many rows those had.
     pub(super) fn skip(&mut self, rows: usize) -> Result<usize, ReadError> {
         let mut skipped = 0;
-        let failed = |path: &PathBuf, source| ReadError::Parquet {
-            path: path.clone(),
-            source,
-        };
-        loop {
-            let page = self.reader.peek_next_page();
-            let Some(page) = page.map_err(|source| failed(&self.path, source))? else {
-                return Ok(skipped);
-            };
-            // A flat column has one level for each row.
-            let count = page.num_rows.or(page.num_levels);
-            match count.filter(|count| !page.is_dict && skipped + count <= rows) {
-                Some(count) => {
-                    let passed = self.reader.skip_next_page();
-                    passed.map_err(|source| failed(&self.path, source))?;
-                    skipped += count;
-                }
-                None => return Ok(skipped),
+        while let Some(header) = self.header()? {
+            let is_data = matches!(header.kind, DATA_PAGE | DATA_PAGE_V2);
+            if !is_data || header.values > rows - skipped {
+                break;
             }
+            self.at += header.bytes + header.stored_bytes as u64;
+            // A flat column has one value or NULL for each row.
+            skipped += header.values;
         }
+        Ok(skipped)
     }
 
     /// The next page, none behind the last one.
     pub(super) fn next(&mut self) -> Result<Option<PlainPage>, ReadError> {
-        let page = self
-            .reader
-            .get_next_page()
-            .map_err(|source| ReadError::Parquet {
-                path: self.path.clone(),
-                source,
-            })?;
-        let Some(page) = page else { return Ok(None) };
-        Ok(Some(match page {
-            Page::DictionaryPage {
-                buf,
-                num_values,
-                encoding,
-                ..
-            } => {
-                if !matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) {
-                    return Err(ReadError::unsupported(format!("a {encoding} dictionary")));
-                }
-                PlainPage::Dictionary {
-                    bytes: buf,
-                    len: num_values as usize,
-                }
+        loop {
+            let Some(header) = self.header()? else {
+                return Ok(None);
+            };
+            let begin = self.at + header.bytes;
+            let stored = self.bytes(begin, header.stored_bytes as u64)?;
+            self.at = begin + header.stored_bytes as u64;
+            if let Some(crc) = header.crc
+                && crc32fast::hash(&stored) != crc
+            {
+                return Err(self.broken(format!("the page at {begin}: CRC checksum mismatch")));
             }
-            Page::DataPage {
-                buf,
-                num_values,
-                encoding,
-                ..
-            } => PlainPage::Data {
-                bytes: buf,
-                rows: num_values as usize,
-                encoding,
-            },
-            Page::DataPageV2 {
-                buf,
-                num_values,
-                encoding,
-                num_nulls,
-                def_levels_byte_len,
-                rep_levels_byte_len,
-                ..
-            } => {
-                let levels = def_levels_byte_len as usize + rep_levels_byte_len as usize;
-                if num_nulls != 0 || levels > buf.len() {
-                    return Err(ReadError::damaged(format!(
-                        "page of a required column with {num_nulls} nulls, {levels} level bytes"
-                    )));
-                }
-                let bytes = buf.slice(levels..);
-                PlainPage::Data {
-                    bytes,
-                    rows: num_values as usize,
-                    encoding,
-                }
+            match header.kind {
+                INDEX_PAGE => {}
+                DICTIONARY_PAGE => return self.dictionary(&header, stored).map(Some),
+                DATA_PAGE => return self.data(&header, stored).map(Some),
+                DATA_PAGE_V2 => return self.data_v2(&header, stored).map(Some),
+                other => return Err(self.broken(format!("a page of kind {other}"))),
             }
-        }))
+        }
+    }
+
+    fn dictionary(&mut self, header: &Header, stored: Bytes) -> Result<PlainPage, ReadError> {
+        let encoding = Encoding(header.encoding);
+        if !matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) {
+            return Err(ReadError::unsupported(format!("a {encoding} dictionary")));
+        }
+        Ok(PlainPage::Dictionary {
+            bytes: self.decompressor.decompress(stored, header.raw_bytes)?,
+            len: header.values,
+        })
+    }
+
+    /// Version 1: levels and values are compressed together.
+    fn data(&mut self, header: &Header, stored: Bytes) -> Result<PlainPage, ReadError> {
+        let mut bytes = self.decompressor.decompress(stored, header.raw_bytes)?;
+        let mut present = None;
+        if self.optional {
+            let coded = Encoding(header.levels_encoding);
+            if coded != Encoding::RLE {
+                return Err(ReadError::unsupported(format!("levels in {coded}")));
+            }
+            let len = bytes.first_chunk::<4>().copied().map(u32::from_le_bytes);
+            let end = len.and_then(|len| (len as usize).checked_add(4));
+            let end = end.filter(|end| *end <= bytes.len());
+            let end = end.ok_or_else(|| ReadError::damaged("levels leave their page"))?;
+            let levels = bytes.split_to(end);
+            present = Some(levels.slice(4..));
+        }
+        Ok(PlainPage::Data {
+            bytes,
+            rows: header.values,
+            encoding: Encoding(header.encoding),
+            present,
+        })
+    }
+
+    /// Version 2: levels come first and are never compressed.
+    fn data_v2(&mut self, header: &Header, mut stored: Bytes) -> Result<PlainPage, ReadError> {
+        let levels = header
+            .definition_bytes
+            .saturating_add(header.repetition_bytes);
+        if levels > stored.len() || levels > header.raw_bytes {
+            return Err(ReadError::damaged(format!(
+                "{levels} bytes of levels in a page of {}",
+                stored.len()
+            )));
+        }
+        if header.nulls > 0 && !self.optional {
+            return Err(ReadError::damaged(format!(
+                "page of a required column with {} nulls, {levels} level bytes",
+                header.nulls
+            )));
+        }
+        let first = stored.split_to(levels);
+        let present = (header.nulls > 0).then(|| first.slice(header.repetition_bytes..));
+        let raw_bytes = header.raw_bytes - levels;
+        // A page in which every row is NULL has nothing to decompress.
+        let bytes = if header.is_compressed && !stored.is_empty() {
+            self.decompressor.decompress(stored, raw_bytes)?
+        } else {
+            stored
+        };
+        Ok(PlainPage::Data {
+            bytes,
+            rows: header.values,
+            encoding: Encoding(header.encoding),
+            present,
+        })
+    }
+
+    /// The header at the current place; none behind the last page.
+    fn header(&self) -> Result<Option<Header>, ReadError> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let bytes = self.bytes_from(self.at)?;
+        let mut reader = Reader::new(bytes);
+        let mut header = Header {
+            is_compressed: true,
+            ..Header::default()
+        };
+        let read = reader.structure(|reader, field| header.take(reader, field));
+        read.map_err(|error| self.broken(error.to_string()))?;
+        if header.values > ROWS_MAX {
+            return Err(self.broken(format!("a page of {} values", header.values)));
+        }
+        header.bytes = reader.position() as u64;
+        Ok(Some(header))
+    }
+
+    fn bytes(&self, start: u64, len: u64) -> Result<Bytes, ReadError> {
+        let inside = start.checked_add(len).is_some_and(|end| end <= self.end);
+        self.part
+            .bytes(start, len)
+            .filter(|_| inside)
+            .ok_or_else(|| self.broken(format!("{len} bytes at {start} leave their chunk")))
+    }
+
+    fn bytes_from(&self, start: u64) -> Result<&[u8], ReadError> {
+        self.part
+            .rest(start)
+            .ok_or_else(|| self.broken(format!("byte {start} lies outside of its chunk")))
+    }
+
+    fn broken(&self, reason: String) -> ReadError {
+        ReadError::File {
+            path: self.path.clone(),
+            reason,
+        }
+    }
+}
+
+impl Header {
+    /// A field of PageHeader.
+    fn take(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<(), ReadError> {
+        match field.id {
+            1 => self.kind = reader.i32(field)?,
+            2 => self.raw_bytes = reader.size(field)?,
+            3 => self.stored_bytes = reader.size(field)?,
+            4 => self.crc = Some(reader.i32(field)? as u32),
+            5 => reader.inner(field, |reader, field| self.data(reader, field))?,
+            7 => reader.inner(field, |reader, field| self.data(reader, field))?,
+            8 => reader.inner(field, |reader, field| self.data_v2(reader, field))?,
+            _ => reader.skip(field)?,
+        }
+        Ok(())
+    }
+
+    /// A field of DataPageHeader, or of DictionaryPageHeader, which begins like it.
+    fn data(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<(), ReadError> {
+        match (field.id, self.kind) {
+            (1, _) => self.values = reader.size(field)?,
+            (2, _) => self.encoding = reader.i32(field)?,
+            (3, DATA_PAGE) => self.levels_encoding = reader.i32(field)?,
+            _ => reader.skip(field)?,
+        }
+        Ok(())
+    }
+
+    /// A field of DataPageHeaderV2.
+    fn data_v2(&mut self, reader: &mut Reader<'_>, field: Field) -> Result<(), ReadError> {
+        match field.id {
+            1 => self.values = reader.size(field)?,
+            2 => self.nulls = reader.size(field)?,
+            4 => self.encoding = reader.i32(field)?,
+            5 => self.definition_bytes = reader.size(field)?,
+            6 => self.repetition_bytes = reader.size(field)?,
+            7 => self.is_compressed = reader.boolean(field)?,
+            _ => reader.skip(field)?,
+        }
+        Ok(())
     }
 }
 

@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use bytes::{Buf, Bytes};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::reader::{ChunkReader, Length};
+use bytes::Bytes;
 
 /// The bytes of a file.
 #[derive(Debug)]
@@ -18,6 +16,14 @@ pub(super) enum Source {
 }
 
 impl Source {
+    /// Bytes of the file.
+    pub(super) fn len(&self) -> io::Result<u64> {
+        match self {
+            Source::Mapped(bytes) => Ok(bytes.len() as u64),
+            Source::Read(file) => Ok(file.metadata()?.len()),
+        }
+    }
+
     /// The bytes of one column chunk, which begins at the first number and has as many bytes as the
     /// second says.
     pub(super) fn part(&self, (start, len): (u64, u64)) -> io::Result<Part> {
@@ -28,7 +34,7 @@ impl Source {
             }),
             Source::Read(file) => {
                 // A footer can claim any length; the file says how much there can be.
-                let there = file.metadata()?.len().saturating_sub(start);
+                let there = self.len()?.saturating_sub(start);
                 if len > there {
                     return Err(io::Error::other(format!(
                         "a column chunk of {len} bytes at {start}, where only {there} follow"
@@ -52,39 +58,19 @@ pub(super) struct Part {
 }
 
 impl Part {
-    fn from(&self, start: u64) -> Result<Bytes> {
-        let at = start
-            .checked_sub(self.start)
-            .and_then(|at| usize::try_from(at).ok())
-            .filter(|&at| at <= self.bytes.len())
-            .ok_or_else(|| {
-                ParquetError::General(format!("byte {start} lies outside of its chunk"))
-            })?;
-        Ok(self.bytes.slice(at..))
-    }
-}
-
-impl Length for Part {
-    fn len(&self) -> u64 {
-        self.start + self.bytes.len() as u64
-    }
-}
-
-impl ChunkReader for Part {
-    type T = bytes::buf::Reader<Bytes>;
-
-    fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(self.from(start)?.reader())
+    /// So many bytes of the file from `start` on, where the part has them.
+    pub(super) fn bytes(&self, start: u64, len: u64) -> Option<Bytes> {
+        let begin = self.place(start)?;
+        let end = begin.checked_add(usize::try_from(len).ok()?)?;
+        (end <= self.bytes.len()).then(|| self.bytes.slice(begin..end))
     }
 
-    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        let bytes = self.from(start)?;
-        if length > bytes.len() {
-            return Err(ParquetError::EOF(format!(
-                "{length} bytes at {start}, where only {} follow in the chunk",
-                bytes.len()
-            )));
-        }
-        Ok(bytes.slice(..length))
+    /// All that the part has of the file from `start` on.
+    pub(super) fn rest(&self, start: u64) -> Option<&[u8]> {
+        self.bytes.get(self.place(start)?..)
+    }
+
+    fn place(&self, start: u64) -> Option<usize> {
+        usize::try_from(start.checked_sub(self.start)?).ok()
     }
 }

@@ -1,0 +1,113 @@
+//! How pages are compressed and values coded, by the numbers of the format.
+
+use std::fmt;
+
+/// How pages are compressed (parquet.thrift, CompressionCodec).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// They are not.
+    Uncompressed,
+    /// Snappy.
+    Snappy,
+    /// LZ4 with the frames of Hadoop, or whatever else writers have taken it for.
+    Lz4,
+    /// Zstandard.
+    Zstd,
+    /// LZ4 blocks.
+    Lz4Raw,
+    /// Another, which is not read.
+    Other(i32),
+}
+
+/// How values are coded (parquet.thrift, Encoding).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Encoding(pub(super) i32);
+
+impl Encoding {
+    pub(super) const PLAIN: Encoding = Encoding(0);
+    pub(super) const PLAIN_DICTIONARY: Encoding = Encoding(2);
+    pub(super) const RLE: Encoding = Encoding(3);
+    pub(super) const DELTA_BINARY_PACKED: Encoding = Encoding(5);
+    pub(super) const DELTA_LENGTH_BYTE_ARRAY: Encoding = Encoding(6);
+    pub(super) const DELTA_BYTE_ARRAY: Encoding = Encoding(7);
+    pub(super) const RLE_DICTIONARY: Encoding = Encoding(8);
+    pub(super) const BYTE_STREAM_SPLIT: Encoding = Encoding(9);
+
+    pub(super) fn is_dictionary(self) -> bool {
+        self == Encoding::PLAIN_DICTIONARY || self == Encoding::RLE_DICTIONARY
+    }
+}
+
+/// A set of encodings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Encodings(u64);
+
+impl Encodings {
+    /// Numbers that the format does not have yet all count as one.
+    pub(super) fn add(&mut self, encoding: i64) {
+        self.0 |= 1 << encoding.clamp(0, 63);
+    }
+
+    pub(super) fn has(self, encoding: Encoding) -> bool {
+        self.0 & (1 << encoding.0.clamp(0, 63)) != 0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether there are none but these.
+    pub(super) fn are_only(self, allowed: &[Encoding]) -> bool {
+        let mut others = self;
+        for encoding in allowed {
+            others.0 &= !(1 << encoding.0.clamp(0, 63));
+        }
+        others.is_empty()
+    }
+}
+
+impl Codec {
+    pub(super) fn of(number: i32) -> Codec {
+        match number {
+            0 => Codec::Uncompressed,
+            1 => Codec::Snappy,
+            5 => Codec::Lz4,
+            6 => Codec::Zstd,
+            7 => Codec::Lz4Raw,
+            other => Codec::Other(other),
+        }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Codec::Uncompressed => f.write_str("UNCOMPRESSED"),
+            Codec::Snappy => f.write_str("SNAPPY"),
+            Codec::Lz4 => f.write_str("LZ4"),
+            Codec::Zstd => f.write_str("ZSTD"),
+            Codec::Lz4Raw => f.write_str("LZ4_RAW"),
+            Codec::Other(2) => f.write_str("GZIP"),
+            Codec::Other(3) => f.write_str("LZO"),
+            Codec::Other(4) => f.write_str("BROTLI"),
+            Codec::Other(number) => write!(f, "codec {number}"),
+        }
+    }
+}
+
+impl fmt::Display for Encoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match *self {
+            Encoding::PLAIN => "PLAIN",
+            Encoding::PLAIN_DICTIONARY => "PLAIN_DICTIONARY",
+            Encoding::RLE => "RLE",
+            Encoding(4) => "BIT_PACKED",
+            Encoding::DELTA_BINARY_PACKED => "DELTA_BINARY_PACKED",
+            Encoding::DELTA_LENGTH_BYTE_ARRAY => "DELTA_LENGTH_BYTE_ARRAY",
+            Encoding::DELTA_BYTE_ARRAY => "DELTA_BYTE_ARRAY",
+            Encoding::RLE_DICTIONARY => "RLE_DICTIONARY",
+            Encoding::BYTE_STREAM_SPLIT => "BYTE_STREAM_SPLIT",
+            Encoding(number) => return write!(f, "encoding {number}"),
+        })
+    }
+}
