@@ -10,6 +10,7 @@ mod names;
 mod paths;
 mod tree;
 mod unsafety;
+mod weight;
 
 use std::fmt;
 
@@ -61,7 +62,10 @@ impl fmt::Display for Finding {
 /// Runs every rule over the workspace that holds the current folder. The error says what could not
 /// be read.
 pub fn check_workspace() -> Result<Vec<Finding>, String> {
-    Ok(check(&Tree::read()?))
+    let mut findings = check(&Tree::read()?);
+    findings.extend(weight::check()?);
+    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    Ok(findings)
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
@@ -75,9 +79,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         paths::check,
         docs::check,
     ];
-    let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(tree)).collect();
-    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
-    findings
+    rules.iter().flat_map(|rule| rule(tree)).collect()
 }
 
 #[cfg(test)]
