@@ -4,11 +4,10 @@
 //! program that cannot be built again is never in the README. The table of the README fails to be
 //! made, instead of leaving a row out, when one of its figures no longer stands.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use dyno_record::{Load, RunDir, Size};
+use dyno_record::{Load, RunDir, Size, find_runs};
 use dyno_report::{Headline, Report, build_stored, headline as rows_of};
 
 use super::markdown::{paragraph, table};
@@ -80,17 +79,16 @@ pub struct Record {
 }
 
 impl Record {
-    fn open(results: &Path, path: String) -> anyhow::Result<Record> {
-        let folder = results.join(&path);
-        let stored = RunDir::open(&folder)?;
-        let note = folder.join("WITHDRAWN.md");
-        let withdrawn = match note.is_file() {
-            false => Withdrawn::Nothing,
-            true => withdrawn(&fs::read_to_string(&note).with_context(|| path.clone())?)
-                .with_context(|| format!("{}: the first line", note.display()))?,
+    fn open(results: &Path, folder: &Path) -> anyhow::Result<Record> {
+        let stored = RunDir::open(folder)?;
+        let withdrawn = match &stored.withdrawn {
+            None => Withdrawn::Nothing,
+            Some(withdrawal) => withdrawn(&withdrawal.what)
+                .with_context(|| format!("the heading of WITHDRAWN.md in {}", folder.display()))?,
         };
+        let below = folder.strip_prefix(results)?;
         Ok(Record {
-            path,
+            path: below.display().to_string(),
             report: build_stored(&stored),
             withdrawn,
         })
@@ -114,42 +112,21 @@ impl Record {
     }
 }
 
-/// What the heading of a WITHDRAWN.md takes back.
-fn withdrawn(note: &str) -> anyhow::Result<Withdrawn> {
-    let first = note.lines().next().unwrap_or_default();
-    match first.strip_prefix("# Withdrawn: ") {
-        Some(what) if what.starts_with("all rates and latencies") => Ok(Withdrawn::Everything),
-        Some(what) if what.starts_with("the rates and latencies of") => Ok(Withdrawn::Services),
-        _ => bail!("{first:?} does not say how much is withdrawn"),
+/// How much a record's withdrawal takes back, by its heading.
+fn withdrawn(what: &str) -> anyhow::Result<Withdrawn> {
+    let what = what.strip_prefix("Withdrawn: ").unwrap_or(what);
+    match what {
+        _ if what.starts_with("all rates and latencies") => Ok(Withdrawn::Everything),
+        _ if what.starts_with("the rates and latencies of") => Ok(Withdrawn::Services),
+        _ => bail!("{what:?} does not say how much is withdrawn"),
     }
 }
 
 /// All records below `results`, by machine and date.
 pub fn read(results: &Path) -> anyhow::Result<Vec<Record>> {
-    let mut paths = Vec::new();
-    for machine in folders(results)? {
-        for run in folders(&machine)? {
-            if let Ok(below) = run.strip_prefix(results) {
-                paths.push(below.display().to_string());
-            }
-        }
-    }
-    paths.sort();
-    let open = |path| Record::open(results, path);
-    paths.into_iter().map(open).collect()
-}
-
-fn folders(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.push(path);
-        }
-    }
-    Ok(found)
+    let folders = find_runs(results)?;
+    let open = |folder: &PathBuf| Record::open(results, folder);
+    folders.iter().map(open).collect()
 }
 
 /// The table of the README.
@@ -174,7 +151,7 @@ pub fn headline(records: &[Record]) -> anyhow::Result<String> {
             .into_iter()
             .find(|row| row.cells[0] == case)
             .with_context(|| format!("results/{path} has no case {case}"))?;
-        let [_, figure, spread, share, ratio, verdict] = row.cells;
+        let [_, figure, peer, ratio, share, verdict, _] = row.cells;
         if verdict.starts_with("not judged") || verdict.starts_with("not steady") {
             bail!("{case} of results/{path} is {verdict}, and the README quotes it");
         }
@@ -182,9 +159,9 @@ pub fn headline(records: &[Record]) -> anyhow::Result<String> {
         rows.push(vec![
             what.to_owned(),
             figure,
-            spread,
-            share,
+            peer,
             ratio,
+            share,
             verdict,
             link,
         ]);
@@ -192,9 +169,9 @@ pub fn headline(records: &[Record]) -> anyhow::Result<String> {
     let columns = [
         "job",
         "dyno",
-        "spread",
+        "best peer",
+        "ratio",
         "of the limit",
-        "to the best peer",
         "verdict",
         "record",
     ];
@@ -272,21 +249,13 @@ fn section(record: &Record, files: Files) -> String {
             ),
         ));
     }
-    let Headline { rows, .. } = rows_of(&record.report);
+    let Headline { rows, columns, .. } = rows_of(&record.report);
     let standing: Vec<Vec<String>> = rows
         .into_iter()
         .filter(|row| record.stands(&row.cells[0]))
         .map(|row| row.cells.to_vec())
         .collect();
     if !standing.is_empty() {
-        let columns = [
-            "case",
-            "dyno",
-            "spread",
-            "of the limit",
-            "to the best peer",
-            "verdict",
-        ];
         text.push('\n');
         text.push_str(&table(&columns, &standing));
     }
@@ -306,11 +275,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_says_how_much_is_withdrawn() {
-        let all = "# Withdrawn: all rates and latencies of this record\n\nBecause.\n";
+    fn the_heading_says_how_much_is_withdrawn() {
+        let all = "Withdrawn: all rates and latencies of this record";
         assert_eq!(withdrawn(all).unwrap(), Withdrawn::Everything);
-        let some = "# Withdrawn: the rates and latencies of stores and faults in this record\n";
+        let some = "Withdrawn: the rates and latencies of stores and faults in this record";
         assert_eq!(withdrawn(some).unwrap(), Withdrawn::Services);
-        assert!(withdrawn("# Taken back\n").is_err());
+        assert!(withdrawn("something").is_err());
     }
 }
