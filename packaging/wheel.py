@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Packs programs, and the Python module `dynolab` when it is there, into a wheel.
+"""Packs programs and the Python module `dynolab` into a wheel.
 
-    packaging/wheel.py --version VERSION --out DIR PROGRAM...
+    packaging/wheel.py --version VERSION --out DIR --library LIBRARY PROGRAM...
 
 A wheel is a ZIP archive with a list of its files and their hashes (PyPA, "Binary distribution
 format"). Programs lie in its scripts, which pip puts on the PATH of the environment.
@@ -12,10 +12,10 @@ import base64
 import hashlib
 import os
 import pathlib
+import re
 import time
 import zipfile
 
-TAG = "py3-none-manylinux_2_17_x86_64"
 HERE = pathlib.Path(__file__).resolve().parent
 
 METADATA = """\
@@ -26,7 +26,7 @@ Summary: Five data engines close to the limit of the machine, and the lab that p
 License: MIT OR Apache-2.0
 Requires-Python: >=3.9
 Provides-Extra: arrow
-Requires-Dist: pyarrow>=14; extra == "arrow"
+Requires-Dist: pyarrow>=15; extra == "arrow"
 """
 
 WHEEL = """\
@@ -35,6 +35,12 @@ Generator: dynolab
 Root-Is-Purelib: false
 Tag: {tag}
 """
+
+
+def tag(library):
+    """The platform that the library needs: the newest C library whose symbols it names (PEP 600)."""
+    newest = max(int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library))
+    return f"py3-none-manylinux_2_{newest}_x86_64"
 
 
 class Wheel:
@@ -65,17 +71,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--version", required=True)
     parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--library", required=True, type=pathlib.Path)
     parser.add_argument("programs", nargs="+", type=pathlib.Path)
     args = parser.parse_args()
 
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
-    wheel = Wheel(args.out / f"dynolab-{args.version}-{TAG}.whl", time.gmtime(epoch)[:6])
+    library = args.library.read_bytes()
+    platform = tag(library)
+    wheel = Wheel(args.out / f"dynolab-{args.version}-{platform}.whl", time.gmtime(epoch)[:6])
+    for source in sorted((HERE.parent / "crates/python/dynolab").glob("*.py")):
+        wheel.add(f"dynolab/{source.name}", source.read_bytes())
+    wheel.add(f"dynolab/{args.library.name}", library, executable=True)
     for program in args.programs:
         name = f"dynolab-{args.version}.data/scripts/{program.name}"
         wheel.add(name, program.read_bytes(), executable=True)
     about = f"dynolab-{args.version}.dist-info"
     wheel.add(f"{about}/METADATA", METADATA.format(version=args.version).encode())
-    wheel.add(f"{about}/WHEEL", WHEEL.format(tag=TAG).encode())
+    wheel.add(f"{about}/WHEEL", WHEEL.format(tag=platform).encode())
     for licence in ("LICENSE-APACHE", "LICENSE-MIT"):
         wheel.add(f"{about}/licenses/{licence}", (HERE.parent / licence).read_bytes())
     wheel.close(f"{about}/RECORD")
