@@ -124,8 +124,9 @@ fn serve(dir: &Path, listen: &str, more: &[&str]) -> (Child, String, String) {
     let first = lines.next().expect("it serves").unwrap();
     let at = first.strip_prefix("listening at ").unwrap().to_owned();
     assert!(at == listen || listen.ends_with(":0"), "{at}");
-    let last = lines.next().unwrap().unwrap();
-    let dsn = last.split('\'').nth(1).unwrap().to_owned();
+    // Where metrics are served is said before it, if they are.
+    let quoted = |line: String| line.split('\'').nth(1).map(str::to_owned);
+    let dsn = lines.find_map(|line| quoted(line.unwrap())).unwrap();
     (child, at, dsn)
 }
 

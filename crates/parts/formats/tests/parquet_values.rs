@@ -131,7 +131,7 @@ fn properties(choice: usize, page_rows: usize) -> WriterProperties {
         .set_writer_version(version)
         .set_write_batch_size(32)
         .set_data_page_row_count_limit(page_rows)
-        .set_dictionary_enabled(choice / 10 % 2 == 0);
+        .set_dictionary_enabled((choice / 10).is_multiple_of(2));
     for (at, name) in NAMES.into_iter().enumerate() {
         let encodings = if at < 3 { integers } else { strings };
         builder = builder.set_column_encoding(name.into(), encodings[choice / 20 % 3]);
