@@ -134,7 +134,7 @@ impl Asked {
                 .collect::<Vec<_>>()
                 .join(" "),
             rate: (rate > 0.0).then_some(rate),
-            duration: Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0)),
+            duration: params.seconds("seconds")?,
             loaders: params.count("loaders")?,
             files: params.paths("files")?,
         };

@@ -52,7 +52,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
     let way = way(params)?;
     let clients = within(params, "clients")?;
     let peer_clients = within(params, "peer-clients")?;
-    let duration = Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0));
+    let duration = params.seconds("seconds")?;
     let before = params.count_or("before", 0)?;
     let threads = params.count_or("threads", 1)?.clamp(1, 64) as u32;
     let (which, clients) = match peer {

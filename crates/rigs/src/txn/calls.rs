@@ -80,7 +80,7 @@ impl Asked {
             connections: size(params.count("connections")?),
             window: size(params.count("window")?),
             every,
-            duration: Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0)),
+            duration: params.seconds("seconds")?,
         };
         let bounds = [
             ("request", asked.request_bytes, LEAST_BYTES, 1 << 20),

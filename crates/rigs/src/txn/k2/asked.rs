@@ -129,7 +129,7 @@ impl Asked {
             either: params.count_or("either", 0)? == 1,
             value_bytes: size(params.count("value")?),
             keys: read_keys(params)?,
-            duration: Duration::from_secs_f64(params.number("seconds")?.clamp(0.01, 36_000.0)),
+            duration: params.seconds("seconds")?,
             rate: (rate > 0.0).then_some(rate),
             verified: params.count_or("verified", 200)?,
             seed: params.count_or("seed", 1)?,
