@@ -43,3 +43,5 @@ pub mod orc_write;
 pub mod parquet_read;
 pub mod parquet_write;
 pub mod text_write;
+
+mod thrift;

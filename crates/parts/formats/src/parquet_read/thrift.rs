@@ -2,21 +2,9 @@
 //! files of newer writers are read too.
 
 use super::ReadError;
-
-const STOP: u8 = 0;
-const BOOL_TRUE: u8 = 1;
-const BOOL_FALSE: u8 = 2;
-const I8: u8 = 3;
-const I16: u8 = 4;
-const I32: u8 = 5;
-const I64: u8 = 6;
-const DOUBLE: u8 = 7;
-const BINARY: u8 = 8;
-const LIST: u8 = 9;
-const SET: u8 = 10;
-const MAP: u8 = 11;
-const STRUCT: u8 = 12;
-const UUID: u8 = 13;
+use crate::thrift::{
+    BINARY, BOOL_FALSE, BOOL_TRUE, DOUBLE, I8, I16, I32, I64, LIST, MAP, SET, STOP, STRUCT, UUID,
+};
 
 /// Structs within structs: Parquet's own go six deep.
 const DEPTH_MAX: usize = 32;

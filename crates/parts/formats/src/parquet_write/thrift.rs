@@ -1,16 +1,7 @@
 //! The part of Thrift's compact protocol that Parquet's metadata needs.
 
 use super::varint;
-
-const BOOL_TRUE: u8 = 1;
-const BOOL_FALSE: u8 = 2;
-const I8: u8 = 3;
-const I16: u8 = 4;
-const I32: u8 = 5;
-const I64: u8 = 6;
-const BINARY: u8 = 8;
-const LIST: u8 = 9;
-const STRUCT: u8 = 12;
+use crate::thrift::{BINARY, BOOL_FALSE, BOOL_TRUE, I8, I16, I32, I64, LIST, STRUCT};
 
 /// Writes one struct; fields must come in ascending order of their ids.
 pub(super) struct Struct<'a> {
