@@ -29,7 +29,7 @@ pub struct PageIndex {
 }
 
 impl TableFile {
-    /// Maps a file of a committed table, which nobody changes or cuts.
+    /// Maps a file of a committed table, which no writer changes or cuts.
     ///
     /// # Errors
     /// The file is missing, not readable or not Parquet.

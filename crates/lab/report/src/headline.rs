@@ -152,7 +152,7 @@ fn ours_text(figure: &Figure, troubles: usize) -> String {
     }
 }
 
-/// The peer with its figure; where there is none, why.
+/// The peer with its figure, or why there is no peer.
 fn peer_text(report: &Report, plan: &CasePlan, best: Option<&str>) -> String {
     if let Some(peer) = best {
         let figure = report.figure(&plan.name, peer, &plan.metric);

@@ -129,7 +129,7 @@ impl Place {
             _ => Ok(()),
         };
         for socket in [self.control(), self.hold()] {
-            // What is no socket is not ours: it stays, and the folder with it.
+            // A file that is not a socket is not ours: it stays, and so does the folder.
             let ours = fs::symlink_metadata(&socket).is_ok_and(|file| file.file_type().is_socket());
             if ours {
                 removed(fs::remove_file(socket))?;

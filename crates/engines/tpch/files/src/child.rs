@@ -122,7 +122,7 @@ pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> i
     let progress = Progress::default();
     thread::scope(|scope| {
         scope.spawn(|| {
-            // Nothing follows the order but the end, by the wish to stop or the death of who gave it.
+            // Nothing follows the order but the end of the stream, because the parent wants to stop or has died.
             let _ = lines.read_to_end(&mut Vec::new());
             progress.stop();
         });

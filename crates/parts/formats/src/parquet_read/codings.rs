@@ -56,7 +56,7 @@ impl Encodings {
         self.0 == 0
     }
 
-    /// Whether there are none but these.
+    /// Whether no other encodings than these are present.
     pub(super) fn are_only(self, allowed: &[Encoding]) -> bool {
         let mut others = self;
         for encoding in allowed {

@@ -82,7 +82,7 @@ impl Slots {
         classes.find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
     }
 
-    /// Gives a free span to `class`, the one that no write takes when there is no other. False when there is none.
+    /// Gives a free span to `class`, also the last one, which no write takes. False when no span is free.
     pub fn open_kept(&self, class: Class, assign: impl Fn(u32, Class)) -> bool {
         let mut state = self.lock(class);
         let Some(span) = grasp(&self.pool).take(0) else {
