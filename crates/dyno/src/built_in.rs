@@ -9,93 +9,8 @@ use dyno_suite::{Catalogue, Definition, Error};
 use crate::args::{PeersFrom, SelectArgs};
 use crate::places;
 
-const SUITES: [(&str, &str); 11] = [
-    ("wspr", include_str!("../../../suites/wspr.toml")),
-    (
-        "wspr-queries",
-        include_str!("../../../suites/wspr-queries.toml"),
-    ),
-    (
-        "wspr-clickhouse",
-        include_str!("../../../suites/wspr-clickhouse.toml"),
-    ),
-    ("chain", include_str!("../../../suites/chain.toml")),
-    ("tpch", include_str!("../../../suites/tpch.toml")),
-    ("pubsub", include_str!("../../../suites/pubsub.toml")),
-    ("k2", include_str!("../../../suites/k2.toml")),
-    ("llm", include_str!("../../../suites/llm.toml")),
-    ("tpcc", include_str!("../../../suites/tpcc.toml")),
-    ("pages", include_str!("../../../suites/pages.toml")),
-    (
-        "pages-device",
-        include_str!("../../../suites/pages-device.toml"),
-    ),
-];
-
-const PEERS: [(&str, &str); 23] = [
-    (
-        "spots_queries.sql",
-        include_str!("../../../peers/spots_queries.sql"),
-    ),
-    ("duckdb.toml", include_str!("../../../peers/duckdb.toml")),
-    (
-        "duckdb_peer.py",
-        include_str!("../../../peers/duckdb_peer.py"),
-    ),
-    ("chdb.toml", include_str!("../../../peers/chdb.toml")),
-    ("chdb_peer.py", include_str!("../../../peers/chdb_peer.py")),
-    (
-        "tpchgen-cli.toml",
-        include_str!("../../../peers/tpchgen-cli.toml"),
-    ),
-    (
-        "tpchgen_cli_peer.py",
-        include_str!("../../../peers/tpchgen_cli_peer.py"),
-    ),
-    (
-        "duckdb-tpch.toml",
-        include_str!("../../../peers/duckdb-tpch.toml"),
-    ),
-    (
-        "duckdb_tpch_peer.py",
-        include_str!("../../../peers/duckdb_tpch_peer.py"),
-    ),
-    ("pyarrow.toml", include_str!("../../../peers/pyarrow.toml")),
-    (
-        "pyarrow_peer.py",
-        include_str!("../../../peers/pyarrow_peer.py"),
-    ),
-    (
-        "pg-msg-bench.toml",
-        include_str!("../../../peers/pg-msg-bench.toml"),
-    ),
-    ("pgbench.toml", include_str!("../../../peers/pgbench.toml")),
-    (
-        "postgres.toml",
-        include_str!("../../../peers/postgres.toml"),
-    ),
-    (
-        "postgres-serializable.toml",
-        include_str!("../../../peers/postgres-serializable.toml"),
-    ),
-    ("etcd.toml", include_str!("../../../peers/etcd.toml")),
-    (
-        "clickhouse-client.toml",
-        include_str!("../../../peers/clickhouse-client.toml"),
-    ),
-    (
-        "zram-lz4.toml",
-        include_str!("../../../peers/zram-lz4.toml"),
-    ),
-    (
-        "zram-lzo-rle.toml",
-        include_str!("../../../peers/zram-lzo-rle.toml"),
-    ),
-    ("tmpfs.toml", include_str!("../../../peers/tmpfs.toml")),
-    ("tpch.py", include_str!("../../../peers/tpch.py")),
-    ("door.py", include_str!("../../../peers/door.py")),
-    ("spots.py", include_str!("../../../peers/spots.py")),
-];
+// `SUITES` and `PEERS`: name and content of each file of the folders, made by `build.rs`.
+include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// The peers, from a directory or from inside the program.
 pub fn peers(from: &PeersFrom) -> anyhow::Result<Catalogue> {
@@ -113,7 +28,7 @@ pub fn peers(from: &PeersFrom) -> anyhow::Result<Catalogue> {
             );
             catalogue
         }
-        None => Catalogue::built_in(&PEERS, &root)?,
+        None => Catalogue::built_in(PEERS, &root)?,
     })
 }
 
@@ -163,12 +78,9 @@ fn known_suites(dir: Option<&Path>) -> anyhow::Result<Vec<Definition>> {
     let Some(dir) = dir else {
         return SUITES
             .iter()
-            .map(|(name, text)| {
-                Ok(Definition::parse(
-                    name,
-                    &format!("suites/{name}.toml"),
-                    text,
-                )?)
+            .map(|(file, text)| {
+                let name = file.trim_end_matches(".toml");
+                Ok(Definition::parse(name, &format!("suites/{file}"), text)?)
             })
             .collect();
     };

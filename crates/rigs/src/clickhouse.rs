@@ -19,8 +19,7 @@ use crate::ingest::{all_loaded, detail};
 use crate::{Params, RigError};
 
 /// The server's own client.
-pub(crate) const PEER: &str = "clickhouse-client";
-pub(crate) const PEER_VERSION: &str = "as-installed";
+const PEER: &str = "clickhouse-client";
 
 const STRINGS: [&str; 6] = [
     "reporter",
@@ -34,11 +33,8 @@ const STRINGS: [&str; 6] = [
 /// Where rows go.
 const TABLE: &str = "wspr.bronze";
 
-/// Why the peer cannot take part here; nothing where it can, or where it is another.
-pub(crate) fn peer_missing(peer: &str) -> Option<String> {
-    if peer != PEER {
-        return None;
-    }
+/// Why the peer cannot take part here.
+pub(crate) fn peer_missing() -> Option<String> {
     let client = Command::new(PEER).arg("--version").output();
     let text = "clickhouse-client: it is not installed (Debian: clickhouse-client)";
     PrivateServer::missing().or_else(|| client.is_err().then(|| text.to_owned()))

@@ -7,11 +7,8 @@ use std::path::PathBuf;
 pub enum RigError {
     /// The suite names a workload that no rig has.
     #[error(
-        "no workload is called `{0}`; there are: version, ingest-gen, ingest-parquet, ingest-load, \
-         chain, query-prepare, query-top-ten, query-spots, clickhouse-load, llm-beside, tpch-write, pubsub-flow, \
-         pubsub-queue, pubsub-capacity, \
-         pubsub-commits, txn-rpc, txn-transport, txn-k2, tpcc-run, pages-corpus, \
-         pages-codec, pages-store, pages-device, pages-fault, pages-space"
+        "no workload is called `{0}`; there are: version, {}",
+        crate::workloads::names()
     )]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
@@ -55,10 +52,7 @@ pub enum RigError {
     #[error(transparent)]
     Pages(#[from] crate::pages::PagesError),
     /// No protocol of that name is spoken here.
-    #[error(
-        "no peer is called `{0}` here; there are: pg-msg-bench, pgbench, postgres, \
-         postgres-serializable, etcd, clickhouse-client, zram-lz4, zram-lzo-rle, tmpfs"
-    )]
+    #[error("no peer is called `{0}` here; there are: {}", crate::peers::names())]
     Peer(String),
     /// An archive is not in the table as it should be.
     #[error("{}: {reason}", path.display())]
@@ -87,8 +81,8 @@ pub enum RigError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A reply holds what JSON cannot, or is none.
-    #[error("a reply is no JSON: {0}")]
+    /// A reply holds a value that JSON cannot express, or is not JSON.
+    #[error("a reply is not JSON: {0}")]
     Reply(#[from] serde_json::Error),
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use dyno_pages::check::{page_of, page_of_length};
-use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store, StoreError, WriteBack};
+use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store, StoreError, Tiers, WriteBack};
 use proptest::prelude::*;
 
 const PAGES: u64 = 80;
@@ -53,13 +53,11 @@ struct Twin {
 }
 
 impl Twin {
-    fn new(limit_bytes: u64, writer: Codec, share: bool, folder: &std::path::Path) -> Self {
+    fn new(settings: Settings, folder: &std::path::Path) -> Self {
         let backing = Some((folder.join("pages"), 16));
         let settings = Settings {
-            writer,
             backing,
-            share,
-            ..Settings::new(PAGES, limit_bytes)
+            ..settings
         };
         let store = Store::create(settings.clone()).expect("memory");
         Self {
@@ -191,10 +189,17 @@ proptest! {
         own in any::<bool>(),
         share in any::<bool>(),
         contents in prop_oneof![Just(u64::MAX), 1..40u64],
+        tiers in prop_oneof![Just(Tiers::Lz4), Just(Tiers::Zstd), Just(Tiers::Lz4ThenZstd)],
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let writer = if own { Codec::Page } else { Codec::C };
-        let mut twin = Twin::new(spans * 64 * 1024, writer, share, folder.path());
+        let settings = Settings {
+            writer,
+            share,
+            tiers,
+            ..Settings::new(PAGES, spans * 64 * 1024)
+        };
+        let mut twin = Twin::new(settings, folder.path());
         twin.contents = contents;
         for step in steps {
             twin = twin.step(step)?;

@@ -71,18 +71,6 @@ impl PagesError {
     }
 }
 
-/// Systems that are no programs: parts of the kernel, which the rig sets up and drives itself.
-pub(crate) const PEERS: [&str; 3] = ["zram-lz4", "zram-lzo-rle", "tmpfs"];
-
-/// What they answer when they are asked for their version: a run says which kernel that is.
-pub(crate) const PEER_VERSION: &str = "as-in-kernel";
-
-/// Why a part of the kernel cannot take part here.
-pub(crate) fn peer_missing(peer: &str) -> Option<String> {
-    let algorithm = peer.strip_prefix("zram-")?;
-    zram_missing(algorithm)
-}
-
 fn bytes_of(pages: u64) -> u64 {
     pages * PAGE_BYTES as u64
 }

@@ -27,7 +27,7 @@ use crate::{Params, RigError, Windows};
 use asked::{Asked, Measured, read_load};
 
 pub(crate) use capacity::capacity;
-pub(crate) use commits::commits;
+pub(crate) use commits::{commits, pgbench_missing};
 pub(crate) use server::{Server, connect, process_cpu_s};
 
 /// Why a flow failed.
@@ -129,23 +129,8 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, RigError> {
     Ok(reply)
 }
 
-/// The version of a peer that is a protocol and no program: the commit of the original that was read; and of a
-/// program that is used as it is installed.
-pub(crate) fn peer_version(peer: &str) -> Result<&'static str, RigError> {
-    match peer {
-        "pg-msg-bench" => Ok("8164907"),
-        "pgbench" => Ok("as-installed"),
-        other => Err(RigError::Peer(other.to_string())),
-    }
-}
-
 /// Why no server of PostgreSQL can be started here.
 pub(crate) fn server_missing() -> Option<String> {
     let found = dyno_pubsub::server::Installation::find(None);
     found.err().map(|error| error.to_string())
-}
-
-/// Why a peer that needs no installation cannot take part here.
-pub(crate) fn peer_missing(peer: &str) -> Option<String> {
-    (peer == "pgbench").then(commits::pgbench_missing).flatten()
 }

@@ -212,6 +212,22 @@ mod tests {
         ]
     }
 
+    /// A kind that is added without its row, or documented without being read, fails here.
+    #[test]
+    fn the_page_of_the_format_has_every_kind_and_no_other() {
+        let page = std::fs::read_to_string(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../../docs/formats/page-store.md"
+        ))
+        .expect("the page");
+        let documented = |kind: u64| page.contains(&format!("\n| {kind} | in a slot"));
+        for kind in FIRST_IN_SLOT..8 {
+            let word = kind << KIND_AT;
+            let read = Entry::unpack(word | check_of(word)).is_some();
+            assert_eq!(read, documented(kind), "kind {kind}");
+        }
+    }
+
     proptest! {
         #[test]
         fn entries_come_back(stored in stored(), age in 0..=AGE_MAX, stubborn in any::<bool>()) {

@@ -185,41 +185,55 @@ fn a_damaged_backup_is_not_restored() {
     );
 }
 
-fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixture-v1")
+/// The version that this program writes, as a manifest of its own has it.
+fn present_version() -> u32 {
+    let directory = tempfile::tempdir().expect("a directory");
+    open(directory.path())
+        .expect("free")
+        .finish()
+        .expect("room");
+    let manifest = std::fs::read(directory.path().join("manifest")).expect("a manifest");
+    u32::from_le_bytes(manifest[8..12].try_into().expect("four bytes"))
+}
+
+fn fixture(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixture-v{version}"))
 }
 
 /// A copy of the fixture that may be written to.
-fn copy_of_fixture() -> tempfile::TempDir {
+fn copy_of_fixture(version: u32) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a directory");
-    for entry in std::fs::read_dir(fixture()).expect("the fixture") {
+    for entry in std::fs::read_dir(fixture(version)).expect("the fixture") {
         let entry = entry.expect("the fixture");
         std::fs::copy(entry.path(), copy.path().join(entry.file_name())).expect("room");
     }
     copy
 }
 
+/// A new version without a fixture fails here, and so does one that forgets how to read an old one.
 #[test]
-fn version_1_is_read() {
-    let copy = copy_of_fixture();
-    let (records, found) = read(copy.path()).expect("version 1");
-    assert_eq!((records, found.chunks, found.records), (60, 1, 40));
-    let (mut log, _) = open(copy.path())
-        .expect("version 1")
-        .finish()
-        .expect("room");
-    fill(&mut log, 60, 5);
-    drop(log);
-    assert_eq!(read(copy.path()).expect("version 1").0, 65);
+fn every_version_up_to_the_present_one_is_read() {
+    for version in 1..=present_version() {
+        let copy = copy_of_fixture(version);
+        let (records, found) = read(copy.path()).expect("a version of ours");
+        assert_eq!((records, found.chunks, found.records), (60, 1, 40));
+        let (mut log, _) = open(copy.path())
+            .expect("a version of ours")
+            .finish()
+            .expect("room");
+        fill(&mut log, 60, 5);
+        drop(log);
+        assert_eq!(read(copy.path()).expect("a version of ours").0, 65);
+    }
 }
 
 #[test]
 fn a_newer_version_of_any_file_is_refused_by_name() {
     for name in ["manifest", "checkpoint-000001", "segment-000000"] {
-        let copy = copy_of_fixture();
+        let copy = copy_of_fixture(present_version());
         let path = copy.path().join(name);
         let mut bytes = std::fs::read(&path).expect("a file");
-        bytes[8] = 2;
+        bytes[8..12].copy_from_slice(&(present_version() + 1).to_le_bytes());
         std::fs::write(&path, bytes).expect("room");
         match open(copy.path()) {
             Err(LogError::NewerVersion { path: named, .. }) => assert_eq!(named, path),
@@ -242,12 +256,12 @@ fn make_fixture() {
     writer.commit(durable).expect("durable");
     fill(&mut log, 20, 40);
     let end = log.close().expect("a good disk").0 as usize;
-    std::fs::create_dir_all(fixture()).expect("room");
+    std::fs::create_dir_all(fixture(present_version())).expect("room");
     for name in ["manifest", "checkpoint-000001", "segment-000000"] {
         let bytes = std::fs::read(directory.path().join(name)).expect("a file");
         // What is cut off reads as zeros.
         let kept = bytes.len().min(end);
-        std::fs::write(fixture().join(name), &bytes[..kept]).expect("room");
+        std::fs::write(fixture(present_version()).join(name), &bytes[..kept]).expect("room");
     }
 }
 

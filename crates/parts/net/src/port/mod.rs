@@ -85,6 +85,16 @@ pub struct Carrier {
     pub why: String,
 }
 
+impl CarrierKind {
+    /// All of them.
+    pub const ALL: [CarrierKind; 4] = [
+        CarrierKind::Ring,
+        CarrierKind::Unix,
+        CarrierKind::Tcp,
+        CarrierKind::Tls,
+    ];
+}
+
 impl fmt::Display for CarrierKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

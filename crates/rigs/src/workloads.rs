@@ -1,0 +1,65 @@
+//! What a suite can name as a workload. Adding one is a line here.
+
+use dyno_suite::protocol::{Reply, Request};
+
+use crate::{
+    Params, RigError, chain, clickhouse, ingest, llm, pages, pubsub, query, tpcc, tpch, txn,
+};
+
+/// Runs one workload. The last argument is the peer to stand in for, if not our own engine.
+type Run = fn(&mut Params<'_>, &Request, Option<&str>) -> Result<Reply, RigError>;
+
+/// A workload by the name that suites give it.
+pub(crate) struct Workload {
+    name: &'static str,
+    pub run: Run,
+}
+
+const fn workload(name: &'static str, run: Run) -> Workload {
+    Workload { name, run }
+}
+
+const WORKLOADS: &[Workload] = &[
+    workload("ingest-gen", |p, r, _| ingest::generate(p, &r.scratch)),
+    workload("ingest-parquet", |p, r, _| ingest::parquet(p, &r.scratch)),
+    workload("ingest-next", |p, r, _| ingest::next(p, &r.scratch)),
+    workload("ingest-load", |p, r, _| ingest::load(p, &r.scratch)),
+    workload("clickhouse-load", |p, r, peer| {
+        clickhouse::load(p, &r.scratch, peer)
+    }),
+    workload("chain", |p, r, _| chain::chain(p, r)),
+    workload("query-prepare", |p, r, _| query::prepare(p, &r.scratch)),
+    workload("query-top-ten", |p, _, _| query::top_ten(p)),
+    workload("query-spots", |p, _, _| query::spots(p)),
+    workload("llm-beside", |p, r, _| llm::beside(p, r)),
+    workload("tpch-write", |p, r, _| tpch::write(p, r)),
+    workload("pubsub-flow", pubsub::flow),
+    workload("pubsub-queue", pubsub::queue),
+    workload("pubsub-capacity", pubsub::capacity),
+    workload("pubsub-commits", pubsub::commits),
+    workload("txn-rpc", |p, r, _| txn::rpc(p, r)),
+    workload("txn-transport", |p, r, _| txn::transport(p, r)),
+    workload("txn-k2", txn::k2),
+    workload("tpcc-run", tpcc::run),
+    workload("pages-corpus", |p, r, _| pages::corpus(p, r)),
+    workload("pages-codec", |p, r, _| pages::codec(p, r)),
+    workload("pages-store", pages::store),
+    workload("pages-device", pages::device),
+    workload("pages-fault", |p, r, _| pages::fault(p, r)),
+    workload("pages-space", pages::space),
+];
+
+/// # Errors
+/// No rig has a workload of this name.
+pub(crate) fn find(name: &str) -> Result<&'static Workload, RigError> {
+    WORKLOADS
+        .iter()
+        .find(|workload| workload.name == name)
+        .ok_or_else(|| RigError::Unknown(name.to_owned()))
+}
+
+/// The names of all, for messages.
+pub(crate) fn names() -> String {
+    let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+    names.join(", ")
+}
