@@ -1,4 +1,5 @@
-//! Checks on the source tree that no compiler makes: `cargo run -p xtask -- tidy`.
+//! Checks on the source tree that no compiler makes: `cargo run -p xtask -- tidy`, and how it is
+//! written: `cargo run -p xtask -- words`.
 
 #![allow(
     clippy::disallowed_macros,
@@ -9,13 +10,24 @@ use std::env;
 use std::process::ExitCode;
 
 mod tidy;
+mod words;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
+        ["words"] => match tidy::tree::Tree::read() {
+            Ok(tree) => {
+                print!("{}", words::table(&tree));
+                ExitCode::SUCCESS
+            }
+            Err(reason) => {
+                eprintln!("words: {reason}");
+                ExitCode::from(2)
+            }
+        },
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy");
+            eprintln!("usage: cargo run -p xtask -- tidy|words");
             ExitCode::from(2)
         }
     }

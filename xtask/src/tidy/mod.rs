@@ -8,7 +8,7 @@ mod markers;
 mod modules;
 mod names;
 mod paths;
-mod tree;
+pub mod tree;
 mod unsafety;
 mod weight;
 mod width;
@@ -31,7 +31,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn breach(path: &str, line: usize, text: impl Into<String>) -> Finding {
+    pub fn breach(path: &str, line: usize, text: impl Into<String>) -> Finding {
         Finding {
             path: path.to_owned(),
             line,
@@ -70,7 +70,7 @@ pub fn check_workspace() -> Result<Vec<Finding>, String> {
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 9] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 10] = [
         arrows::check,
         length::check,
         names::check,
@@ -80,6 +80,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         paths::check,
         docs::check,
         width::check,
+        crate::words::check,
     ];
     rules.iter().flat_map(|rule| rule(tree)).collect()
 }

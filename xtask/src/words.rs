@@ -1,0 +1,215 @@
+//! How the tree is written, counted: `cargo run -p xtask -- words`.
+//!
+//! The counts are signs of comments that say nothing or are missing, not the goal. Crates whose language
+//! has been gone through are listed in [`EDITED`], and stay within the bounds.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::tidy::Finding;
+use crate::tidy::tree::{File, Tree};
+
+/// Crates that an editor has gone through, by their folders.
+const EDITED: &[&str] = &["crates/parts/messages"];
+
+/// The most doc comments of four words or fewer, in percent.
+const MOST_SHORT_DOCS_PERCENT: usize = 6;
+/// The fewest lines of other comments in 1,000 lines of code outside tests, where a crate has that many.
+const FEWEST_COMMENTS: usize = 22;
+/// Words of a doc comment that is counted as short.
+const SHORT_DOC_WORDS: usize = 4;
+/// Columns of a line of comment.
+const COLUMNS: usize = 100;
+/// Forms that name no actor, or deny a noun instead of the verb.
+const BANNED: [&str; 6] = [
+    "nobody", "somebody", "whoever", "is no", "is none", "are none",
+];
+
+/// What is counted in one crate.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lines of code outside tests, without comments and blank lines.
+    code: usize,
+    /// Doc comments, each of one line or several.
+    docs: usize,
+    /// Those of at most [`SHORT_DOC_WORDS`] words.
+    short_docs: usize,
+    /// Lines of other comments, without those that state the reason of `unsafe`.
+    comments: usize,
+    /// Lines of comments beyond [`COLUMNS`].
+    wide: usize,
+    /// Banned forms in comments and messages.
+    banned: usize,
+}
+
+impl Counts {
+    fn short_percent(&self) -> usize {
+        self.short_docs * 100 / self.docs.max(1)
+    }
+
+    fn comments_per_1000(&self) -> usize {
+        self.comments * 1000 / self.code.max(1)
+    }
+
+    fn add(&mut self, file: &File) {
+        let text = without_tests(&file.text);
+        let mut doc_words = None;
+        for (whole, code) in text.lines().zip(file.code.lines()) {
+            let line = whole.trim();
+            let doc = line
+                .strip_prefix("///")
+                .or_else(|| line.strip_prefix("//!"));
+            if let Some(doc) = doc {
+                *doc_words.get_or_insert(0) += doc.split_whitespace().count();
+            } else if let Some(words) = doc_words.take() {
+                self.docs += 1;
+                self.short_docs += usize::from(words <= SHORT_DOC_WORDS);
+            }
+            let is_comment = line.starts_with("//");
+            self.comments += usize::from(is_comment && doc.is_none() && !line.contains("SAFETY"));
+            self.code += usize::from(!code.trim().is_empty());
+            self.wide += usize::from(is_comment && whole.chars().count() > COLUMNS);
+            // What the blanked form has lost of the line is comments and messages.
+            if is_comment || line.contains('"') {
+                self.banned += BANNED.iter().filter(|form| has_words(line, form)).count();
+            }
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:>7} {:>6} {:>5}% {:>8} {:>5} {:>6}",
+            self.code,
+            self.docs,
+            self.short_percent(),
+            self.comments_per_1000(),
+            self.wide,
+            self.banned
+        )
+    }
+}
+
+/// A table of all crates, and of the tree.
+pub fn table(tree: &Tree) -> String {
+    let mut out = format!(
+        "{:<38} {:>7} {:>6} {:>6} {:>8} {:>5} {:>6}\n",
+        "crate", "code", "docs", "short", "why/1000", "wide", "banned"
+    );
+    let mut all = Counts::default();
+    for file in sources(tree) {
+        all.add(file);
+    }
+    for (name, counts) in by_crate(tree) {
+        out += &format!("{name:<38} {counts}\n");
+    }
+    out + &format!("{:<38} {all}\n", "all")
+}
+
+/// What is out of bounds in the crates of [`EDITED`].
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, counts) in by_crate(tree) {
+        if !EDITED.contains(&name) {
+            continue;
+        }
+        let short = counts.short_percent();
+        if short > MOST_SHORT_DOCS_PERCENT {
+            let text = format!(
+                "{short}% of its doc comments have {SHORT_DOC_WORDS} words or fewer, and \
+                 {MOST_SHORT_DOCS_PERCENT}% may: say what the name does not, or nothing"
+            );
+            findings.push(Finding::breach(name, 0, text));
+        }
+        let comments = counts.comments_per_1000();
+        if counts.code >= 1000 && comments < FEWEST_COMMENTS {
+            let text = format!(
+                "has {comments} comments in 1,000 lines of code, and {FEWEST_COMMENTS} are wanted: \
+                 explain the hard turns"
+            );
+            findings.push(Finding::breach(name, 0, text));
+        }
+        if counts.banned + counts.wide > 0 {
+            let text = format!(
+                "has {} of the forms {} and {} comments beyond {COLUMNS} columns",
+                counts.banned,
+                BANNED.join(", "),
+                counts.wide
+            );
+            findings.push(Finding::breach(name, 0, text));
+        }
+    }
+    findings
+}
+
+fn by_crate(tree: &Tree) -> BTreeMap<&str, Counts> {
+    let mut crates: BTreeMap<&str, Counts> = BTreeMap::new();
+    for file in sources(tree) {
+        let name = file.path.split("/src/").next().unwrap_or(&file.path);
+        crates.entry(name).or_default().add(file);
+    }
+    crates
+}
+
+/// Rust outside tests.
+fn sources(tree: &Tree) -> impl Iterator<Item = &File> {
+    tree.files.iter().filter(|file| {
+        let is_test = file.path.contains("/tests/")
+            || file.name() == "tests.rs"
+            || file.name().ends_with("_test.rs");
+        file.is_rust() && file.path.contains("/src/") && !is_test
+    })
+}
+
+/// A file up to its tests, which stand at its end.
+fn without_tests(text: &str) -> &str {
+    text.find("#[cfg(test)]\nmod tests {")
+        .map_or(text, |at| &text[..at])
+}
+
+/// Whether `words` stand in the line with nothing else of a word on either side.
+fn has_words(line: &str, words: &str) -> bool {
+    let line = line.to_lowercase();
+    line.match_indices(words).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + words.len()..].chars().next();
+        !before.is_some_and(char::is_alphanumeric)
+            && !after.is_some_and(|c| c.is_alphanumeric() || c == '-')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docs_comments_and_forms_are_counted_outside_tests() {
+        let text = "//! Of a file, said in five words.\n\n/// Which.\nfn a() {\n    \
+                    // It waits, because the clock may go back.\n    say(\"nobody is no-one\");\n}\n\
+                    #[cfg(test)]\nmod tests {\n    // Somebody.\n}\n";
+        let tree = Tree::of(&[("crates/x/src/lib.rs", text)]);
+        let expected = Counts {
+            code: 3,
+            docs: 2,
+            short_docs: 1,
+            comments: 1,
+            wide: 0,
+            banned: 1,
+        };
+        assert_eq!(by_crate(&tree)["crates/x"], expected);
+    }
+
+    #[test]
+    fn only_crates_that_were_edited_are_held_to_the_bounds() {
+        let text = "/// Which.\nfn a() {}\n";
+        let edited = format!("{}/src/lib.rs", EDITED[0]);
+        let files = [("crates/x/src/lib.rs", text), (edited.as_str(), text)];
+        let paths: Vec<String> = check(&Tree::of(&files))
+            .into_iter()
+            .map(|finding| finding.path)
+            .collect();
+        assert_eq!(paths, [EDITED[0]]);
+    }
+}
