@@ -1,12 +1,12 @@
 //! `eprintln!` and `eprint!` that never end the program.
 //!
-//! The macros of the standard library panic when standard error cannot be written, and a release build aborts on
-//! a panic. A run of hours then dies with the pipe of its ssh session, or with the full disk that its log is on.
-//! A message that cannot be delivered is lost here, and the work goes on: what a command has to say reliably is
-//! in its exit code, its files and its standard output.
+//! The macros of the standard library panic when standard error cannot be written, and a release
+//! build aborts on a panic. A run of hours then dies with the pipe of its ssh session, or with the
+//! full disk that its log is on. A message that cannot be delivered is lost here, and the work goes
+//! on: what a command has to say reliably is in its exit code, its files and its standard output.
 //!
-//! A crate takes the macros of the same names by a line in its root, and `clippy.toml` refuses those of the
-//! standard library everywhere:
+//! A crate takes the macros of the same names by a line in its root, and `clippy.toml` refuses
+//! those of the standard library everywhere:
 //!
 //! ```
 //! #[macro_use]
@@ -20,11 +20,12 @@
 use std::fmt;
 use std::io::Write;
 
-/// Writes a message to standard error, if that can be written. The message is put together first and handed over
-/// in one piece, so that lines of several threads do not mix.
+/// Writes a message to standard error, if that can be written. The message is put together first
+/// and handed over in one piece, so that lines of several threads do not mix.
 pub fn write(message: fmt::Arguments<'_>) {
     let text = message.to_string();
-    // A reader that went away, and a disk without space, must not end the work; see the crate's documentation.
+    // A reader that went away, and a disk without space, must not end the work; see the crate's
+    // documentation.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
