@@ -218,6 +218,9 @@ pub struct SelectArgs {
     /// Set a parameter of the suite, such as sf=10; parameters that the suite derives from it change too
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
+    /// Run this case alone, and others that are named so [default: all of the suite]
+    #[arg(long, value_name = "NAME")]
+    pub case: Vec<String>,
     /// Run the peers too; those not installed are named
     #[arg(long)]
     pub peers: bool,

@@ -48,6 +48,7 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
         };
         for mut suite in found {
             suite.set(&select.set.iter().cloned().collect())?;
+            suite.keep_only(&select.case);
             if chosen.iter().all(|there| there.name != suite.name) {
                 chosen.push(suite);
             }

@@ -81,6 +81,7 @@ pub fn run(bench: Bench<'_>, stop: &Stop) -> anyhow::Result<Exit> {
                 tiny: false,
             },
             set: Vec::new(),
+            case: Vec::new(),
             peers: bench.peers,
             suites_dir: None,
             peers_from: bench.peers_from.clone(),

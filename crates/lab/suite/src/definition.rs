@@ -27,6 +27,8 @@ pub struct Definition {
     pub(crate) body: Body,
     /// Parameters set from outside.
     pub(crate) set: BTreeMap<String, String>,
+    /// Names of the only cases to run; all of them when it is empty.
+    only: Vec<String>,
     /// Its text, to turn an offset into a line.
     text: String,
 }
@@ -160,6 +162,7 @@ impl Definition {
             file: file.to_string(),
             body,
             set: BTreeMap::new(),
+            only: Vec::new(),
             text: text.to_string(),
         };
         definition.check()?;
@@ -185,6 +188,17 @@ impl Definition {
             }
         }
         peers
+    }
+
+    /// Keeps these cases and drops the others, with the data and table rows that only those use. An
+    /// empty list keeps all. Whether the names exist is known once the sweeps of a size are expanded, so
+    /// [`Planned::new`](crate::Planned::new) refuses one that does not.
+    pub fn keep_only(&mut self, cases: &[String]) {
+        self.only = cases.to_vec();
+    }
+
+    pub(crate) fn only(&self) -> &[String] {
+        &self.only
     }
 
     pub(crate) fn size(&self, size: Size) -> &SizeParams {

@@ -73,6 +73,7 @@ impl Planned {
             estimates,
             budget_s,
         };
+        planned.keep_only(suite)?;
         planned.check_tables(suite, peers)?;
         planned.settle_data();
         Ok(planned)
@@ -92,6 +93,28 @@ impl Planned {
     /// Invocations that will be timed.
     pub fn samples(&self) -> u32 {
         self.plan.cases.iter().map(samples_of).sum()
+    }
+
+    /// Drops the cases that the caller did not choose. It comes before the tables and the data are
+    /// settled, so that rows and data of dropped cases go with them.
+    fn keep_only(&mut self, suite: &Definition) -> Result<(), Error> {
+        if suite.only().is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = self.plan.cases.iter().map(|c| c.name.clone()).collect();
+        if let Some(unknown) = suite.only().iter().find(|name| !names.contains(name)) {
+            return Err(Error::Unknown {
+                kind: "case of the suite",
+                name: unknown.clone(),
+                known: names.join(", "),
+            });
+        }
+        let mut kept = names.iter().map(|name| suite.only().contains(name));
+        self.estimates.retain(|_| kept.next().unwrap_or(true));
+        self.plan
+            .cases
+            .retain(|case| suite.only().contains(&case.name));
+        Ok(())
     }
 
     fn check_tables(&mut self, suite: &Definition, peers: &[String]) -> Result<(), Error> {
@@ -286,6 +309,26 @@ ranked = false
         assert!(rows.iter().all(|row| row.case == "load"), "{rows:?}");
         let error = planned(&with("sweep-2e6"), &[]).expect_err("of no size");
         assert!(error.to_string().contains("does not exist"), "{error}");
+    }
+
+    #[test]
+    fn chosen_cases_come_with_their_data_and_rows_alone() {
+        let mut suite = Definition::parse("x", "x.toml", SUITE).expect("good");
+        suite.keep_only(&["top".to_string()]);
+        let planned = Planned::new(&suite, Size::Tiny, &[]).expect("good");
+        assert_eq!((planned.plan.cases.len(), planned.estimates.len()), (1, 1));
+        let data: Vec<&str> = planned.data.iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(data, ["archive", "db"]);
+        assert!(
+            planned
+                .plan
+                .tables
+                .iter()
+                .all(|table| table.rows.is_empty())
+        );
+        suite.keep_only(&["tpo".to_string()]);
+        let error = Planned::new(&suite, Size::Tiny, &[]).expect_err("not a case");
+        assert!(error.to_string().contains("top, sweep-1e3"), "{error}");
     }
 
     #[test]

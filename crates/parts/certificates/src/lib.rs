@@ -1,6 +1,7 @@
-//! Certificates for tests of TLS: two roots that know nothing of each other, and what the first one signed for a
-//! server called `localhost` and for a client. The program `openssl` makes them, so that our TLS meets files that
-//! it did not write. The files have the names that clients of NBD look for in a folder.
+//! Certificates for tests of TLS: two unrelated roots, and certificates that the first one signed
+//! for a server called `localhost` and for a client. The program `openssl` makes them, so that our
+//! TLS meets files that it did not write. The files have the names that clients of NBD look for in
+//! a folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,15 +9,15 @@ use std::process::Command;
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 const SIGNED: &str = "-CA ca-cert.pem -CAkey ca-key.pem -CAcreateserial -days 2";
 
-/// A folder with certificates in PEM.
+/// A folder with certificates and keys in PEM.
 #[derive(Debug, Clone)]
 pub struct Certificates {
     folder: PathBuf,
 }
 
 impl Certificates {
-    /// Makes them in `folder`, which must be there. Where it cannot, it prints that the test of `what` is skipped,
-    /// and why.
+    /// Makes the files in `folder`, which must exist. Without `openssl` it prints that the test of
+    /// `what` is skipped, and why.
     pub fn make(folder: &Path, what: &str) -> Option<Self> {
         let certificates = Self {
             folder: folder.to_owned(),
@@ -30,22 +31,22 @@ impl Certificates {
         }
     }
 
-    /// The root that signed the server's and the client's.
+    /// The root that signed the certificates of the server and of the client.
     pub fn root(&self) -> PathBuf {
         self.folder.join("ca-cert.pem")
     }
 
-    /// A root that signed neither.
+    /// A root that signed neither of them, so clients that trust it alone must refuse the server.
     pub fn other_root(&self) -> PathBuf {
         self.folder.join("other-cert.pem")
     }
 
-    /// For the name `localhost` alone.
+    /// The server's certificate, valid for the name `localhost` alone.
     pub fn server(&self) -> PathBuf {
         self.folder.join("server-cert.pem")
     }
 
-    /// The server's private key.
+    /// The private key that belongs to [`Certificates::server`].
     pub fn server_key(&self) -> PathBuf {
         self.folder.join("server-key.pem")
     }
@@ -63,7 +64,7 @@ impl Certificates {
             self.openssl(&format!(
                 "req {KEY} -subj /CN={subject} -keyout {name}-key.pem -out {name}.csr"
             ))?;
-            // One without extensions would be of version 1, which is not taken.
+            // A certificate without extensions has version 1, which our TLS refuses.
             self.openssl(&format!(
                 "x509 -req -in {name}.csr {SIGNED} -extfile names -out {name}-cert.pem"
             ))?;

@@ -1,8 +1,9 @@
 //! CRC32C (Castagnoli; RFC 3720, section B.4) of everything that is stored or sent.
 //!
-//! What it is: the one place that says which code computes it. Folding with 512-bit carry-less
-//! multiplications, where a processor has them, does three to five times the bytes of the three
-//! interleaved CRC instructions of SSE 4.2, and no processor is asked which it has by the callers.
+//! This is the one place that chooses the code which computes it. Where the processor has 512-bit
+//! carry-less multiplications, folding with them checks three to five times the bytes a second of
+//! three interleaved CRC instructions of SSE 4.2. The library looks at the processor, so callers do
+//! not.
 //!
 //! ```
 //! let whole = dyno_checksum::crc32c(b"123456789");
@@ -12,13 +13,13 @@
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// The checksum of `bytes`.
+/// The checksum of `bytes`, whole.
 #[must_use]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::crc32_iscsi(bytes)
 }
 
-/// The checksum of bytes whose checksum is `crc`, followed by `bytes`.
+/// The checksum of a text whose beginning has the checksum `crc` and is followed by `bytes`.
 #[must_use]
 pub fn append(crc: u32, bytes: &[u8]) -> u32 {
     // The library's state is the sum before its last step, which inverts all bits.

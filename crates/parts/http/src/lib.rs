@@ -1,8 +1,10 @@
-//! The HTTP client of whatever asks a server: object stores, ClickHouse, endpoints of language models, archives.
+//! The HTTP client for object stores, ClickHouse, endpoints of language models and published
+//! archives.
 //!
-//! It blocks, so it belongs to a thread that may wait. TLS trusts what the system trusts. A status is no error here:
-//! what it means is for the caller to say. Redirects are followed only by who asks for them, since a request may
-//! carry a secret for one host.
+//! It blocks, so it belongs to a thread that may wait. TLS trusts what the system trusts. A status
+//! of the server is not an error here, because only the caller knows what it means. Redirects are
+//! followed only where the caller asks for it, because a request may carry a secret that is meant
+//! for one host.
 //!
 //! ```
 //! use std::time::Duration;
@@ -11,7 +13,7 @@
 //!     whole: Duration::from_secs(2),
 //!     ..dyno_http::Settings::default()
 //! });
-//! // Nobody listens there.
+//! // Nothing listens there.
 //! let error = agent.get("http://127.0.0.1:9/").call().unwrap_err();
 //! let failure = dyno_http::Failure::of(&error);
 //! assert!(!failure.lasting, "{}", failure.reason);
@@ -28,16 +30,17 @@ use ureq::tls::{RootCerts, TlsConfig};
 /// Connections to one host that are kept for the next request.
 const MOST_IDLE: usize = 64;
 
-/// How long things may take.
+/// Time limits, and how far redirects are followed.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// To connect, TLS included.
+    /// Time to connect, with the handshake of TLS.
     pub connect: Duration,
-    /// From the connection to the end of the answer.
+    /// Time of the whole request, to the end of the answer.
     pub whole: Duration,
-    /// A connection that nothing was sent on for longer is not used again, since the server may be hanging up.
+    /// A connection that was idle for longer is not used again, because the server may be closing
+    /// it.
     pub idle: Duration,
-    /// Redirects followed at most.
+    /// The most redirects that are followed.
     pub redirects: u32,
 }
 
@@ -53,7 +56,7 @@ impl Default for Settings {
     }
 }
 
-/// A client that keeps connections open; threads share it.
+/// Makes a client that keeps connections open. Threads may share it.
 #[must_use]
 pub fn agent(settings: &Settings) -> ureq::Agent {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -76,22 +79,23 @@ pub fn agent(settings: &Settings) -> ureq::Agent {
         .new_agent()
 }
 
-/// Why there is no answer, in words that never hold the address, which may be signed or hold a password.
+/// Why a request got no answer. The text never holds the address, which may be signed or hold a
+/// password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Another attempt would be no better.
+    /// Whether another attempt would fail in the same way.
     pub lasting: bool,
-    /// In a few words.
+    /// A few words for a message.
     pub reason: String,
 }
 
 impl Failure {
-    /// What an error of the client means.
+    /// Reads what an error of the client means for another attempt.
     #[must_use]
     pub fn of(error: &Error) -> Self {
         let (lasting, reason) = match error {
             Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                (false, "connection refused: nobody listens there".to_owned())
+                (false, "connection refused: nothing listens there".to_owned())
             }
             // The handshake happens while bytes are read and written, so its errors come as theirs.
             Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref()) {

@@ -1,9 +1,10 @@
-//! Free TCP ports of loopback, for servers that must be told theirs before they start. A server of our own listens
-//! on port 0 and says what it got; it needs none of this.
+//! Finds free TCP ports of loopback, for servers that must be told their port before they start. A
+//! server of our own listens on port 0 and says what it got, so it does not need this.
 //!
-//! They are not those that the kernel gives to outgoing connections. Of those, one may be gone when the server
-//! binds it; and who connects to one of them again and again until the server listens can be given that very port
-//! for its own end, and is then connected to itself (simultaneous open, RFC 9293 section 3.5) with no server there.
+//! Ports that the kernel gives to outgoing connections are avoided, for two reasons. Another
+//! process may take one before the server binds it. And a client that connects to such a port again
+//! and again, until the server listens, may be given that very port for its own end: it is then
+//! connected to itself (simultaneous open, RFC 9293 section 3.5) although there is no server.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -14,23 +15,25 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the kernel says which ports outgoing connections get.
+/// The file in which the kernel says which ports outgoing connections get.
 const OUTGOING: &str = "/proc/sys/net/ipv4/ip_local_port_range";
-/// Below this are the ports that services are known by.
+/// Ports below this one are those that services are known by.
 const LOWEST: u16 = 10_000;
-/// Fewer than this are not worth a search.
+/// A range with fewer ports than this is not searched.
 const ENOUGH: usize = 1000;
 
-/// A port on which nothing listens. It is given once in a process, and other processes begin elsewhere.
+/// A port on which nothing listens. A process gets each port once, and every process begins its
+/// search at another port. Nothing is reserved: another process may still bind the port first.
 ///
 /// # Errors
-/// [`io::ErrorKind::AddrInUse`] when all are taken; those of the kernel when it gives no socket.
+/// [`io::ErrorKind::AddrInUse`] when all ports of the range are taken, and any error of the kernel
+/// when it does not give a socket.
 pub fn free() -> io::Result<u16> {
     static RANGE: OnceLock<Option<Range<u16>>> = OnceLock::new();
     static NEXT: OnceLock<AtomicU32> = OnceLock::new();
     let outgoing = || fs::read_to_string(OUTGOING).unwrap_or_default();
     let Some(range) = RANGE.get_or_init(|| outside(&outgoing())) else {
-        // All are for outgoing connections here, so one of those it is.
+        // Every port is for outgoing connections on this machine, so it has to be one of those.
         return Ok(bound(0)?.local_addr()?.port());
     };
     let next = NEXT.get_or_init(|| AtomicU32::new(RandomState::new().hash_one(0) as u32));
@@ -51,7 +54,9 @@ fn bound(port: u16) -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port))
 }
 
-/// The ports below those for outgoing connections, or else above them, by the kernel's two numbers.
+/// The ports below those for outgoing connections, or above them where there are too few below.
+/// `outgoing` holds the lowest and the highest port for outgoing connections, as the kernel prints
+/// them.
 fn outside(outgoing: &str) -> Option<Range<u16>> {
     let mut ends = outgoing
         .split_whitespace()

@@ -1,7 +1,7 @@
-//! Whether a long run stays as it began: the one rule by which every engine's soak is judged.
+//! Judges whether a long run stays as it began, by one rule for the soaks of all engines.
 //!
-//! What it is: [`Trend`], which compares the first third of a quantity with the last; [`private_bytes`] of a process.
-//! What it is not: a load, or a clock: whoever soaks brings both.
+//! [`Trend`] compares the first third of a quantity with the last, and [`private_bytes`] reads the
+//! memory of a process. The load and the clock are the caller's.
 //!
 //! ```
 //! use dyno_soak::{Trend, is_long};
@@ -17,16 +17,16 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// How much higher the last third may be than the first, as a share.
+/// The last third may be higher than the first by this share.
 const GROWTH_MAX: f64 = 0.25;
 
-/// Shorter soaks are not judged, seconds.
+/// Soaks of fewer seconds are not judged.
 const JUDGED_FROM_S: f64 = 600.0;
 
 /// One quantity over the soak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
-    /// What it is, with its unit.
+    /// The name of the quantity, with its unit.
     pub name: String,
     /// Median of the first third.
     pub begin: f64,
@@ -37,7 +37,8 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Compares the medians of the first and the last third; below `grain` nothing is growth.
+    /// Compares the medians of the first and the last third. A rise below `grain`, in the unit of
+    /// the values, does not count as growth.
     pub fn of(name: impl Into<String>, values: &[f64], grain: f64) -> Trend {
         let third = values.len().div_ceil(3);
         let begin = median(&values[..third.min(values.len())]);
@@ -51,13 +52,13 @@ impl Trend {
     }
 }
 
-/// Whether it was long enough to tell growth from a beginning: what is kept grows until something is old enough to
-/// be let go.
+/// Whether a soak was long enough to tell growth from a start. What a server keeps grows at first,
+/// until the oldest of it may be dropped.
 pub fn is_long(seconds: f64) -> bool {
     seconds >= JUDGED_FROM_S
 }
 
-/// The 99th percentile; sorts the values. 0 of nothing.
+/// The 99th percentile of `values`, which it sorts; 0 without values.
 pub fn p99(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = (values.len() * 99 / 100).min(values.len().saturating_sub(1));
@@ -70,7 +71,7 @@ fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Memory that a process shares with nobody, bytes; `None` once it is gone.
+/// Bytes of memory that a process does not share with another; `None` once the process has ended.
 pub fn private_bytes(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;

@@ -33,6 +33,10 @@ impl Decompressor {
         if codec == Codec::Uncompressed {
             return Ok(stored);
         }
+        if len > stored.len().saturating_mul(most_expansion(codec)) {
+            let have = stored.len();
+            return Err(failed(format!("{have} bytes cannot hold a page of {len}")));
+        }
         let mut page = Vec::new();
         if page.try_reserve_exact(len).is_err() {
             return Err(failed(format!("there is no memory for {len} bytes")));
@@ -71,6 +75,19 @@ impl Decompressor {
             )));
         }
         Ok(page.into())
+    }
+}
+
+/// The most bytes that one stored byte can become. A page whose header claims more is refused before
+/// memory is asked for, so that a file of a few bytes cannot have gigabytes reserved.
+fn most_expansion(codec: Codec) -> usize {
+    match codec {
+        // A copy of up to 64 bytes takes three (format description of Snappy, "Copies").
+        Codec::Snappy => 22,
+        // A block of up to 128 KiB takes four bytes when it repeats one (RFC 8878, 3.1.1.2).
+        Codec::Zstd => 32 << 10,
+        // Each further byte of a match's length stands for up to 255.
+        _ => 255,
     }
 }
 
@@ -129,6 +146,35 @@ mod tests {
             let mut lz4 = Decompressor::new(Codec::Lz4).unwrap();
             let page = lz4.decompress(stored.into(), text.len()).unwrap();
             assert_eq!(page, text);
+        }
+    }
+
+    #[test]
+    fn a_page_that_claims_more_than_its_bytes_can_hold_is_refused_at_once() {
+        for codec in [Codec::Snappy, Codec::Zstd, Codec::Lz4, Codec::Lz4Raw] {
+            let mut decompressor = Decompressor::new(codec).unwrap();
+            let stored = Bytes::from_static(b"a few bytes");
+            let error = decompressor.decompress(stored, 1 << 30).unwrap_err();
+            assert!(error.to_string().contains("cannot hold"), "{error}");
+        }
+    }
+
+    /// The tightest pages there are stay readable: long runs of one byte.
+    #[test]
+    fn long_runs_are_within_the_bound() {
+        let run = vec![7; 64 << 20];
+        let compressed = [
+            (
+                Codec::Snappy,
+                snap::raw::Encoder::new().compress_vec(&run).unwrap(),
+            ),
+            (Codec::Zstd, zstd::bulk::compress(&run, 1).unwrap()),
+            (Codec::Lz4Raw, lz4_flex::block::compress(&run)),
+        ];
+        for (codec, stored) in compressed {
+            let mut decompressor = Decompressor::new(codec).unwrap();
+            let page = decompressor.decompress(stored.into(), run.len()).unwrap();
+            assert!(page == run, "{codec}");
         }
     }
 

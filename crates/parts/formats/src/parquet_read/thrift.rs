@@ -115,9 +115,10 @@ impl<'a> Reader<'a> {
         i32::try_from(value).map_err(|_| damaged(format!("field {} is {value}", field.id)))
     }
 
-    /// The value of a field that is a size.
+    /// The value of a field that is a size. Parquet has those of pages and lists as integers of 32
+    /// bits, so a larger one is damage and is refused before memory is asked for.
     pub(super) fn size(&mut self, field: Field) -> Result<usize> {
-        let value = self.int(field)?;
+        let value = self.i32(field)?;
         usize::try_from(value).map_err(|_| damaged(format!("field {} is {value}", field.id)))
     }
 

@@ -150,7 +150,7 @@ fn nobody_and_somebody_slow_are_told_apart() {
     let nobody = Endpoint::new("http://127.0.0.1:9/v1", None, None, wait).unwrap();
     let error = ask(&nobody, &question(0), engine).unwrap_err();
     assert!(
-        error.to_string().contains("nobody listens there"),
+        error.to_string().contains("nothing listens there"),
         "{error}"
     );
     let at = Scripted::start(vec![Reply::Waits(Duration::from_secs(3))]);
