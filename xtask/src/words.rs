@@ -176,13 +176,15 @@ fn without_tests(text: &str) -> &str {
         .map_or(text, |at| &text[..at])
 }
 
-/// Whether `words` stand in the line with nothing else of a word on either side.
+/// Whether `words` stand in the line with nothing else of a word on either side. "There is no server"
+/// denies that a thing exists, which is said so in good English.
 fn has_words(line: &str, words: &str) -> bool {
     let line = line.to_lowercase();
     line.match_indices(words).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = line[at + words.len()..].chars().next();
         !before.is_some_and(char::is_alphanumeric)
+            && !line[..at].ends_with("there ")
             && !after.is_some_and(|c| c.is_alphanumeric() || c == '-')
     })
 }

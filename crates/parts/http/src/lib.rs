@@ -94,9 +94,10 @@ impl Failure {
     #[must_use]
     pub fn of(error: &Error) -> Self {
         let (lasting, reason) = match error {
-            Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                (false, "connection refused: nothing listens there".to_owned())
-            }
+            Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => (
+                false,
+                "connection refused: nothing listens there".to_owned(),
+            ),
             // The handshake happens while bytes are read and written, so its errors come as theirs.
             Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref()) {
                 Some::<&rustls::Error>(tls) => (true, format!("TLS: {tls}")),
