@@ -12,6 +12,7 @@ use dyno_ingest_feeds::generate::{Batch, MadeLine, Packing};
 use dyno_ingest_feeds::{Feed, Field, Kind, Layout, Line, Reader, Refusal, Rows, load};
 
 // What CONTRIBUTING.md shows begins here.
+/// Strokes of lightning, one a line: milliseconds since 1970, and amperes or `-`.
 pub struct Lightning;
 
 const FIELDS: &[Field] = &[
