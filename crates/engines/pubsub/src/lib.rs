@@ -55,8 +55,9 @@ pub mod wire;
 
 pub use append::Appended;
 pub use client::{
-    Acknowledge, Address, Change, Consumer, ConsumerOptions, FetchError, Joined, Lanes, Message,
-    PartitionEnds, Place, Producer, ProducerOptions, Reader, Receipt, Sealed, Source,
+    Acknowledge, Address, Change, Consumer, ConsumerOptions, FetchError, Joined, Message,
+    PartitionEnds, Place, Producer, ProducerOptions, Reader, Receipt, SealedBatch, SendQueues,
+    Source,
 };
 pub use connection::Connection;
 pub use error::{Code, Error, Result, Retry};

@@ -16,55 +16,60 @@ use crate::group::{Assigned, Membership};
 /// What happened to a consumer's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// The partition is this consumer's now, from this offset on.
+    /// The partition was assigned to this consumer, which reads it from this offset on.
     Assigned {
         /// The partition.
         partition: i32,
         /// The first message that it will get.
         from: i64,
     },
-    /// Another member waits for it: it gives no more messages, and is given up when those that it gave are
-    /// committed. Who never commits loses it after two leases.
+    /// Another member waits for the partition. `poll` returns nothing more from it, and the consumer
+    /// releases it once all that it returned is committed. A consumer that does not commit loses the
+    /// partition after two leases.
     Wanted {
         /// The partition.
         partition: i32,
     },
-    /// It was given up after all was committed.
+    /// The consumer released the partition, after it had committed everything from it.
     Released {
         /// The partition.
         partition: i32,
     },
-    /// It was taken away: messages from it that are not committed will come to somebody again.
+    /// The partition was taken away. Its messages that are not committed are delivered again, to the
+    /// member that has it now.
     Lost {
         /// The partition.
         partition: i32,
     },
 }
 
-/// Heartbeats in a lease when nothing changes.
+/// Heartbeats in the time of one lease while the group does not change.
 const PAUSES: u32 = 3;
-/// And how many there would be at the pace just after a change, from which the pauses double.
+/// Heartbeats in the time of one lease just after a change. The pause doubles from there on, up to the
+/// pause that [`PAUSES`] gives.
 const PAUSES_FIRST: u32 = 96;
 
 type OnChange = Box<dyn FnMut(Change) + Send>;
 
-/// Reads a topic together with the other members of its group; each message goes to one of them, and again
-/// after a crash when it was not committed. Leases are renewed within [`Self::poll`] and [`Self::commit`], so
-/// a consumer that stops calling them loses its partitions.
+/// Reads a topic together with the other members of its group. Each message goes to one member, and is
+/// delivered again after a crash unless it was committed. Leases are renewed within [`Self::poll`] alone,
+/// so a consumer that stops calling it loses its partitions.
 pub struct Consumer {
     source: Box<dyn Source>,
     membership: Membership,
     options: ConsumerOptions,
     owned: Vec<Owned>,
     is_member: bool,
+    /// When the last heartbeat that the server answered was sent.
     heard_at: Instant,
-    /// Until the next heartbeat: short while members come and go, so that a group is settled soon.
+    /// The pause until the next heartbeat. It is short while members come and go, because a group settles
+    /// only when each member has heard of the change.
     pause: Duration,
     on_change: Option<OnChange>,
 }
 
 impl Consumer {
-    /// Connects to a server or a broker and joins the group, which is made when there is none.
+    /// Connects to a server or a broker and joins the group. A group that does not exist is made.
     ///
     /// # Errors
     /// `unknown-topic`, `not-installed`, `newer-schema`, `server-lost`, `denied`, `bad-argument`.
@@ -82,7 +87,7 @@ impl Consumer {
         Consumer::with_source(source, topic, group, options)
     }
 
-    /// The same over a source of the caller's.
+    /// Joins the group over a source that the caller made.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -114,8 +119,8 @@ impl Consumer {
         Ok(consumer)
     }
 
-    /// Calls this at every change of ownership, within `poll` and `commit`. What is owned already is told at
-    /// once.
+    /// Calls `on_change` at every change of ownership, from within `poll` and `commit`. For partitions that
+    /// are assigned already it is called at once.
     pub fn on_change(&mut self, mut on_change: impl FnMut(Change) + Send + 'static) {
         for owned in &self.owned {
             on_change(Change::Assigned {
@@ -131,7 +136,7 @@ impl Consumer {
         &self.membership.member
     }
 
-    /// The partitions that it owns, with the generation of the ownership.
+    /// The partitions that are assigned to this consumer, each with the generation of the assignment.
     pub fn assigned(&self) -> Vec<(i32, i64)> {
         self.owned
             .iter()
@@ -139,12 +144,14 @@ impl Consumer {
             .collect()
     }
 
-    /// The next messages, in order within each partition. Waits for some; returns none when there were none in
-    /// this time. While the server is away it tries again until the time is over.
+    /// Returns the next messages, in order within each partition. It waits for them up to `wait`, and
+    /// returns an empty list when none came. While the server cannot be reached it tries again until the
+    /// time is over.
     ///
     /// # Errors
-    /// `server-lost` and the like when the time was over before it came back: call again. Others:
-    /// `unknown-topic`, `damaged`, `offset-out-of-range` where the group is one that fails.
+    /// `server-lost` and other errors that a retry may cure when the server did not come back in time: call
+    /// again. Also `unknown-topic`, `damaged`, and `offset-out-of-range` where the group was made to fail
+    /// when retention has removed what it would read next.
     pub fn poll(&mut self, wait: Duration) -> Result<Vec<Message>> {
         let until = Instant::now() + wait;
         loop {
@@ -159,11 +166,12 @@ impl Consumer {
         }
     }
 
-    /// Stores that all messages which `poll` returned so far are done with.
+    /// Stores that all messages which `poll` has returned so far are processed.
     ///
     /// # Errors
-    /// `wrong-generation` when some partitions were taken away meanwhile: the others are committed, and the
-    /// messages of those will come to somebody again. `server-lost` and `outcome-unknown`: call again.
+    /// `wrong-generation` when some partitions were taken away meanwhile. The others are committed, and the
+    /// messages of those are delivered again to their new owners. After `server-lost` and
+    /// `outcome-unknown` the call may be repeated.
     pub fn commit(&mut self) -> Result<()> {
         let open = self.owned.iter().filter(|owned| !owned.is_settled());
         let upto: Vec<(i32, i64)> = open
@@ -172,7 +180,8 @@ impl Consumer {
         self.commit_upto(&upto)
     }
 
-    /// Stores that messages before these offsets (partition, offset) are done with.
+    /// Stores that the messages before these offsets are processed. `upto` holds pairs of a partition and
+    /// an offset.
     ///
     /// # Errors
     /// As [`Self::commit`]; `bad-argument` for an offset that was not handed out.
@@ -216,8 +225,8 @@ impl Consumer {
         Err(Error::new(Code::WrongGeneration, text))
     }
 
-    /// Leaves the group, so that others need not wait for the lease to lapse. What was not committed comes to
-    /// them again.
+    /// Leaves the group, so that the other members do not have to wait until the lease lapses. Messages
+    /// that were not committed are delivered again, to them.
     ///
     /// # Errors
     /// As [`Self::commit`].
@@ -230,11 +239,7 @@ impl Consumer {
             return Ok(());
         }
         self.is_member = false;
-        let last: Vec<_> = self
-            .owned
-            .drain(..)
-            .map(|owned| owned.last_word())
-            .collect();
+        let last: Vec<_> = self.owned.drain(..).map(|owned| owned.release()).collect();
         if !last.is_empty() {
             self.source.commit(&last)?;
         }
@@ -244,23 +249,27 @@ impl Consumer {
     fn poll_once(&mut self, until: Instant) -> Result<Vec<Message>> {
         self.keep_alive()?;
         let open = self.owned.iter().filter(|owned| !owned.wanted);
-        let places: Vec<(i32, i64)> = open
+        let positions: Vec<(i32, i64)> = open
             .map(|owned| (owned.partition, owned.position))
             .collect();
         let wait = until
             .saturating_duration_since(Instant::now())
             .min(self.options.lease / 4);
-        if places.is_empty() {
+        if positions.is_empty() {
             std::thread::sleep(wait.min(Duration::from_millis(20)));
             return Ok(Vec::new());
         }
-        let fetched = match self.source.fetch(&places, self.options.fetch_bytes, wait) {
+        let fetched = match self
+            .source
+            .fetch(&positions, self.options.fetch_bytes, wait)
+        {
             Ok(fetched) => fetched,
             Err(FetchError {
                 error,
                 partition: Some(partition),
             }) if error.kind() == Code::OffsetOutOfRange => {
-                // Before the log's first record: over to that. Beyond its end: nothing can be done here.
+                // Retention may have removed the records at our position: then we go on at the first one that
+                // is left. A position beyond the end of the log cannot be mended here.
                 return if self.skip_lost(partition)? {
                     Ok(Vec::new())
                 } else {
@@ -269,8 +278,9 @@ impl Consumer {
             }
             Err(failed) => return Err(failed.error),
         };
-        // Whoever stood still for a lease may have read what was appended after the partition was taken
-        // away, and nobody has counted that: it is read again when the server says that it is still ours.
+        // If this process was stopped for longer than a lease, the partition may have been given to another
+        // member, which reads the same records. What was fetched is dropped, and fetched again once a
+        // heartbeat has confirmed that the partition is still ours.
         if self.heard_at.elapsed() >= self.options.lease {
             return Ok(Vec::new());
         }
@@ -281,7 +291,8 @@ impl Consumer {
         )?;
         let mut messages = Vec::new();
         for (partition, fetched) in &fetched {
-            // Not there any more when the claim was refused.
+            // `claim` removes the partitions for which the server refused it, and their records with them:
+            // another member has them now.
             let Some(owned) = self
                 .owned
                 .iter_mut()
@@ -297,7 +308,9 @@ impl Consumer {
         Ok(messages)
     }
 
-    /// Makes sure that the server knows how far messages are handed out, before they are.
+    /// Stores how far messages may have been handed out, before they are. After a crash the next owner can
+    /// tell messages that may have been processed before from those that cannot have been. The claim runs
+    /// ahead by `window_records`, so that most calls need no round trip.
     fn claim(&mut self, upto: impl Iterator<Item = (i32, i64)>) -> Result<()> {
         let mut cursors = Vec::new();
         for (partition, next_offset) in upto {
@@ -323,7 +336,7 @@ impl Consumer {
         Ok(())
     }
 
-    /// Whether there was something to skip.
+    /// Moves the position over records that retention has removed. Returns whether it moved.
     fn skip_lost(&mut self, partition: i32) -> Result<bool> {
         let Some(at) = self
             .owned
@@ -333,7 +346,7 @@ impl Consumer {
             return Ok(true);
         };
         let moved = self.source.skip_lost(partition, self.owned[at].generation);
-        // It was taken away meanwhile: whoever has it now goes over what is lost.
+        // The partition was taken away meanwhile, so skipping is up to its new owner.
         if let Err(error) = &moved
             && error.kind() == Code::WrongGeneration
         {
@@ -348,7 +361,8 @@ impl Consumer {
         Ok(skipped)
     }
 
-    /// Joins, or renews the lease where it is time, and gives up what others want and nothing is open of.
+    /// Joins the group, or renews the lease when it is time, and releases the partitions that other members
+    /// wait for once everything from them is committed.
     fn keep_alive(&mut self) -> Result<()> {
         let released: Vec<Owned> = self
             .owned
@@ -365,7 +379,9 @@ impl Consumer {
             self.pause = self.options.lease / PAUSES_FIRST;
         }
         if !released.is_empty() {
-            let last: Vec<_> = released.iter().map(Owned::last_word).collect();
+            // The claim runs ahead, so it is lowered to what was really handed out. Otherwise the new owner
+            // would report messages as perhaps delivered before that never were.
+            let last: Vec<_> = released.iter().map(Owned::release).collect();
             let refused = self.source.commit(&last)?;
             self.lose(&refused);
         }
@@ -373,6 +389,8 @@ impl Consumer {
         let before = Instant::now();
         match self.source.heartbeat(&partitions) {
             Ok(assigned) => {
+                // The lease began at some time after the request was sent, so counting from `before` errs on
+                // the safe side.
                 self.heard_at = before;
                 self.pause = (self.pause * 2).min(self.options.lease / PAUSES);
                 for partition in partitions {
@@ -389,7 +407,8 @@ impl Consumer {
                 Ok(())
             }
             Err(error) if error.kind() == Code::UnknownMember => {
-                // The lease lapsed: others have the partitions, and this one begins anew.
+                // The lease lapsed and other members may have the partitions, so the consumer joins again at
+                // the next call as if it were new.
                 let all: Vec<i32> = self.owned.iter().map(|owned| owned.partition).collect();
                 self.lose(&all);
                 self.is_member = false;
@@ -399,6 +418,8 @@ impl Consumer {
         }
     }
 
+    /// Applies the assignment that the server answered with: drops what it does not list, and adds what is
+    /// new. A partition of another generation was lost and won again, so its position is the committed one.
     fn take_over(&mut self, assigned: &[Assigned]) {
         let kept = |owned: &Owned| {
             assigned
@@ -462,12 +483,13 @@ impl Consumer {
 
 impl Drop for Consumer {
     fn drop(&mut self) {
-        // Politeness: without it the lease lapses.
+        // A member that does not leave keeps its partitions until the lease lapses; an error leaves it at
+        // that.
         self.leave().ok();
     }
 }
 
-/// The process and a random number.
+/// A name for a member whose options give none: the process and a random number.
 fn some_name() -> String {
     let random = RandomState::new().build_hasher().finish();
     format!("member-{}-{random:016x}", std::process::id())

@@ -1,4 +1,4 @@
-//! Carries a producer's batches to the servers themselves, one connection and one thread for some of the lanes of
+//! Carries a producer's batches to the servers themselves, one connection and one thread for some of the queues of
 //! one server.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use dyno_postgres::Dsn;
 
-use super::lanes::{Lanes, Sealed};
 use super::named::Sent;
 use super::options::Acknowledge;
+use super::send_queues::{SealedBatch, SendQueues};
 use crate::append::Appended;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result, Retry};
@@ -92,12 +92,12 @@ const PAUSE_MOST: Duration = Duration::from_secs(1);
 
 impl Carrier {
     /// Sends until the producer is closed and nothing is left.
-    pub fn run(mut self, lanes: &Arc<Lanes>) {
+    pub fn run(mut self, queues: &Arc<SendQueues>) {
         let mut identities = HashMap::new();
         let mut ended = HashSet::new();
-        while let Some(sealed) = lanes.take(&self.share, 1, None) {
+        while let Some(sealed) = queues.pop(&self.share, 1, None) {
             if ended.contains(&sealed.partition) {
-                lanes.finish(sealed, Err(behind_a_failure()));
+                queues.finish(sealed, Err(behind_a_failure()));
                 continue;
             }
             let outcome = self.deliver(&sealed, &mut identities);
@@ -108,13 +108,17 @@ impl Carrier {
                 // Whether the sequences were used is not known: go on as somebody else.
                 identities.remove(&sealed.partition);
             }
-            lanes.finish(sealed, outcome);
+            queues.finish(sealed, outcome);
         }
     }
 
     /// Tries until the batch is in the log, cannot be, or its time is up. A repetition carries the same
     /// sequences, so it does no harm when the attempt before it was committed after all.
-    fn deliver(&mut self, sealed: &Sealed, identities: &mut HashMap<i32, Identity>) -> Result<i64> {
+    fn deliver(
+        &mut self,
+        sealed: &SealedBatch,
+        identities: &mut HashMap<i32, Identity>,
+    ) -> Result<i64> {
         let mut pause = PAUSE_LEAST;
         let mut may_be_there = false;
         loop {
@@ -139,7 +143,11 @@ impl Carrier {
         }
     }
 
-    fn attempt(&mut self, sealed: &Sealed, identities: &mut HashMap<i32, Identity>) -> Result<i64> {
+    fn attempt(
+        &mut self,
+        sealed: &SealedBatch,
+        identities: &mut HashMap<i32, Identity>,
+    ) -> Result<i64> {
         if self.connection.is_none() {
             self.connection = Some(self.server.connect(self.acknowledge)?);
         }
@@ -195,7 +203,7 @@ pub(super) fn connect(dsn: &Dsn, acknowledge: Acknowledge) -> Result<Connection>
     Connection::open_session(dsn, "dyno-producer", settings)
 }
 
-fn gave_up(sealed: &Sealed, may_be_there: bool, last: &Error) -> Error {
+fn gave_up(sealed: &SealedBatch, may_be_there: bool, last: &Error) -> Error {
     let (code, retry) = if may_be_there {
         (Code::OutcomeUnknown, Retry::Unknown)
     } else {

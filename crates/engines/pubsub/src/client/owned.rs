@@ -1,9 +1,11 @@
-//! The partitions that a consumer owns, and how far each was fetched, handed out, claimed and committed.
+//! A partition that is assigned to a consumer, and how far its records were handed out, claimed and
+//! committed.
 
 use super::options::Acknowledge;
 use crate::group::{Assigned, Cursor};
 
-/// One partition.
+/// An assigned partition. Offsets are ordered `committed <= position <= claimed_to`, so the server always
+/// knows of every record that may have been processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owned {
     pub partition: i32,
@@ -27,13 +29,14 @@ impl Owned {
         }
     }
 
-    /// Everything that was handed out is committed.
+    /// Whether everything that was handed out is committed.
     pub fn is_settled(&self) -> bool {
         self.committed == self.position
     }
 
-    /// What is claimed has to be on stable storage (see [`Source::commit`](super::source::Source::commit)), so a cursor
-    /// that has to be says once more how far the claim goes.
+    /// The cursor that commits up to an offset. A cursor with a claim is stored durably (see
+    /// [`Source::commit`](super::source::Source::commit)), so a commit that must be durable repeats the
+    /// present claim.
     pub fn commits(&self, upto: i64, acknowledge: Acknowledge) -> Cursor {
         let durable = acknowledge == Acknowledge::Committed;
         Cursor {
@@ -53,8 +56,8 @@ impl Owned {
         }
     }
 
-    /// Everything that was handed out, and nothing beyond: for a partition that is given up.
-    pub fn last_word(&self) -> Cursor {
+    /// The last cursor of a partition that is released. It lowers the claim to what was handed out.
+    pub fn release(&self) -> Cursor {
         Cursor {
             partition: self.partition,
             generation: self.generation,

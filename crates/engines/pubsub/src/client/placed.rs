@@ -1,9 +1,9 @@
-//! A consumer's source over several clusters: a member of the group on each of them.
+//! A consumer's source over several clusters. It is a member of the group on each of them.
 //!
-//! A group's owners, generations and cursors lie beside the partitions that they are about, so a cluster that is
-//! away takes its own partitions along and no others. What it had assigned is kept while the lease holds there;
-//! after that it is given up here as it is there, and the member joins that cluster anew when it is back,
-//! which raises the generations and counts what is read again.
+//! The owners, generations and cursors of a group lie beside the partitions that they belong to, so a
+//! cluster that is down takes only its own partitions with it. What it had assigned is kept until the
+//! lease lapses there. Then the assignment is dropped here too, and the member joins that cluster again
+//! when it is back, which raises the generations and counts what is read again.
 
 use std::collections::HashMap;
 use std::thread;
@@ -18,8 +18,8 @@ use crate::placement::at_cluster;
 /// The first and the longest pause before a cluster that failed is asked for records again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// One cluster's part.
-pub(super) struct Part {
+/// The share of the topic's partitions that one cluster has.
+pub(super) struct Share {
     pub cluster: String,
     pub partitions: Vec<i32>,
     pub source: Box<dyn Source>,
@@ -31,13 +31,13 @@ struct State {
     joined: bool,
     heard_at: Option<Instant>,
     assigned: Vec<Assigned>,
-    /// The last failure, until when it is let alone, and the pause after that.
+    /// The last failure, when the cluster is tried again, and the pause that led to this time.
     failure: Option<(Error, Instant, Duration)>,
 }
 
-impl Part {
-    pub fn new(cluster: &str, partitions: Vec<i32>, source: Box<dyn Source>) -> Part {
-        Part {
+impl Share {
+    pub fn new(cluster: &str, partitions: Vec<i32>, source: Box<dyn Source>) -> Share {
+        Share {
             cluster: cluster.to_owned(),
             partitions,
             source,
@@ -49,7 +49,7 @@ impl Part {
         at_cluster(&self.cluster, error)
     }
 
-    /// Finds the topic where that has to be done.
+    /// Finds the topic, unless that was done before.
     fn attach(&mut self, topic: &str) -> Result<()> {
         if !self.state.joined {
             self.source.attach(topic)?;
@@ -59,7 +59,7 @@ impl Part {
         Ok(())
     }
 
-    /// Joins where that has to be done, renews the lease, and says what is owned.
+    /// Joins unless that was done before, and renews the lease. The assignment is kept in the state.
     fn renew(&mut self, membership: &Membership, released: &[i32]) -> Result<()> {
         let lease = Duration::from_millis(membership.lease_ms.unsigned_abs());
         match self.try_renew(membership, released) {
@@ -73,8 +73,9 @@ impl Part {
                 if lapsed {
                     self.forget();
                 }
-                // What was given back is so as far as this member goes; if the server does not know that yet,
-                // it says it is still assigned, and nothing of it is open.
+                // The consumer has released these partitions, whether the server has heard of it or not. If it
+                // has not, the next heartbeat assigns them again, which is harmless because everything from
+                // them is committed.
                 let kept = |assigned: &Assigned| !released.contains(&assigned.partition);
                 self.state.assigned.retain(kept);
                 Err(self.named(&error))
@@ -99,17 +100,19 @@ impl Part {
                 Err(error) => return Err(error),
             }
         }
-        // It lapsed again between joining and the first heartbeat: there is time for that at the next.
+        // The lease lapsed again between joining and the first heartbeat. The next heartbeat tries again.
         Ok(())
     }
 
-    /// What was assigned is somebody else's, or will be joined for anew.
+    /// Drops the assignment, because another member may have it by now. The next renewal joins again.
     fn forget(&mut self) {
         self.state.joined = false;
         self.state.assigned.clear();
     }
 
-    fn rests(&self) -> bool {
+    /// Whether the cluster failed so recently that it is not asked again yet. Asking a cluster that is down
+    /// takes the time that others could answer in.
+    fn is_paused(&self) -> bool {
         let failure = self.state.failure.as_ref();
         failure.is_some_and(|(_, until, _)| Instant::now() < *until)
     }
@@ -121,18 +124,18 @@ impl Part {
     }
 }
 
-/// All clusters of one topic.
+/// The clusters that one topic lies on.
 pub(super) struct Placed {
-    parts: Vec<Part>,
+    parts: Vec<Share>,
     membership: Option<Membership>,
-    /// Without a group: the topic that each cluster is asked for when it is there.
+    /// The topic of a reader without a group, to attach to at each cluster once that can be reached.
     topic: Option<String>,
     idle_pause: Duration,
     turn: usize,
 }
 
 impl Placed {
-    pub fn new(parts: Vec<Part>, idle_pause: Duration) -> Placed {
+    pub fn new(parts: Vec<Share>, idle_pause: Duration) -> Placed {
         Placed {
             parts,
             membership: None,
@@ -148,7 +151,8 @@ impl Placed {
             .ok_or_else(|| Error::new(Code::UnknownMember, "the consumer has not joined its group"))
     }
 
-    /// How long what was read may be trusted: without a group nobody else reads it instead.
+    /// For how long after a heartbeat the assignment may be trusted. A reader without a group shares its
+    /// partitions with no other reader, so it may always.
     fn lease(&self) -> Result<Duration> {
         match &self.topic {
             Some(_) => Ok(Duration::MAX),
@@ -158,7 +162,7 @@ impl Placed {
         }
     }
 
-    fn part_of(&mut self, partition: i32) -> Result<&mut Part> {
+    fn part_of(&mut self, partition: i32) -> Result<&mut Share> {
         let mut parts = self.parts.iter_mut();
         parts
             .find(|part| part.partitions.contains(&partition))
@@ -168,10 +172,10 @@ impl Placed {
             })
     }
 
-    /// One look at every cluster that has some of these places and does not rest after a failure.
-    fn look(
+    /// Reads once at every cluster that has some of these positions and is not paused after a failure.
+    fn read_once(
         &mut self,
-        places: &[(i32, i64)],
+        positions: &[(i32, i64)],
         most_bytes: usize,
         lease: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
@@ -181,9 +185,9 @@ impl Placed {
         let count = self.parts.len();
         for at in 0..count {
             let part = &mut self.parts[(self.turn + at) % count];
-            let mut its = places.to_vec();
-            its.retain(|(partition, _)| part.partitions.contains(partition));
-            if its.is_empty() || left < most_bytes / 8 || part.rests() {
+            let mut own = positions.to_vec();
+            own.retain(|(partition, _)| part.partitions.contains(partition));
+            if own.is_empty() || left < most_bytes / 8 || part.is_paused() {
                 continue;
             }
             if let Some(topic) = &self.topic
@@ -192,10 +196,10 @@ impl Placed {
                 part.fail(&error);
                 continue;
             }
-            match part.source.fetch(&its, left, Duration::ZERO) {
+            match part.source.fetch(&own, left, Duration::ZERO) {
                 Ok(found) => {
                     part.state.failure = None;
-                    // As in `Consumer::poll_once`: what was read after the lease may be another's by now.
+                    // As in `Consumer::poll_once`: after the lease these records may be another member's.
                     if part.state.heard_at.is_none_or(|at| at.elapsed() >= lease) {
                         continue;
                     }
@@ -204,7 +208,8 @@ impl Placed {
                     fetched.extend(found);
                 }
                 Err(failed) if failed.error.retry() == Retry::Never => {
-                    // It comes again when there is nothing else to hand out.
+                    // Records that were read are handed out first. The failure lasts, so the next call reports
+                    // it.
                     return match fetched.is_empty() {
                         true => Err(FetchError {
                             error: part.named(&failed.error),
@@ -221,7 +226,8 @@ impl Placed {
 }
 
 impl Source for Placed {
-    /// Joins nothing yet: each cluster is joined at the first heartbeat that reaches it.
+    /// Only remembers the membership. Each cluster is joined at the first heartbeat that reaches it, so that
+    /// one which is down does not keep the consumer from the others.
     fn join(&mut self, membership: &Membership) -> Result<Joined> {
         self.membership = Some(membership.clone());
         let partitions: usize = self.parts.iter().map(|part| part.partitions.len()).sum();
@@ -232,7 +238,7 @@ impl Source for Placed {
         })
     }
 
-    /// Attaches to nothing yet: each cluster is asked at the first call that needs it.
+    /// Only remembers the topic. Each cluster is asked at the first call that needs it.
     fn attach(&mut self, topic: &str) -> Result<Joined> {
         self.topic = Some(topic.to_owned());
         let partitions: usize = self.parts.iter().map(|part| part.partitions.len()).sum();
@@ -243,7 +249,8 @@ impl Source for Placed {
         })
     }
 
-    /// Of all clusters, or none: who loads all that is there must not take a part for it.
+    /// The ends at all clusters, or an error: a caller that loads a whole topic must not take a part of the
+    /// clusters for all of them.
     fn ends(&mut self) -> Result<Vec<PartitionEnds>> {
         let mut all = Vec::new();
         for part in &mut self.parts {
@@ -266,9 +273,9 @@ impl Source for Placed {
         let mut failure = None;
         let mut reached = false;
         for part in &mut self.parts {
-            let mut its = released.to_vec();
-            its.retain(|partition| part.partitions.contains(partition));
-            match part.renew(&membership, &its) {
+            let mut own = released.to_vec();
+            own.retain(|partition| part.partitions.contains(partition));
+            match part.renew(&membership, &own) {
                 Ok(()) => reached = true,
                 Err(error) if error.retry() == Retry::Never => return Err(error),
                 Err(error) => failure = Some(error),
@@ -296,10 +303,11 @@ impl Source for Placed {
                 _ => refused.push(cursor.partition),
             }
         }
-        // Every cluster, whatever another one says: what it stores is stored again when the caller repeats it.
-        for (at, its) in by_part {
+        // A failure at one cluster does not stop the others. The caller repeats the whole commit after an
+        // error, and storing the same cursor again changes nothing.
+        for (at, own) in by_part {
             let part = &mut self.parts[at];
-            match part.source.commit(&its) {
+            match part.source.commit(&own) {
                 Ok(not) => refused.extend(not),
                 Err(error) => failure = Some(part.named(&error)),
             }
@@ -326,7 +334,7 @@ impl Source for Placed {
 
     fn fetch(
         &mut self,
-        places: &[(i32, i64)],
+        positions: &[(i32, i64)],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
@@ -334,7 +342,7 @@ impl Source for Placed {
         let until = Instant::now() + wait;
         let mut pause = Duration::from_millis(1).min(self.idle_pause);
         loop {
-            let fetched = self.look(places, most_bytes, lease)?;
+            let fetched = self.read_once(positions, most_bytes, lease)?;
             let now = Instant::now();
             if !fetched.is_empty() {
                 return Ok(fetched);

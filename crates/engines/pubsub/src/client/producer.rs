@@ -11,10 +11,10 @@ use super::address::Address;
 use super::broker::{self, Everywhere};
 use super::chain::Chain;
 use super::direct::{self, Carrier, Server};
-use super::lanes::Lanes;
 use super::named::{self, Sent};
 use super::options::ProducerOptions;
 use super::receipt::Receipt;
+use super::send_queues::SendQueues;
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
 use crate::key;
@@ -27,7 +27,7 @@ use crate::wire::ClientOptions;
 ///
 /// Dropping it sends what waits. Call [`Self::flush`] before to learn of failures.
 pub struct Producer {
-    lanes: Arc<Lanes>,
+    queues: Arc<SendQueues>,
     partitions: u32,
     sent_before: BTreeMap<i32, Sent>,
     /// Over the records of each partition that the caller left out, because they are there already.
@@ -53,20 +53,20 @@ impl Producer {
                 let topic = connection.topic(topic)?;
                 let partitions = topic.options.partitions;
                 let named = options.name.is_some();
-                let lanes = Arc::new(Lanes::new(partitions as usize, options.clone()));
+                let queues = Arc::new(SendQueues::new(partitions as usize, options.clone()));
                 let (carriers, sent_before) = direct_carriers(&dsn, connection, &topic, &options)?;
-                let mut producer = Producer::running(lanes, partitions, carriers, Carrier::run)?;
+                let mut producer = Producer::running(queues, partitions, carriers, Carrier::run)?;
                 // A partition that has nothing of the name begins its chain; one of which it is not known what it has
                 // gets none, until the caller has left all of it out.
                 let new = |partition: &usize| !sent_before.contains_key(&(*partition as i32));
                 if named {
-                    for lane in (0..partitions as usize).filter(new) {
-                        producer.lanes.go_on(lane, Chain::default());
+                    for queue in (0..partitions as usize).filter(new) {
+                        producer.queues.continue_chain(queue, Chain::default());
                     }
                 }
                 for (partition, sent) in &sent_before {
-                    if let (Ok(lane), Some(chain)) = (usize::try_from(*partition), &sent.chain) {
-                        producer.lanes.go_on(lane, chain.clone());
+                    if let (Ok(queue), Some(chain)) = (usize::try_from(*partition), &sent.chain) {
+                        producer.queues.continue_chain(queue, chain.clone());
                     }
                 }
                 producer.sent_before = sent_before;
@@ -84,36 +84,36 @@ impl Producer {
                 };
                 let all = Everywhere::open(&broker, topic, client)?;
                 let partitions = all.partitions;
-                let lanes = Arc::new(Lanes::new(partitions as usize, options));
+                let queues = Arc::new(SendQueues::new(partitions as usize, options));
                 let carriers = all.clusters.into_iter();
                 let carriers =
                     carriers.map(|(share, brokers)| broker::Carrier::new(brokers, &share));
-                Producer::running(lanes, partitions, carriers.collect(), broker::Carrier::run)
+                Producer::running(queues, partitions, carriers.collect(), broker::Carrier::run)
             }
         }
     }
 
     /// A producer with a thread for each carrier; none goes on when one cannot be started.
     fn running<C: Send + 'static>(
-        lanes: Arc<Lanes>,
+        queues: Arc<SendQueues>,
         partitions: u32,
         carriers: Vec<C>,
-        run: fn(C, &Arc<Lanes>),
+        run: fn(C, &Arc<SendQueues>),
     ) -> Result<Producer> {
         let threads = carriers.into_iter().map(|carrier| {
-            let lanes = lanes.clone();
+            let queues = queues.clone();
             thread::Builder::new()
                 .name("dyno-producer".to_owned())
-                .spawn(move || run(carrier, &lanes))
+                .spawn(move || run(carrier, &queues))
                 .map_err(no_thread)
         });
         let threads = threads.collect::<Result<Vec<_>>>();
         if threads.is_err() {
-            lanes.close();
+            queues.close();
         }
         Ok(Producer {
             carriers: threads?,
-            lanes,
+            queues,
             partitions,
             sent_before: BTreeMap::new(),
             left_out: Mutex::default(),
@@ -162,7 +162,8 @@ impl Producer {
             },
             // Of an earlier version nothing is known but how many there were: taken for the same, they begin the chain.
             None if left_out.records == sent.records => {
-                self.lanes.go_on(partition as usize, left_out.clone());
+                self.queues
+                    .continue_chain(partition as usize, left_out.clone());
                 Ok(true)
             }
             None => Ok(true),
@@ -197,7 +198,7 @@ impl Producer {
         self.check_partition(partition)?;
         let partition =
             partition.or_else(|| key.map(|key| key::partition_of(key, self.partitions)));
-        self.lanes.push(
+        self.queues.push(
             partition.map(|partition| partition as usize),
             now_us(),
             key,
@@ -218,7 +219,7 @@ impl Producer {
     ) -> Result<Vec<Receipt>> {
         self.check_partition(partition)?;
         let partition = partition.map(|partition| partition as usize);
-        self.lanes.push_all(partition, now_us(), values)
+        self.queues.push_all(partition, now_us(), values)
     }
 
     fn check_partition(&self, partition: Option<u32>) -> Result<()> {
@@ -238,13 +239,13 @@ impl Producer {
     /// # Errors
     /// The first failure since the last flush; receipts tell of each.
     pub fn flush(&self) -> Result<()> {
-        self.lanes.flush()
+        self.queues.flush()
     }
 }
 
 impl Drop for Producer {
     fn drop(&mut self) {
-        self.lanes.close();
+        self.queues.close();
         for carrier in self.carriers.drain(..) {
             // A carrier that panicked has said so already.
             carrier.join().ok();
@@ -308,12 +309,12 @@ fn direct_carriers(
     Ok((carriers, sent_before))
 }
 
-/// Partitions as numbers of lanes.
+/// Partitions as numbers of queues.
 fn lanes_of(partitions: &[i32]) -> Vec<usize> {
-    let lanes = partitions
+    let queues = partitions
         .iter()
         .map(|partition| usize::try_from(*partition));
-    lanes.flatten().collect()
+    queues.flatten().collect()
 }
 
 fn no_thread(error: std::io::Error) -> Error {

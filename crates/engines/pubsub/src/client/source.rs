@@ -1,4 +1,4 @@
-//! Where a consumer reads from: the server itself here, a broker elsewhere.
+//! Where a consumer reads from: the trait, and direct mode, in which the client asks the server itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,100 +6,103 @@ use std::time::{Duration, Instant};
 use dyno_postgres::Dsn;
 
 use super::pace::Pace;
-use super::placed::{Part, Placed};
+use super::placed::{Placed, Share};
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result, Retry};
 use crate::fetch::Fetched;
 use crate::group::{Assigned, Cursor, Membership};
 use crate::placement::HOME;
 
-/// What a member learns when it is in.
+/// What the server answers to a member that joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Joined {
-    /// The group's number.
+    /// The number of the group in the database.
     pub group_id: i32,
-    /// The topic's.
+    /// The number of the topic in the database.
     pub topic_id: i32,
-    /// Partitions of the topic.
+    /// How many partitions the topic has.
     pub partitions: u32,
 }
 
-/// How far a partition reaches.
+/// The first and the last offset of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartitionEnds {
-    /// Its number.
+    /// The number of the partition, from 0.
     pub partition: i32,
-    /// The first offset that is still there.
+    /// The first offset that retention has left.
     pub first_offset: i64,
     /// The offset that the next record gets.
     pub next_offset: i64,
 }
 
-/// A connection of one member of a group, or of a reader without one. After an error it reconnects by itself at the next call.
+/// The connection of one member of a group, or of a reader without a group. After an error it reconnects
+/// at the next call.
 pub trait Source: Send {
-    /// Enters the group.
+    /// Makes the caller a member of the group.
     ///
     /// # Errors
     /// See [`Connection::join_group`].
     fn join(&mut self, membership: &Membership) -> Result<Joined>;
 
-    /// Finds the topic without entering a group: then only [`Self::ends`] and [`Self::fetch`] may be called.
+    /// Finds the topic without joining a group. Only [`Self::ends`] and [`Self::fetch`] may be called then.
     ///
     /// # Errors
-    /// `unknown-topic`, and whatever the server says.
+    /// `unknown-topic`, and the errors of the connection.
     fn attach(&mut self, topic: &str) -> Result<Joined>;
 
-    /// How far each partition reaches; joined or attached.
+    /// The first and the last offset of each partition. The source must have joined or attached.
     ///
     /// # Errors
-    /// Whatever the server says.
+    /// Those of the connection.
     fn ends(&mut self) -> Result<Vec<PartitionEnds>>;
 
-    /// Renews the lease, gives partitions back, and says what is owned now.
+    /// Renews the lease, releases partitions, and returns the present assignment.
     ///
     /// # Errors
     /// See [`Connection::group_heartbeat`].
     fn heartbeat(&mut self, released: &[i32]) -> Result<Vec<Assigned>>;
 
-    /// Stores cursors and returns the partitions that were refused. What is claimed has to be durable when
-    /// this returns; what is committed need not be.
+    /// Stores cursors and returns the partitions for which they were refused. A claim must be durable when
+    /// this returns. A committed offset need not be, because losing one causes a redelivery and never a
+    /// loss.
     ///
     /// # Errors
     /// See [`Connection::group_commit`].
     fn commit(&mut self, cursors: &[Cursor]) -> Result<Vec<i32>>;
 
-    /// Leaves the group.
+    /// Leaves the group, whose partitions are then assigned to the other members.
     ///
     /// # Errors
     /// See [`Connection::group_leave`].
     fn leave(&mut self) -> Result<()>;
 
-    /// Moves over what retention took.
+    /// Moves the group's offset over records that retention has removed, and returns the new offset.
     ///
     /// # Errors
     /// See [`Connection::group_skip_lost`].
     fn skip_lost(&mut self, partition: i32, generation: i64) -> Result<i64>;
 
-    /// Reads at these places (partition, offset), at most so many bytes together, but for the first row. Returns as
-    /// soon as there is something, with nothing when the wait is over.
+    /// Reads at these positions, which are pairs of a partition and an offset. It returns `most_bytes` in all
+    /// at most, but always the first row, and comes back as soon as there are records, or empty when `wait`
+    /// is over.
     ///
     /// # Errors
-    /// See [`Connection::fetch`]; `offset-out-of-range` names one partition of many in no other way than by
-    /// [`FetchError::partition`].
+    /// See [`Connection::fetch`]. The partition of `offset-out-of-range` is in [`FetchError::partition`]
+    /// alone.
     fn fetch(
         &mut self,
-        places: &[(i32, i64)],
+        positions: &[(i32, i64)],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError>;
 }
 
-/// A failed fetch.
+/// Why a fetch failed, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchError {
-    /// What failed.
+    /// The failure itself.
     pub error: Error,
-    /// At which partition, where it was one.
+    /// The partition that failed, if the failure is one partition's.
     pub partition: Option<i32>,
 }
 
@@ -112,7 +115,8 @@ impl From<Error> for FetchError {
     }
 }
 
-/// The source of a topic in direct mode: its server, or all clusters that it lies on.
+/// The source of a topic in direct mode: its server, or the servers of all clusters that have a share of
+/// its partitions.
 pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box<dyn Source>> {
     let mut home = Direct::open(dsn, idle_pause)?;
     let found = home.with_reading(|connection| {
@@ -124,16 +128,16 @@ pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box
         Ok((_, None)) => return Ok(Box::new(home)),
         Err(error) => return Err(error),
     };
-    let mut parts = vec![Part::new(
+    let mut parts = vec![Share::new(
         HOME,
         placement.at_home(partitions),
         Box::new(home),
     )];
     for share in placement.elsewhere {
-        // Not connected yet: a cluster that is away now may come back.
+        // It connects at its first use, because a cluster that is down now may be back by then.
         let mut source = Direct::new(&share.dsn, idle_pause);
         source.home = Some(placement.home.clone());
-        parts.push(Part::new(
+        parts.push(Share::new(
             &share.cluster,
             share.partitions,
             Box::new(source),
@@ -142,26 +146,27 @@ pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box
     Ok(Box::new(Placed::new(parts, idle_pause)))
 }
 
-/// Direct mode: one session that reads, joins and claims, and one whose commits do not wait for the disk, for cursors that need
-/// not be durable and for questions that are forgotten with the server.
+/// Direct mode, with two sessions. One reads, joins and claims. Commits of the other do not wait for the
+/// disk; it stores cursors that need not be durable, and requests for notices, which mean nothing after
+/// the server has crashed.
 pub(super) struct Direct {
     dsn: Dsn,
-    /// The identity of the topic's home, when this server has only a share of it.
+    /// The identity of the topic's home cluster, if this server has only a share of the topic.
     home: Option<String>,
     idle_pause: Duration,
     reading: Option<Connection>,
     committing: Option<Connection>,
     joined: Option<(Joined, String)>,
-    /// Which place is read first, in turn, so that one busy partition does not starve the others.
+    /// Rotates which position is read first, so that one busy partition does not starve the others.
     turn: usize,
     pace: Pace,
-    /// Where it asked to be told of an append, and when.
+    /// The positions for which it has requested a notice of the next append, and when.
     awaited: Option<(Vec<(i32, i64)>, Instant)>,
 }
 
-/// How long it waits to be told before it looks all the same: nobody is told of what a pooler between keeps back, or of
-/// an append to a server whose queue of notifications is full.
-const UNTOLD: Duration = Duration::from_millis(250);
+/// How long it waits for a notice before it reads without one. A notice may never come: a connection
+/// pooler may keep it back, and a server whose queue of notifications is full drops it.
+const NOTICE_WAIT: Duration = Duration::from_millis(250);
 
 impl Direct {
     pub fn open(dsn: &Dsn, idle_pause: Duration) -> Result<Self> {
@@ -192,7 +197,8 @@ impl Direct {
         )
     }
 
-    /// A lost commit of a cursor is a redelivery, never a loss, so it does not wait for the disk.
+    /// Runs `act` on the session that does not wait for the disk. A commit that is lost with the server
+    /// causes a redelivery, never a loss.
     fn with_committing<T>(&mut self, act: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let settings = [("synchronous_commit", "off")];
         let open = || Connection::open_session(&self.dsn, "dyno-consumer-commits", &settings);
@@ -206,10 +212,10 @@ impl Direct {
         Ok((joined.group_id, joined.topic_id, member.clone()))
     }
 
-    /// The places at which there is something to read.
-    fn with_news(&mut self, topic_id: i32, places: &[(i32, i64)]) -> Result<Vec<(i32, i64)>> {
-        // One place is looked at by reading it: no question is saved by another before it.
-        if let [only] = places {
+    /// Keeps the positions at which there are records to read.
+    fn with_records(&mut self, topic_id: i32, positions: &[(i32, i64)]) -> Result<Vec<(i32, i64)>> {
+        // A single position is read at once: asking first for its end would cost a round trip more.
+        if let [only] = positions {
             return Ok(vec![*only]);
         }
         self.turn = self.turn.wrapping_add(1);
@@ -225,7 +231,7 @@ impl Direct {
                 .find(|row| row.get::<_, i32>(0) == partition)
                 .map(|row| row.get(1))
         };
-        let mut news: Vec<(i32, i64)> = places.to_vec();
+        let mut news: Vec<(i32, i64)> = positions.to_vec();
         news.retain(|(partition, offset)| end(*partition).is_none_or(|end: i64| end != *offset));
         if !news.is_empty() {
             let first = self.turn % news.len();
@@ -234,11 +240,12 @@ impl Direct {
         Ok(news)
     }
 
-    /// Asks to be told of appends at these places. False: something is there already.
-    fn ask_to_be_told(&mut self, topic_id: i32, places: &[(i32, i64)]) -> Result<bool> {
-        self.with_reading(|connection| connection.listen(topic_id, places))?;
-        for (partition, offset) in places {
-            // Of a server that crashes both ends of this are gone, so it need not be durable.
+    /// Requests a notice of the next append at these positions. Returns false if there are records already,
+    /// so that a notice would come too late.
+    fn request_notice(&mut self, topic_id: i32, positions: &[(i32, i64)]) -> Result<bool> {
+        self.with_reading(|connection| connection.listen(topic_id, positions))?;
+        for (partition, offset) in positions {
+            // A crash of the server ends this session too, so the request need not survive it.
             let ask = |connection: &mut Connection| {
                 connection.will_be_told(topic_id, *partition, *offset)
             };
@@ -246,41 +253,43 @@ impl Direct {
                 return Ok(false);
             }
         }
-        self.awaited = Some((places.to_vec(), Instant::now()));
+        self.awaited = Some((positions.to_vec(), Instant::now()));
         Ok(true)
     }
 
-    /// Whether it asked already to be told of these places, and nothing came since.
-    fn is_told_of(&self, places: &[(i32, i64)]) -> bool {
+    /// Whether a notice is requested for these positions and has not come yet.
+    fn awaits(&self, positions: &[(i32, i64)]) -> bool {
         let awaited = self.awaited.as_ref();
-        awaited.is_some_and(|(awaited, _)| awaited == places)
+        awaited.is_some_and(|(awaited, _)| awaited == positions)
     }
 
-    /// Waits until it is told or should look all the same. False: neither was until then.
-    fn wait_to_be_told(&mut self, until: Instant) -> Result<bool> {
-        let Some((places, asked_at)) = self.awaited.take() else {
+    /// Waits for the notice. Returns true when it is time to read: a notice came, or it is overdue. Returns
+    /// false if `until` was reached first; the request then stays open for the next call.
+    fn wait_for_notice(&mut self, until: Instant) -> Result<bool> {
+        let Some((positions, asked_at)) = self.awaited.take() else {
             return Ok(true);
         };
-        let look_at = asked_at + UNTOLD;
-        let wait = until.min(look_at).saturating_duration_since(Instant::now());
+        let read_at = asked_at + NOTICE_WAIT;
+        let wait = until.min(read_at).saturating_duration_since(Instant::now());
         let told = self.with_reading(|connection| connection.wait_to_be_told(wait))?;
-        if told || Instant::now() >= look_at {
+        if told || Instant::now() >= read_at {
             return Ok(true);
         }
-        self.awaited = Some((places, asked_at));
+        self.awaited = Some((positions, asked_at));
         Ok(false)
     }
 
-    /// What is there at these places, the first of them that have something.
-    fn look(
+    /// Reads what is there at these positions. It stops early once less than an eighth of `most_bytes` is
+    /// left, because the next partition could not fill a useful batch.
+    fn read_available(
         &mut self,
         topic_id: i32,
-        places: &[(i32, i64)],
+        positions: &[(i32, i64)],
         most_bytes: usize,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
         let mut fetched = Vec::new();
         let mut left = most_bytes;
-        for (partition, offset) in self.with_news(topic_id, places)? {
+        for (partition, offset) in self.with_records(topic_id, positions)? {
             let read =
                 self.with_reading(|connection| connection.fetch(topic_id, partition, offset, left));
             let read = read.map_err(|error| FetchError {
@@ -300,12 +309,15 @@ impl Direct {
     }
 }
 
+/// Runs `act` on the session in `slot`, which it opens first if there is none. The session is kept unless
+/// the outcome is unknown: then an answer may still be under way on it, and the next statement would read
+/// that one.
 fn with<T>(
-    place: &mut Option<Connection>,
+    slot: &mut Option<Connection>,
     open: impl FnOnce() -> Result<Connection>,
     act: impl FnOnce(&mut Connection) -> Result<T>,
 ) -> Result<T> {
-    let mut connection = match place.take() {
+    let mut connection = match slot.take() {
         Some(connection) if !connection.is_closed() => connection,
         _ => open()?,
     };
@@ -315,7 +327,7 @@ fn with<T>(
         .err()
         .is_none_or(|error| error.retry() != Retry::Unknown);
     if usable && !connection.is_closed() {
-        *place = Some(connection);
+        *slot = Some(connection);
     }
     done
 }
@@ -398,19 +410,19 @@ impl Source for Direct {
 
     fn fetch(
         &mut self,
-        places: &[(i32, i64)],
+        positions: &[(i32, i64)],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<(i32, Fetched)>, FetchError> {
         let (_, topic_id, _) = self.member()?;
         let until = Instant::now() + wait;
-        let mut empty_looks = 0;
-        let asked = !wait.is_zero() && self.is_told_of(places);
-        if asked && !self.wait_to_be_told(until)? {
+        let mut empty_reads = 0;
+        let asked = !wait.is_zero() && self.awaits(positions);
+        if asked && !self.wait_for_notice(until)? {
             return Ok(Vec::new());
         }
         loop {
-            let fetched = self.look(topic_id, places, most_bytes)?;
+            let fetched = self.read_available(topic_id, positions, most_bytes)?;
             let now = Instant::now();
             if !fetched.is_empty() {
                 self.pace.found(now);
@@ -418,17 +430,18 @@ impl Source for Direct {
             if !fetched.is_empty() || now >= until {
                 return Ok(fetched);
             }
-            empty_looks += 1;
-            match self.pace.pause(empty_looks, self.idle_pause) {
+            empty_reads += 1;
+            match self.pace.pause(empty_reads, self.idle_pause) {
                 Some(pause) => thread::sleep(pause.min(until - now)),
-                None if self.ask_to_be_told(topic_id, places)? => {
-                    if !self.wait_to_be_told(until)? {
+                None if self.request_notice(topic_id, positions)? => {
+                    if !self.wait_for_notice(until)? {
                         return Ok(Vec::new());
                     }
                 }
-                // Something came between the look and the question; or the log ends before this place, as one
-                // restored from a copy may.
-                None if empty_looks == 1 => {}
+                // A record was appended between the read and the request, so it is read at once. When that
+                // finds nothing either, the log ends before our position, as one restored from a backup may:
+                // then we must not spin.
+                None if empty_reads == 1 => {}
                 None => thread::sleep(self.idle_pause.min(until - now)),
             }
         }

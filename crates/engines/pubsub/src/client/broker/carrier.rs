@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::super::lanes::Lanes;
+use super::super::send_queues::SendQueues;
 use super::Brokers;
 use super::flight::Flight;
 use crate::error::Result;
@@ -42,31 +42,31 @@ impl Carrier {
     }
 
     /// Sends until the producer is closed and nothing is left.
-    pub fn run(mut self, lanes: &Arc<Lanes>) {
+    pub fn run(mut self, queues: &Arc<SendQueues>) {
         loop {
             let busy = self
                 .flights
                 .iter()
                 .any(|flight| !lock(flight).batches.is_empty());
             let until = busy.then(|| Instant::now() + LOOK);
-            let taken = lanes.take(&self.share, IN_FLIGHT, until);
+            let taken = queues.pop(&self.share, IN_FLIGHT, until);
             let nothing = taken.is_none();
             if let Some(sealed) = taken {
                 let at = usize::try_from(sealed.partition).unwrap_or(0);
                 lock(&self.flights[at]).add(sealed);
-                self.send(at, lanes);
+                self.send(at, queues);
             }
             if nothing && !busy {
                 return;
             }
             if nothing {
-                self.look_after(lanes);
+                self.look_after(queues);
             }
         }
     }
 
     /// Mends what was refused and answered, and sends what waits.
-    fn look_after(&mut self, lanes: &Arc<Lanes>) {
+    fn look_after(&mut self, queues: &Arc<SendQueues>) {
         for at in 0..self.flights.len() {
             let now = Instant::now();
             let mut flight = lock(&self.flights[at]);
@@ -78,16 +78,16 @@ impl Carrier {
                 self.brokers.forget_places();
                 ended
                     .into_iter()
-                    .for_each(|(sealed, end)| lanes.finish(sealed, end));
+                    .for_each(|(sealed, end)| queues.finish(sealed, end));
             } else {
                 drop(flight);
             }
-            self.send(at, lanes);
+            self.send(at, queues);
         }
     }
 
     /// Sends what was not sent yet, in order.
-    fn send(&mut self, at: usize, lanes: &Arc<Lanes>) {
+    fn send(&mut self, at: usize, queues: &Arc<SendQueues>) {
         loop {
             {
                 let flight = lock(&self.flights[at]);
@@ -96,7 +96,7 @@ impl Carrier {
                     return;
                 }
             }
-            if let Err(error) = self.send_one(at, lanes) {
+            if let Err(error) = self.send_one(at, queues) {
                 let error = self.brokers.named(error);
                 let mut flight = lock(&self.flights[at]);
                 if let Some(flying) = flight.batches.iter_mut().find(|flying| !flying.sent) {
@@ -110,7 +110,7 @@ impl Carrier {
     }
 
     /// Sends the first batch that was not sent.
-    fn send_one(&mut self, at: usize, lanes: &Arc<Lanes>) -> Result<()> {
+    fn send_one(&mut self, at: usize, queues: &Arc<SendQueues>) -> Result<()> {
         let partition = i32::try_from(at).unwrap_or(i32::MAX);
         let client = self.brokers.of_partition(partition)?;
         let topic_id = self.brokers.places()?.topic_id;
@@ -143,12 +143,12 @@ impl Carrier {
         flight.unanswered += 1;
         drop(flight);
         let flight = Arc::clone(&self.flights[at]);
-        let lanes = Arc::clone(lanes);
+        let queues = Arc::clone(queues);
         client.send(&produce, move |answer| {
             let answer = answer.map(|produced| produced.base_offset);
             let ended = lock(&flight).answered(sequence, answer);
             if let Some((sealed, end)) = ended {
-                lanes.finish(sealed, end);
+                queues.finish(sealed, end);
             }
         });
         Ok(())

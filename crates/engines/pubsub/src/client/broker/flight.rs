@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::super::lanes::Sealed;
+use super::super::send_queues::SealedBatch;
 use crate::error::{Code, Error, Result, Retry};
 
 /// One partition's batches.
@@ -29,7 +29,7 @@ pub struct Flight {
 
 /// One batch.
 pub struct Flying {
-    pub sealed: Sealed,
+    pub sealed: SealedBatch,
     pub body: Bytes,
     pub crc: u32,
     /// Given when it is first sent.
@@ -42,10 +42,10 @@ pub struct Flying {
 }
 
 /// A batch whose end is known.
-pub type Ended = (Sealed, Result<i64>);
+pub type Ended = (SealedBatch, Result<i64>);
 
 impl Flight {
-    pub fn add(&mut self, mut sealed: Sealed) {
+    pub fn add(&mut self, mut sealed: SealedBatch) {
         let body = Bytes::from(std::mem::take(&mut sealed.body));
         self.batches.push_back(Flying {
             crc: dyno_checksum::crc32c(&body),
@@ -129,7 +129,7 @@ impl Flight {
 
 impl Flying {
     /// The batch as it was taken.
-    fn whole(self) -> Sealed {
+    fn whole(self) -> SealedBatch {
         let mut sealed = self.sealed;
         sealed.body = self.body.into();
         sealed

@@ -265,7 +265,7 @@ pub(super) fn source(
     }
     let parts = all.into_iter().map(|(partitions, brokers)| {
         let cluster = brokers.cluster().to_owned();
-        placed::Part::new(&cluster, partitions, Box::new(Brokered::open(brokers)))
+        placed::Share::new(&cluster, partitions, Box::new(Brokered::open(brokers)))
     });
     Ok(Box::new(placed::Placed::new(parts.collect(), idle_pause)))
 }

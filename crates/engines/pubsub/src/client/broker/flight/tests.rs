@@ -1,8 +1,8 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::client::lanes::Lanes;
 use crate::client::options::ProducerOptions;
+use crate::client::send_queues::SendQueues;
 
 /// Three batches of two records each, sent with sequences 0, 2 and 4.
 fn flight() -> Flight {
@@ -10,7 +10,7 @@ fn flight() -> Flight {
         batch_records: 2,
         ..ProducerOptions::default()
     };
-    let lanes = Lanes::new(1, options);
+    let queues = SendQueues::new(1, options);
     let mut flight = Flight {
         identity: Some((7, 6)),
         unanswered: 3,
@@ -18,9 +18,9 @@ fn flight() -> Flight {
     };
     for sequence in [0, 2, 4] {
         for _ in 0..2 {
-            lanes.push(Some(0), 0, None, &[], b"x").unwrap();
+            queues.push(Some(0), 0, None, &[], b"x").unwrap();
         }
-        let sealed = lanes.take(&[0], 9, None).unwrap();
+        let sealed = queues.pop(&[0], 9, None).unwrap();
         flight.add(sealed);
         let flying = flight.batches.back_mut().unwrap();
         flying.sequence = Some(sequence);

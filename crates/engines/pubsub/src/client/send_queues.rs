@@ -1,6 +1,6 @@
-//! What waits to be sent: a lane per partition, in which records become batches in the order in which they
-//! came. Carriers (a connection to the server, one to a broker) take batches out and report what became of
-//! them.
+//! Records that wait to be sent. Each partition has a queue, in which records become batches in the order
+//! in which they were sent. A transport (a connection to the server, or one to a broker) takes batches
+//! out and reports what became of them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,37 +12,38 @@ use super::receipt::{Outcome, Receipt};
 use crate::error::{Code, Error, Result};
 use crate::record;
 
-/// A batch on its way.
-pub struct Sealed {
-    /// Its partition.
+/// A batch that takes no more records, on its way to the log.
+pub struct SealedBatch {
+    /// The partition that its records go to.
     pub partition: i32,
-    /// Counts the batches of the lane, from 0.
+    /// The number of the batch in its queue, from 0.
     pub number: u64,
     /// The records, uncompressed.
     pub body: Vec<u8>,
-    /// How many.
+    /// How many records `body` holds.
     pub records: i64,
-    /// When it has to be given up.
+    /// When the transport must stop trying and report a failure.
     pub deadline: Instant,
-    /// What the partition then has of a producer with a name.
+    /// The hash chain of a named producer up to the end of this batch, by which a producer that starts again
+    /// proves that it sends the same records.
     pub(crate) chain: Option<Chain>,
     outcome: Arc<Outcome>,
 }
 
-/// All lanes of a producer.
-pub struct Lanes {
+/// The queues of a producer, one for each partition.
+pub struct SendQueues {
     state: Mutex<State>,
-    /// Something may be ready, for carriers.
+    /// Wakes transports: a batch may be ready.
     ready: Condvar,
-    /// Something was finished, for senders and flushers.
+    /// Wakes senders that wait for room, and `flush`: a batch was finished.
     finished: Condvar,
     options: ProducerOptions,
 }
 
 struct State {
-    lanes: Vec<Lane>,
+    queues: Vec<SendQueue>,
     buffered_bytes: usize,
-    /// Where records without a key go until that batch is full.
+    /// The partition that records without a key go to until its batch is full.
     sticky: usize,
     flushing: usize,
     closed: bool,
@@ -51,30 +52,31 @@ struct State {
 }
 
 #[derive(Default)]
-struct Lane {
-    /// Batches that are full.
-    full: VecDeque<Filling>,
-    /// The one that takes records.
-    open: Filling,
+struct SendQueue {
+    /// Batches that are full and have not been taken yet, the oldest first.
+    full: VecDeque<OpenBatch>,
+    /// The batch that takes records.
+    open: OpenBatch,
     sealed: u64,
     in_flight: usize,
-    /// Over all records up to the last of `open`, where the producer has a name.
+    /// The hash chain over all records up to the last one of `open`, if the producer has a name.
     chain: Option<Chain>,
 }
 
 #[derive(Default)]
-struct Filling {
+struct OpenBatch {
     body: Vec<u8>,
     records: i64,
     since: Option<Instant>,
-    /// Set when the batch takes no more records.
+    /// Set when the batch is closed.
     chain: Option<Chain>,
     outcome: Arc<Outcome>,
 }
 
 impl State {
-    /// Adds a record that `encode` appends to the open batch of a lane. Says too whether a carrier should look: the
-    /// batch has begun, or is full.
+    /// Adds a record, which `encode` appends to the open batch of a queue. The second value says whether a
+    /// transport must be woken because the batch has begun, and so has a time at which it is due, or is
+    /// full.
     fn add(
         &mut self,
         options: &ProducerOptions,
@@ -82,8 +84,8 @@ impl State {
         encode: impl FnOnce(&mut Vec<u8>) -> Result<()>,
     ) -> Result<(Receipt, bool)> {
         let at = partition.unwrap_or(self.sticky);
-        let lane = &mut self.lanes[at];
-        let open = &mut lane.open;
+        let queue = &mut self.queues[at];
+        let open = &mut queue.open;
         let before = open.body.len();
         encode(&mut open.body)?;
         let receipt = Receipt {
@@ -91,7 +93,7 @@ impl State {
             partition: i32::try_from(at).unwrap_or(i32::MAX),
             index: open.records,
         };
-        if let Some(chain) = &mut lane.chain {
+        if let Some(chain) = &mut queue.chain {
             chain.add(record::without_time(&open.body[before..]));
         }
         self.buffered_bytes += open.body.len() - before;
@@ -100,8 +102,8 @@ impl State {
         open.since.get_or_insert_with(Instant::now);
         let full = open.is_full(options);
         if full {
-            let full = lane.take_open();
-            lane.full.push_back(full);
+            let full = queue.close_open();
+            queue.full.push_back(full);
             if partition.is_none() {
                 self.sticky = self.after(at);
             }
@@ -110,10 +112,10 @@ impl State {
     }
 }
 
-impl Lanes {
+impl SendQueues {
     pub(super) fn new(partitions: usize, options: ProducerOptions) -> Self {
         let state = State {
-            lanes: std::iter::repeat_with(Lane::default)
+            queues: std::iter::repeat_with(SendQueue::default)
                 .take(partitions)
                 .collect(),
             buffered_bytes: 0,
@@ -130,14 +132,15 @@ impl Lanes {
         }
     }
 
-    /// Goes on with what a partition has of this producer's name.
-    pub(super) fn go_on(&self, partition: usize, chain: Chain) {
-        if let Some(lane) = self.lock().lanes.get_mut(partition) {
-            lane.chain = Some(chain);
+    /// Continues the chain that the partition has stored under this producer's name.
+    pub(super) fn continue_chain(&self, partition: usize, chain: Chain) {
+        if let Some(queue) = self.lock().queues.get_mut(partition) {
+            queue.chain = Some(chain);
         }
     }
 
-    /// Puts a record into a lane. Blocks while the buffer is full, but not longer than a batch is tried.
+    /// Puts a record into a queue. It blocks while the buffer is full, for as long as a batch is tried at
+    /// most.
     pub(super) fn push(
         &self,
         partition: Option<usize>,
@@ -158,8 +161,9 @@ impl Lanes {
         Ok(receipt)
     }
 
-    /// Puts records into one lane in one go, so that no append takes the first of them before the last is
-    /// there. The receipts are those of all of them, in order; none is taken when one is too large.
+    /// Puts records into one queue under one lock, so that an append does not take the first of them before
+    /// the last is there. Returns a receipt for each, in order. If one record is too large, none of them
+    /// is taken.
     pub(super) fn push_all<V: AsRef<[u8]>>(
         &self,
         partition: Option<usize>,
@@ -212,15 +216,18 @@ impl Lanes {
         }
     }
 
-    /// The next batch of a carrier's lanes, which are those of these partitions and may have
-    /// `in_flight_max` batches under way each. Waits for one until `until`; `None` then, and when the
-    /// producer is closed and nothing is left.
-    pub fn take(
+    /// Removes the next batch for a transport, whose share are these partitions. A queue may have
+    /// `in_flight_max` batches under way. It waits for a batch until `until`, and returns `None` then, or
+    /// when the producer is closed and nothing is left.
+    ///
+    /// Of the batches that are due the oldest one is taken, so that a busy partition does not starve the
+    /// others. A batch that is not full is due after `linger`, or at once while a flush waits.
+    pub fn pop(
         &self,
         share: &[usize],
         in_flight_max: usize,
         until: Option<Instant>,
-    ) -> Option<Sealed> {
+    ) -> Option<SealedBatch> {
         let mut state = self.lock();
         loop {
             let now = Instant::now();
@@ -229,14 +236,15 @@ impl Lanes {
             let mut oldest: Option<(Instant, usize)> = None;
             let mut idle = true;
             for at in share.iter().copied() {
-                let lane = &state.lanes[at];
-                let Some(since) = lane.since() else { continue };
+                let queue = &state.queues[at];
+                let Some(since) = queue.since() else { continue };
                 idle = false;
-                if lane.in_flight >= in_flight_max {
+                // `finish` wakes us when a batch of this queue comes back, so it needs no time of its own.
+                if queue.in_flight >= in_flight_max {
                     continue;
                 }
                 let due = since + self.options.linger;
-                if hurry || due <= now || !lane.full.is_empty() {
+                if hurry || due <= now || !queue.full.is_empty() {
                     if oldest.is_none_or(|(then, _)| since < then) {
                         oldest = Some((since, at));
                     }
@@ -275,18 +283,19 @@ impl Lanes {
         }
     }
 
-    /// Reports what became of a batch: the offset of its first record (-1: there, but not known where), or why it
-    /// was given up.
-    pub fn finish(&self, sealed: Sealed, base_offset: Result<i64>) {
+    /// Reports what became of a batch: the offset of its first record, or why it was given up. An offset of
+    /// -1 means that the batch is in the log, but at an offset that is not known.
+    pub fn finish(&self, sealed: SealedBatch, base_offset: Result<i64>) {
         let mut state = self.lock();
         if let Err(error) = &base_offset {
             state.failure.get_or_insert_with(|| error.clone());
         }
-        let lane = usize::try_from(sealed.partition).unwrap_or(0);
-        state.lanes[lane].in_flight -= 1;
+        let queue = usize::try_from(sealed.partition).unwrap_or(0);
+        state.queues[queue].in_flight -= 1;
         state.buffered_bytes -= sealed.body.len();
-        let hurry = state.lanes[lane].since().is_some();
+        let hurry = state.queues[queue].since().is_some();
         drop(state);
+        // The receipts are settled before anything is woken, so that a flush which returns finds each settled.
         sealed.outcome.set(base_offset);
         self.finished.notify_all();
         if hurry {
@@ -294,7 +303,8 @@ impl Lanes {
         }
     }
 
-    /// Sends what waits, without lingering, and waits for all of it.
+    /// Sends everything that waits without lingering, and returns when all of it is finished, with the first
+    /// failure since the last flush.
     pub(super) fn flush(&self) -> Result<()> {
         let mut state = self.lock();
         state.flushing += 1;
@@ -315,7 +325,7 @@ impl Lanes {
         self.finished.notify_all();
     }
 
-    /// Whether the producer was closed; carriers go on until nothing is left.
+    /// Whether the producer was closed. Transports go on until the queues are empty.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
     }
@@ -326,30 +336,30 @@ impl Lanes {
 }
 
 impl State {
-    /// Where records without a key go after this lane: the next one in which no full batch waits, so that
-    /// those of a dead cluster do not swallow them. Any is as good as another when all are full.
+    /// The partition that records without a key go to after this one: the next without a full batch, so
+    /// that partitions of a cluster that is down do not collect them. If all have one, the next.
     fn after(&self, at: usize) -> usize {
-        let next = (1..=self.lanes.len()).map(|step| (at + step) % self.lanes.len());
-        let mut free = next.filter(|lane| self.lanes[*lane].full.is_empty());
-        free.next().unwrap_or((at + 1) % self.lanes.len())
+        let next = (1..=self.queues.len()).map(|step| (at + step) % self.queues.len());
+        let mut free = next.filter(|queue| self.queues[*queue].full.is_empty());
+        free.next().unwrap_or((at + 1) % self.queues.len())
     }
 
-    fn seal(&mut self, at: usize, deadline: Instant) -> Sealed {
-        let lane = &mut self.lanes[at];
-        let filled = match lane.full.pop_front() {
+    fn seal(&mut self, at: usize, deadline: Instant) -> SealedBatch {
+        let queue = &mut self.queues[at];
+        let filled = match queue.full.pop_front() {
             Some(filled) => filled,
             None => {
                 if self.sticky == at {
                     self.sticky = self.after(at);
                 }
-                self.lanes[at].take_open()
+                self.queues[at].close_open()
             }
         };
-        let lane = &mut self.lanes[at];
-        let number = lane.sealed;
-        lane.sealed += 1;
-        lane.in_flight += 1;
-        Sealed {
+        let queue = &mut self.queues[at];
+        let number = queue.sealed;
+        queue.sealed += 1;
+        queue.in_flight += 1;
+        SealedBatch {
             partition: i32::try_from(at).unwrap_or(i32::MAX),
             number,
             body: filled.body,
@@ -361,21 +371,21 @@ impl State {
     }
 }
 
-impl Lane {
-    /// Ends the open batch.
-    fn take_open(&mut self) -> Filling {
+impl SendQueue {
+    /// Closes the open batch and begins another.
+    fn close_open(&mut self) -> OpenBatch {
         let mut taken = std::mem::take(&mut self.open);
         taken.chain = self.chain.clone();
         taken
     }
 
-    /// Since when its first batch has waited.
+    /// When the first record of the oldest batch came; `None` if the queue is empty.
     fn since(&self) -> Option<Instant> {
         self.full.front().unwrap_or(&self.open).since
     }
 }
 
-impl Filling {
+impl OpenBatch {
     fn is_full(&self, options: &ProducerOptions) -> bool {
         self.body.len() >= options.batch_bytes
             || usize::try_from(self.records).unwrap_or(usize::MAX) >= options.batch_records
