@@ -1,5 +1,5 @@
-//! Carries a producer's batches to the servers themselves, one connection and one thread for some of the queues of
-//! one server.
+//! Direct mode of a producer: takes batches to the servers themselves. Each transport has a connection and
+//! a thread, and serves some of the partitions of one server.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,25 +17,26 @@ use crate::error::{Code, Error, Result, Retry};
 use crate::placement::at_cluster;
 use crate::record::{Batch, Codec, Run};
 
-/// One thread's work.
-pub(super) struct Carrier {
+/// Appends the batches of some partitions to one server, one batch of each partition at a time.
+pub(super) struct Transport {
     pub server: Server,
     pub acknowledge: Acknowledge,
     pub codec: Codec,
-    /// Its partitions.
+    /// The partitions whose batches it takes.
     pub share: Vec<usize>,
     pub connection: Option<Connection>,
-    /// The id of a producer with a name, and what partitions had of it when it was opened; without one the server
-    /// gives ids.
+    /// For a producer with a name: its id, and what each partition had of it when the producer was opened.
+    /// Without a name the server gives ids.
     pub named: Option<(i64, BTreeMap<i32, Sent>)>,
 }
 
-/// The server that has a carrier's partitions.
+/// The server on which a transport's partitions lie.
 #[derive(Clone)]
 pub(super) enum Server {
-    /// The one that was named, with the topic's number there.
+    /// The server that the caller named, with the number of the topic there.
     Named(Dsn, i32),
-    /// Another cluster, which may be away when the producer opens: the topic's number is asked for later.
+    /// Another cluster. It may be down when the producer is opened, so the number of the topic is looked up
+    /// when it is first reached.
     Elsewhere {
         cluster: String,
         dsn: Dsn,
@@ -46,7 +47,7 @@ pub(super) enum Server {
 }
 
 impl Server {
-    /// Connects, and finds the topic's number where that is not known.
+    /// Connects, and looks the number of the topic up if it is not known yet.
     pub fn connect(&mut self, acknowledge: Acknowledge) -> Result<Connection> {
         match self {
             Server::Named(dsn, _) => connect(dsn, acknowledge),
@@ -81,7 +82,7 @@ impl Server {
     }
 }
 
-/// How the producer is known at one partition.
+/// What a partition removes duplicates by: the producer, and the sequence number of its next record.
 struct Identity {
     producer_id: i64,
     next_sequence: i64,
@@ -90,8 +91,8 @@ struct Identity {
 const PAUSE_LEAST: Duration = Duration::from_millis(10);
 const PAUSE_MOST: Duration = Duration::from_secs(1);
 
-impl Carrier {
-    /// Sends until the producer is closed and nothing is left.
+impl Transport {
+    /// Sends batches until the producer is closed and the queues are empty.
     pub fn run(mut self, queues: &Arc<SendQueues>) {
         let mut identities = HashMap::new();
         let mut ended = HashSet::new();
@@ -102,18 +103,22 @@ impl Carrier {
             }
             let outcome = self.deliver(&sealed, &mut identities);
             if outcome.is_err() && self.named.is_some() {
-                // Sent behind a gap, it would be taken for what is missing there.
+                // A named producer that starts again leaves out as many records as the partition has. If
+                // batches were sent after this one failed, it would leave out the failed ones and send the
+                // last ones twice.
                 ended.insert(sealed.partition);
             } else if outcome.is_err() {
-                // Whether the sequences were used is not known: go on as somebody else.
+                // The server may have used the sequence numbers of this batch or not. The next batch begins
+                // with a new producer id, because a wrong number would be refused as a gap or taken for a
+                // repetition.
                 identities.remove(&sealed.partition);
             }
             queues.finish(sealed, outcome);
         }
     }
 
-    /// Tries until the batch is in the log, cannot be, or its time is up. A repetition carries the same
-    /// sequences, so it does no harm when the attempt before it was committed after all.
+    /// Tries until the batch is in the log, is refused for good, or its time is over. A repetition carries
+    /// the same sequence numbers, so the server recognises it if an earlier attempt was committed after all.
     fn deliver(
         &mut self,
         sealed: &SealedBatch,
@@ -129,6 +134,7 @@ impl Carrier {
             if error.retry() == Retry::Never {
                 return Err(error);
             }
+            // One attempt whose outcome is unknown makes the whole delivery unknown, whatever fails later.
             may_be_there |= error.retry() == Retry::Unknown;
             if error.retry() == Retry::Unknown
                 || self.connection.as_ref().is_none_or(Connection::is_closed)
@@ -158,7 +164,8 @@ impl Carrier {
         let identity = match identities.entry(sealed.partition) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
             std::collections::hash_map::Entry::Vacant(unknown) => {
-                // Not what the server has by now: records were left out by what it had then.
+                // The sequence continues from what the partition had when the producer was opened, because the
+                // caller left out records by that number. What it has now may be more.
                 let (producer_id, next_sequence) = match &self.named {
                     Some((id, sent)) => {
                         let sent = sent.get(&sealed.partition);
@@ -194,7 +201,8 @@ fn behind_a_failure() -> Error {
     Error::new(Code::Closed, text)
 }
 
-/// A connection for appending.
+/// Opens a connection for appending, whose commits wait for the disk unless the caller does not want
+/// that.
 pub(super) fn connect(dsn: &Dsn, acknowledge: Acknowledge) -> Result<Connection> {
     let settings: &[(&str, &str)] = match acknowledge {
         Acknowledge::Committed => &[],

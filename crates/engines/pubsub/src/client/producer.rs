@@ -1,4 +1,4 @@
-//! The producer.
+//! The producer: batches of records for one topic, each appended exactly once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use dyno_postgres::Dsn;
 use super::address::Address;
 use super::broker::{self, Everywhere};
 use super::chain::Chain;
-use super::direct::{self, Carrier, Server};
+use super::direct::{self, Server, Transport};
 use super::named::{self, Sent};
 use super::options::ProducerOptions;
 use super::receipt::Receipt;
@@ -22,25 +22,27 @@ use crate::record;
 use crate::topic::Topic;
 use crate::wire::ClientOptions;
 
-/// Sends records to one topic. Records become batches per partition; each batch is appended exactly once,
-/// however often it has to be sent, and stays in memory until it is acknowledged. May be shared by threads.
+/// Sends records to one topic. The records of a partition become batches. Each batch is appended exactly
+/// once, however often it has to be sent, and stays in memory until it is acknowledged. Threads may share
+/// a producer.
 ///
-/// Dropping it sends what waits. Call [`Self::flush`] before to learn of failures.
+/// Dropping it sends what waits, but does not report failures: call [`Self::flush`] before.
 pub struct Producer {
     queues: Arc<SendQueues>,
     partitions: u32,
     sent_before: BTreeMap<i32, Sent>,
-    /// Over the records of each partition that the caller left out, because they are there already.
+    /// The hash chain of each partition over the records that the caller left out, because the log has them
+    /// already.
     left_out: Mutex<BTreeMap<u32, Chain>>,
-    carriers: Vec<JoinHandle<()>>,
+    transports: Vec<JoinHandle<()>>,
 }
 
 impl Producer {
     /// Connects to a server or a broker and finds the topic.
     ///
     /// # Errors
-    /// `unknown-topic`, `not-installed`, `newer-schema`, `server-lost`, `denied`; `bad-argument` for an
-    /// address that is none.
+    /// `unknown-topic`, `not-installed`, `newer-schema`, `server-lost`, `denied`; `bad-argument` for a
+    /// text that is not an address.
     pub fn open<A>(address: A, topic: &str, options: ProducerOptions) -> Result<Producer>
     where
         A: TryInto<Address>,
@@ -54,10 +56,12 @@ impl Producer {
                 let partitions = topic.options.partitions;
                 let named = options.name.is_some();
                 let queues = Arc::new(SendQueues::new(partitions as usize, options.clone()));
-                let (carriers, sent_before) = direct_carriers(&dsn, connection, &topic, &options)?;
-                let mut producer = Producer::running(queues, partitions, carriers, Carrier::run)?;
-                // A partition that has nothing of the name begins its chain; one of which it is not known what it has
-                // gets none, until the caller has left all of it out.
+                let (transports, sent_before) =
+                    direct_transports(&dsn, connection, &topic, &options)?;
+                let mut producer =
+                    Producer::running(queues, partitions, transports, Transport::run)?;
+                // A partition without records of this name begins a new chain. One whose records were written
+                // before there were chains gets one when the caller has left all of them out.
                 let new = |partition: &usize| !sent_before.contains_key(&(*partition as i32));
                 if named {
                     for queue in (0..partitions as usize).filter(new) {
@@ -73,7 +77,7 @@ impl Producer {
                 Ok(producer)
             }
             Address::Broker(_) if options.name.is_some() => Err(Error::bad_argument(
-                "a producer with a name needs its server, not a broker, which does not say what is there of it",
+                "a producer with a name needs its server: a broker does not say what the log has of it",
             )),
             Address::Broker(broker) => {
                 let client = ClientOptions {
@@ -85,26 +89,31 @@ impl Producer {
                 let all = Everywhere::open(&broker, topic, client)?;
                 let partitions = all.partitions;
                 let queues = Arc::new(SendQueues::new(partitions as usize, options));
-                let carriers = all.clusters.into_iter();
-                let carriers =
-                    carriers.map(|(share, brokers)| broker::Carrier::new(brokers, &share));
-                Producer::running(queues, partitions, carriers.collect(), broker::Carrier::run)
+                let transports = all.clusters.into_iter();
+                let transports =
+                    transports.map(|(share, brokers)| broker::Transport::new(brokers, &share));
+                Producer::running(
+                    queues,
+                    partitions,
+                    transports.collect(),
+                    broker::Transport::run,
+                )
             }
         }
     }
 
-    /// A producer with a thread for each carrier; none goes on when one cannot be started.
+    /// A producer with a thread for each transport. If one thread cannot be started, the others end.
     fn running<C: Send + 'static>(
         queues: Arc<SendQueues>,
         partitions: u32,
-        carriers: Vec<C>,
+        transports: Vec<C>,
         run: fn(C, &Arc<SendQueues>),
     ) -> Result<Producer> {
-        let threads = carriers.into_iter().map(|carrier| {
+        let threads = transports.into_iter().map(|transport| {
             let queues = queues.clone();
             thread::Builder::new()
                 .name("dyno-producer".to_owned())
-                .spawn(move || run(carrier, &queues))
+                .spawn(move || run(transport, &queues))
                 .map_err(no_thread)
         });
         let threads = threads.collect::<Result<Vec<_>>>();
@@ -112,7 +121,7 @@ impl Producer {
             queues.close();
         }
         Ok(Producer {
-            carriers: threads?,
+            transports: threads?,
             queues,
             partitions,
             sent_before: BTreeMap::new(),
@@ -120,20 +129,22 @@ impl Producer {
         })
     }
 
-    /// How many records a partition had of this producer's name when it was opened. Who gives each record its
-    /// partition by a rule, and sends the same ones again, leaves out so many of each partition's: then each is
-    /// in the log once, whatever was killed and when. After a failure at a partition no more is sent to it.
+    /// How many records of this producer's name a partition had when the producer was opened. A caller that
+    /// chooses partitions by a rule can send the same records again and leave out this many of each
+    /// partition. Each record is then in the log once, whatever was killed and when. After a failure at a
+    /// partition nothing more is sent to it.
     pub fn sent_before(&self, partition: u32) -> u64 {
         let partition = i32::try_from(partition).unwrap_or(i32::MAX);
         let sent = self.sent_before.get(&partition);
         sent.map_or(0, |sent| sent.records.max(0).cast_unsigned())
     }
 
-    /// Says that a record of this partition is left out, as one of those that [`Self::sent_before`] counts. Returns
-    /// whether all that were left out so far are known to be those that were sent; only some of them tell.
+    /// Notes that a record of this partition is left out, as one of those that [`Self::sent_before`] counts.
+    /// Returns whether the records that were left out so far are known to be the ones that were sent. That
+    /// can be told at some of them only, where the stored chain was cut.
     ///
     /// # Errors
-    /// `bad-argument` when they are not, or more are left out than were sent.
+    /// `bad-argument` if they are other records, or more than were sent.
     pub fn leave_out(
         &self,
         key: Option<&[u8]>,
@@ -160,7 +171,8 @@ impl Producer {
                 )),
                 known => Ok(known.is_some()),
             },
-            // Of an earlier version nothing is known but how many there were: taken for the same, they begin the chain.
+            // An earlier version stored only how many records there were. They are taken for the same ones, and
+            // begin the chain.
             None if left_out.records == sent.records => {
                 self.queues
                     .continue_chain(partition as usize, left_out.clone());
@@ -170,24 +182,24 @@ impl Producer {
         }
     }
 
-    /// The topic's partitions.
+    /// How many partitions the topic has.
     pub fn partitions(&self) -> u32 {
         self.partitions
     }
 
-    /// Sends a record: to its key's partition, or to any without a key. Returns at once unless the buffer is
-    /// full; the receipt says when it is acknowledged.
+    /// Sends a record to the partition of its key, or to any partition without a key. It returns at once
+    /// unless the buffer is full. The receipt tells when the record is acknowledged.
     ///
     /// # Errors
-    /// `record-too-large`, `overloaded`, `closed`. The record was not taken then.
+    /// `record-too-large`, `overloaded`, `closed`. After an error the record is not sent.
     pub fn send(&self, key: Option<&[u8]>, value: &[u8]) -> Result<Receipt> {
         self.send_with(key, value, &[], None)
     }
 
-    /// Sends a record with headers, to a given partition where there is one.
+    /// Sends a record with headers, to `partition` if it is given.
     ///
     /// # Errors
-    /// As [`Self::send`], and `unknown-topic` for a partition that is not there.
+    /// As [`Self::send`], and `unknown-topic` for a partition that does not exist.
     pub fn send_with(
         &self,
         key: Option<&[u8]>,
@@ -207,11 +219,11 @@ impl Producer {
         )
     }
 
-    /// Sends records without keys in one go, to a given partition where there is one: what a caller has together
-    /// is appended together. One receipt for each, in order.
+    /// Sends records without keys to one partition, so that they are appended together. Returns a receipt for
+    /// each, in order.
     ///
     /// # Errors
-    /// As [`Self::send_with`]. None of the records was taken then.
+    /// As [`Self::send_with`]. After an error none of the records is sent.
     pub fn send_all<V: AsRef<[u8]>>(
         &self,
         values: &[V],
@@ -233,11 +245,11 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends what waits and returns when nothing is on its way any more: all of it is acknowledged or has
-    /// failed. While other threads go on sending, it waits for theirs too.
+    /// Sends what waits, and returns once every record is acknowledged or has failed. While other threads go
+    /// on sending, it waits for their records too.
     ///
     /// # Errors
-    /// The first failure since the last flush; receipts tell of each.
+    /// The first failure since the last flush. The receipts have each failure.
     pub fn flush(&self) -> Result<()> {
         self.queues.flush()
     }
@@ -246,21 +258,21 @@ impl Producer {
 impl Drop for Producer {
     fn drop(&mut self) {
         self.queues.close();
-        for carrier in self.carriers.drain(..) {
-            // A carrier that panicked has said so already.
-            carrier.join().ok();
+        for transport in self.transports.drain(..) {
+            // The panic of a transport was printed when it happened, and a drop cannot report it.
+            transport.join().ok();
         }
     }
 }
 
-/// Carriers of partitions, at most so many for each server as the options say. No carrier has partitions of two
-/// servers, so that one that is away holds up nothing of another.
-fn direct_carriers(
+/// Makes the transports, as many for each server as the options allow. A transport serves one server only,
+/// so that a server which is down holds up only its own partitions.
+fn direct_transports(
     dsn: &Dsn,
     connection: Connection,
     topic: &Topic,
     options: &ProducerOptions,
-) -> Result<(Vec<Carrier>, BTreeMap<i32, Sent>)> {
+) -> Result<(Vec<Transport>, BTreeMap<i32, Sent>)> {
     let mut connection = connection;
     let placement = connection.placement(topic)?;
     let mut servers: Vec<(Server, Vec<usize>)> = Vec::new();
@@ -275,11 +287,11 @@ fn direct_carriers(
                 home: placement.home.clone(),
                 topic_id: None,
             };
-            servers.push((server, lanes_of(&share.partitions)));
+            servers.push((server, queues_of(&share.partitions)));
         }
     }
     let home = Server::Named(dsn.clone(), topic.topic_id);
-    servers.insert(0, (home, lanes_of(&at_home)));
+    servers.insert(0, (home, queues_of(&at_home)));
     let mut sent_before = BTreeMap::new();
     if let Some(name) = &options.name {
         sent_before = named::sent_before(&mut connection, topic.topic_id, topic, name)?;
@@ -292,25 +304,30 @@ fn direct_carriers(
     let producer_id = options.name.as_deref();
     let producer_id = producer_id.map(|name| named::id(name, topic.options.partitions));
     let mut first = Some(connection);
-    let mut carriers = Vec::new();
+    let mut transports = Vec::new();
     for (server, share) in servers {
         let count = options.connections.clamp(1, share.len().max(1));
-        for carrier in 0..count {
-            carriers.push(Carrier {
+        for transport in 0..count {
+            transports.push(Transport {
                 server: server.clone(),
                 acknowledge: options.acknowledge,
                 codec: topic.options.compression,
-                share: share.iter().copied().skip(carrier).step_by(count).collect(),
+                share: share
+                    .iter()
+                    .copied()
+                    .skip(transport)
+                    .step_by(count)
+                    .collect(),
                 connection: first.take(),
                 named: producer_id.map(|id| (id, sent_before.clone())),
             });
         }
     }
-    Ok((carriers, sent_before))
+    Ok((transports, sent_before))
 }
 
-/// Partitions as numbers of queues.
-fn lanes_of(partitions: &[i32]) -> Vec<usize> {
+/// The indices of the queues of these partitions.
+fn queues_of(partitions: &[i32]) -> Vec<usize> {
     let queues = partitions
         .iter()
         .map(|partition| usize::try_from(*partition));

@@ -1,4 +1,5 @@
-//! Reading by offsets, without a group: for whoever keeps the place where to go on beside what became of the records.
+//! Reads by offsets, without a group. It is for callers that store the offset to continue from together
+//! with the results of their processing.
 
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use super::source::{self, FetchError, PartitionEnds, Source};
 use crate::error::{Error, Result};
 use crate::wire::ClientOptions;
 
-/// Reads partitions of a topic from the offsets that it is told. It joins no group and stores nothing, so retention
-/// does not wait for it.
+/// Reads partitions of a topic from offsets that the caller gives. It does not join a group and stores
+/// nothing in the log, so retention does not wait for it.
 pub struct Reader {
     source: Box<dyn Source>,
     topic: String,
@@ -19,7 +20,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Connects to a server or a broker and finds the topic. Of the options those of a group do not matter.
+    /// Connects to a server or a broker and finds the topic. The options that belong to groups are ignored.
     ///
     /// # Errors
     /// `unknown-topic`, `not-installed`, `newer-schema`, `server-lost`, `denied`, `bad-argument`.
@@ -37,7 +38,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The topic's partitions.
+    /// How many partitions the topic has.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -50,32 +51,34 @@ impl Reader {
         }
     }
 
-    /// How far each partition reaches, by number.
+    /// The first and the last offset of each partition, in the order of their numbers.
     ///
     /// # Errors
-    /// Whatever the server says.
+    /// Those of the connection.
     pub fn ends(&mut self) -> Result<Vec<PartitionEnds>> {
         let mut ends = self.source.ends()?;
         ends.sort_unstable_by_key(|ends| ends.partition);
         Ok(ends)
     }
 
-    /// Records from these places (partition, offset) on, at most so many bytes of rows together but for the first
-    /// row; returns as soon as there are some, with none when the wait is over. The records of a partition come in
-    /// the order of their offsets, without gaps.
+    /// Reads records from these positions on, which are pairs of a partition and an offset. It returns
+    /// `most_bytes` of rows in all at most, but always the first row, and comes back as soon as there are
+    /// records, or empty when `wait` is over. The records of a partition come in the order of their offsets,
+    /// without gaps.
     ///
     /// # Errors
-    /// `offset-out-of-range` for what retention took away or was not written yet, with its partition; `damaged`.
+    /// `offset-out-of-range` with the partition, for an offset that retention has removed or that was not
+    /// written yet; `damaged`.
     pub fn read(
         &mut self,
-        places: &[(i32, i64)],
+        positions: &[(i32, i64)],
         most_bytes: usize,
         wait: Duration,
     ) -> std::result::Result<Vec<Message>, FetchError> {
         let mut messages = Vec::new();
-        for (partition, fetched) in self.source.fetch(places, most_bytes, wait)? {
-            let place = places.iter().find(|(of, _)| *of == partition);
-            let from = place.map_or(i64::MAX, |(_, offset)| *offset);
+        for (partition, fetched) in self.source.fetch(positions, most_bytes, wait)? {
+            let position = positions.iter().find(|(at, _)| *at == partition);
+            let from = position.map_or(i64::MAX, |(_, offset)| *offset);
             for row in &fetched.rows {
                 message::unpack(partition, row, from, &mut messages)?;
             }
@@ -84,7 +87,7 @@ impl Reader {
     }
 }
 
-/// The source of a topic at an address.
+/// Opens the source of a topic at a server or a broker.
 pub(super) fn source_of(
     address: Address,
     topic: &str,

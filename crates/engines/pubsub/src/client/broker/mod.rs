@@ -1,15 +1,15 @@
 //! The client's side of a broker: connections by address, where each partition is, and what producers and
 //! consumers do over them.
 
-mod carrier;
 mod flight;
 mod source;
+mod transport;
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-pub(super) use carrier::Carrier;
 use source::Brokered;
+pub(super) use transport::Transport;
 
 use super::placed;
 use super::source::Source;

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const PAUSES_MS: (u64, u64) = (5, 500);
 
 /// The work of one producer at one cluster.
-pub struct Carrier {
+pub struct Transport {
     brokers: Brokers,
     /// Its partitions.
     share: Vec<usize>,
@@ -26,15 +26,15 @@ pub struct Carrier {
     flights: Vec<Arc<Mutex<Flight>>>,
 }
 
-impl Carrier {
-    /// A carrier of these partitions.
-    pub fn new(brokers: Brokers, partitions: &[i32]) -> Carrier {
+impl Transport {
+    /// A transport of these partitions.
+    pub fn new(brokers: Brokers, partitions: &[i32]) -> Transport {
         let share = partitions
             .iter()
             .map(|partition| usize::try_from(*partition));
         let share: Vec<usize> = share.flatten().collect();
         let count = share.iter().max().map_or(0, |last| last + 1);
-        Carrier {
+        Transport {
             brokers,
             share,
             flights: std::iter::repeat_with(Arc::default).take(count).collect(),
