@@ -36,8 +36,8 @@ pub struct ProducerOptions {
     pub delivery_timeout: Duration,
     /// What a receipt means; direct mode.
     pub acknowledge: Acknowledge,
-    /// What the producer is known by, so that one that is started again goes on behind what is there: direct mode.
-    /// See [`Producer::sent_before`](super::Producer::sent_before). One at a time may have a name.
+    /// A name by which a producer that is started again finds what the log has of it, in direct mode (see
+    /// [`Producer::sent_before`](super::Producer::sent_before)). One producer at a time may use a name.
     pub name: Option<String>,
     /// The token that a broker asks for.
     pub token: Option<String>,
@@ -65,25 +65,25 @@ impl Default for ProducerOptions {
 /// How a consumer reads.
 #[derive(Debug, Clone)]
 pub struct ConsumerOptions {
-    /// Its name in the group; one of its own when there is none.
+    /// The member's name in the group. Without one it gets a name that no other member has.
     pub member: Option<String>,
     /// Where a new group begins.
     pub start: Start,
-    /// What a new group does when retention took records that it has not read.
+    /// What a new group does when retention removes records that it has not read.
     pub when_lost: WhenLost,
-    /// How long the consumer is taken for alive when nothing is heard of it. Call `poll` or `commit`
-    /// more often.
+    /// For how long after a heartbeat the group takes the consumer for alive. `poll` alone sends
+    /// heartbeats, so call it more often than this.
     pub lease: Duration,
     /// Bytes of rows that one `poll` returns; a row that is larger comes alone.
     pub fetch_bytes: usize,
-    /// Records of a partition that may be handed out beyond those committed before the server is told again.
-    /// So many are delivered twice at most when the consumer dies.
+    /// How many records of a partition the consumer may hand out before it stores a new claim. When the
+    /// consumer dies, at most so many are reported as delivered twice.
     pub window_records: i64,
-    /// What a commit waits for. A cursor that is lost with the last moments of a crashed server means that some records are
-    /// read again, so it is not waited for unless this says so.
+    /// What a commit waits for. A cursor that a crash of the server loses only makes some records be read
+    /// again, so by default a commit does not wait for the disk.
     pub commits: Acknowledge,
-    /// The longest pause between two looks at a topic to which messages come often, direct mode. Where they come
-    /// seldom the server tells of them.
+    /// The longest pause between two reads of a topic to which messages come often, in direct mode. Where
+    /// they come seldom the consumer waits for a notice of the server instead.
     pub idle_pause: Duration,
     /// The token that a broker asks for.
     pub token: Option<String>,
