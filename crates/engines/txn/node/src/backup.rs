@@ -9,7 +9,7 @@ use dyno_txn_log::Lsn;
 
 use crate::directory::{log_of, read_format, write_format};
 use crate::engine::Engine;
-use crate::error::{bad, of_log, unavailable};
+use crate::error::{bad_argument, from_log, unavailable};
 use crate::options::Durability;
 
 /// Copies the logs of a running engine up to these ends; the format last, so that a copy that was cut
@@ -21,7 +21,7 @@ pub(crate) fn copy(engine: &Engine, ends: &[Lsn], target: &Path) -> Result<()> {
         engine
             .checkpointer(partition)
             .backup_until(&to, end)
-            .map_err(of_log)?;
+            .map_err(from_log)?;
     }
     write_format(target, engine.directory().partitions, Durability::Fsync)
 }
@@ -40,7 +40,7 @@ pub fn restore(from: &Path, to: &Path) -> Result<()> {
         return Err(Error::new(Code::Damaged, text));
     };
     if durability != Durability::Fsync {
-        return Err(bad(format!(
+        return Err(bad_argument(format!(
             "{}: made for durability `{durability}`",
             from.display()
         )));
@@ -49,7 +49,7 @@ pub fn restore(from: &Path, to: &Path) -> Result<()> {
     let storage: Arc<dyn Storage> = Arc::new(HostFiles);
     for partition in 0..partitions {
         let (from, to) = (log_of(from, partition), log_of(to, partition));
-        dyno_txn_log::restore(&storage, &from, &to).map_err(of_log)?;
+        dyno_txn_log::restore(&storage, &from, &to).map_err(from_log)?;
     }
     write_format(to, partitions, durability)
 }
@@ -59,6 +59,9 @@ fn prepare(target: &Path) -> Result<()> {
     let mut entries = std::fs::read_dir(target).map_err(unavailable)?;
     match entries.next() {
         None => Ok(()),
-        Some(_) => Err(bad(format!("{}: it is not empty", target.display()))),
+        Some(_) => Err(bad_argument(format!(
+            "{}: it is not empty",
+            target.display()
+        ))),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use dyno_txn_api::{Code, Error, Result};
 
-use crate::error::bad;
+use crate::error::bad_argument;
 use crate::hello::{decode_refusal, encode_refusal};
 
 /// The longest name.
@@ -125,7 +125,7 @@ fn plain(name: &[u8]) -> Result<&str> {
     let fine = (1..=NAME_MOST).contains(&name.len()) && name[0] != b'.' && name.iter().all(allowed);
     match std::str::from_utf8(name) {
         Ok(name) if fine => Ok(name),
-        _ => Err(bad(format!(
+        _ => Err(bad_argument(format!(
             "backup `{}`: of a server it is a name of letters, digits, `-`, `_` and `.`, {NAME_MOST} bytes at \
              most, which does not begin with `.`; the server puts it into its folder of backups",
             String::from_utf8_lossy(&name[..name.len().min(NAME_MOST)]).escape_debug()
@@ -200,7 +200,7 @@ mod tests {
             scope.spawn(|| {
                 desk.work(|path| match path.ends_with("a") {
                     true => Ok(()),
-                    false => Err(bad("no")),
+                    false => Err(bad_argument("no")),
                 });
             });
             let ended = |ticket, name| {
@@ -213,7 +213,7 @@ mod tests {
             };
             assert_eq!(ended(1, "a"), Ok(()));
             assert_eq!(ask(1, "a"), Some(Ok(())));
-            assert_eq!(ended(2, "b"), Err(bad("no")));
+            assert_eq!(ended(2, "b"), Err(bad_argument("no")));
             desk.end();
         });
     }

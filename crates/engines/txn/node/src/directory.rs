@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use dyno_io::{Claim, FileSystem, HostFiles, IoError, Storage};
 use dyno_txn_api::{Code, Error, Result};
 
-use crate::error::{bad, unavailable};
+use crate::error::{bad_argument, unavailable};
 use crate::options::Durability;
 use crate::sealed::{Fields, Sealed, damaged};
 
@@ -82,7 +82,7 @@ impl Directory {
         let identity = match of {
             1 if path.join("member").exists() => {
                 let text = "it holds a share of a database in several processes";
-                return Err(bad(format!("{}: {text}", path.display())));
+                return Err(bad_argument(format!("{}: {text}", path.display())));
             }
             1 => 0,
             _ => crate::member::identity(path, (part, of), known.is_none())?,
@@ -165,7 +165,7 @@ fn partitions_of(wanted: &Wanted) -> Result<u32> {
     let partitions = wanted.partitions.unwrap_or(least);
     match (least..=PARTITIONS_MAX).contains(&partitions) {
         true => Ok(partitions),
-        false => Err(bad(format!(
+        false => Err(bad_argument(format!(
             "{partitions} partitions: from one for each of {least} threads to {PARTITIONS_MAX}"
         ))),
     }
@@ -200,14 +200,14 @@ fn check_same(
             found.0,
             asked.0.unwrap_or_default()
         );
-        return Err(bad(text));
+        return Err(bad_argument(text));
     }
     if asked.1 != found.1 {
         let text = format!(
             "{path}: made for durability `{}`, not `{}`",
             found.1, asked.1
         );
-        return Err(bad(text));
+        return Err(bad_argument(text));
     }
     Ok(())
 }

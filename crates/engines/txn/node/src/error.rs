@@ -12,11 +12,11 @@ pub(crate) fn unavailable(text: impl Display) -> Error {
 }
 
 /// What was asked for makes no sense.
-pub(crate) fn bad(text: impl Display) -> Error {
+pub(crate) fn bad_argument(text: impl Display) -> Error {
     Error::new(Code::BadArgument, text)
 }
 
-pub(crate) fn of_log(error: LogError) -> Error {
+pub(crate) fn from_log(error: LogError) -> Error {
     let code = match error {
         LogError::Damaged { .. } | LogError::NoManifest { .. } => Code::Damaged,
         LogError::NewerVersion { .. } => Code::NewerVersion,
@@ -26,6 +26,6 @@ pub(crate) fn of_log(error: LogError) -> Error {
     Error::new(code, error)
 }
 
-pub(crate) fn of_net(error: NetError) -> Error {
+pub(crate) fn from_net(error: NetError) -> Error {
     unavailable(error)
 }

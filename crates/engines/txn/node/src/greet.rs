@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use dyno_net::{Address, FrameRef, Head, Outbound, Port, PortOptions};
 use dyno_txn_api::{Code, Error, Result};
 
-use crate::error::{of_net, unavailable};
+use crate::error::{from_net, unavailable};
 use crate::hello::{REFUSED, decode_refusal};
 
 /// How long the other side may take to say who it is.
@@ -26,7 +26,7 @@ pub(crate) fn greet(
     spin: Duration,
     greeting: &Greeting<'_>,
 ) -> Result<(Port, Vec<u8>)> {
-    let mut port = Port::connect(address, options).map_err(of_net)?;
+    let mut port = Port::connect(address, options).map_err(from_net)?;
     let head = Head {
         verb: greeting.verb,
         flags: 0,
@@ -55,7 +55,7 @@ pub(crate) fn greet(
     let waited = port.wait(spin, WELCOME_WAIT, take);
     match (answer, waited) {
         (Some(answer), _) => answer.map(|welcome| (port, welcome)),
-        (None, Err(closed)) => Err(of_net(closed.into_error(&address.to_string()))),
+        (None, Err(closed)) => Err(from_net(closed.into_error(&address.to_string()))),
         (None, Ok(_)) => Err(ended(&format!("no welcome within {:?}", began.elapsed()))),
     }
 }

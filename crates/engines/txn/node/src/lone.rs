@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use dyno_net::{Address, Listener, Reactor, ReactorOptions, Waker};
+use dyno_net::{Address, Listener, Reactor, Waker};
 use dyno_txn_api::Result;
 
-use crate::engine::{RING_BYTES, pin, port_options};
-use crate::error::{bad, of_net, unavailable};
-use crate::hello::{MOST_HELD_BYTES, MOST_HELLO_BYTES};
+use crate::error::{bad_argument, from_net, unavailable};
 use crate::options::OpenOptions;
+use crate::pin::pin;
+use crate::ports::reactor_options;
 
 /// What such a process is called, and what its thread does, for whoever is told of its end.
 #[derive(Debug, Clone, Copy)]
@@ -40,21 +40,15 @@ impl Lone {
         figures: impl Fn() -> [(&'static str, u64); N] + Send + Sync + 'static,
         run: impl FnOnce(Reactor, &AtomicBool) -> Result<()> + Send + 'static,
     ) -> Result<Self> {
-        let mut reactor = Reactor::new(ReactorOptions {
-            port: port_options(),
-            ring_bytes: RING_BYTES,
-            most_hello_bytes: MOST_HELLO_BYTES,
-            most_held_bytes: MOST_HELD_BYTES,
-            spin: options.spin,
-            ..ReactorOptions::default()
-        })
-        .map_err(of_net)?;
+        let mut reactor = Reactor::new(reactor_options(options.spin)).map_err(from_net)?;
         let Task { role, .. } = task;
         if options.cores.len() > 1 {
-            return Err(bad(format!("role `{role}` has one thread: name one core")));
+            return Err(bad_argument(format!(
+                "role `{role}` has one thread: name one core"
+            )));
         }
         let core = options.cores.first().copied();
-        let address = reactor.listen(listener).map_err(of_net)?;
+        let address = reactor.listen(listener).map_err(from_net)?;
         let waker = reactor.waker();
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = stopping.clone();

@@ -13,7 +13,7 @@ use dyno_txn_api::{Code, Error, Result};
 
 use crate::backups::Desk;
 use crate::engine::{Engine, FIGURE_NAMES};
-use crate::error::{bad, of_net, unavailable};
+use crate::error::{bad_argument, from_net, unavailable};
 use crate::lone::Lone;
 use crate::member::start_oracle;
 use crate::options::{OpenOptions, Share};
@@ -133,18 +133,18 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         .as_deref()
         .map(Token::new)
         .transpose()
-        .map_err(bad)?;
-    let address: Address = options.listen.parse().map_err(of_net)?;
+        .map_err(bad_argument)?;
+    let address: Address = options.listen.parse().map_err(from_net)?;
     guarded(&address, token.as_ref())?;
     if (options.role == Role::Partitions) != options.share.is_some() {
-        return Err(bad(
+        return Err(bad_argument(
             "a share of the partitions is for role `partitions`, which needs one",
         ));
     }
     if let Some(share) = &options.share {
         reachable(&address, share)?;
     }
-    let mut listener = Listener::bind(&address).map_err(of_net)?;
+    let mut listener = Listener::bind(&address).map_err(from_net)?;
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
     }
@@ -209,7 +209,7 @@ fn lone_endpoint(
         let help = format!("Of the process: {}.", name.replace('_', " "));
         let gauge = registry
             .gauge(&format!("dyno_txn_{name}"), &help, &[])
-            .map_err(bad)?;
+            .map_err(bad_argument)?;
         let weak = Arc::downgrade(lone);
         let now = move || Some(weak.upgrade()?.stats().get(place)?.1);
         registry.refresh_by(move || gauge.set(now().unwrap_or(0) as i64));
@@ -242,14 +242,14 @@ fn listen(
 /// each reader's own machine.
 fn reachable(listens: &Address, share: &Share) -> Result<()> {
     let told = match &share.advertise {
-        Some(advertise) => advertise.parse().map_err(of_net)?,
+        Some(advertise) => advertise.parse().map_err(from_net)?,
         None => listens.clone(),
     };
     let Address::Tcp { host, .. } = &told else {
         return Ok(());
     };
     match host.parse::<IpAddr>() {
-        Ok(ip) if ip.is_unspecified() => Err(bad(format!(
+        Ok(ip) if ip.is_unspecified() => Err(bad_argument(format!(
             "{told} is where this process would be said to be, and others cannot reach it there: name the address at \
              which they do (`advertise`)"
         ))),
@@ -262,7 +262,7 @@ fn guarded(address: &Address, token: Option<&Token>) -> Result<()> {
     let Address::Tcp { host, port } = address else {
         return Ok(());
     };
-    let failed = |error| bad(format!("{address}: {error}"));
+    let failed = |error| bad_argument(format!("{address}: {error}"));
     for at in (host.as_str(), *port).to_socket_addrs().map_err(failed)? {
         guard(at, token).map_err(|error| Error::new(Code::Denied, error))?;
     }
@@ -307,13 +307,17 @@ fn register(
     let weak = Arc::downgrade(engine);
     let now = move || weak.upgrade().map(|engine| engine.figure(local, place));
     if name.ends_with("_total") {
-        let counter = registry.counter(&full, &help, &labels).map_err(bad)?;
+        let counter = registry
+            .counter(&full, &help, &labels)
+            .map_err(bad_argument)?;
         registry.refresh_by(move || {
             let grown = now().unwrap_or(0).saturating_sub(counter.get());
             counter.add(grown);
         });
     } else {
-        let gauge = registry.gauge(&full, &help, &labels).map_err(bad)?;
+        let gauge = registry
+            .gauge(&full, &help, &labels)
+            .map_err(bad_argument)?;
         registry.refresh_by(move || gauge.set(now().unwrap_or(0) as i64));
     }
     Ok(())

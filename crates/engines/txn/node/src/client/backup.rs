@@ -11,7 +11,7 @@ use dyno_txn_api::{Code, Error, Result, Target};
 use super::reach::Reach;
 use crate::Local;
 use crate::backups::{decode_answer, encode_ask};
-use crate::error::{of_net, unavailable};
+use crate::error::{from_net, unavailable};
 use crate::hello::{BACKUP, BACKUP_STATE, REFUSED, decode_refusal};
 use crate::options::OpenOptions;
 
@@ -69,7 +69,7 @@ fn ask(port: &mut Port, body: &[u8], spin: Duration) -> Result<Option<Result<()>
         Ok(_) => {}
         // What it said before it ended counts.
         Err(_) if said.is_some() => {}
-        Err(closed) => return Err(of_net(closed.into_error("the server"))),
+        Err(closed) => return Err(from_net(closed.into_error("the server"))),
     }
     said.ok_or_else(|| unavailable("the server does not say how far the backup is"))
 }

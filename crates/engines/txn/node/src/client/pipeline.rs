@@ -9,7 +9,7 @@ use dyno_txn_core::message::Message;
 
 use super::node::{Node, unanswered, until};
 use super::session::Session;
-use crate::error::bad;
+use crate::error::bad_argument;
 
 /// Requests under way at most.
 const WINDOW_MAX: usize = 1 << 20;
@@ -46,7 +46,7 @@ pub(crate) struct NodePipeline<'a> {
 impl<'a> NodePipeline<'a> {
     pub fn new(node: &'a Node, window: usize, options: &Options) -> Result<Self> {
         if !(1..=WINDOW_MAX).contains(&window) {
-            return Err(bad(format!(
+            return Err(bad_argument(format!(
                 "a window of {window} requests: 1 to {WINDOW_MAX}"
             )));
         }

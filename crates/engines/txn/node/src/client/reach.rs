@@ -7,12 +7,13 @@ use std::time::Duration;
 use dyno_net::{Address, Head, Port, PortOptions};
 use dyno_txn_api::{Code, Result};
 
-use crate::engine::{Engine, port_options};
-use crate::error::{of_net, unavailable};
+use crate::engine::Engine;
+use crate::error::{from_net, unavailable};
 use crate::greet::{Greeting, greet};
 use crate::hello::{HELLO, Hello, MAP, MAP_ASK, WELCOME, Welcome};
 use crate::member::Map;
 use crate::options::OpenOptions;
+use crate::ports::port_options;
 
 /// How long a map may take to come.
 const MAP_WAIT: Duration = Duration::from_secs(5);
@@ -38,7 +39,7 @@ pub(crate) struct Remote {
 impl Reach {
     /// Asks where everybody is.
     pub fn remote(addresses: &[String], options: &OpenOptions) -> Result<Self> {
-        let parse = |text: &String| text.parse().map_err(of_net);
+        let parse = |text: &String| text.parse().map_err(from_net);
         let remote = Remote {
             addresses: addresses.iter().map(parse).collect::<Result<_>>()?,
             map: RwLock::new(Arc::new(Map::unknown(1, 1))),
@@ -113,7 +114,7 @@ impl Remote {
         if found.address.is_empty() {
             return self.first(&self.addresses, |address| self.greet(address, core));
         }
-        self.greet(&found.address.parse().map_err(of_net)?, core)
+        self.greet(&found.address.parse().map_err(from_net)?, core)
     }
 
     /// The first of these addresses that answers.
@@ -162,7 +163,7 @@ impl Remote {
         });
         match (map, waited) {
             (Some(map), _) => map,
-            (None, Err(closed)) => Err(of_net(closed.into_error(&address.to_string()))),
+            (None, Err(closed)) => Err(from_net(closed.into_error(&address.to_string()))),
             (None, Ok(_)) => Err(gone(&"it did not say where partitions are")),
         }
     }

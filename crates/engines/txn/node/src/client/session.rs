@@ -12,12 +12,12 @@ use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::Message;
 
 use super::reach::Reach;
-use crate::engine::port_options;
-use crate::error::{of_net, unavailable};
+use crate::error::{from_net, unavailable};
 use crate::hello::{
     FIGURES, MESSAGE, MOST_BODY_BYTES, ORACLE, REFUSED, STATS, Welcome, decode_refusal,
 };
 use crate::member::Map;
+use crate::ports::port_options;
 
 /// Idle passes between two looks at the time.
 const LOOKS: u32 = 16;
@@ -120,7 +120,7 @@ impl Session {
         Ok(Self {
             reach,
             crowd,
-            reactor: Reactor::new(options).map_err(of_net)?,
+            reactor: Reactor::new(options).map_err(from_net)?,
             ports: vec![None; count],
             starts,
             map,
@@ -178,7 +178,7 @@ impl Session {
         let part = self.starts.partition_point(|start| *start <= core) - 1;
         let (port, welcome) = self.reach.dial(part, core - self.starts[part])?;
         self.check(part, &welcome)?;
-        let id = self.reactor.attach(port).map_err(of_net)?;
+        let id = self.reactor.attach(port).map_err(from_net)?;
         self.ports[core] = Some(id);
         Ok(id)
     }
@@ -253,13 +253,13 @@ impl Session {
     }
 
     fn poll_once(&mut self) -> Result<()> {
-        let count = self.reactor.poll(&mut self.inbox).map_err(of_net)?;
-        self.reactor.idle(count > 0, SLEEP).map_err(of_net)
+        let count = self.reactor.poll(&mut self.inbox).map_err(from_net)?;
+        self.reactor.idle(count > 0, SLEEP).map_err(from_net)
     }
 
     /// Hands on what was sent, and takes in what has come, without waiting.
     pub fn flush(&mut self) -> Result<()> {
-        self.reactor.poll(&mut self.inbox).map_err(of_net)?;
+        self.reactor.poll(&mut self.inbox).map_err(from_net)?;
         self.look_for_losses();
         Ok(())
     }
@@ -276,7 +276,7 @@ impl Session {
         let losses = self.losses;
         let mut looks = 0u32;
         loop {
-            let count = self.reactor.poll(&mut self.inbox).map_err(of_net)?;
+            let count = self.reactor.poll(&mut self.inbox).map_err(from_net)?;
             if count > 0 || !self.inbox.messages.is_empty() {
                 return Ok(true);
             }
@@ -297,7 +297,7 @@ impl Session {
                 true => self.reactor.sleep(left),
                 false => self.reactor.idle(false, left),
             };
-            idle.map_err(of_net)?;
+            idle.map_err(from_net)?;
         }
     }
 

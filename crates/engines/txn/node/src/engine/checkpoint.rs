@@ -11,9 +11,9 @@ use dyno_txn_core::{Checkpoint, Partition};
 use dyno_txn_log::{Checkpointer, Log, LogError, Lsn, MOST_CHUNK_BYTES};
 
 use super::journal::Journal;
-use super::pieces::cut;
-use crate::error::{of_log, unavailable};
+use crate::error::{from_log, unavailable};
 use crate::persist::{CheckpointPart, Stores};
+use crate::pieces::cut;
 
 /// Parts that may wait for the disk.
 const PARTS_MAX: usize = 8;
@@ -195,7 +195,7 @@ impl Writing {
             Sink::Disk { sender, thread } => {
                 drop(sender);
                 match thread.join() {
-                    Ok(result) => result.map_err(of_log),
+                    Ok(result) => result.map_err(from_log),
                     Err(_) => Err(unavailable("the thread that writes a checkpoint panicked")),
                 }
             }

@@ -1,6 +1,5 @@
 //! One thread of the engine: takes messages in, hands them to its partitions, and does what those want.
 
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -12,9 +11,9 @@ use dyno_txn_core::message::{Address, Message};
 use super::checkpoint::Writing;
 use super::door::Door;
 use super::journal::Journal;
-use super::mail::Mail;
 use super::work::Work;
-use crate::error::of_net;
+use crate::error::from_net;
+use crate::threads::{Command, Envelope};
 
 /// Mail taken in one pass at most.
 const MAIL_PER_PASS: usize = 256;
@@ -39,7 +38,7 @@ pub(crate) struct Hosted {
 pub(crate) struct Core {
     pub reactor: Reactor,
     pub work: Work,
-    pub mail: Receiver<Mail>,
+    pub mail: Receiver<Command>,
     pub passes: u64,
     pub was_busy: bool,
     /// When it last gave its core away for its log's sake.
@@ -55,13 +54,13 @@ impl Core {
             Err(error) => Err(error),
         };
         if let Err(error) = &ended {
-            self.work.shared.fail(error.to_string());
+            self.work.shared.lifecycle.fail(error.to_string());
         }
         ended
     }
 
     fn serve(&mut self) -> Result<()> {
-        while !self.work.shared.stopping.load(Ordering::Acquire) {
+        while !self.work.shared.lifecycle.is_stopping() {
             let busy = self.pass()?;
             self.passes += 1;
             if self.passes.is_multiple_of(PUBLISH_EVERY) || (!busy && self.was_busy) {
@@ -72,7 +71,7 @@ impl Core {
                 true => self.idle_for_the_log(busy)?,
                 false => {
                     let wait = self.work.until_timer().min(SLEEP);
-                    self.reactor.idle(busy, wait).map_err(of_net)?;
+                    self.reactor.idle(busy, wait).map_err(from_net)?;
                 }
             }
         }
@@ -107,7 +106,7 @@ impl Core {
                 let mut door = Door {
                     work: &mut self.work,
                 };
-                let frames = self.reactor.poll(&mut door).map_err(of_net)?;
+                let frames = self.reactor.poll(&mut door).map_err(from_net)?;
                 self.work.handle_together();
                 busy |= frames > 0;
                 if frames > 0 {
@@ -132,20 +131,22 @@ impl Core {
     fn take_mail(&mut self) -> Result<bool> {
         for count in 0..MAIL_PER_PASS {
             match self.mail.try_recv() {
-                Ok(Mail::Message { from, to, message }) => self.work.deliver(from, to, message),
-                Ok(Mail::Port(port, member)) => {
-                    let id = self.reactor.attach(*port).map_err(of_net)?;
-                    match member {
+                Ok(Command::Deliver(Envelope { from, to, message })) => {
+                    self.work.deliver(from, to, message);
+                }
+                Ok(Command::Adopt { port, is_member }) => {
+                    let id = self.reactor.attach(*port).map_err(from_net)?;
+                    match is_member {
                         true => self.work.members.insert(id),
                         false => self.work.welcomed.insert(id),
                     };
                 }
-                Ok(Mail::Link(whom, port)) => {
-                    let id = self.reactor.attach(*port).map_err(of_net)?;
-                    self.work.linked(whom, id);
+                Ok(Command::Connected(peer, port)) => {
+                    let id = self.reactor.attach(*port).map_err(from_net)?;
+                    self.work.linked(peer, id);
                 }
-                Ok(Mail::Store(store, port)) => self.work.attach_store(store, *port),
-                Ok(Mail::Hold(hold)) => hold.stand(),
+                Ok(Command::StoreConnected { store, port }) => self.work.attach_store(store, *port),
+                Ok(Command::Park(barrier)) => barrier.park(),
                 Err(_) => return Ok(count > 0),
             }
         }
@@ -170,13 +171,14 @@ impl Core {
     /// Connections that asked for another thread go there.
     fn move_ports(&mut self) -> Result<()> {
         for (id, core) in std::mem::take(&mut self.work.moving) {
-            let member = self.work.members.remove(&id);
+            let is_member = self.work.members.remove(&id);
             self.work.unwelcome(id)?;
             let Some(port) = self.reactor.detach(id) else {
                 continue;
             };
             // A thread with too much to do does not get it: the client sees its connection end.
-            self.work.mates[core].post(Mail::Port(Box::new(port), member));
+            let port = Box::new(port);
+            self.work.peer_threads[core].send(Command::Adopt { port, is_member });
         }
         Ok(())
     }
@@ -195,7 +197,7 @@ impl Core {
         }
         // Whoever still sends is not heard, but what was answered goes out.
         let mut deaf = super::door::Deaf;
-        self.reactor.poll(&mut deaf).map_err(of_net)?;
+        self.reactor.poll(&mut deaf).map_err(from_net)?;
         self.work.publish();
         self.work.close()
     }

@@ -9,9 +9,10 @@ use dyno_txn_api::{Code, Error, Result, Stamp};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
 use super::work::Work;
-use crate::error::bad;
+use crate::error::bad_argument;
 use crate::hello::{BETWEEN, MAP, MESSAGE, ORACLE, REFUSED, decode_refusal, read_between};
-use crate::member::{Asker, Links, Map, Member, Want, Whom};
+use crate::member::{Asker, Links, Map, Member, Want};
+use crate::threads::PeerId;
 
 /// One thread's.
 pub(crate) struct Elsewhere {
@@ -63,7 +64,7 @@ impl Work {
         if let Message::TakeStamps { ticket, count } = message
             && count != 1
         {
-            let error = bad("stamps are given to clients one at a time");
+            let error = bad_argument("stamps are given to clients one at a time");
             let stamps = Message::Stamps {
                 ticket,
                 result: Err(error),
@@ -105,10 +106,10 @@ impl Work {
         if !elsewhere.began {
             elsewhere.began = true;
             for oracle in 0..elsewhere.links.member.oracles.len() {
-                let mate = &self.mates[self.index];
+                let thread = &self.peer_threads[self.index];
                 elsewhere
                     .links
-                    .call(Whom::Oracle(oracle), &self.shared, mate)?;
+                    .call(PeerId::Oracle(oracle), &self.shared.lifecycle, thread)?;
             }
             elsewhere.asker.want(self.now, Want::Floor);
         }
@@ -118,7 +119,7 @@ impl Work {
         let asked = elsewhere.asker.outgoing(self.now);
         let busy = asked.is_some();
         if let Some((oracle, ask)) = asked {
-            match elsewhere.links.port(Whom::Oracle(oracle)) {
+            match elsewhere.links.port(PeerId::Oracle(oracle)) {
                 Some(port) => self.answers.later(port, ORACLE, &ask),
                 None => elsewhere.asker.failed(self.now),
             }
@@ -130,7 +131,7 @@ impl Work {
     }
 
     /// A connection to another process is there.
-    pub fn linked(&mut self, whom: Whom, port: PortId) {
+    pub fn linked(&mut self, whom: PeerId, port: PortId) {
         if let Some(elsewhere) = &mut self.elsewhere {
             elsewhere.links.opened(whom, port);
             for (to, body) in elsewhere.links.unsent(whom) {
@@ -144,10 +145,10 @@ impl Work {
         let Some(elsewhere) = &mut self.elsewhere else {
             return Ok(());
         };
-        if let Some(whom @ Whom::Oracle(oracle)) = elsewhere.links.lost(port) {
+        if let Some(whom @ PeerId::Oracle(oracle)) = elsewhere.links.lost(port) {
             elsewhere.asker.lost(self.now, oracle);
-            let mate = &self.mates[self.index];
-            elsewhere.links.call(whom, &self.shared, mate)?;
+            let thread = &self.peer_threads[self.index];
+            elsewhere.links.call(whom, &self.shared.lifecycle, thread)?;
         }
         Ok(())
     }
@@ -160,13 +161,16 @@ impl Work {
         let Some((part, thread)) = elsewhere.links.member.map().home(to) else {
             return;
         };
-        let whom = Whom::Member(part, thread);
+        let whom = PeerId::Worker {
+            process: part,
+            thread,
+        };
         match elsewhere.links.port(whom) {
             Some(port) => self.answers.between(port, from, to, message),
             None => {
                 elsewhere.links.keep(whom, from, to, message);
-                let mate = &self.mates[self.index];
-                if let Err(error) = elsewhere.links.call(whom, &self.shared, mate) {
+                let thread = &self.peer_threads[self.index];
+                if let Err(error) = elsewhere.links.call(whom, &self.shared.lifecycle, thread) {
                     self.failed.get_or_insert(error);
                 }
             }
@@ -176,18 +180,18 @@ impl Work {
     /// A partition's answer to an oracle.
     pub fn answer_oracle(&mut self, oracle: usize, of: PartitionId, message: &Message) {
         let links = self.elsewhere.as_ref().map(|elsewhere| &elsewhere.links);
-        if let Some(port) = links.and_then(|links| links.port(Whom::Oracle(oracle))) {
+        if let Some(port) = links.and_then(|links| links.port(PeerId::Oracle(oracle))) {
             self.answers
                 .between(port, Address::Partition(of), ORACLE, message);
         }
     }
 
     /// What came on a connection that this thread made. An error ends it.
-    pub fn hear_link(&mut self, whom: Whom, frame: FrameRef<'_>) -> Result<()> {
-        let Whom::Oracle(oracle) = whom else {
+    pub fn hear_link(&mut self, whom: PeerId, frame: FrameRef<'_>) -> Result<()> {
+        let PeerId::Oracle(oracle) = whom else {
             return match frame.head.verb {
                 REFUSED => Err(decode_refusal(frame.body)),
-                verb => Err(bad(format!(
+                verb => Err(bad_argument(format!(
                     "verb {verb} on a connection that goes one way"
                 ))),
             };
@@ -218,10 +222,11 @@ impl Work {
             REFUSED => {
                 let error = decode_refusal(frame.body);
                 self.shared
+                    .lifecycle
                     .note(format!("an oracle refuses this process: {error}"));
                 Err(error)
             }
-            verb => Err(bad(format!("verb {verb} of an oracle"))),
+            verb => Err(bad_argument(format!("verb {verb} of an oracle"))),
         }
     }
 
@@ -229,7 +234,7 @@ impl Work {
     pub fn hear_member(&mut self, frame: FrameRef<'_>) -> Result<()> {
         let to = frame.head.request;
         if frame.head.verb != BETWEEN || !self.hosts(to) {
-            return Err(bad(
+            return Err(bad_argument(
                 "this connection brings messages for partitions of its thread",
             ));
         }
@@ -238,7 +243,9 @@ impl Work {
                 self.deliver(from, to, message);
                 Ok(())
             }
-            _ => Err(bad("another process speaks for its own partitions alone")),
+            _ => Err(bad_argument(
+                "another process speaks for its own partitions alone",
+            )),
         }
     }
 

@@ -8,9 +8,9 @@ use dyno_txn_api::Result;
 use dyno_txn_core::{Position, Records};
 use dyno_txn_log::{Log, LogError, Lsn};
 
-use super::pieces::cut;
-use crate::error::of_log;
+use crate::error::from_log;
 use crate::persist::Remote;
+use crate::pieces::cut;
 
 /// A partition's log; without one nothing is kept, and nothing waits.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Journal {
                     Err(error) if error.is_passing() => {
                         self.full |= matches!(error, LogError::Full { .. });
                     }
-                    Err(error) => return Err(of_log(error)),
+                    Err(error) => return Err(from_log(error)),
                 }
             }
             self.waiting.push_back((record.to_vec(), true));
@@ -108,7 +108,7 @@ impl Journal {
                     self.full |= matches!(error, LogError::Full { .. });
                     break;
                 }
-                Err(error) => return Err(of_log(error)),
+                Err(error) => return Err(from_log(error)),
             }
         }
         self.mark();
@@ -122,11 +122,11 @@ impl Journal {
             return Ok(None);
         };
         // Also when nothing waits: the log makes its next file ready meanwhile.
-        let durable = log.poll().map_err(of_log)?;
+        let durable = log.poll().map_err(from_log)?;
         if self.marks.is_empty() && self.waiting.is_empty() {
             return Ok(None);
         }
-        self.writes += u64::from(log.submit().map_err(of_log)?);
+        self.writes += u64::from(log.submit().map_err(from_log)?);
         self.retry()?;
         if self
             .remote
@@ -188,7 +188,7 @@ impl Journal {
     /// Ends the log in peace.
     pub fn close(self) -> Result<()> {
         match self.log {
-            Some(Log::Files(log)) => log.close().map(drop).map_err(of_log),
+            Some(Log::Files(log)) => log.close().map(drop).map_err(from_log),
             Some(Log::Memory(_) | Log::Remote(_)) | None => Ok(()),
         }
     }

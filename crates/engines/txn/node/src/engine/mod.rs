@@ -23,94 +23,41 @@ mod figures;
 mod given;
 mod journal;
 mod layout;
-mod mail;
 mod oracle;
-mod pieces;
-mod pin;
 pub(crate) mod recovery;
+mod shared;
 mod start;
 mod together;
 mod work;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-use dyno_net::{Address, Port, PortOptions};
-use dyno_serve::Token;
+use dyno_net::{Address, Port};
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Checkpointer, Lsn};
 
-use self::figures::{Figures, sums};
-use self::mail::Hold;
-use self::oracle::Oracle;
+use self::figures::sums;
+use self::shared::Shared;
 use crate::backups::Desk;
 use crate::directory::Directory;
-use crate::error::{of_net, unavailable};
-use crate::hello::{MOST_BODY_BYTES, Welcome};
-use crate::member::Member;
+use crate::error::{from_net, unavailable};
+use crate::hello::Welcome;
 use crate::options::Durability;
-use crate::persist::Remote;
+use crate::ports::{RING_BYTES, port_options};
+use crate::threads::{Command, ParkBarrier, PeerThread};
 
 pub(crate) use self::figures::NAMES as FIGURE_NAMES;
 pub(crate) use self::layout::Layout;
-pub(crate) use self::mail::{Mail, Mate};
-pub(crate) use self::oracle::Time;
-pub(crate) use self::pieces::Joiner;
-pub(crate) use self::pin::pin;
-
-/// The size of each direction of a ring within the process.
-pub(crate) const RING_BYTES: u32 = 2 << 20;
-
-/// What all threads see.
-pub(crate) struct Shared {
-    pub time: Time,
-    pub oracle: Arc<Oracle>,
-    pub stopping: AtomicBool,
-    pub token: Option<Token>,
-    pub durability: Durability,
-    pub figures: Vec<Figures>,
-    /// Processes that keep the logs.
-    pub remote: Option<Arc<Remote>>,
-    /// Other processes that the database lies in.
-    pub member: Option<Arc<Member>>,
-    failure: Mutex<Option<String>>,
-    last_note: Mutex<Option<String>>,
-    /// Backups under way: checkpoints wait for them.
-    backups: AtomicUsize,
-    /// Where clients ask for backups, if they may.
-    pub desk: OnceLock<Arc<Desk>>,
-}
-
-impl Shared {
-    /// A thread cannot go on, and so nor can the others.
-    pub fn fail(&self, why: String) {
-        lock(&self.failure).get_or_insert(why);
-        self.stopping.store(true, Ordering::Release);
-    }
-
-    /// Something that people should know and that ends nothing.
-    pub fn note(&self, what: String) {
-        *lock(&self.last_note) = Some(what);
-    }
-
-    /// The last of them.
-    pub fn last_note(&self) -> Option<String> {
-        lock(&self.last_note).clone()
-    }
-
-    pub fn may_checkpoint(&self) -> bool {
-        self.backups.load(Ordering::Acquire) == 0
-    }
-}
 
 /// An engine in this process.
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     directory: Directory,
     layout: Layout,
-    mates: Vec<Mate>,
+    peer_threads: Vec<PeerThread>,
     threads: Vec<JoinHandle<Result<()>>>,
     checkpointers: Vec<Checkpointer>,
     address: Option<Address>,
@@ -120,7 +67,7 @@ impl Engine {
     /// What a client is told of it.
     pub fn welcome(&self) -> Welcome {
         Welcome {
-            cores: self.mates.len() as u32,
+            cores: self.peer_threads.len() as u32,
             partitions: self.directory.partitions,
             durability: self.directory.durability,
         }
@@ -141,8 +88,12 @@ impl Engine {
         if let Some(why) = self.failure() {
             return Err(unavailable(format!("the engine has stopped: {why}")));
         }
-        let (near, far) = Port::pair(RING_BYTES, &port_options()).map_err(of_net)?;
-        match self.mates[core].post(Mail::Port(Box::new(far), false)) {
+        let (near, far) = Port::pair(RING_BYTES, &port_options()).map_err(from_net)?;
+        let adopt = Command::Adopt {
+            port: Box::new(far),
+            is_member: false,
+        };
+        match self.peer_threads[core].send(adopt) {
             true => Ok(near),
             false => Err(unavailable("the engine has stopped, or has too much to do")),
         }
@@ -150,12 +101,12 @@ impl Engine {
 
     /// Why it has stopped by itself.
     pub fn failure(&self) -> Option<String> {
-        lock(&self.shared.failure).clone()
+        self.shared.lifecycle.failure()
     }
 
     /// The last thing that went wrong without ending it, such as a checkpoint that could not be written.
     pub fn last_note(&self) -> Option<String> {
-        self.shared.last_note()
+        self.shared.lifecycle.last_note()
     }
 
     /// Sums over all partitions, by name.
@@ -198,9 +149,9 @@ impl Engine {
     /// Where all logs end at one moment. What was voted for and decided by then is in all of them or in
     /// none, for a decision becomes durable after its votes.
     fn cut(&self) -> Result<Vec<Lsn>> {
-        let hold = Arc::new(Hold::new());
-        for mate in &self.mates {
-            mate.post(Mail::Hold(hold.clone()));
+        let barrier = Arc::new(ParkBarrier::new());
+        for peer in &self.peer_threads {
+            peer.send(Command::Park(barrier.clone()));
         }
         let look = || {
             self.checkpointers
@@ -208,7 +159,7 @@ impl Engine {
                 .map(Checkpointer::durable)
                 .collect()
         };
-        let cut = hold.look(self.mates.len(), look);
+        let cut = barrier.run_while_parked(self.peer_threads.len(), look);
         cut.ok_or_else(|| unavailable("the engine has too much to do for a backup: try again"))
     }
 
@@ -226,9 +177,9 @@ impl Engine {
     }
 
     fn join(&mut self) -> Result<()> {
-        self.shared.stopping.store(true, Ordering::Release);
-        for mate in &self.mates {
-            mate.waker.wake();
+        self.shared.lifecycle.stop();
+        for peer in &self.peer_threads {
+            peer.waker.wake();
         }
         let mut ended = Ok(());
         for thread in self.threads.drain(..) {
@@ -245,17 +196,4 @@ impl Drop for Engine {
         // Who wants to know how it ended calls `stop`; the log holds all that was promised either way.
         drop(self.join());
     }
-}
-
-/// Bounds of connections to clients.
-pub(crate) fn port_options() -> PortOptions {
-    PortOptions {
-        most_body_bytes: MOST_BODY_BYTES,
-        outbox_bytes: 8 << 20,
-        ..PortOptions::default()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

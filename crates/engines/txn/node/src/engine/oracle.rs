@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use dyno_txn_api::Stamp;
 use dyno_txn_core::Stamps;
@@ -16,37 +15,6 @@ const WINDOW_NS: u64 = 2_000_000_000;
 const MARGIN_NS: u64 = 20_000_000;
 /// After how long a bound is asked for again.
 const ASK_AGAIN_NS: u64 = 100_000_000;
-
-/// Monotonic time, and the time of the day as it was at the start plus what has passed since: steps of the
-/// system's clock do not show.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Time {
-    begin: Instant,
-    begin_wall_ns: u64,
-}
-
-impl Time {
-    pub fn start() -> Self {
-        let wall = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let begin_wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX / 2);
-        Self {
-            begin: Instant::now(),
-            begin_wall_ns,
-        }
-    }
-
-    /// Nanoseconds since the start, from 1.
-    pub fn now(&self) -> u64 {
-        self.begin.elapsed().as_nanos() as u64 + 1
-    }
-
-    /// The time of the day that belongs to [`Time::now`].
-    pub fn wall(&self, now: u64) -> u64 {
-        self.begin_wall_ns.saturating_add(now)
-    }
-}
 
 /// The oracle of a process.
 #[derive(Debug)]

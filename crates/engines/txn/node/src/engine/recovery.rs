@@ -8,9 +8,9 @@ use dyno_txn_api::{Error, Result};
 use dyno_txn_core::Partition;
 use dyno_txn_log::{FileLog, Options, Recovered, Recovery, fresh_identity};
 
-use super::pieces::Joiner;
-use crate::error::of_log;
+use crate::error::from_log;
 use crate::options::OpenOptions;
+use crate::pieces::Joiner;
 
 /// How the log of a partition is kept.
 pub(crate) fn log_options(options: &OpenOptions) -> Options {
@@ -42,18 +42,18 @@ pub(crate) fn recover(
         true => Recovery::open(files, directory, options),
         false => Recovery::open_existing(files, directory, options),
     };
-    let mut recovery = recovery.map_err(of_log)?;
+    let mut recovery = recovery.map_err(from_log)?;
     let mut joiner = Joiner::default();
-    while let Some(chunk) = recovery.next_chunk().map_err(of_log)? {
+    while let Some(chunk) = recovery.next_chunk().map_err(from_log)? {
         if let Some(record) = joiner.take(chunk).map_err(named)? {
             partition.restore(record).map_err(named)?;
         }
     }
     let mut joiner = Joiner::default();
-    while let Some(record) = recovery.next_record().map_err(of_log)? {
+    while let Some(record) = recovery.next_record().map_err(from_log)? {
         if let Some(record) = joiner.take(record.bytes).map_err(named)? {
             partition.restore(record).map_err(named)?;
         }
     }
-    recovery.finish().map_err(of_log)
+    recovery.finish().map_err(from_log)
 }

@@ -4,37 +4,39 @@
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_net::{Address, Listener, Reactor, ReactorOptions};
+use dyno_net::{Address, Listener, Reactor};
 use dyno_serve::Token;
 use dyno_txn_api::{Result, Stamp};
 use dyno_txn_core::{Config, Effects, Partition, Stamps};
 use dyno_txn_log::{Checkpointer, Log};
 
+use super::Engine;
 use super::core::{Core, Hosted};
 use super::elsewhere::Elsewhere;
 use super::figures::Figures;
 use super::given::Given;
 use super::journal::Journal;
 use super::layout::Layout;
-use super::mail::{MAIL_MAX, Mail, Mate};
-use super::oracle::{FromElsewhere, Oracle, Taker, Time};
-use super::pin::pin;
+use super::oracle::{FromElsewhere, Oracle, Taker};
 use super::recovery::{log_options, recover};
+use super::shared::Shared;
 use super::together::Together;
 use super::work::Work;
-use super::{Engine, Shared, port_options};
 use crate::directory::{Directory, Wanted};
-use crate::error::{bad, of_net, unavailable};
-use crate::hello::{MOST_HELD_BYTES, MOST_HELLO_BYTES};
+use crate::error::{bad_argument, from_net, unavailable};
+use crate::lifecycle::Lifecycle;
 use crate::member::Member;
 use crate::options::{Durability, OpenOptions, Share};
 use crate::persist::{self, Remote, State, Stores};
+use crate::pin::pin;
+use crate::ports::reactor_options;
+use crate::threads::{COMMANDS_MAX, Command, PeerThread};
+use crate::time::Time;
 
 /// Memory of a partition at least, so that some rows fit beside its empty index.
 const LEAST_MEMORY_BYTES: u64 = 1 << 20;
@@ -46,14 +48,14 @@ const LOOK: Duration = Duration::from_millis(1);
 struct Ready {
     index: usize,
     newest: Stamp,
-    mate: Mate,
+    thread: PeerThread,
     checkpointers: Vec<(u32, Checkpointer)>,
 }
 
 /// What it gets then.
 struct Go {
     floor: Stamp,
-    mates: Vec<Mate>,
+    peer_threads: Vec<PeerThread>,
 }
 
 /// What a thread begins with.
@@ -106,7 +108,7 @@ impl Engine {
         let shared = Arc::new(Shared {
             time: Time::start(),
             oracle: Arc::new(Oracle::new()),
-            stopping: AtomicBool::new(false),
+            lifecycle: Arc::new(Lifecycle::default()),
             token,
             durability: directory.durability,
             remote: remote(&directory, here, options)?.map(Arc::new),
@@ -114,8 +116,6 @@ impl Engine {
                 .map(|share| member(share, layout, &directory, address.as_ref(), options))
                 .transpose()?,
             figures: (0..here).map(|_| Figures::default()).collect(),
-            failure: Mutex::new(None),
-            last_note: Mutex::new(None),
             backups: AtomicUsize::new(0),
             desk: std::sync::OnceLock::new(),
         });
@@ -123,7 +123,7 @@ impl Engine {
             shared,
             directory,
             layout,
-            mates: Vec::new(),
+            peer_threads: Vec::new(),
             threads: Vec::new(),
             checkpointers: Vec::new(),
             address,
@@ -187,11 +187,14 @@ impl Engine {
             .collect();
         checkpointers.sort_by_key(|(partition, _)| *partition);
         self.checkpointers = checkpointers.into_iter().map(|(_, one)| one).collect();
-        self.mates = found.into_iter().map(|ready| ready.mate).collect();
+        self.peer_threads = found.into_iter().map(|ready| ready.thread).collect();
         for go in goes {
-            let mates = self.mates.clone();
-            go.send(Go { floor, mates })
-                .map_err(|_| unavailable("a thread ended early"))?;
+            let peer_threads = self.peer_threads.clone();
+            go.send(Go {
+                floor,
+                peer_threads,
+            })
+            .map_err(|_| unavailable("a thread ended early"))?;
         }
         Ok(())
     }
@@ -225,7 +228,7 @@ fn enough_memory(memory_bytes: u64, partitions: usize) -> Result<()> {
     let least = LEAST_MEMORY_BYTES * partitions as u64;
     match memory_bytes < least {
         false => Ok(()),
-        true => Err(bad(format!(
+        true => Err(bad_argument(format!(
             "{memory_bytes} bytes of memory are not enough for {partitions} partitions: give at least {} MiB",
             least >> 20
         ))),
@@ -241,7 +244,7 @@ fn member(
     options: &OpenOptions,
 ) -> Result<Arc<Member>> {
     if share.join.is_empty() || share.part >= share.of || share.of < 2 {
-        return Err(bad(format!(
+        return Err(bad_argument(format!(
             "part {} of {}: there are two parts or more, numbered from 0, and an oracle to join",
             share.part, share.of
         )));
@@ -266,11 +269,11 @@ fn remote(directory: &Directory, logs: usize, options: &OpenOptions) -> Result<O
             let state = State::begin(&directory.path, directory.is_new())?;
             Ok(Some(Remote::new(addresses, state, logs)))
         }
-        (Durability::RemoteMemory, true) => Err(bad(
+        (Durability::RemoteMemory, true) => Err(bad_argument(
             "durability `remote-memory` needs the addresses of processes of role `persist`",
         )),
         (_, true) => Ok(None),
-        (other, false) => Err(bad(format!(
+        (other, false) => Err(bad_argument(format!(
             "processes of role `persist` are for durability `remote-memory`, not `{other}`"
         ))),
     }
@@ -282,7 +285,9 @@ struct Watch(Arc<Shared>);
 impl Drop for Watch {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.fail("a thread of the engine panicked".to_owned());
+            self.0
+                .lifecycle
+                .fail("a thread of the engine panicked".to_owned());
         }
     }
 }
@@ -293,7 +298,7 @@ struct Begun {
     hosted: Vec<Hosted>,
     stores: Option<Stores>,
     wall_ns: Arc<AtomicU64>,
-    mail: Receiver<Mail>,
+    mail: Receiver<Command>,
 }
 
 /// A thread from its begin to its end. What keeps it from beginning is told to who starts the engine.
@@ -316,11 +321,15 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         wall_ns,
         mail,
     } = begun;
-    let Ok(Go { floor, mates }) = go.recv() else {
+    let Ok(Go {
+        floor,
+        peer_threads,
+    }) = go.recv()
+    else {
         return Ok(());
     };
     if let Some(listener) = plan.listener.take() {
-        reactor.listen(listener).map_err(of_net)?;
+        reactor.listen(listener).map_err(from_net)?;
     }
     let mut work = Work {
         index: plan.index,
@@ -333,7 +342,7 @@ fn run(mut plan: Plan, ready: &Sender<Result<Ready>>, go: &Receiver<Go>) -> Resu
         members: HashSet::new(),
         shared: plan.shared,
         hosted,
-        mates,
+        peer_threads,
         now: 0,
         wall_ns,
         welcomed: HashSet::new(),
@@ -370,18 +379,10 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
     if let Some(core) = plan.core {
         pin(core)?;
     }
-    let options = ReactorOptions {
-        port: port_options(),
-        spin: plan.options.spin,
-        ring_bytes: super::RING_BYTES,
-        most_hello_bytes: MOST_HELLO_BYTES,
-        most_held_bytes: MOST_HELD_BYTES,
-        ..ReactorOptions::default()
-    };
-    let reactor = Reactor::new(options).map_err(of_net)?;
+    let reactor = Reactor::new(reactor_options(plan.options.spin)).map_err(from_net)?;
     let wall_ns = Arc::new(AtomicU64::new(0));
     let (hosted, stores) = host(plan, &wall_ns)?;
-    let (sender, mail) = sync_channel::<Mail>(MAIL_MAX);
+    let (sender, mail) = sync_channel::<Command>(COMMANDS_MAX);
     let newest = hosted
         .iter()
         .map(|hosted| hosted.partition.newest_stamp())
@@ -395,14 +396,14 @@ fn begin(plan: &Plan) -> Result<(Begun, Ready)> {
         }
     };
     let checkpointers = hosted.iter().enumerate().filter_map(numbered).collect();
-    let mate = Mate {
+    let thread = PeerThread {
         sender,
         waker: reactor.waker(),
     };
     let found = Ready {
         index: plan.index,
         newest,
-        mate,
+        thread,
         checkpointers,
     };
     Ok((

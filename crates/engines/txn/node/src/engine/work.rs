@@ -10,19 +10,19 @@ use dyno_txn_api::{Code, Error, Operation, Request, Result, Stamp};
 use dyno_txn_core::Effects;
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
-use super::Shared;
 use super::answers::Answers;
 use super::checkpoint::Writing;
 use super::core::{Hosted, keep_bound};
 use super::elsewhere::{Elsewhere, takes_stamp};
 use super::given::{Given, lacks_stamp};
 use super::layout::Layout;
-use super::mail::{Mail, Mate};
+use super::shared::Shared;
 use super::together::{Came, Together};
 use crate::error::unavailable;
 use crate::hello::ORACLE;
 use crate::options::OpenOptions;
 use crate::persist::{Stores, call_again};
+use crate::threads::{Command, Envelope, PeerThread};
 
 /// Segments of a log at most.
 const SEGMENTS_MOST: u64 = dyno_txn_log::Options::SEGMENTS_MOST as u64;
@@ -33,7 +33,7 @@ pub(crate) struct Work {
     pub layout: Layout,
     pub shared: Arc<Shared>,
     pub hosted: Vec<Hosted>,
-    pub mates: Vec<Mate>,
+    pub peer_threads: Vec<PeerThread>,
     pub now: u64,
     pub wall_ns: Arc<AtomicU64>,
     pub welcomed: HashSet<PortId>,
@@ -171,7 +171,7 @@ impl Work {
         if remote.is_whole() {
             return None;
         }
-        let note = self.shared.last_note().unwrap_or_default();
+        let note = self.shared.lifecycle.last_note().unwrap_or_default();
         let text = format!("a process that keeps the log is away or gets it anew: {note}");
         let error = unavailable(text);
         let stamps = self.elsewhere.is_some() || self.shared.oracle.is_ready(self.wall());
@@ -315,7 +315,7 @@ impl Work {
         match self.layout.thread(to) {
             own if own == self.index => self.own.push_back((from, to, message)),
             other => {
-                self.mates[other].post(Mail::Message { from, to, message });
+                self.peer_threads[other].send(Command::Deliver(Envelope { from, to, message }));
             }
         }
     }
@@ -348,8 +348,11 @@ impl Work {
             let logs = self.hosted.iter_mut();
             let logs = logs.filter_map(|hosted| hosted.journal.log_mut());
             for (store, why) in stores.step(self.now, logs)? {
-                self.shared.note(format!("writes are refused: {why}"));
-                call_again(store, &self.options, &self.shared, &self.mates[self.index])?;
+                self.shared
+                    .lifecycle
+                    .note(format!("writes are refused: {why}"));
+                let thread = &self.peer_threads[self.index];
+                call_again(store, &self.options, &self.shared.lifecycle, thread)?;
             }
         }
         for place in 0..self.hosted.len() {
@@ -400,6 +403,7 @@ impl Work {
                 // The log goes on without it, as long as it has segments.
                 if let Err(error) = result {
                     self.shared
+                        .lifecycle
                         .note(format!("a checkpoint of partition {id}: {error}"));
                 }
             }

@@ -12,10 +12,12 @@ use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
 use super::Member;
-use crate::engine::{Mail, Mate, Shared, port_options};
-use crate::error::{of_net, unavailable};
+use crate::error::{from_net, unavailable};
 use crate::greet::{Greeting, greet};
 use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello, encode_between};
+use crate::lifecycle::Lifecycle;
+use crate::ports::port_options;
+use crate::threads::{Command, PeerId, PeerThread};
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -23,24 +25,15 @@ const PAUSE: Duration = Duration::from_millis(100);
 const UNSENT_MAX: usize = 1024;
 const UNSENT_BYTES_MAX: usize = 16 << 20;
 
-/// The other end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Whom {
-    /// By its place in the list that was given.
-    Oracle(usize),
-    /// A thread of a process.
-    Member(usize, usize),
-}
-
 /// One thread's.
 pub(crate) struct Links {
     pub member: Arc<Member>,
     thread: usize,
-    open: HashMap<Whom, PortId>,
-    known: HashMap<PortId, Whom>,
-    calling: HashSet<Whom>,
+    open: HashMap<PeerId, PortId>,
+    known: HashMap<PortId, PeerId>,
+    calling: HashSet<PeerId>,
     /// What waits for a connection that is being made: to which partition, and the body.
-    unsent: HashMap<Whom, Vec<(PartitionId, Vec<u8>)>>,
+    unsent: HashMap<PeerId, Vec<(PartitionId, Vec<u8>)>>,
 }
 
 impl Links {
@@ -56,18 +49,18 @@ impl Links {
     }
 
     /// Who is at the other end of a connection, if it is one of these.
-    pub fn whom(&self, port: PortId) -> Option<Whom> {
+    pub fn whom(&self, port: PortId) -> Option<PeerId> {
         self.known.get(&port).copied()
     }
 
     /// The connection to somebody, if there is one.
-    pub fn port(&self, whom: Whom) -> Option<PortId> {
+    pub fn port(&self, whom: PeerId) -> Option<PortId> {
         self.open.get(&whom).copied()
     }
 
     /// Keeps a message until there is a connection. It is lost when too much waits already: then its transaction waits
     /// until its time is over.
-    pub fn keep(&mut self, whom: Whom, from: Address, to: PartitionId, message: &Message) {
+    pub fn keep(&mut self, whom: PeerId, from: Address, to: PartitionId, message: &Message) {
         let waiting = self.unsent.entry(whom).or_default();
         let bytes: usize = waiting.iter().map(|(_, body)| body.len()).sum();
         let mut body = Vec::new();
@@ -78,11 +71,11 @@ impl Links {
     }
 
     /// What waited for a connection.
-    pub fn unsent(&mut self, whom: Whom) -> Vec<(PartitionId, Vec<u8>)> {
+    pub fn unsent(&mut self, whom: PeerId) -> Vec<(PartitionId, Vec<u8>)> {
         self.unsent.remove(&whom).unwrap_or_default()
     }
 
-    pub fn opened(&mut self, whom: Whom, port: PortId) {
+    pub fn opened(&mut self, whom: PeerId, port: PortId) {
         self.calling.remove(&whom);
         if let Some(old) = self.open.insert(whom, port) {
             self.known.remove(&old);
@@ -91,24 +84,29 @@ impl Links {
     }
 
     /// A connection has ended; who it was to.
-    pub fn lost(&mut self, port: PortId) -> Option<Whom> {
+    pub fn lost(&mut self, port: PortId) -> Option<PeerId> {
         let whom = self.known.remove(&port)?;
         self.open.remove(&whom);
         Some(whom)
     }
 
     /// Has somebody called, unless that is under way: the connection comes by mail.
-    pub fn call(&mut self, whom: Whom, shared: &Arc<Shared>, to: &Mate) -> Result<()> {
+    pub fn call(
+        &mut self,
+        whom: PeerId,
+        lifecycle: &Arc<Lifecycle>,
+        to: &PeerThread,
+    ) -> Result<()> {
         if !self.calling.insert(whom) {
             return Ok(());
         }
         let (member, thread) = (self.member.clone(), self.thread);
-        let (shared, to) = (shared.clone(), to.clone());
+        let (lifecycle, to) = (lifecycle.clone(), to.clone());
         let run = move || {
-            while !shared.stopping.load(Ordering::Acquire) {
+            while !lifecycle.is_stopping() {
                 match connect(&member, thread, whom) {
                     Ok(port) => {
-                        if to.post(Mail::Link(whom, Box::new(port))) {
+                        if to.send(Command::Connected(whom, Box::new(port))) {
                             return;
                         }
                     }
@@ -117,9 +115,9 @@ impl Links {
                     Err(error)
                         if !member.begun.load(Ordering::Acquire) && is_refusal(whom, &error) =>
                     {
-                        return shared.fail(format!("an oracle refuses this process: {error}"));
+                        return lifecycle.fail(format!("an oracle refuses this process: {error}"));
                     }
-                    Err(error) => shared.note(error.to_string()),
+                    Err(error) => lifecycle.note(error.to_string()),
                 }
                 thread::sleep(PAUSE);
             }
@@ -130,14 +128,17 @@ impl Links {
 }
 
 /// Whether an oracle said that this process is not of its database.
-fn is_refusal(whom: Whom, error: &Error) -> bool {
-    matches!(whom, Whom::Oracle(_)) && error.kind() == Code::BadArgument
+fn is_refusal(whom: PeerId, error: &Error) -> bool {
+    matches!(whom, PeerId::Oracle(_)) && error.kind() == Code::BadArgument
 }
 
-fn connect(member: &Member, thread: usize, whom: Whom) -> Result<Port> {
+fn connect(member: &Member, thread: usize, whom: PeerId) -> Result<Port> {
     let (address, core) = match whom {
-        Whom::Oracle(number) => (member.oracles[number].clone(), 0),
-        Whom::Member(part, core) => {
+        PeerId::Oracle(number) => (member.oracles[number].clone(), 0),
+        PeerId::Worker {
+            process: part,
+            thread: core,
+        } => {
             let address = member.map().parts[part].address.clone();
             if address.is_empty() {
                 return Err(unavailable(format!(
@@ -147,7 +148,7 @@ fn connect(member: &Member, thread: usize, whom: Whom) -> Result<Port> {
             (address, core)
         }
     };
-    let address: Place = address.parse().map_err(of_net)?;
+    let address: Place = address.parse().map_err(from_net)?;
     let options = PortOptions {
         ring: member.options.ring,
         tls: member.options.tls.clone(),

@@ -26,7 +26,7 @@ use crate::options::OpenOptions;
 
 pub(crate) use asker::{Asker, Want};
 pub(crate) use identity::identity;
-pub(crate) use links::{Links, Whom};
+pub(crate) use links::Links;
 pub(crate) use map::{Map, Part};
 pub(crate) use oracle::start as start_oracle;
 

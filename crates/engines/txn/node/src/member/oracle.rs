@@ -14,14 +14,14 @@ use dyno_txn_core::message::{Address, Message, PartitionId};
 use dyno_txn_core::oracle::Candidate;
 
 use super::{Map, Part};
-use crate::engine::Time;
-use crate::error::{bad, of_net, unavailable};
+use crate::error::{bad_argument, from_net, unavailable};
 use crate::hello::{
     BETWEEN, HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME, MESSAGE, MemberHello,
     ORACLE, REFUSED, WELCOME, Welcome, encode_between, encode_refusal, read_between,
 };
 use crate::lone::{Lone, Task};
 use crate::options::{Durability, OpenOptions};
+use crate::time::Time;
 
 /// How often it looks at the clock without anything else to do.
 const LOOK: Duration = Duration::from_millis(20);
@@ -79,7 +79,7 @@ pub(crate) fn start(
 fn serve(mut reactor: Reactor, mut desk: Desk, stop: &AtomicBool) -> Result<()> {
     let mut ticked = 0;
     while !stop.load(Ordering::Acquire) {
-        let frames = reactor.poll(&mut desk).map_err(of_net)?;
+        let frames = reactor.poll(&mut desk).map_err(from_net)?;
         let now = desk.time.now();
         if now >= ticked + LOOK.as_nanos() as u64 {
             ticked = now;
@@ -93,7 +93,7 @@ fn serve(mut reactor: Reactor, mut desk: Desk, stop: &AtomicBool) -> Result<()> 
                 desk.gone(port);
             }
         }
-        reactor.idle(frames > 0, LOOK).map_err(of_net)?;
+        reactor.idle(frames > 0, LOOK).map_err(from_net)?;
     }
     Ok(())
 }
@@ -195,7 +195,9 @@ impl Desk {
                         self.hear(from, message);
                         Ok(())
                     }
-                    _ => Err(bad("this connection does not speak for that partition")),
+                    _ => Err(bad_argument(
+                        "this connection does not speak for that partition",
+                    )),
                 }
             }
             _ => Err(Error::new(
@@ -229,7 +231,7 @@ impl Desk {
             && hello.thread < hello.threads
             && (hello.of..=65_536).contains(&hello.partitions);
         if !sound {
-            return Err(bad(
+            return Err(bad_argument(
                 "a process that describes itself in a way that makes no sense",
             ));
         }
@@ -246,7 +248,7 @@ impl Desk {
         let same = database.map.partitions == hello.partitions
             && database.map.parts.len() == hello.of as usize;
         if !same {
-            return Err(bad(format!(
+            return Err(bad_argument(format!(
                 "part {} of {} with {} partitions in all: this oracle's database has {} parts and {} partitions",
                 hello.part,
                 hello.of,
@@ -257,7 +259,7 @@ impl Desk {
         }
         let identity = &mut database.identities[part];
         if *identity != 0 && *identity != hello.identity {
-            return Err(bad(format!(
+            return Err(bad_argument(format!(
                 "part {part}: another directory has joined as this part since this oracle was started, and its rows are \
                  not here. Start that directory, or stop all processes and oracles and start all anew"
             )));

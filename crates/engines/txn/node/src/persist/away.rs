@@ -1,25 +1,26 @@
 //! Connecting to a store: at the start, and again and again when it has gone.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
 use dyno_net::{Address, Port, PortOptions};
 use dyno_txn_api::Result;
 
-use crate::engine::{Mail, Mate, Shared, port_options};
-use crate::error::{of_net, unavailable};
+use crate::error::{from_net, unavailable};
 use crate::greet::{Greeting, greet};
 use crate::hello::{KEEP_HELLO, KEEP_WELCOME, check_keep_welcome, keep_hello};
+use crate::lifecycle::Lifecycle;
 use crate::options::OpenOptions;
+use crate::ports::port_options;
+use crate::threads::{Command, PeerThread};
 
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Connects once.
 pub(super) fn call(address: &str, options: &OpenOptions) -> Result<Port> {
-    let parsed: Address = address.parse().map_err(of_net)?;
+    let parsed: Address = address.parse().map_err(from_net)?;
     let ports = PortOptions {
         ring: options.ring,
         tls: options.tls.clone(),
@@ -43,22 +44,23 @@ pub(super) fn call(address: &str, options: &OpenOptions) -> Result<Port> {
 pub(crate) fn call_again(
     store: usize,
     options: &OpenOptions,
-    shared: &Arc<Shared>,
-    to: &Mate,
+    lifecycle: &Arc<Lifecycle>,
+    to: &PeerThread,
 ) -> Result<()> {
     let address = options.persist[store].clone();
-    let (options, shared, to) = (options.clone(), shared.clone(), to.clone());
+    let (options, lifecycle, to) = (options.clone(), lifecycle.clone(), to.clone());
     let run = move || {
-        while !shared.stopping.load(Ordering::Acquire) {
+        while !lifecycle.is_stopping() {
             thread::sleep(PAUSE);
             match call(&address, &options) {
                 // A thread with too much to do gets another one later.
                 Ok(port) => {
-                    if to.post(Mail::Store(store, Box::new(port))) {
+                    let port = Box::new(port);
+                    if to.send(Command::StoreConnected { store, port }) {
                         return;
                     }
                 }
-                Err(error) => shared.note(format!("writes are refused: {error}")),
+                Err(error) => lifecycle.note(format!("writes are refused: {error}")),
             }
         }
     };

@@ -11,7 +11,7 @@ use dyno_serve::Token;
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Ask, MOST_CHUNK_BYTES, PersistStore, Read, Reply};
 
-use crate::error::{bad, of_net};
+use crate::error::{bad_argument, from_net};
 use crate::hello::{
     KEEP_ASK, KEEP_HELLO, KEEP_REPLY, KEEP_WELCOME, REFUSED, encode_refusal, keep_welcome,
     read_keep_hello,
@@ -46,7 +46,7 @@ pub(crate) fn start(
     listener: Listener,
 ) -> Result<Lone> {
     if options.memory_bytes < LEAST_MEMORY_BYTES {
-        return Err(bad(format!(
+        return Err(bad_argument(format!(
             "{} bytes of memory are not enough for others' logs: give at least {} MiB",
             options.memory_bytes,
             LEAST_MEMORY_BYTES >> 20
@@ -79,8 +79,8 @@ pub(crate) fn start(
 
 fn keep(mut reactor: Reactor, mut door: Door, stop: &AtomicBool) -> Result<()> {
     while !stop.load(Ordering::Acquire) {
-        let frames = reactor.poll(&mut door).map_err(of_net)?;
-        reactor.idle(frames > 0, SLEEP).map_err(of_net)?;
+        let frames = reactor.poll(&mut door).map_err(from_net)?;
+        reactor.idle(frames > 0, SLEEP).map_err(from_net)?;
     }
     Ok(())
 }

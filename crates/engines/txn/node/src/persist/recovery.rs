@@ -6,8 +6,8 @@ use dyno_txn_log::{Answer, Ask, Lsn, Read, RemoteLog, RemoteOptions, Reply, Requ
 
 use super::State;
 use super::stores::Stores;
-use crate::engine::Joiner;
-use crate::error::{bad, of_log, unavailable};
+use crate::error::{bad_argument, from_log, unavailable};
+use crate::pieces::Joiner;
 
 /// What is read at once; records are shorter.
 const READ_BYTES: usize = 8 << 20;
@@ -54,8 +54,9 @@ pub(crate) fn recover(
         });
     }
     let best = (0..found.len()).max_by_key(|&store| found[store]);
-    let best =
-        best.ok_or_else(|| bad("durability `remote-memory` needs a process that holds the log"))?;
+    let best = best.ok_or_else(|| {
+        bad_argument("durability `remote-memory` needs a process that holds the log")
+    })?;
     let from = found[best];
     if from.written_epoch < state.active {
         let text = format!(
@@ -75,10 +76,10 @@ pub(crate) fn recover(
         message_bytes: MESSAGE_BYTES,
     };
     if from.written_epoch == 0 {
-        return RemoteLog::new(options, Lsn(0)).map_err(of_log);
+        return RemoteLog::new(options, Lsn(0)).map_err(from_log);
     }
     let end = read_all(stores, (best, place, log), from, partition)?;
-    let mut remote = RemoteLog::new(options, end).map_err(of_log)?;
+    let mut remote = RemoteLog::new(options, end).map_err(from_log)?;
     for store in (0..found.len()).filter(|&store| found[store] == from) {
         let cut = Ask::Write(Request::Cut { log, epoch, end });
         match stores.ask(store, place, &cut)? {
