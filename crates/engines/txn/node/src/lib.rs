@@ -30,7 +30,8 @@
 //! Replication, moving partitions between processes, backups of a database in several processes.
 
 mod backup;
-mod backups;
+mod backup_request;
+mod backup_service;
 mod client;
 mod directory;
 mod engine;
@@ -38,7 +39,6 @@ mod error;
 mod greet;
 mod hello;
 mod lifecycle;
-mod lone;
 mod member;
 mod open;
 mod options;
@@ -48,11 +48,12 @@ mod pin;
 mod ports;
 mod sealed;
 mod serve;
+mod standalone;
 mod threads;
 mod time;
 
 pub use backup::restore;
-pub use client::backup;
+pub use backup_request::backup;
 pub use dyno_net as net;
 pub use open::{Local, open};
 pub use options::{Durability, OpenOptions, Share};

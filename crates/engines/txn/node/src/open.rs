@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dyno_txn_api::{Code, Database, Error, Result, Target};
 
-use crate::client::{Node, Reach};
+use crate::client::{Connector, Node};
 use crate::engine::Engine;
 use crate::options::OpenOptions;
 
@@ -17,17 +17,17 @@ use crate::options::OpenOptions;
 /// [`Code::Denied`] for a wrong token; [`Code::BadArgument`] for options that make no sense.
 pub fn open(target: &Target, options: OpenOptions) -> Result<Box<dyn Database>> {
     let spin = options.spin;
-    let reach = match target {
-        Target::Local(directory) => Reach::Local(Box::new(Engine::start(
+    let connector = match target {
+        Target::Local(directory) => Connector::Local(Box::new(Engine::start(
             directory, &options, None, None, None,
         )?)),
-        Target::Dyno(addresses) => Reach::remote(addresses, &options)?,
+        Target::Dyno(addresses) => Connector::remote(addresses, &options)?,
         other => {
             let text = format!("`{other}`: this engine opens `local:DIR` and `dyno://HOST:PORT`");
             return Err(Error::new(Code::NotSupported, text));
         }
     };
-    Ok(Box::new(Node::open(reach, spin)?))
+    Ok(Box::new(Node::open(connector, spin)?))
 }
 
 /// An engine in this process, for who wants more of it than a [`Database`].
@@ -42,7 +42,7 @@ impl Local {
     /// As [`open`].
     pub fn open(directory: &Path, options: OpenOptions) -> Result<Self> {
         let engine = Engine::start(directory, &options, None, None, None)?;
-        let node = Node::open(Reach::Local(Box::new(engine)), options.spin)?;
+        let node = Node::open(Connector::Local(Box::new(engine)), options.spin)?;
         Ok(Self { node })
     }
 
@@ -57,17 +57,19 @@ impl Local {
     /// # Errors
     /// [`Code::BadArgument`] when the directory is taken; [`Code::Unavailable`].
     pub fn backup(&self, target: &Path) -> Result<()> {
-        match self.node.reach() {
-            Reach::Local(engine) => engine.backup(target),
-            Reach::Remote(_) => Err(Error::new(Code::NotSupported, "no engine in this process")),
+        match self.node.connector() {
+            Connector::Local(engine) => engine.backup(target),
+            Connector::Remote(_) => {
+                Err(Error::new(Code::NotSupported, "no engine in this process"))
+            }
         }
     }
 
     /// Why the engine stopped by itself, if it did.
     pub fn failure(&self) -> Option<String> {
-        match self.node.reach() {
-            Reach::Local(engine) => engine.failure(),
-            Reach::Remote(_) => None,
+        match self.node.connector() {
+            Connector::Local(engine) => engine.failure(),
+            Connector::Remote(_) => None,
         }
     }
 }

@@ -12,8 +12,8 @@ use dyno_txn_core::Schema;
 use dyno_txn_core::message::{Message, PartitionId};
 use dyno_txn_core::placement::{partition_of, partitions_of};
 
+use super::connector::Connector;
 use super::pipeline::NodePipeline;
-use super::reach::Reach;
 use super::session::{Crowd, Session};
 use super::transaction::NodeTransaction;
 use crate::error::unavailable;
@@ -28,7 +28,7 @@ const GRACE_NS: u64 = 1_000_000_000;
 
 /// An open engine.
 pub(crate) struct Node {
-    reach: Arc<Reach>,
+    connector: Arc<Connector>,
     pub welcome: Welcome,
     spin: Duration,
     crowd: Arc<Crowd>,
@@ -40,10 +40,10 @@ pub(crate) struct Node {
 
 impl Node {
     /// Connects, and learns the tables.
-    pub fn open(reach: Reach, spin: Duration) -> Result<Self> {
-        let welcome = reach.welcome()?;
+    pub fn open(connector: Connector, spin: Duration) -> Result<Self> {
+        let welcome = connector.welcome()?;
         let node = Self {
-            reach: Arc::new(reach),
+            connector: Arc::new(connector),
             welcome,
             spin,
             crowd: Arc::new(Crowd::new()),
@@ -56,8 +56,8 @@ impl Node {
     }
 
     /// Where the engine is.
-    pub fn reach(&self) -> &Reach {
-        &self.reach
+    pub fn connector(&self) -> &Connector {
+        &self.connector
     }
 
     /// Connections to use for one thing; [`Node::give_back`] when it is done.
@@ -75,8 +75,8 @@ impl Node {
                 Ok(session)
             }
             None => {
-                let (reach, map) = (self.reach.clone(), self.reach.map());
-                Session::new(reach, map, self.crowd.clone(), self.spin)
+                let (connector, map) = (self.connector.clone(), self.connector.map());
+                Session::new(connector, map, self.crowd.clone(), self.spin)
             }
         }
     }
@@ -309,7 +309,7 @@ impl Database for Node {
     }
 
     fn stats(&self) -> Result<Vec<(String, u64)>> {
-        if let Reach::Local(engine) = &*self.reach {
+        if let Connector::Local(engine) = &*self.connector {
             return Ok(engine.stats());
         }
         let mut session = self.session()?;

@@ -11,12 +11,12 @@ use dyno_net::{FrameRef, Handler, Head, Outbound, PortId, Reactor, ReactorOption
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::Message;
 
-use super::reach::Reach;
+use super::connector::Connector;
 use crate::error::{from_net, unavailable};
 use crate::hello::{
     FIGURES, MESSAGE, MOST_BODY_BYTES, ORACLE, REFUSED, STATS, Welcome, decode_refusal,
 };
-use crate::member::Map;
+use crate::member::ClusterMap;
 use crate::ports::port_options;
 
 /// Idle passes between two looks at the time.
@@ -48,10 +48,10 @@ impl Crowd {
 
 /// Connections of one thread, used for one thing at a time.
 pub(crate) struct Session {
-    reach: Arc<Reach>,
+    connector: Arc<Connector>,
     crowd: Arc<Crowd>,
     reactor: Reactor,
-    map: Arc<Map>,
+    map: Arc<ClusterMap>,
     /// Of all threads of all processes, one process after the other.
     ports: Vec<Option<PortId>>,
     /// Where those of each process begin.
@@ -100,13 +100,13 @@ impl Handler for Inbox {
 impl Session {
     /// One without connections.
     pub fn new(
-        reach: Arc<Reach>,
-        map: Arc<Map>,
+        connector: Arc<Connector>,
+        map: Arc<ClusterMap>,
         crowd: Arc<Crowd>,
         spin: Duration,
     ) -> Result<Self> {
         let (mut starts, mut count) = (Vec::new(), 0);
-        for part in &map.parts {
+        for part in &map.processes {
             starts.push(count);
             // One that is not known yet has a place all the same, where dialling says so.
             count += part.threads.max(1) as usize;
@@ -118,7 +118,7 @@ impl Session {
             ..Default::default()
         };
         Ok(Self {
-            reach,
+            connector,
             crowd,
             reactor: Reactor::new(options).map_err(from_net)?,
             ports: vec![None; count],
@@ -176,7 +176,7 @@ impl Session {
             self.ports[core] = None;
         }
         let part = self.starts.partition_point(|start| *start <= core) - 1;
-        let (port, welcome) = self.reach.dial(part, core - self.starts[part])?;
+        let (port, welcome) = self.connector.connect(part, core - self.starts[part])?;
         self.check(part, &welcome)?;
         let id = self.reactor.attach(port).map_err(from_net)?;
         self.ports[core] = Some(id);
@@ -185,7 +185,7 @@ impl Session {
 
     /// An engine with another number of threads is another one than was opened.
     fn check(&self, part: usize, welcome: &Welcome) -> Result<()> {
-        let same = welcome.cores == self.map.parts[part].threads;
+        let same = welcome.cores == self.map.processes[part].threads;
         match same && welcome.partitions == self.map.partitions {
             true => Ok(()),
             false => Err(unavailable(

@@ -7,7 +7,7 @@ use dyno_serve::Token;
 
 use super::figures::Figures;
 use super::oracle::Oracle;
-use crate::backups::Desk;
+use crate::backup_service::BackupService;
 use crate::lifecycle::Lifecycle;
 use crate::member::Member;
 use crate::options::Durability;
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     /// copy.
     pub backups: AtomicUsize,
     /// `None` until the server opens it, and for ever where the server was given no folder for backups.
-    pub desk: OnceLock<Arc<Desk>>,
+    pub backup_service: OnceLock<Arc<BackupService>>,
 }
 
 impl Shared {

@@ -1,4 +1,4 @@
-//! The file `member` of a directory: which share of which database it holds.
+//! The file `member` of a directory: which part of which database it holds.
 
 use std::path::Path;
 
@@ -13,7 +13,10 @@ const FILE: Sealed = Sealed {
     version: 1,
 };
 
-/// The directory's identity, which stays; its share must be this one.
+/// Returns the directory's identity, which it keeps for ever. A `fresh` directory is given one.
+///
+/// # Errors
+/// If the directory holds another part than this `(part, of)`, or none although it is not fresh.
 pub(crate) fn identity(directory: &Path, share: (u32, u32), fresh: bool) -> Result<u64> {
     match FILE.read(directory, parse)? {
         Some((found, identity)) if found == share => Ok(identity),

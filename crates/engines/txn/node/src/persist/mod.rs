@@ -13,18 +13,18 @@
 //! checkpoint from memory and what follows, and writes go on. A restart reads from whichever has all that was
 //! answered; it is refused when none has.
 
-mod away;
-mod keeper;
+mod reconnect;
 mod recovery;
 mod state;
+mod store_server;
 mod stores;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-pub(crate) use away::call_again;
-pub(crate) use keeper::start as start_keeper;
+pub(crate) use reconnect::call_again;
 pub(crate) use recovery::recover;
 pub(crate) use state::State;
+pub(crate) use store_server::start as start_store_server;
 pub(crate) use stores::{CheckpointPart, Stores};
 
 /// What all threads of an engine know of its stores.

@@ -9,7 +9,7 @@ use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Answer, Ask, Log, Lsn, PersistError, RemoteLog, Reply, Request, append_head};
 
 use super::Remote;
-use super::away::call;
+use super::reconnect::call;
 use crate::error::unavailable;
 use crate::hello::{KEEP_ASK, KEEP_REPLY, REFUSED, decode_refusal};
 use crate::options::OpenOptions;

@@ -1,4 +1,4 @@
-//! How a connection to a thread of an engine is made.
+//! Makes connections to the threads of an engine.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,38 +11,36 @@ use crate::engine::Engine;
 use crate::error::{from_net, unavailable};
 use crate::greet::{Greeting, greet};
 use crate::hello::{HELLO, Hello, MAP, MAP_ASK, WELCOME, Welcome};
-use crate::member::Map;
+use crate::member::ClusterMap;
 use crate::options::OpenOptions;
 use crate::ports::port_options;
 
 /// How long a map may take to come.
 const MAP_WAIT: Duration = Duration::from_secs(5);
 
-/// Where the engine is.
-pub(crate) enum Reach {
-    /// In this process; it stops when the last connection is gone.
+pub(crate) enum Connector {
+    /// To an engine in this process. It stops when this is dropped.
     Local(Box<Engine>),
-    /// Behind addresses.
-    Remote(Remote),
+    Remote(RemoteConnector),
 }
 
-/// An engine behind addresses.
-pub(crate) struct Remote {
-    /// As they were given: the first one of these that answers says where everybody is.
+/// To an engine in other processes.
+pub(crate) struct RemoteConnector {
+    /// Those that the user named. The first one that answers sends the map.
     addresses: Vec<Address>,
-    map: RwLock<Arc<Map>>,
+    map: RwLock<Arc<ClusterMap>>,
     options: PortOptions,
     token: Vec<u8>,
     spin: Duration,
 }
 
-impl Reach {
-    /// Asks where everybody is.
+impl Connector {
+    /// Learns from one of the addresses which processes there are.
     pub fn remote(addresses: &[String], options: &OpenOptions) -> Result<Self> {
         let parse = |text: &String| text.parse().map_err(from_net);
-        let remote = Remote {
+        let remote = RemoteConnector {
             addresses: addresses.iter().map(parse).collect::<Result<_>>()?,
-            map: RwLock::new(Arc::new(Map::unknown(1, 1))),
+            map: RwLock::new(Arc::new(ClusterMap::unknown(1, 1))),
             options: PortOptions {
                 ring: options.ring,
                 tls: options.tls.clone(),
@@ -51,26 +49,25 @@ impl Reach {
             token: options.token.clone().unwrap_or_default().into_bytes(),
             spin: options.spin,
         };
-        remote.learn()?;
-        Ok(Reach::Remote(remote))
+        remote.learn_map()?;
+        Ok(Connector::Remote(remote))
     }
 
-    /// Which processes there are, with how many threads.
-    pub fn map(&self) -> Arc<Map> {
+    pub fn map(&self) -> Arc<ClusterMap> {
         match self {
-            Reach::Local(engine) => {
+            Connector::Local(engine) => {
                 let welcome = engine.welcome();
-                Arc::new(Map::single(welcome.partitions, welcome.cores))
+                Arc::new(ClusterMap::single(welcome.partitions, welcome.cores))
             }
-            Reach::Remote(remote) => remote.map(),
+            Connector::Remote(remote) => remote.map(),
         }
     }
 
-    /// What a process that can be reached says of itself.
+    /// What the first process that can be reached says of itself.
     pub fn welcome(&self) -> Result<Welcome> {
         let mut last = unavailable("the database has no process");
-        for part in 0..self.map().parts.len() {
-            match self.dial(part, 0) {
+        for process in 0..self.map().processes.len() {
+            match self.connect(process, 0) {
                 Ok((_, welcome)) => return Ok(welcome),
                 Err(error) => last = error,
             }
@@ -78,51 +75,56 @@ impl Reach {
         Err(last)
     }
 
-    /// A connection to a thread of a process, and what that says of itself.
-    pub fn dial(&self, part: usize, core: usize) -> Result<(Port, Welcome)> {
+    /// Connects to a thread of a process. Returns the connection, and what the process says of itself.
+    pub fn connect(&self, process: usize, thread: usize) -> Result<(Port, Welcome)> {
         match self {
-            Reach::Local(engine) => Ok((engine.connect(core)?, engine.welcome())),
-            Reach::Remote(remote) => match remote.dial(part, core) {
-                Err(error) if error.kind() == Code::Unavailable && remote.map().parts.len() > 1 => {
-                    // It may have been started again elsewhere.
-                    remote.learn()?;
-                    remote.dial(part, core)
+            Connector::Local(engine) => Ok((engine.connect(thread)?, engine.welcome())),
+            Connector::Remote(remote) => match remote.connect(process, thread) {
+                Err(error)
+                    if error.kind() == Code::Unavailable && remote.map().processes.len() > 1 =>
+                {
+                    // The process may have been started again at another address. Once is enough: the
+                    // map that was just sent is as new as the oracles know.
+                    remote.learn_map()?;
+                    remote.connect(process, thread)
                 }
-                dialled => dialled,
+                connected => connected,
             },
         }
     }
 }
 
-impl Remote {
-    fn map(&self) -> Arc<Map> {
+impl RemoteConnector {
+    fn map(&self) -> Arc<ClusterMap> {
         self.map
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    fn dial(&self, part: usize, core: usize) -> Result<(Port, Welcome)> {
+    fn connect(&self, process: usize, thread: usize) -> Result<(Port, Welcome)> {
         let map = self.map();
-        let found = map.parts.get(part).filter(|part| part.threads > 0);
-        let Some(found) = found else {
+        let found = map.processes.get(process);
+        let Some(found) = found.filter(|found| found.threads > 0) else {
             return Err(unavailable(format!(
-                "process {part} of {}: no oracle has heard of it yet",
-                map.parts.len()
+                "process {process} of {}: no oracle has heard of it yet",
+                map.processes.len()
             )));
         };
+        // A database in one process does not know under which of its addresses clients reach it.
         if found.address.is_empty() {
-            return self.first(&self.addresses, |address| self.greet(address, core));
+            return self.first(&self.addresses, |address| self.greet(address, thread));
         }
-        self.greet(&found.address.parse().map_err(from_net)?, core)
+        self.greet(&found.address.parse().map_err(from_net)?, thread)
     }
 
-    /// The first of these addresses that answers.
+    /// The answer of the first of these addresses that gives one, or the error of the last.
     fn first<T>(&self, addresses: &[Address], ask: impl Fn(&Address) -> Result<T>) -> Result<T> {
         let mut last = unavailable("no address to connect to");
         for address in addresses {
             match ask(address) {
-                // A wrong token is wrong everywhere, and says more than what follows it.
+                // A wrong token is wrong everywhere. The error of the next address, which may just be
+                // down, would hide the reason.
                 Err(error) if error.kind() == Code::Denied => return Err(error),
                 Err(error) => last = error,
                 found => return found,
@@ -131,21 +133,19 @@ impl Remote {
         Err(last)
     }
 
-    /// Asks somebody where everybody is.
-    fn learn(&self) -> Result<()> {
+    /// Asks for the map: the addresses that the user named first, then the processes of the map that is
+    /// known, since the user may have named one that is down now.
+    fn learn_map(&self) -> Result<()> {
         let mut addresses = self.addresses.clone();
         let known = self.map();
-        let parts = known
-            .parts
-            .iter()
-            .filter_map(|part| part.address.parse().ok());
-        addresses.extend(parts);
+        let processes = known.processes.iter();
+        addresses.extend(processes.filter_map(|process| process.address.parse().ok()));
         let map = self.first(&addresses, |address| self.ask_for_map(address))?;
         *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
         Ok(())
     }
 
-    fn ask_for_map(&self, address: &Address) -> Result<Map> {
+    fn ask_for_map(&self, address: &Address) -> Result<ClusterMap> {
         let (mut port, _) = self.greet(address, 0)?;
         let head = Head {
             verb: MAP_ASK,
@@ -157,7 +157,7 @@ impl Remote {
         let mut map = None;
         let waited = port.wait(self.spin, MAP_WAIT, |frame, _| {
             if frame.head.verb == MAP {
-                map = Some(Map::decode(frame.body));
+                map = Some(ClusterMap::decode(frame.body));
             }
             ControlFlow::Continue(())
         });
@@ -168,9 +168,9 @@ impl Remote {
         }
     }
 
-    fn greet(&self, address: &Address, core: usize) -> Result<(Port, Welcome)> {
+    fn greet(&self, address: &Address, thread: usize) -> Result<(Port, Welcome)> {
         let hello = Hello {
-            core: core as u32,
+            core: thread as u32,
             token: self.token.clone(),
         };
         let greeting = Greeting {

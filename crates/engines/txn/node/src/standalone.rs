@@ -1,4 +1,5 @@
-//! A process without rows: one thread with connections, which gives stamps or keeps the logs of others.
+//! A process without rows: one thread with connections, which issues timestamps or keeps the logs of
+//! others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,18 +13,19 @@ use crate::options::OpenOptions;
 use crate::pin::pin;
 use crate::ports::reactor_options;
 
-/// What such a process is called, and what its thread does, for whoever is told of its end.
+/// What such a process is for, in the words of its error messages.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Task {
+pub(crate) struct Purpose {
     pub role: &'static str,
-    pub does: &'static str,
+    /// Completes "the thread that ...".
+    pub activity: &'static str,
 }
 
 type Figures = dyn Fn() -> Vec<(String, u64)> + Send + Sync;
 
-/// One that runs. Dropping it stops it, and what it held is gone.
-pub(crate) struct Lone {
-    task: Task,
+/// A running service. Dropping it stops it, and what it held in memory is gone.
+pub(crate) struct StandaloneService {
+    purpose: Purpose,
     thread: Option<JoinHandle<Result<()>>>,
     stopping: Arc<AtomicBool>,
     waker: Waker,
@@ -31,21 +33,21 @@ pub(crate) struct Lone {
     figures: Box<Figures>,
 }
 
-impl Lone {
-    /// Starts it: `run` ends soon after the flag that it is handed is set and the reactor is woken.
+impl StandaloneService {
+    /// Starts the service's thread. `run` must return soon after the flag that it gets is set, which is
+    /// followed by a wake-up of the reactor.
     pub fn start<const N: usize>(
-        task: Task,
+        purpose: Purpose,
         options: &OpenOptions,
         listener: Listener,
         figures: impl Fn() -> [(&'static str, u64); N] + Send + Sync + 'static,
         run: impl FnOnce(Reactor, &AtomicBool) -> Result<()> + Send + 'static,
     ) -> Result<Self> {
         let mut reactor = Reactor::new(reactor_options(options.spin)).map_err(from_net)?;
-        let Task { role, .. } = task;
+        let Purpose { role, .. } = purpose;
         if options.cores.len() > 1 {
-            return Err(bad_argument(format!(
-                "role `{role}` has one thread: name one core"
-            )));
+            let text = format!("role `{role}` has one thread: name one core");
+            return Err(bad_argument(text));
         }
         let core = options.cores.first().copied();
         let address = reactor.listen(listener).map_err(from_net)?;
@@ -61,7 +63,7 @@ impl Lone {
         let thread = thread::Builder::new().name(format!("txn-{role}"));
         let named = move || figures().map(|(name, value)| (name.to_owned(), value));
         Ok(Self {
-            task,
+            purpose,
             thread: Some(thread.spawn(pinned).map_err(unavailable)?),
             stopping,
             waker,
@@ -70,17 +72,18 @@ impl Lone {
         })
     }
 
+    /// Where it listens, with the port that the system chose.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Why it stopped by itself.
+    /// Why it stopped by itself, if it did.
     pub fn failure(&self) -> Option<String> {
         let ended = self.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        ended.then(|| format!("the thread that {} has ended", self.task.does))
+        ended.then(|| format!("the thread that {} has ended", self.purpose.activity))
     }
 
-    /// Names and values.
+    /// The figures, by name.
     pub fn stats(&self) -> Vec<(String, u64)> {
         (self.figures)()
     }
@@ -92,8 +95,8 @@ impl Lone {
     fn join(&mut self) -> Result<()> {
         self.stopping.store(true, Ordering::Release);
         self.waker.wake();
-        let does = self.task.does;
-        let panicked = || Err(unavailable(format!("the thread that {does} panicked")));
+        let activity = self.purpose.activity;
+        let panicked = || Err(unavailable(format!("the thread that {activity} panicked")));
         match self.thread.take() {
             Some(thread) => thread.join().unwrap_or_else(|_| panicked()),
             None => Ok(()),
@@ -101,9 +104,9 @@ impl Lone {
     }
 }
 
-impl Drop for Lone {
+impl Drop for StandaloneService {
     fn drop(&mut self) {
-        // Who wants to know how it ended calls `stop`.
+        // A caller that wants to know how it ended calls `stop`.
         drop(self.join());
     }
 }
