@@ -7,12 +7,13 @@ use dyno_io::{HostFiles, Storage};
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Checkpointer, Lsn};
 
-use crate::directory::{log_of, read_format, write_format};
+use crate::directory::{Format, log_path, read_format, write_format};
 use crate::error::{bad_argument, from_log, unavailable};
 use crate::options::Durability;
 
-/// Copies the logs of a running engine up to `ends`, both by partition. The file `format` is written
-/// last: without it a directory does not open, so a copy that was cut short is not taken for a whole one.
+/// Copies the logs of a running engine up to `ends`, both by partition. The file `format` is
+/// written last: without it a directory does not open, so a copy that was cut short is not taken
+/// for a whole one.
 pub(crate) fn copy(
     logs: &[Checkpointer],
     ends: &[Lsn],
@@ -21,25 +22,33 @@ pub(crate) fn copy(
 ) -> Result<()> {
     prepare(target)?;
     for (partition, (log, &end)) in logs.iter().zip(ends).enumerate() {
-        let to = log_of(target, partition as u32);
+        let to = log_path(target, partition as u32);
         log.backup_until(&to, end).map_err(from_log)?;
     }
-    write_format(target, partitions, Durability::Fsync)
+    let format = Format {
+        partitions,
+        durability: Durability::Fsync,
+    };
+    write_format(target, format)
 }
 
-/// Makes a directory of an engine in `to` from the backup `from`, checking every byte. `to` must be empty
-/// or not exist.
+/// Makes a directory of an engine in `to` from the backup `from`, checking every byte. `to` must be
+/// empty or not exist.
 ///
 /// # Errors
 /// [`Code::Damaged`] if the backup is not complete, [`Code::BadArgument`] if `to` is not empty.
 pub fn restore(from: &Path, to: &Path) -> Result<()> {
-    let Some((partitions, durability)) = read_format(from)? else {
+    let Some(format) = read_format(from)? else {
         let text = format!(
             "{}: it is not a directory of an engine, or the backup was cut short",
             from.display()
         );
         return Err(Error::new(Code::Damaged, text));
     };
+    let Format {
+        partitions,
+        durability,
+    } = format;
     if durability != Durability::Fsync {
         return Err(bad_argument(format!(
             "{}: it was made for durability `{durability}`, which stores nothing",
@@ -49,10 +58,10 @@ pub fn restore(from: &Path, to: &Path) -> Result<()> {
     prepare(to)?;
     let storage: Arc<dyn Storage> = Arc::new(HostFiles);
     for partition in 0..partitions {
-        let (from, to) = (log_of(from, partition), log_of(to, partition));
+        let (from, to) = (log_path(from, partition), log_path(to, partition));
         dyno_txn_log::restore(&storage, &from, &to).map_err(from_log)?;
     }
-    write_format(to, partitions, durability)
+    write_format(to, format)
 }
 
 fn prepare(target: &Path) -> Result<()> {

@@ -20,16 +20,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long the answer to a poll may take.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
-/// Copies a database while it runs, as of one moment. [`crate::restore`] makes a directory of the copy.
+/// Copies a database while it runs, as of one moment. [`crate::restore`] makes a directory of the
+/// copy.
 ///
-/// For a directory (`local:DIR`), which no other process may have open, `to` is a folder that is empty or
-/// does not exist. For a server (`dyno://HOST:PORT`) it is a name: the server makes the copy, below the
-/// folder of backups that it was started with.
+/// For a directory (`local:DIR`), which no other process may have open, `to` is a folder that is
+/// empty or does not exist. For a server (`dyno://HOST:PORT`) it is a name: the server makes the
+/// copy, below the folder of backups that it was started with.
 ///
 /// # Errors
-/// [`Code::BadArgument`] if `to` is taken or is not a name, [`Code::NotSupported`] from a server without a
-/// folder for backups and for other engines, [`Code::Unavailable`] if the engine is busy or the server
-/// cannot be reached; a server may then still make the backup.
+/// [`Code::BadArgument`] if `to` is taken or is not a name, [`Code::NotSupported`] from a server
+/// without a folder for backups and for other engines, [`Code::Unavailable`] if the engine is busy
+/// or the server cannot be reached; a server may then still make the backup.
 pub fn backup(target: &Target, options: OpenOptions, to: &str) -> Result<()> {
     match target {
         Target::Local(directory) => Local::open(directory, options)?.backup(Path::new(to)),

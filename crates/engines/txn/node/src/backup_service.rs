@@ -1,8 +1,8 @@
 //! Backups that clients request of a server: one at a time, by a name below one folder.
 //!
 //! A client polls under one ticket until its backup is over. The server keeps nothing for it, so a
-//! connection that ends costs nothing. Every client of the server may request a backup, so what it can
-//! choose is a name and never a path.
+//! connection that ends costs nothing. Every client of the server may request a backup, so what it
+//! can choose is a name and never a path.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,8 +19,8 @@ const UNDER_WAY: u8 = 0;
 const DONE: u8 = 1;
 const FAILED: u8 = 2;
 
-/// Takes requests of clients, on the engine's threads, for one thread of the server that carries them
-/// out.
+/// Takes requests of clients, on the engine's threads, for one thread of the server that carries
+/// them out.
 #[derive(Debug)]
 pub(crate) struct BackupService {
     folder: PathBuf,
@@ -57,8 +57,8 @@ impl BackupService {
 
     /// Begins a backup, or reports on the one of this ticket. Returns `None` while it is under way.
     ///
-    /// A repeated request is the same one: it must not begin a second backup after the first has ended,
-    /// since the client may have missed the answer.
+    /// A repeated request is the same one: it must not begin a second backup after the first has
+    /// ended, since the client may have missed the answer.
     fn request(&self, body: &[u8]) -> Result<Option<Result<()>>> {
         let (ticket, path) = self.parse(body)?;
         let mut state = self.lock();
@@ -135,8 +135,8 @@ fn checked_name(name: &[u8]) -> Result<&str> {
     match std::str::from_utf8(name) {
         Ok(name) if fine => Ok(name),
         _ => Err(bad_argument(format!(
-            "backup `{}`: the name of a server's backup has letters, digits, `-`, `_` and `.`, {NAME_MOST} bytes \
-             at most, and does not begin with `.`; the server puts it into its folder of backups",
+            "backup `{}`: the name of a server's backup has letters, digits, `-`, `_` and `.`, {NAME_MOST} \
+             bytes at most, and does not begin with `.`; the server puts it into its folder of backups",
             String::from_utf8_lossy(&name[..name.len().min(NAME_MOST)]).escape_debug()
         ))),
     }

@@ -1,4 +1,4 @@
-//! Failures of the parts below as failures of transactions.
+//! Errors of the crates below as errors of transactions.
 
 use std::fmt::Display;
 
@@ -6,12 +6,12 @@ use dyno_net::NetError;
 use dyno_txn_api::{Code, Error};
 use dyno_txn_log::LogError;
 
-/// The engine cannot go on, or not begin.
+/// The error of an engine that cannot start or cannot go on. Trying again later may help.
 pub(crate) fn unavailable(text: impl Display) -> Error {
     Error::new(Code::Unavailable, text)
 }
 
-/// What was asked for makes no sense.
+/// The error of a caller that asks for something impossible. Trying again does not help.
 pub(crate) fn bad_argument(text: impl Display) -> Error {
     Error::new(Code::BadArgument, text)
 }

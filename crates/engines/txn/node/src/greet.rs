@@ -1,4 +1,4 @@
-//! A new connection: who calls says who it is, and is told or refused.
+//! Opens a connection and authenticates it: the caller says who it is, and is welcomed or refused.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -9,17 +9,18 @@ use dyno_txn_api::{Code, Error, Result};
 use crate::error::{from_net, unavailable};
 use crate::hello::{REFUSED, decode_refusal};
 
-/// How long the other side may take to say who it is.
+/// How long the other side may take to answer the greeting.
 const WELCOME_WAIT: Duration = Duration::from_secs(5);
 
-/// A first frame, and the verb of its answer.
+/// A first frame, and the verb that its answer must have.
 pub(crate) struct Greeting<'a> {
     pub verb: u8,
     pub body: &'a [u8],
     pub answer: u8,
 }
 
-/// Connects and greets; the connection and the answer's body.
+/// Connects and greets. Returns the connection, and the body of the welcome. Blocks until then, or
+/// until the other side has refused, ended the connection or said nothing for too long.
 pub(crate) fn greet(
     address: &Address,
     options: &PortOptions,
@@ -53,6 +54,8 @@ pub(crate) fn greet(
     };
     let began = Instant::now();
     let waited = port.wait(spin, WELCOME_WAIT, take);
+    // An answer counts even if the connection has ended after it: a refusal is followed by the end,
+    // and says why.
     match (answer, waited) {
         (Some(answer), _) => answer.map(|welcome| (port, welcome)),
         (None, Err(closed)) => Err(from_net(closed.into_error(&address.to_string()))),

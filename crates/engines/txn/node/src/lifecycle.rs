@@ -22,8 +22,8 @@ impl Lifecycle {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Records why a thread cannot go on, and stops the others. The first reason is kept, because the
-    /// later ones are usually its consequences.
+    /// Records why a thread cannot go on, and stops the others. The first reason is kept, because
+    /// the later ones are usually its consequences.
     pub fn fail(&self, why: String) {
         lock(&self.failure).get_or_insert(why);
         self.stop();
@@ -33,8 +33,8 @@ impl Lifecycle {
         lock(&self.failure).clone()
     }
 
-    /// Records a problem that an operator should know of and that the engine survives. Only the newest
-    /// one is kept.
+    /// Records a problem that an operator should know of and that the engine survives. Only the
+    /// newest one is kept.
     pub fn note(&self, what: String) {
         *lock(&self.last_note) = Some(what);
     }

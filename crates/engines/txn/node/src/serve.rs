@@ -78,8 +78,8 @@ pub struct ServeOptions {
     pub listen: String,
     /// Procedures, cores, partitions, durability, memory. Settings of clients are ignored.
     pub engine: OpenOptions,
-    /// The secret that clients must know, of 16 characters at least. Without one the server may listen
-    /// only on addresses of this machine alone.
+    /// The secret that clients must know, of 16 characters at least. Without one the server may
+    /// listen only on addresses of this machine alone.
     pub token: Option<String>,
     /// TLS for clients and metrics.
     pub tls: Option<Arc<rustls::ServerConfig>>,
@@ -87,14 +87,17 @@ pub struct ServeOptions {
     pub metrics: Option<SocketAddr>,
     /// What the process does; `all` by default.
     pub role: Role,
-    /// The folder below which clients may have backups made ([`crate::backup`]). Without one they may not.
+    /// The folder below which clients may have backups made ([`crate::backup`]). Without one they
+    /// may not.
     pub backups: Option<PathBuf>,
-    /// For role `partitions` alone, which needs it: which share of the partitions, and where oracles are.
+    /// For role `partitions` alone, which needs it: which share of the partitions, and where
+    /// oracles are.
     pub share: Option<Share>,
 }
 
 impl ServeOptions {
-    /// Options of a server with role `all`, default engine options, no token, TLS, metrics or backups.
+    /// Options of a server with role `all`, default engine options, no token, TLS, metrics or
+    /// backups.
     pub fn new(data: impl Into<PathBuf>, listen: impl Into<String>) -> Self {
         Self {
             data: data.into(),
@@ -126,7 +129,8 @@ enum Running {
 /// Starts a server. When this returns it has recovered and listens.
 ///
 /// # Errors
-/// As [`crate::open`] for `local:`; [`Code::Denied`] for an address beyond this machine without a token.
+/// As [`crate::open`] for `local:`; [`Code::Denied`] for an address beyond this machine without a
+/// token.
 pub fn serve(options: ServeOptions) -> Result<Server> {
     let token = options
         .token
@@ -201,8 +205,8 @@ fn serve_standalone(
     })
 }
 
-/// Serves the figures and the health of a process without rows. The endpoint holds the service weakly:
-/// a scrape that is under way must not keep a server from stopping.
+/// Serves the figures and the health of a process without rows. The endpoint holds the service
+/// weakly: a scrape that is under way must not keep a server from stopping.
 fn standalone_endpoint(
     at: SocketAddr,
     service: &Arc<StandaloneService>,
@@ -243,8 +247,8 @@ fn listen(
     Endpoint::start(at, registry, settings).map_err(unavailable)
 }
 
-/// Refuses an address that stands for all addresses of this machine, because other processes and clients
-/// are told it: on another machine it would lead each of them to itself.
+/// Refuses an address that stands for all addresses of this machine, because other processes and
+/// clients are told it: on another machine it would lead each of them to itself.
 fn check_reachable(listens: &Address, share: &Share) -> Result<()> {
     let told = match &share.advertise {
         Some(advertise) => advertise.parse().map_err(from_net)?,
@@ -255,8 +259,8 @@ fn check_reachable(listens: &Address, share: &Share) -> Result<()> {
     };
     match host.parse::<IpAddr>() {
         Ok(ip) if ip.is_unspecified() => Err(bad_argument(format!(
-            "{told}: others would be told this address and cannot reach this process by it: name the address by \
-             which they can (`advertise`)"
+            "{told}: others would be told this address and cannot reach this process by it: name the address \
+             by which they can (`advertise`)"
         ))),
         _ => Ok(()),
     }
@@ -415,8 +419,8 @@ impl Server {
         }
     }
 
-    /// Makes durable what was begun, and stops. Waits for a backup that is under way, because half of one
-    /// is of no use.
+    /// Makes durable what was begun, and stops. Waits for a backup that is under way, because half
+    /// of one is of no use.
     ///
     /// # Errors
     /// If a thread failed or a log could not be closed. What was answered is durable even then.

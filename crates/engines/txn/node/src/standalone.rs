@@ -1,5 +1,5 @@
-//! A process without rows: one thread with connections, which issues timestamps or keeps the logs of
-//! others.
+//! A process without rows: one thread with connections, which issues timestamps or keeps the logs
+//! of others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +34,8 @@ pub(crate) struct StandaloneService {
 }
 
 impl StandaloneService {
-    /// Starts the service's thread. `run` must return soon after the flag that it gets is set, which is
-    /// followed by a wake-up of the reactor.
+    /// Starts the service's thread. `run` must return soon after the flag that it gets is set,
+    /// which is followed by a wake-up of the reactor.
     pub fn start<const N: usize>(
         purpose: Purpose,
         options: &OpenOptions,

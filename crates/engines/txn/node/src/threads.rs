@@ -1,5 +1,5 @@
-//! How the threads of a process reach each other: commands in a bounded queue, and a barrier at which
-//! all threads park.
+//! How the threads of a process reach each other: commands in a bounded queue, and a barrier at
+//! which all threads park.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -56,7 +56,8 @@ pub(crate) enum Command {
     Park(Arc<ParkBarrier>),
 }
 
-/// Makes a moment at which no log moves: every thread parks, the caller looks at the logs, all go on.
+/// Makes a moment at which no log moves: every thread parks, the caller looks at the logs, all go
+/// on.
 #[derive(Debug)]
 pub(crate) struct ParkBarrier {
     created: Instant,
@@ -73,8 +74,8 @@ impl ParkBarrier {
         }
     }
 
-    /// Blocks the calling thread until the moment is over. It also ends by itself: a caller that died
-    /// while it held the barrier must not stop the engine for ever.
+    /// Blocks the calling thread until the moment is over. It also ends by itself: a caller that
+    /// died while it held the barrier must not stop the engine for ever.
     pub fn park(&self) {
         self.parked.fetch_add(1, Ordering::AcqRel);
         while !self.over.load(Ordering::Acquire) && self.created.elapsed() < PARKED_MAX {
@@ -82,7 +83,8 @@ impl ParkBarrier {
         }
     }
 
-    /// Calls `look` while all `threads` are parked. Returns `None` if they did not all arrive in time.
+    /// Calls `look` while all `threads` are parked. Returns `None` if they did not all arrive in
+    /// time.
     pub fn run_while_parked<T>(&self, threads: usize, look: impl FnOnce() -> T) -> Option<T> {
         while self.parked.load(Ordering::Acquire) < threads && self.created.elapsed() < GATHER_MAX {
             thread::sleep(PAUSE);
@@ -105,9 +107,9 @@ pub(crate) struct PeerThread {
 }
 
 impl PeerThread {
-    /// Sends a command and wakes the thread. Returns false if the command was dropped because the queue
-    /// is full or the thread has ended. It never blocks: two threads that wait for room in each other's
-    /// queue would wait for ever.
+    /// Sends a command and wakes the thread. Returns false if the command was dropped because the
+    /// queue is full or the thread has ended. It never blocks: two threads that wait for room in
+    /// each other's queue would wait for ever.
     pub fn send(&self, command: Command) -> bool {
         match self.sender.try_send(command) {
             Ok(()) => {

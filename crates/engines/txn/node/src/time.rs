@@ -2,8 +2,8 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Monotonic time, and the time of day derived from it: the system clock is read once, at the start, so
-/// that its later steps cannot make timestamps go backwards.
+/// Monotonic time, and the time of day derived from it: the system clock is read once, at the
+/// start, so that its later steps cannot make timestamps go backwards.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Time {
     start: Instant,

@@ -178,7 +178,8 @@ fn the_last_operations_are_committed_with_their_answers_or_not_at_all() {
             separate,
             ..Options::default()
         };
-        // Reads on all partitions before writes on all of them: one message to each, and the commit.
+        // Reads on all partitions before writes on all of them: one message to each, and the
+        // commit.
         let gets = (0..20).map(|n| Operation::get(key(n)));
         let puts = (0..20).map(|n| Operation::put(key(n), (round + 1).to_le_bytes()));
         let operations: Vec<Operation> = gets.chain(puts).collect();

@@ -1,5 +1,6 @@
-//! Each file of a database is deleted, one at a time: the database opens with every row, or it is refused in words that
-//! name what is missing. It is never opened with less, and nothing dies of it.
+//! Each file of a database is deleted, one at a time: the database opens with every row, or it is
+//! refused in words that name what is missing. It is never opened with less, and nothing dies of
+//! it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

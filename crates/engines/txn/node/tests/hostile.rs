@@ -1,4 +1,5 @@
-//! Clients that never say who they are, or never read, against a real server over TCP: others are served all the same.
+//! Clients that never say who they are, or never read, against a real server over TCP: others are
+//! served all the same.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

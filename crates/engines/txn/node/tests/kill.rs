@@ -1,5 +1,5 @@
-//! A server that is killed while it works: what was answered is there afterwards, money is neither made
-//! nor lost.
+//! A server that is killed while it works: what was answered is there afterwards, money is neither
+//! made nor lost.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A database in three processes with two oracles beside them: transactions over all of them, any process killed at
-//! any time and started again, money neither made nor lost.
+//! A database in three processes with two oracles beside them: transactions over all of them, any
+//! process killed at any time and started again, money neither made nor lost.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
@@ -399,7 +399,8 @@ fn ranges_lie_where_their_splits_say_and_shares_are_guarded() {
     assert_eq!(error.kind(), Code::Unavailable);
 }
 
-/// The other processes still have their rows, so one that begins with none must not answer as if there were none.
+/// The other processes still have their rows, so one that begins with none must not answer as if
+/// there were none.
 #[test]
 fn a_process_whose_rows_were_in_memory_alone_does_not_come_back_without_them() {
     let mut cluster = Cluster::start_with(Durability::Memory);

@@ -75,7 +75,8 @@ impl Connector {
         Err(last)
     }
 
-    /// Connects to a thread of a process. Returns the connection, and what the process says of itself.
+    /// Connects to a thread of a process. Returns the connection, and what the process says of
+    /// itself.
     pub fn connect(&self, process: usize, thread: usize) -> Result<(Port, Welcome)> {
         match self {
             Connector::Local(engine) => Ok((engine.connect(thread)?, engine.welcome())),
@@ -83,8 +84,8 @@ impl Connector {
                 Err(error)
                     if error.kind() == Code::Unavailable && remote.map().processes.len() > 1 =>
                 {
-                    // The process may have been started again at another address. Once is enough: the
-                    // map that was just sent is as new as the oracles know.
+                    // The process may have been started again at another address. Once is enough:
+                    // the map that was just sent is as new as the oracles know.
                     remote.learn_map()?;
                     remote.connect(process, thread)
                 }
@@ -123,8 +124,8 @@ impl RemoteConnector {
         let mut last = unavailable("no address to connect to");
         for address in addresses {
             match ask(address) {
-                // A wrong token is wrong everywhere. The error of the next address, which may just be
-                // down, would hide the reason.
+                // A wrong token is wrong everywhere. The error of the next address, which may just
+                // be down, would hide the reason.
                 Err(error) if error.kind() == Code::Denied => return Err(error),
                 Err(error) => last = error,
                 found => return found,
@@ -133,8 +134,8 @@ impl RemoteConnector {
         Err(last)
     }
 
-    /// Asks for the map: the addresses that the user named first, then the processes of the map that is
-    /// known, since the user may have named one that is down now.
+    /// Asks for the map: the addresses that the user named first, then the processes of the map
+    /// that is known, since the user may have named one that is down now.
     fn learn_map(&self) -> Result<()> {
         let mut addresses = self.addresses.clone();
         let known = self.map();

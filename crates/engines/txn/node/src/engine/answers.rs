@@ -8,17 +8,18 @@ use dyno_txn_api::{Code, Error};
 use dyno_txn_core::Answers as EncodedAnswers;
 use dyno_txn_core::message::{Address, Message};
 
-use crate::hello::{BETWEEN, MESSAGE, MOST_BODY_BYTES, encode_between};
+use crate::hello::{MESSAGE, MOST_BODY_BYTES, PEER_MESSAGE, encode_peer_message};
 
 /// Bytes that wait for other processes whose connections are full, at most.
-const LATE_BETWEEN_MAX: usize = 64 << 20;
+const LATE_PEER_MAX: usize = 64 << 20;
 
-/// Bytes that wait for one client whose connection is full, at most. A client that has asked for more
-/// than this without reading it is disconnected.
+/// Bytes that wait for one client whose connection is full, at most. A client that has asked for
+/// more than this without reading it is disconnected.
 const LATE_MAX: usize = 4 * MOST_BODY_BYTES;
 
-/// Frames that wait for the end of the pass, or for room in an outbox. They are bounded by what clients
-/// have under way, because a connection that does not read is not read from, and by [`LATE_MAX`].
+/// Frames that wait for the end of the pass, or for room in an outbox. They are bounded by what
+/// clients have under way, because a connection that does not read is not read from, and by
+/// [`LATE_MAX`].
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// The bodies of `list`, one after the other.
@@ -27,12 +28,12 @@ pub(crate) struct Answers {
     /// For connections whose outbox was full.
     late: VecDeque<Late>,
     /// Of the late ones, those to other processes.
-    late_between_bytes: usize,
+    late_peer_bytes: usize,
     /// Of the late ones, those to each client.
     late_bytes: HashMap<PortId, usize>,
     scratch: Vec<u8>,
-    /// Connections to other processes that have ended. The reactor reports the end only of a connection
-    /// on which it reads, and nothing comes back on these.
+    /// Connections to other processes that have ended. The reactor reports the end only of a
+    /// connection on which it reads, and nothing comes back on these.
     pub ended: Vec<PortId>,
     /// Clients that do not read what they have asked for: their connections are to be closed.
     pub unread: Vec<PortId>,
@@ -73,15 +74,15 @@ impl Answers {
     /// The same, for a message to another process.
     pub fn queue_for_process(&mut self, port: PortId, from: Address, to: u32, message: &Message) {
         let start = self.bytes.len();
-        encode_between(from, message, &mut self.bytes);
-        self.push(port, between_head(to), start);
+        encode_peer_message(from, message, &mut self.bytes);
+        self.push(port, peer_head(to), start);
     }
 
     /// The same, for one that was encoded while the connection was being made.
     pub fn queue_encoded(&mut self, port: PortId, to: u32, body: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(body);
-        self.push(port, between_head(to), start);
+        self.push(port, peer_head(to), start);
     }
 
     fn push(&mut self, port: PortId, head: Head, start: usize) {
@@ -109,10 +110,10 @@ impl Answers {
 
     /// Sends everything that waits.
     pub fn send(&mut self, reactor: &mut Reactor) {
-        // The late ones go first, so that the frames of a connection stay in their order. `keep` counts
-        // those again that still find no room.
+        // The late ones go first, so that the frames of a connection stay in their order. `keep`
+        // counts those again that still find no room.
         self.late_bytes.clear();
-        self.late_between_bytes = 0;
+        self.late_peer_bytes = 0;
         for Late { port, head, body } in std::mem::take(&mut self.late) {
             if !self.try_send(reactor, port, head, &body) {
                 self.keep(port, head, body);
@@ -137,7 +138,7 @@ impl Answers {
     fn try_send(&mut self, reactor: &mut Reactor, port: PortId, head: Head, body: &[u8]) -> bool {
         match reactor.send(port, head, &[body]) {
             Err(SendError::Full { .. }) => return false,
-            Err(SendError::Ended) if head.verb == BETWEEN => self.ended.push(port),
+            Err(SendError::Ended) if head.verb == PEER_MESSAGE => self.ended.push(port),
             Ok(()) | Err(_) => {}
         }
         true
@@ -154,21 +155,21 @@ impl Answers {
                 return;
             }
         }
-        if head.verb == BETWEEN {
-            // A message that is lost between processes costs its transaction no more than the time until
-            // its deadline, so a process that does not read is not waited for.
-            if self.late_between_bytes + body.len() > LATE_BETWEEN_MAX {
+        if head.verb == PEER_MESSAGE {
+            // A message that is lost between processes costs its transaction no more than the time
+            // until its deadline, so a process that does not read is not waited for.
+            if self.late_peer_bytes + body.len() > LATE_PEER_MAX {
                 return;
             }
-            self.late_between_bytes += body.len();
+            self.late_peer_bytes += body.len();
         }
         self.late.push_back(Late { port, head, body });
     }
 }
 
-fn between_head(to: u32) -> Head {
+fn peer_head(to: u32) -> Head {
     Head {
-        verb: BETWEEN,
+        verb: PEER_MESSAGE,
         flags: 0,
         request: to,
     }
@@ -182,8 +183,9 @@ fn message_head(from: u32) -> Head {
     }
 }
 
-/// Encodes the message or, if it is longer than a client accepts, one that says so. What was committed
-/// stays committed then, although its answer does not fit, so the client must not be told that it failed.
+/// Encodes the message or, if it is longer than a client accepts, one that says so. What was
+/// committed stays committed then, although its answer does not fit, so the client must not be told
+/// that it failed.
 fn encode(message: &Message, out: &mut Vec<u8>) {
     let start = out.len();
     message.encode(out);

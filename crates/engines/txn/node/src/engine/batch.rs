@@ -1,5 +1,5 @@
-//! The one-shot transactions that arrive in one pass. They are handled as a batch, so that their waits
-//! for memory overlap.
+//! The one-shot transactions that arrive in one pass. They are handled as a batch, so that their
+//! waits for memory overlap.
 
 use std::ops::Range;
 
@@ -62,9 +62,9 @@ impl Batch {
         self.list.len() >= BATCH_MOST
     }
 
-    /// Loads the rows of all of them towards the processor, so that they miss the cache together and not
-    /// one after the other. A single one has nothing to overlap with, and would only look its keys up
-    /// twice.
+    /// Loads the rows of all of them towards the processor, so that they miss the cache together
+    /// and not one after the other. A single one has nothing to overlap with, and would only look
+    /// its keys up twice.
     pub fn prefetch(&self, shard: &ShardState) {
         if self.list.len() < 2 {
             return;
@@ -98,7 +98,8 @@ impl Batch {
         })
     }
 
-    /// Empties the buffer of a batch that was drained. One large transaction does not keep its memory.
+    /// Empties the buffer of a batch that was drained. One large transaction does not keep its
+    /// memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES);

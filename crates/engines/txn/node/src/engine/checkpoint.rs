@@ -1,5 +1,6 @@
-//! A checkpoint of one partition. Its thread makes it piece by piece between other work; another thread
-//! writes the pieces, so that no client waits for a disk, or they go to the processes that keep the log.
+//! A checkpoint of one partition. Its thread makes it piece by piece between other work; another
+//! thread writes the pieces, so that no client waits for a disk, or they go to the processes that
+//! keep the log.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
@@ -63,10 +64,11 @@ pub(crate) struct StoreSlot<'a> {
 }
 
 impl Checkpointing {
-    /// Begins a checkpoint. Returns `None` if the partition has no log, or if records wait for the log,
-    /// because the checkpoint could not end before the log has them. A full log is the exception: only a
-    /// checkpoint makes room for those records. It is right without them, because the partition is
-    /// stalled until it is over and so the checkpoint shows one moment, with all their effects.
+    /// Begins a checkpoint. Returns `None` if the partition has no log, or if records wait for the
+    /// log, because the checkpoint could not end before the log has them. A full log is the
+    /// exception: only a checkpoint makes room for those records. It is right without them, because
+    /// the partition is stalled until it is over and so the checkpoint shows one moment, with all
+    /// their effects.
     pub fn begin(
         partition: &Partition,
         journal: &mut Journal,
@@ -111,16 +113,16 @@ impl Checkpointing {
         }))
     }
 
-    /// Does a bounded piece of it. Returns true if it is over; [`Checkpointing::finish`] then says how it
-    /// ended.
+    /// Does a bounded piece of it. Returns true if it is over; [`Checkpointing::finish`] then says
+    /// how it ended.
     pub fn step(
         &mut self,
         partition: &Partition,
         journal: &mut Journal,
         stores: Option<StoreSlot<'_>>,
     ) -> bool {
-        // Pieces that are there go first: no further rows are copied while the disk is behind, so the
-        // memory for them stays bounded.
+        // Pieces that are there go first: no further rows are copied while the disk is behind, so
+        // the memory for them stays bounded.
         if let Some(over) = self.hand_over(journal, stores) {
             return over;
         }
@@ -128,9 +130,10 @@ impl Checkpointing {
             return self.is_written();
         };
         if journal.is_full() && !self.stalled {
-            // The log has filled up meanwhile. This checkpoint cannot end: rows that it copied while the
-            // partition was running have records that wait for room, and only the end of a checkpoint
-            // makes room. It is given up for one that is begun now, while the partition is stalled.
+            // The log has filled up meanwhile. This checkpoint cannot end: rows that it copied
+            // while the partition was running have records that wait for room, and only the end of
+            // a checkpoint makes room. It is given up for one that is begun now, while the
+            // partition is stalled.
             return true;
         }
         let pieces = &mut self.pieces;
@@ -139,9 +142,10 @@ impl Checkpointing {
                 return false;
             }
             self.cursor = None;
-            // Rows were copied as they stood in memory, so the checkpoint may hold changes whose records
-            // are not durable yet. It counts only when the log has them: else a crash would restore
-            // changes of transactions that were never answered, and perhaps only half of each.
+            // Rows were copied as they stood in memory, so the checkpoint may hold changes whose
+            // records are not durable yet. It counts only when the log has them: else a crash would
+            // restore changes of transactions that were never answered, and perhaps only half of
+            // each.
             let durable_to = journal.log().map_or(self.first_needed, Log::end);
             self.pieces.push_back(Piece::End {
                 first_needed: self.first_needed,
@@ -159,7 +163,8 @@ impl Checkpointing {
         }
     }
 
-    /// Hands pieces over. Returns whether the checkpoint is over, or `None` if there is room for more.
+    /// Hands pieces over. Returns whether the checkpoint is over, or `None` if there is room for
+    /// more.
     fn hand_over(&mut self, journal: &mut Journal, stores: Option<StoreSlot<'_>>) -> Option<bool> {
         match (&mut self.sink, stores) {
             (Sink::Disk { sender, .. }, _) => {
@@ -195,7 +200,7 @@ impl Checkpointing {
                         Piece::End {
                             first_needed,
                             durable_to,
-                        } if stores.have(slot, durable_to) => {
+                        } if stores.have_up_to(slot, durable_to) => {
                             let part = CheckpointPart::End {
                                 number,
                                 chunks: *chunks,
@@ -210,7 +215,7 @@ impl Checkpointing {
                         }
                     }
                 }
-                let over = *ended && stores.confirmed(slot);
+                let over = *ended && stores.have_confirmed(slot);
                 if over && let Some(Log::Remote(log)) = journal.log_mut() {
                     stores.end_checkpoint(slot, log);
                 }
@@ -220,8 +225,8 @@ impl Checkpointing {
         }
     }
 
-    /// The result of the writing thread. If that still runs it gets no more pieces, and so ends without a
-    /// checkpoint; the previous one stays.
+    /// The result of the writing thread. If that still runs it gets no more pieces, and so ends
+    /// without a checkpoint; the previous one stays.
     pub fn finish(self) -> Result<()> {
         match self.sink {
             Sink::Disk { sender, thread } => {
@@ -231,7 +236,8 @@ impl Checkpointing {
                     Err(_) => Err(unavailable("the thread that writes a checkpoint panicked")),
                 }
             }
-            // A store that refuses a checkpoint ends the engine or is disconnected, in `Stores::step`.
+            // A store that refuses a checkpoint ends the engine or is disconnected, in
+            // `Stores::step`.
             Sink::Stores { .. } => Ok(()),
         }
     }
@@ -257,8 +263,8 @@ fn write(
                 durable_to,
             } => {
                 while checkpointer.durable() < durable_to {
-                    // If the log has failed it never comes so far. The partition's thread then drops the
-                    // channel and joins this one, which must not wait on.
+                    // If the log has failed it never comes so far. The partition's thread then
+                    // drops the channel and joins this one, which must not wait on.
                     if let Err(TryRecvError::Disconnected) = pieces.try_recv() {
                         return Ok(());
                     }

@@ -1,5 +1,5 @@
-//! Messages of clients on their way to a partition or to the oracle, and what holds them up: a missing
-//! timestamp, or a store that is away.
+//! Messages of clients on their way to a partition or to the oracle, and what holds them up: a
+//! missing timestamp, or a store that is away.
 
 use dyno_net::{Outbound, PortId};
 use dyno_txn_api::{Code, Error, Operation, Request, Result};
@@ -14,15 +14,15 @@ use crate::hello::ORACLE;
 use crate::threads::Envelope;
 
 impl Pass<'_> {
-    /// Takes a client's message without decoding it, if it is a one-shot transaction that needs nothing
-    /// but its partition. Returns false if the message has to be decoded.
+    /// Takes a client's message without decoding it, if it is a one-shot transaction that needs
+    /// nothing but its partition. Returns false if the message has to be decoded.
     ///
-    /// Whatever could hold a transaction up has to be looked for here, because bytes in the batch are run
-    /// without further questions: an oracle elsewhere, a timestamp that may not be issued yet, and a
-    /// store that is away.
+    /// Whatever could hold a transaction up has to be looked for here, because bytes in the batch
+    /// are run without further questions: an oracle elsewhere, a timestamp that may not be issued
+    /// yet, and a store that is away.
     pub fn on_client_bytes(&mut self, port: PortId, to: PartitionId, bytes: &[u8]) -> bool {
         let remote = self.shared.remote.as_ref();
-        let is_complete = remote.is_none_or(|remote| remote.is_whole());
+        let is_complete = remote.is_none_or(|remote| remote.is_complete());
         let is_local = self.peers.cluster.is_none() && to != ORACLE;
         let is_ready = self.shared.oracle.is_ready(self.shard.wall());
         if !(is_complete && is_local && is_ready && is_direct(bytes)) {
@@ -34,8 +34,8 @@ impl Pass<'_> {
         true
     }
 
-    /// Takes a client's message. Answers that are ready at once go straight into `out`, which is the
-    /// outbox of this client's connection.
+    /// Takes a client's message. Answers that are ready at once go straight into `out`, which is
+    /// the outbox of this client's connection.
     pub fn on_client_message(
         &mut self,
         port: PortId,
@@ -47,9 +47,9 @@ impl Pass<'_> {
         if matches!(message, Message::TakeStamps { .. }) {
             self.clients.last_timestamps.forget(port);
         } else if lacks_timestamp(&message) {
-            // The request for its timestamp came before it on this connection. If anything waits for
-            // timestamps, that request may be among it, so this message waits behind it. Filled in now,
-            // it would keep 0 and be refused, although its client did nothing wrong.
+            // The request for its timestamp came before it on this connection. If anything waits
+            // for timestamps, that request may be among it, so this message waits behind it. Filled
+            // in now, it would keep 0 and be refused, although its client did nothing wrong.
             if !self.clients.awaiting_timestamp.is_empty() {
                 return self.await_timestamp(Envelope { from, to, message });
             }
@@ -76,8 +76,8 @@ impl Pass<'_> {
             self.clients.batch.push(envelope);
             return self.handle_full_batch();
         }
-        // Messages of interactive transactions are not batched: few come at once, and each has a client
-        // that waits for it, so the answer goes out with this very frame.
+        // Messages of interactive transactions are not batched: few come at once, and each has a
+        // client that waits for it, so the answer goes out with this very frame.
         self.shard.handle(envelope);
         self.dispatch(to, Some(Direct { port, out }));
     }
@@ -92,11 +92,11 @@ impl Pass<'_> {
         self.clients.awaiting_timestamp.push_back(envelope);
     }
 
-    /// The refusal of a message that needs durability while a store is away or is being brought up to
-    /// date, and of a read if timestamps have run out with it.
+    /// The refusal of a message that needs durability while a store is away or is being brought up
+    /// to date, and of a read if timestamps have run out with it.
     fn refuse(&self, message: &Message) -> Option<Message> {
         let remote = self.shared.remote.as_ref()?;
-        if remote.is_whole() {
+        if remote.is_complete() {
             return None;
         }
         let note = self.shared.lifecycle.last_note().unwrap_or_default();
@@ -141,20 +141,20 @@ impl Pass<'_> {
         Message::Stamps { ticket, result }
     }
 
-    /// Goes on with messages that needed a timestamp, once the oracle may issue some. Returns whether it
-    /// did.
+    /// Goes on with messages that needed a timestamp, once the oracle may issue some. Returns
+    /// whether it did.
     pub fn retry_awaiting(&mut self) -> Result<bool> {
         if self.clients.awaiting_timestamp.is_empty() {
             return Ok(false);
         }
-        // Asked for here too, because no client is read from meanwhile: nothing else on this thread would
-        // have the bound extended, and the wait would never end.
+        // Asked for here too, because no client is read from meanwhile: nothing else on this thread
+        // would have the bound extended, and the wait would never end.
         self.ask_for_bound();
         if !self.shared.oracle.is_ready(self.shard.wall()) {
             return Ok(false);
         }
-        // In the order of arrival, so that a client's operations find the timestamp that its earlier
-        // request has just been issued.
+        // In the order of arrival, so that a client's operations find the timestamp that its
+        // earlier request has just been issued.
         while let Some(mut envelope) = self.clients.awaiting_timestamp.pop_front() {
             let Address::Client(number) = envelope.from else {
                 self.deliver(envelope);
@@ -182,8 +182,8 @@ fn needs_timestamp(message: &Message) -> bool {
     matches!(message, Message::OneShot { stamp: None, .. })
 }
 
-/// The refusal for a message that needs durability while a log store is down. Commits are never refused
-/// here, because the transaction may already have been decided.
+/// The refusal for a message that needs durability while a log store is down. Commits are never
+/// refused here, because the transaction may already have been decided.
 fn refusal_for(message: &Message, has_timestamps: bool, error: Error) -> Option<Message> {
     let writes = |operations: &[Operation]| operations.iter().any(Operation::is_write);
     match message {

@@ -15,8 +15,8 @@ pub(crate) struct Clients {
     /// The one of them that spoke last. Most often it speaks next, and is then not looked up.
     last_speaker: Option<PortId>,
     pub last_timestamps: LastTimestamps,
-    /// Messages that need a timestamp while none may be issued. No client is read from until this is
-    /// empty again.
+    /// Messages that need a timestamp while none may be issued. No client is read from until this
+    /// is empty again.
     pub awaiting_timestamp: VecDeque<Envelope>,
     pub batch: Batch,
     /// Connections that have asked for another thread, and which.

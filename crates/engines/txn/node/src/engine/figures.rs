@@ -1,4 +1,5 @@
-//! What an engine counts. The threads write their own partitions' figures; any thread may read them.
+//! What an engine counts. The threads write their own partitions' figures; any thread may read
+//! them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,5 +1,5 @@
-//! The log of one partition as the partition counts it: record numbers on one side, positions in files
-//! on the other.
+//! The log of one partition as the partition counts it: record numbers on one side, positions in
+//! files on the other.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use dyno_txn_core::{Position, Records};
 use dyno_txn_log::{Log, LogError, Lsn};
 
 use crate::error::from_log;
-use crate::persist::Remote;
+use crate::persist::RemoteLogs;
 use crate::pieces::cut;
 
 /// A partition's log. Without one nothing is stored and nothing waits.
@@ -17,7 +17,7 @@ use crate::pieces::cut;
 pub(crate) struct Journal {
     log: Option<Log>,
     /// For a log in other processes' memory: nothing counts as durable before this is active.
-    remote: Option<Arc<Remote>>,
+    remote: Option<Arc<RemoteLogs>>,
     /// What the log could not take yet, in order.
     waiting: VecDeque<Waiting>,
     /// Records that the log has taken.
@@ -48,7 +48,7 @@ struct Mark {
 
 impl Journal {
     /// Continues a log. Its next record has the number 1, whatever the log holds already.
-    pub fn new(log: Option<Log>, remote: Option<Arc<Remote>>) -> Self {
+    pub fn new(log: Option<Log>, remote: Option<Arc<RemoteLogs>>) -> Self {
         let checkpoint_at = log.as_ref().map_or(Lsn(0), Log::end);
         Self {
             log,
@@ -62,8 +62,8 @@ impl Journal {
         }
     }
 
-    /// Appends records in their order. Those that the log cannot take now wait in memory: the partition
-    /// has carried their changes out already, so they cannot be refused any more.
+    /// Appends records in their order. Those that the log cannot take now wait in memory: the
+    /// partition has carried their changes out already, so they cannot be refused any more.
     pub fn append(&mut self, records: &Records) -> Result<()> {
         let Some(log) = &mut self.log else {
             return Ok(());
@@ -102,8 +102,8 @@ impl Journal {
         self.retry()
     }
 
-    /// Notes where the records end that the log has taken since the last mark. One mark for all records
-    /// of a call is enough, because a group of them becomes durable at once.
+    /// Notes where the records end that the log has taken since the last mark. One mark for all
+    /// records of a call is enough, because a group of them becomes durable at once.
     fn mark(&mut self) {
         let Some(log) = &self.log else { return };
         let last = self.marks.back();
@@ -140,8 +140,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Starts writes and looks for those that have ended. Returns the number of the last durable record
-    /// if it has grown.
+    /// Starts writes and looks for those that have ended. Returns the number of the last durable
+    /// record if it has grown.
     pub fn step(&mut self) -> Result<Option<Position>> {
         let Some(log) = &mut self.log else {
             return Ok(None);
@@ -154,8 +154,8 @@ impl Journal {
         self.writes += u64::from(log.submit().map_err(from_log)?);
         self.retry()?;
         // Until the disk names this start as the newest that answered anything, a restart would be
-        // content with the stores' logs of an earlier one. So nothing may be answered before that, even
-        // if all stores have the bytes.
+        // content with the stores' logs of an earlier one. So nothing may be answered before that,
+        // even if all stores have the bytes.
         let remote = self.remote.as_ref();
         if remote.is_some_and(|remote| !remote.is_active()) {
             return Ok(None);
@@ -193,7 +193,8 @@ impl Journal {
             .map_or(0, |log| log.end().0 - self.checkpoint_at.0)
     }
 
-    /// The log, and the position from which recovery has to read it after a checkpoint that begins now.
+    /// The log, and the position from which recovery has to read it after a checkpoint that begins
+    /// now.
     pub fn begin_checkpoint(&mut self) -> Option<(&mut Log, Lsn)> {
         let log = self.log.as_mut()?;
         self.checkpoint_at = log.end();

@@ -1,6 +1,6 @@
-//! Remembers the last timestamp that was issued to each connection. A client that pipelines its first
-//! operations with the timestamp request does not know the timestamp yet and sends 0; the engine fills
-//! it in.
+//! Remembers the last timestamp that was issued to each connection. A client that pipelines its
+//! first operations with the timestamp request does not know the timestamp yet and sends 0; the
+//! engine fills it in.
 
 use std::collections::HashMap;
 
@@ -13,8 +13,9 @@ use dyno_txn_core::message::{Head, Message};
 pub(crate) struct LastTimestamps(HashMap<PortId, Stamp>);
 
 impl LastTimestamps {
-    /// For a connection that has asked for another timestamp or has ended. Without this, the operations
-    /// of its next transaction could be filled in with the timestamp of the previous one.
+    /// For a connection that has asked for another timestamp or has ended. Without this, the
+    /// operations of its next transaction could be filled in with the timestamp of the previous
+    /// one.
     pub fn forget(&mut self, port: PortId) {
         self.0.remove(&port);
     }
@@ -23,8 +24,8 @@ impl LastTimestamps {
         self.0.insert(port, timestamp);
     }
 
-    /// Fills in the timestamp of a message that lacks it. If none was issued it stays 0, which belongs to
-    /// no transaction, so the partition refuses the message.
+    /// Fills in the timestamp of a message that lacks it. If none was issued it stays 0, which
+    /// belongs to no transaction, so the partition refuses the message.
     pub fn fill_in(&self, port: PortId, message: &mut Message) {
         if let Some(head) = head_without_timestamp(message) {
             head.stamp = self.0.get(&port).copied().unwrap_or(0);

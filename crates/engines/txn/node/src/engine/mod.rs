@@ -85,7 +85,8 @@ impl Engine {
         self.layout
     }
 
-    /// Where it listens, with the port that the system chose. `None` if only this process reaches it.
+    /// Where it listens, with the port that the system chose. `None` if only this process reaches
+    /// it.
     pub fn address(&self) -> Option<&Address> {
         self.address.as_ref()
     }
@@ -121,8 +122,8 @@ impl Engine {
         sums(&self.shared.figures)
     }
 
-    /// One figure of one partition, by the indices of the partition in this process and of the name in
-    /// [`FIGURE_NAMES`].
+    /// One figure of one partition, by the indices of the partition in this process and of the name
+    /// in [`FIGURE_NAMES`].
     pub fn figure(&self, local: usize, name: usize) -> u64 {
         self.shared.figures[local].get(name)
     }
@@ -140,8 +141,8 @@ impl Engine {
             );
             return Err(Error::new(Code::NotSupported, text));
         }
-        // Counted before the cut and until the copy is over: a checkpoint that began in between could
-        // free segments which the copy still has to read.
+        // Counted before the cut and until the copy is over: a checkpoint that began in between
+        // could free segments which the copy still has to read.
         self.shared.backups.fetch_add(1, Ordering::AcqRel);
         let partitions = self.directory.partitions;
         let done = self
@@ -159,10 +160,10 @@ impl Engine {
 
     /// Where the durable part of each log ends, at one moment.
     ///
-    /// A transaction over several partitions becomes durable in steps: its votes in all logs, then its
-    /// decision in one. While no log moves, a decision that lies before these ends has all its votes
-    /// before them too, so the copy holds the transaction whole. Ends that were read one after the other
-    /// could include a decision and lack a vote.
+    /// A transaction over several partitions becomes durable in steps: its votes in all logs, then
+    /// its decision in one. While no log moves, a decision that lies before these ends has all its
+    /// votes before them too, so the copy holds the transaction whole. Ends that were read one
+    /// after the other could include a decision and lack a vote.
     fn log_ends(&self) -> Result<Vec<Lsn>> {
         let barrier = Arc::new(ParkBarrier::new());
         for peer in &self.peer_threads {
@@ -203,8 +204,8 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // A caller that wants to know how it ended calls `stop`. Everything that was answered is in the
-        // log either way.
+        // A caller that wants to know how it ended calls `stop`. Everything that was answered is in
+        // the log either way.
         drop(self.join());
     }
 }

@@ -1,6 +1,6 @@
 //! The timestamps of one engine. All its threads share one clock, which issues no timestamp above a
-//! bound that partition 0 has made durable. So a restart, which begins above that bound, begins above
-//! every timestamp that was ever issued.
+//! bound that partition 0 has made durable. So a restart, which begins above that bound, begins
+//! above every timestamp that was ever issued.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +9,8 @@ use dyno_txn_api::Stamp;
 use dyno_txn_core::Stamps;
 use dyno_txn_core::oracle::Clock;
 
-/// How far a bound lies ahead of the time. A restart issues timestamps that are ahead by this much at
-/// most.
+/// How far a bound lies ahead of the time. A restart issues timestamps that are ahead by this much
+/// at most.
 const WINDOW_NS: u64 = 2_000_000_000;
 /// With less than this left, requests wait until the bound is extended. It is small, because the
 /// extension is requested long before.
@@ -46,8 +46,9 @@ impl Oracle {
         self.clock.bound() >= wall_ns.max(self.clock.last()).saturating_add(MARGIN_NS)
     }
 
-    /// The bound that partition 0 should make durable next, if it is time to request one. All threads
-    /// ask; the exchange lets one of them through, and another one if no confirmation comes in time.
+    /// The bound that partition 0 should make durable next, if it is time to request one. All
+    /// threads ask; the exchange lets one of them through, and another one if no confirmation comes
+    /// in time.
     pub fn bound_to_request(&self, now: u64, wall_ns: u64) -> Option<Stamp> {
         let base = wall_ns.max(self.clock.last());
         if self.clock.bound() >= base.saturating_add(WINDOW_NS / 2) {
@@ -90,8 +91,8 @@ pub(crate) struct RemoteTimestamps {
     pub wall_ns: Arc<AtomicU64>,
 }
 
-/// How far a client's timestamp may lie ahead of this process's time: clocks differ, and an oracle that
-/// takes over begins ahead of the time.
+/// How far a client's timestamp may lie ahead of this process's time: clocks differ, and an oracle
+/// that takes over begins ahead of the time.
 const AHEAD_NS: u64 = 60_000_000_000;
 
 impl Stamps for RemoteTimestamps {

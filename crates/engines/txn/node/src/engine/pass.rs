@@ -13,7 +13,7 @@ use super::peers::Peers;
 use super::shard::ShardState;
 use super::shared::Shared;
 use crate::error::unavailable;
-use crate::persist::call_again;
+use crate::persist::{LostStore, reconnect};
 use crate::threads::{Command, Envelope, PeerThread};
 
 pub(crate) struct Pass<'a> {
@@ -43,7 +43,8 @@ impl Pass<'_> {
         }
     }
 
-    /// The last step of recovery. `floor` is above every timestamp that was issued before the restart.
+    /// The last step of recovery. `floor` is above every timestamp that was issued before the
+    /// restart.
     pub fn finish_recovery(&mut self, floor: Stamp) -> Result<()> {
         for slot in 0..self.shard.hosted.len() {
             let now = self.shard.now;
@@ -68,14 +69,14 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether clients are read from. They are not while their requests could only pile up in memory:
-    /// unread requests fill the sockets, and so make the clients wait.
+    /// Whether clients are read from. They are not while their requests could only pile up in
+    /// memory: unread requests fill the sockets, and so make the clients wait.
     pub fn takes_requests(&self) -> bool {
         self.clients.awaiting_timestamp.is_empty() && !self.shard.is_behind()
     }
 
-    /// How long nothing is due. A timestamp may become available without any event on this thread, so
-    /// while one is missing the thread looks again soon.
+    /// How long nothing is due. A timestamp may become available without any event on this thread,
+    /// so while one is missing the thread looks again soon.
     pub fn until_timer(&self) -> Duration {
         let waits_for_timestamp =
             !self.clients.awaiting_timestamp.is_empty() || self.peers.waits_for_timestamps();
@@ -87,9 +88,10 @@ impl Pass<'_> {
 
     /// Delivers a message to a partition of this thread.
     pub fn deliver(&mut self, envelope: Envelope) {
-        // A partition that has not finished recovery may not answer anybody but oracles. Those must be
-        // answered, because most partitions have to confirm a bound before an oracle can issue the
-        // timestamp that recovery waits for. Other messages are dropped; their senders repeat them.
+        // A partition that has not finished recovery may not answer anybody but oracles. Those must
+        // be answered, because most partitions have to confirm a bound before an oracle can issue
+        // the timestamp that recovery waits for. Other messages are dropped; their senders repeat
+        // them.
         let is_bound = matches!(envelope.message, Message::KeepBound { .. });
         if self.peers.is_recovering() && !is_bound {
             return;
@@ -99,8 +101,9 @@ impl Pass<'_> {
         self.dispatch(to, None);
     }
 
-    /// Delivers what partitions of this thread have sent each other, until they have nothing more to say.
-    /// It is a queue and not a recursion, so a long conversation between two of them needs no stack.
+    /// Delivers what partitions of this thread have sent each other, until they have nothing more
+    /// to say. It is a queue and not a recursion, so a long conversation between two of them needs
+    /// no stack.
     pub fn deliver_local(&mut self) {
         while let Some(envelope) = self.shard.local.pop_front() {
             self.deliver(envelope);
@@ -125,11 +128,12 @@ impl Pass<'_> {
         self.clients.batch = batch;
     }
 
-    /// Carries out what a partition wants done: its records go to its log, its messages on their way.
+    /// Carries out what a partition wants done: its records go to its log, its messages on their
+    /// way.
     ///
     /// Records first, because the partition has numbered them already and counts on that order. The
-    /// messages do not wait for them: a message that must not be seen before a record is durable is still
-    /// inside the partition, which releases it in `durable`.
+    /// messages do not wait for them: a message that must not be seen before a record is durable is
+    /// still inside the partition, which releases it in `durable`.
     pub fn dispatch(&mut self, of: PartitionId, mut direct: Option<Direct<'_>>) {
         self.shard.append_records(of);
         if self.shard.effects.sends.is_empty() {
@@ -191,7 +195,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Asks partition 0 to make a further bound durable, if the oracle of this process will need it soon.
+    /// Asks partition 0 to make a further bound durable, if the oracle of this process will need it
+    /// soon.
     pub fn ask_for_bound(&mut self) {
         if self.peers.cluster.is_some() {
             return;
@@ -253,13 +258,13 @@ impl Pass<'_> {
         };
         let logs = self.shard.hosted.iter_mut();
         let logs = logs.filter_map(|hosted| hosted.journal.log_mut());
-        for (store, why) in stores.step(self.shard.now, logs)? {
+        for LostStore { store, why } in stores.step(self.shard.now, logs)? {
             let lifecycle = &self.shared.lifecycle;
             lifecycle.note(format!("writes are refused: {why}"));
-            // The engine stays up: reads go on, and what waits for the log is answered when the store is
-            // back and has been given all that it missed.
+            // The engine stays up: reads go on, and what waits for the log is answered when the
+            // store is back and has been given all that it missed.
             let thread = &self.peer_threads[self.shard.thread];
-            call_again(store, &self.shard.options, lifecycle, thread)?;
+            reconnect(store, &self.shard.options, lifecycle, thread)?;
         }
         Ok(())
     }
@@ -274,8 +279,9 @@ impl Pass<'_> {
     /// Fails if a store is away, so that an engine which stops does not wait for it for ever.
     pub fn check_stores(&self) -> Result<()> {
         match &self.shared.remote {
-            Some(remote) if !remote.is_whole() => Err(unavailable(
-                "stopped while a process that keeps the log was away: what was not answered may be lost",
+            Some(remote) if !remote.is_complete() => Err(unavailable(
+                "stopped while a process that keeps the log was away: what was not answered may be \
+                 lost",
             )),
             _ => Ok(()),
         }

@@ -7,7 +7,9 @@ use dyno_txn_core::message::{Address, Message};
 use super::pass::Pass;
 use super::peers::answer;
 use crate::error::bad_argument;
-use crate::hello::{BETWEEN, MAP, MESSAGE, ORACLE, REFUSED, decode_refusal, read_between};
+use crate::hello::{
+    MAP, MESSAGE, ORACLE, PEER_MESSAGE, REFUSED, decode_peer_message, decode_refusal,
+};
 use crate::member::{ClusterMap, Waiter};
 use crate::threads::{Envelope, PeerId};
 
@@ -31,12 +33,13 @@ impl Pass<'_> {
                 }
                 Ok(())
             }
-            BETWEEN => {
+            PEER_MESSAGE => {
                 let to = frame.head.request;
                 // An oracle speaks to partitions about bounds and about nothing else. Its number is
-                // replaced by the one that this process knows it by, so that the answer finds its way.
+                // replaced by the one that this process knows it by, so that the answer finds its
+                // way.
                 if let (Address::Oracle(_), message @ Message::KeepBound { .. }) =
-                    read_between(frame.body)?
+                    decode_peer_message(frame.body)?
                     && self.shard.hosts(to)
                 {
                     let from = Address::Oracle(oracle as u32);
@@ -62,16 +65,17 @@ impl Pass<'_> {
         }
     }
 
-    /// Handles what another process says to a partition of this thread. A process may speak for its own
-    /// partitions alone: otherwise one with a wrong map could answer in the name of a partition here.
+    /// Handles what another process says to a partition of this thread. A process may speak for its
+    /// own partitions alone: otherwise one with a wrong map could answer in the name of a partition
+    /// here.
     pub fn on_member_frame(&mut self, frame: FrameRef<'_>) -> Result<()> {
         let to = frame.head.request;
-        if frame.head.verb != BETWEEN || !self.shard.hosts(to) {
+        if frame.head.verb != PEER_MESSAGE || !self.shard.hosts(to) {
             return Err(bad_argument(
                 "this connection brings messages for partitions of its thread",
             ));
         }
-        match read_between(frame.body)? {
+        match decode_peer_message(frame.body)? {
             (from @ Address::Partition(id), message) if !self.shard.layout.is_here(id) => {
                 self.deliver(Envelope { from, to, message });
                 Ok(())
@@ -107,8 +111,8 @@ impl Pass<'_> {
         }
     }
 
-    /// The oracle's first timestamp is above all that it issued to anybody before, so it is also above
-    /// everything in the logs that were just read.
+    /// The oracle's first timestamp is above all that it issued to anybody before, so it is also
+    /// above everything in the logs that were just read.
     fn end_recovery(&mut self, floor: Stamp) {
         if let Some(cluster) = &mut self.peers.cluster {
             cluster.end_recovery();

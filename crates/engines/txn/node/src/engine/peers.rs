@@ -22,8 +22,8 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// Whether the partitions have read their logs but may not answer yet, because no oracle has issued
-    /// the timestamp that this thread begins above.
+    /// Whether the partitions have read their logs but may not answer yet, because no oracle has
+    /// issued the timestamp that this thread begins above.
     pub fn is_recovering(&self) -> bool {
         self.cluster
             .as_ref()
@@ -103,8 +103,8 @@ impl Cluster {
         }
     }
 
-    /// Sends what the oracle is to be asked now, and refuses those who have waited too long. Returns
-    /// whether there was something to do.
+    /// Sends what the oracle is to be asked now, and refuses those who have waited too long.
+    /// Returns whether there was something to do.
     pub fn step(&mut self, now: u64, answers: &mut Answers) -> bool {
         if !self.timestamps.is_waiting() {
             return false;
@@ -142,8 +142,8 @@ impl Cluster {
         }
     }
 
-    /// Forgets a connection that has ended. One to an oracle is made again at once, because all clients
-    /// depend on it; one to a worker when there is something to send.
+    /// Forgets a connection that has ended. One to an oracle is made again at once, because all
+    /// clients depend on it; one to a worker when there is something to send.
     pub fn disconnected(&mut self, now: u64, port: PortId) -> Result<()> {
         if let Some(peer @ PeerId::Oracle(oracle)) = self.links.closed(port) {
             self.timestamps.oracle_disconnected(now, oracle);
@@ -152,9 +152,9 @@ impl Cluster {
         Ok(())
     }
 
-    /// Sends a message to a partition of another process, or keeps it until there is a connection. It is
-    /// dropped while no oracle has said where the partition is: its transaction then waits until its
-    /// deadline, as for any message that the network loses.
+    /// Sends a message to a partition of another process, or keeps it until there is a connection.
+    /// It is dropped while no oracle has said where the partition is: its transaction then waits
+    /// until its deadline, as for any message that the network loses.
     pub fn send(&mut self, envelope: Envelope, answers: &mut Answers) -> Result<()> {
         let Envelope { from, to, message } = envelope;
         let Some((process, thread)) = self.links.member.map().home(to) else {
@@ -173,7 +173,8 @@ impl Cluster {
         }
     }
 
-    /// Sends a partition's answer to an oracle. It is dropped without a connection: the oracle asks again.
+    /// Sends a partition's answer to an oracle. It is dropped without a connection: the oracle asks
+    /// again.
     pub fn answer_oracle(
         &self,
         oracle: usize,

@@ -24,9 +24,9 @@ pub(crate) fn log_options(options: &OpenOptions) -> Options {
     }
 }
 
-/// Applies the checkpoint and the log behind it to the partition, and returns the log to continue. A log
-/// may be missing only in a directory that is `new`: in any other one it has been lost, and the database
-/// without it would look whole and lack rows.
+/// Applies the checkpoint and the log behind it to the partition, and returns the log to continue.
+/// A log may be missing only in a directory that is `new`: in any other one it has been lost, and
+/// the database without it would look whole and lack rows.
 pub(crate) fn recover(
     directory: &Path,
     options: Options,
@@ -45,14 +45,14 @@ pub(crate) fn recover(
     let mut recovery = recovery.map_err(from_log)?;
     let mut joiner = Joiner::default();
     while let Some(chunk) = recovery.next_chunk().map_err(from_log)? {
-        if let Some(record) = joiner.take(chunk).map_err(named)? {
+        if let Some(record) = joiner.push(chunk).map_err(named)? {
             partition.restore(record).map_err(named)?;
         }
     }
     // Records of the log are cut on their own, so they do not continue a piece of the checkpoint.
     let mut joiner = Joiner::default();
     while let Some(record) = recovery.next_record().map_err(from_log)? {
-        if let Some(record) = joiner.take(record.bytes).map_err(named)? {
+        if let Some(record) = joiner.push(record.bytes).map_err(named)? {
             partition.restore(record).map_err(named)?;
         }
     }

@@ -1,5 +1,5 @@
-//! Frames that arrive on the connections of a worker thread: first who the other end is, then messages
-//! for partitions of this thread.
+//! Frames that arrive on the connections of a worker thread: first who the other end is, then
+//! messages for partitions of this thread.
 
 use std::ops::ControlFlow;
 
@@ -35,7 +35,8 @@ impl Handler for RequestHandler<'_> {
                     flags: 0,
                     request,
                 };
-                // A client whose outbox is full cannot be told why. It sees that its connection ends.
+                // A client whose outbox is full cannot be told why. It sees that its connection
+                // ends.
                 let _ = out.send(head, &[&encode_refusal(&error)]);
                 ControlFlow::Break(())
             }
@@ -54,8 +55,8 @@ impl Handler for RequestHandler<'_> {
 }
 
 impl RequestHandler<'_> {
-    /// An error ends the connection, because the other end does not keep to the protocol. What a client
-    /// asks for and cannot have is answered, and is no error here.
+    /// An error ends the connection, because the other end does not keep to the protocol. What a
+    /// client asks for and cannot have is answered, and is no error here.
     fn on_frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
         if !self.pass.clients.is_client(port) {
             return self.on_unauthenticated_frame(port, frame, out);
@@ -211,8 +212,8 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    /// Has the connection go to the thread that it asked for. It moves at the end of the pass, since the
-    /// reactor still holds it now; the welcome goes with it.
+    /// Has the connection go to the thread that it asked for. It moves at the end of the pass,
+    /// since the reactor still holds it now; the welcome goes with it.
     fn move_to(&mut self, port: PortId, thread: usize) {
         if thread != self.pass.shard.thread {
             self.pass.clients.moving.push(Move { port, thread });
@@ -220,8 +221,8 @@ impl RequestHandler<'_> {
     }
 }
 
-/// Ignores all frames. A thread that ends polls with it once more, so that the answers it has queued are
-/// written to their connections.
+/// Ignores all frames. A thread that ends polls with it once more, so that the answers it has
+/// queued are written to their connections.
 pub(crate) struct NullHandler;
 
 impl Handler for NullHandler {

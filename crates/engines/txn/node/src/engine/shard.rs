@@ -92,8 +92,8 @@ impl ShardState {
         self.layout.is_here(partition) && self.layout.thread(partition) == self.thread
     }
 
-    /// Keeps the first error of a pass. The pass goes on to its end, so that answers which are already
-    /// true still go out, and fails there.
+    /// Keeps the first error of a pass. The pass goes on to its end, so that answers which are
+    /// already true still go out, and fails there.
     pub fn fail(&mut self, error: Error) {
         self.failure.get_or_insert(error);
     }
@@ -102,8 +102,8 @@ impl ShardState {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Whether a log has no segment left. Only a checkpoint frees one, so until then no partition of
-    /// this thread is given anything that could append a record.
+    /// Whether a log has no segment left. Only a checkpoint frees one, so until then no partition
+    /// of this thread is given anything that could append a record.
     pub fn is_stalled(&self) -> bool {
         self.hosted.iter().any(|hosted| hosted.journal.is_full())
     }
@@ -157,8 +157,8 @@ impl ShardState {
         self.effects.records.clear();
     }
 
-    /// Starts writes of one log. Returns whether records have become durable, which the partition has
-    /// then been told.
+    /// Starts writes of one log. Returns whether records have become durable, which the partition
+    /// has then been told.
     pub fn step_journal(&mut self, slot: usize) -> Result<bool> {
         let HostedPartition {
             partition, journal, ..
@@ -201,8 +201,8 @@ impl ShardState {
                 let result = ended.finish();
                 let figures = &shared.figures[self.layout.index_in_process(id)];
                 figures.checkpoint_ended(result.is_ok());
-                // A failed checkpoint loses nothing: the previous one and the whole log behind it are
-                // still there, and the next one is begun when this pass comes round again.
+                // A failed checkpoint loses nothing: the previous one and the whole log behind it
+                // are still there, and the next one is begun when this pass comes round again.
                 if let Err(error) = result {
                     let text = format!("a checkpoint of partition {id}: {error}");
                     shared.lifecycle.note(text);
@@ -238,11 +238,11 @@ impl ShardState {
     }
 }
 
-/// Bytes of log after which a partition with so many bytes of rows is checkpointed. A checkpoint costs
-/// as much as there are rows, so with a fixed distance each transaction would pay more for it as the
-/// database grows; with half of the rows' size it pays the same. A restart then reads at most half as
-/// much log as rows. The log must have room for that distance twice, because it goes on growing while
-/// the checkpoint is written.
+/// Bytes of log after which a partition with so many bytes of rows is checkpointed. A checkpoint
+/// costs as much as there are rows, so with a fixed distance each transaction would pay more for it
+/// as the database grows; with half of the rows' size it pays the same. A restart then reads at
+/// most half as much log as rows. The log must have room for that distance twice, because it goes
+/// on growing while the checkpoint is written.
 fn checkpoint_after(options: &OpenOptions, rows_bytes: u64) -> u64 {
     let room = options.segment_bytes * SEGMENTS_MOST / 2;
     options.checkpoint_bytes.max((rows_bytes / 2).min(room))

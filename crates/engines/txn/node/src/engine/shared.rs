@@ -11,7 +11,7 @@ use crate::backup_service::BackupService;
 use crate::lifecycle::Lifecycle;
 use crate::member::Member;
 use crate::options::Durability;
-use crate::persist::Remote;
+use crate::persist::RemoteLogs;
 use crate::time::Time;
 
 pub(crate) struct Shared {
@@ -23,13 +23,14 @@ pub(crate) struct Shared {
     /// By the partition's index among those of this process.
     pub figures: Vec<Figures>,
     /// The processes that keep the logs, for durability `remote-memory`.
-    pub remote: Option<Arc<Remote>>,
+    pub remote: Option<Arc<RemoteLogs>>,
     /// This process among the others of its database. `None` if there is only one.
     pub member: Option<Arc<Member>>,
-    /// Backups under way: no checkpoint begins meanwhile, because it would free the segments that they
-    /// copy.
+    /// Backups under way: no checkpoint begins meanwhile, because it would free the segments that
+    /// they copy.
     pub backups: AtomicUsize,
-    /// `None` until the server opens it, and for ever where the server was given no folder for backups.
+    /// `None` until the server opens it, and for ever where the server was given no folder for
+    /// backups.
     pub backup_service: OnceLock<Arc<BackupService>>,
 }
 

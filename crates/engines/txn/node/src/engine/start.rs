@@ -1,5 +1,5 @@
-//! How an engine starts: its threads recover their partitions, then get handles on each other and the
-//! timestamp that all of them begin above.
+//! How an engine starts: its threads recover their partitions, then get handles on each other and
+//! the timestamp that all of them begin above.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -31,7 +31,7 @@ use crate::error::{bad_argument, from_net, unavailable};
 use crate::lifecycle::Lifecycle;
 use crate::member::{Links, Member};
 use crate::options::{Durability, OpenOptions, Share};
-use crate::persist::{self, Remote, State, Stores};
+use crate::persist::{self, RemoteLogs, State, Stores};
 use crate::pin::pin;
 use crate::ports::reactor_options;
 use crate::threads::{COMMANDS_MAX, Command, PeerThread};
@@ -39,7 +39,8 @@ use crate::time::Time;
 
 /// Memory of a partition at least: some rows must fit beside its empty index.
 const LEAST_MEMORY_BYTES: u64 = 1 << 20;
-/// How long stores may take to get what they lack, and how often the start looks whether they have it.
+/// How long stores may take to get what they lack, and how often the start looks whether they have
+/// it.
 const STORES_WAIT: Duration = Duration::from_secs(600);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -173,20 +174,21 @@ impl Engine {
         }
         // Without this the loop below would wait for ever for a thread that has panicked.
         drop(report);
-        // An error returns from here and drops `signals`: the other threads, which wait for theirs, see
-        // that none will come, and end without having served anybody.
+        // An error returns from here and drops `signals`: the other threads, which wait for theirs,
+        // see that none will come, and end without having served anybody.
         let found: Result<Vec<Recovered>> = reports.iter().take(threads).collect();
         let mut found = found?;
         if found.len() < threads {
             return Err(unavailable("a thread of the engine ended while it started"));
         }
-        // All logs exist now, and nothing has been stored in them yet. From here on a missing one means
-        // that data was lost.
+        // All logs exist now, and nothing has been stored in them yet. From here on a missing one
+        // means that data was lost.
         self.directory.finish()?;
         found.sort_by_key(|thread| thread.index);
         let newest = found.iter().map(|thread| thread.newest).max().unwrap_or(0);
-        // The newest timestamp of a log counts its durable bound, below which everything that was ever
-        // issued lies. The time of day alone would not do: the system clock may have been set back.
+        // The newest timestamp of a log counts its durable bound, below which everything that was
+        // ever issued lies. The time of day alone would not do: the system clock may have been set
+        // back.
         let time = self.shared.time;
         let floor = time.wall(time.now()).max(newest + 1);
         self.shared.oracle.start_above(floor);
@@ -209,15 +211,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns when all stores have all logs, and the disk names this start as one that may answer. Only
-    /// then do journals report anything as durable: a restart that did not know of this start would be
-    /// content with older logs.
+    /// Returns when all stores have all logs, and the disk names this start as one that may answer.
+    /// Only then do journals report anything as durable: a restart that did not know of this start
+    /// would be content with older logs.
     fn wait_for_stores(&self) -> Result<()> {
         let Some(remote) = &self.shared.remote else {
             return Ok(());
         };
         let began = Instant::now();
-        while !remote.is_whole() {
+        while !remote.is_complete() {
             if let Some(why) = self.failure() {
                 return Err(unavailable(why));
             }
@@ -241,7 +243,8 @@ fn enough_memory(memory_bytes: u64, partitions: usize) -> Result<()> {
     match memory_bytes < least {
         false => Ok(()),
         true => Err(bad_argument(format!(
-            "{memory_bytes} bytes of memory are not enough for {partitions} partitions: give at least {} MiB",
+            "{memory_bytes} bytes of memory are not enough for {partitions} partitions: give at least \
+             {} MiB",
             least >> 20
         ))),
     }
@@ -257,7 +260,8 @@ fn member(
 ) -> Result<Arc<Member>> {
     if share.join.is_empty() || share.part >= share.of || share.of < 2 {
         return Err(bad_argument(format!(
-            "part {} of {}: there must be two parts or more, numbered from 0, and an oracle to join",
+            "part {} of {}: there must be two parts or more, numbered from 0, and an oracle to \
+             join",
             share.part, share.of
         )));
     }
@@ -274,12 +278,12 @@ fn member(
 }
 
 /// The processes that keep the logs, for durability `remote-memory`.
-fn remote(directory: &Directory, logs: usize, options: &OpenOptions) -> Result<Option<Remote>> {
+fn remote(directory: &Directory, logs: usize, options: &OpenOptions) -> Result<Option<RemoteLogs>> {
     let addresses = options.persist.clone();
     match (options.durability, addresses.is_empty()) {
         (Durability::RemoteMemory, false) => {
             let state = State::begin(&directory.path, directory.is_new())?;
-            Ok(Some(Remote::new(addresses, state, logs)))
+            Ok(Some(RemoteLogs::new(addresses, state, logs)))
         }
         (Durability::RemoteMemory, true) => Err(bad_argument(
             "durability `remote-memory` needs the addresses of processes of role `persist`",
@@ -291,9 +295,9 @@ fn remote(directory: &Directory, logs: usize, options: &OpenOptions) -> Result<O
     }
 }
 
-/// Stops the engine if its thread panics, as a procedure of a user may make it do. The other threads
-/// could not commit anything that spans its partitions, and clients would wait for it until their
-/// deadlines.
+/// Stops the engine if its thread panics, as a procedure of a user may make it do. The other
+/// threads could not commit anything that spans its partitions, and clients would wait for it until
+/// their deadlines.
 struct PanicGuard(Arc<Shared>);
 
 impl Drop for PanicGuard {

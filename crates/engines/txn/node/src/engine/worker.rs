@@ -1,5 +1,5 @@
-//! One thread of the engine: it takes messages in, hands them to its partitions, and does what those
-//! want.
+//! One thread of the engine: it takes messages in, hands them to its partitions, and does what
+//! those want.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -96,10 +96,11 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits between two passes while a write is under way. Its end wakes no reactor, so the thread has
-    /// to look for it. It cannot spin for ever: where it never gives its core away, the kernel's own
-    /// worker for that write may not get the core either, and both would wait. So it sleeps for a moment
-    /// when nothing has become durable for a while, and now and then even while it is busy.
+    /// Waits between two passes while a write is under way. Its end wakes no reactor, so the thread
+    /// has to look for it. It cannot spin for ever: where it never gives its core away, the
+    /// kernel's own worker for that write may not get the core either, and both would wait. So it
+    /// sleeps for a moment when nothing has become durable for a while, and now and then even while
+    /// it is busy.
     fn idle_for_log(&mut self, busy: bool) {
         let since = |at: u64| self.shard.now.saturating_sub(at);
         let log_moved_at = self.shard.log_moved_at;
@@ -120,9 +121,9 @@ impl Worker {
         let (reactor, commands, mut pass) = self.split();
         pass.shard.update_clock(pass.shared);
         let mut busy = false;
-        // While a log is full, everything that could append to it waits: commands and frames stay in
-        // their queues, which are bounded, instead of records that pile up in memory. Only logs and
-        // checkpoints go on, and a checkpoint is what makes room.
+        // While a log is full, everything that could append to it waits: commands and frames stay
+        // in their queues, which are bounded, instead of records that pile up in memory. Only logs
+        // and checkpoints go on, and a checkpoint is what makes room.
         if !pass.shard.is_stalled() {
             busy |= drain_commands(commands, reactor, &mut pass)?;
             busy |= pass.retry_awaiting()?;
@@ -144,8 +145,8 @@ impl Worker {
         busy |= pass.step_logs()?;
         pass.deliver_local();
         busy |= pass.shard.step_checkpoints(pass.shared)?;
-        // Even if the pass has failed: what was answered before that is true and may go out. Answers
-        // that depend on the log that failed are still held in their partitions.
+        // Even if the pass has failed: what was answered before that is true and may go out.
+        // Answers that depend on the log that failed are still held in their partitions.
         send_answers(reactor, &mut pass)?;
         move_connections(reactor, &mut pass)?;
         pass.shard.take_failure()?;
@@ -194,8 +195,8 @@ fn drain_commands(
             }
             Ok(Command::StoreConnected { store, port }) => pass.shard.attach_store(store, *port),
             Ok(Command::Park(barrier)) => barrier.park(),
-            // The queue is empty. It cannot be closed while this thread runs, because the thread holds a
-            // sender to itself among its peers.
+            // The queue is empty. It cannot be closed while this thread runs, because the thread
+            // holds a sender to itself among its peers.
             Err(_) => return Ok(count > 0),
         }
     }
@@ -226,8 +227,8 @@ fn move_connections(reactor: &mut Reactor, pass: &mut Pass<'_>) -> Result<()> {
             continue;
         };
         let port = Box::new(port);
-        // A thread whose queue is full does not get it. The client sees its connection end and connects
-        // again.
+        // A thread whose queue is full does not get it. The client sees its connection end and
+        // connects again.
         pass.peer_threads[thread].send(Command::Adopt { port, is_member });
     }
     Ok(())

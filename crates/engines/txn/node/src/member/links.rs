@@ -1,6 +1,6 @@
-//! A thread's connections to threads of other processes and to oracles. The thread that has something to
-//! say connects, and messages go one way: answers come on a connection of the other thread. Only oracles
-//! answer on the same one.
+//! A thread's connections to threads of other processes and to oracles. The thread that has
+//! something to say connects, and messages go one way: answers come on a connection of the other
+//! thread. Only oracles answer on the same one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use dyno_txn_core::message::{Address, Message, PartitionId};
 use super::Member;
 use crate::error::{from_net, unavailable};
 use crate::greet::{Greeting, greet};
-use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello, encode_between};
+use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello, encode_peer_message};
 use crate::lifecycle::Lifecycle;
 use crate::ports::port_options;
 use crate::threads::{Command, PeerId, PeerThread};
@@ -74,13 +74,13 @@ impl Links {
         self.open.get(&peer).copied()
     }
 
-    /// Keeps a message until there is a connection. It is dropped if too much waits already, and its
-    /// transaction then waits until its deadline.
+    /// Keeps a message until there is a connection. It is dropped if too much waits already, and
+    /// its transaction then waits until its deadline.
     pub fn buffer(&mut self, peer: PeerId, from: Address, to: PartitionId, message: &Message) {
         let waiting = self.buffered.entry(peer).or_default();
         let bytes: usize = waiting.iter().map(|buffered| buffered.body.len()).sum();
         let mut body = Vec::new();
-        encode_between(from, message, &mut body);
+        encode_peer_message(from, message, &mut body);
         if waiting.len() < BUFFERED_MAX && bytes + body.len() <= BUFFERED_BYTES_MAX {
             waiting.push(Buffered { to, body });
         }
@@ -107,8 +107,8 @@ impl Links {
     }
 
     /// Starts a thread that connects to a peer, unless one is at it. The connection arrives as
-    /// [`Command::Connected`]: the worker itself never waits for a handshake, which takes as long as the
-    /// other process likes.
+    /// [`Command::Connected`]: the worker itself never waits for a handshake, which takes as long as
+    /// the other process likes.
     pub fn connect(&mut self, peer: PeerId) -> Result<()> {
         if !self.connecting.insert(peer) {
             return Ok(());
@@ -124,9 +124,10 @@ impl Links {
                             return;
                         }
                     }
-                    // An oracle that says this process is not of its database will say so for ever, so
-                    // the process ends and its operator learns why. Not if it serves already: then its
-                    // clients are served by another oracle, and this one may be the wrong one.
+                    // An oracle that says this process is not of its database will say so for ever,
+                    // so the process ends and its operator learns why. Not if it serves already:
+                    // then its clients are served by another oracle, and this one may be the wrong
+                    // one.
                     Err(error)
                         if !member.begun.load(Ordering::Acquire) && is_refusal(peer, &error) =>
                     {

@@ -1,5 +1,5 @@
-//! A database in several processes: each has its share of the partitions (role `partitions`), and oracles (role
-//! `oracle`) issue timestamps to all and know which process is where.
+//! A database in several processes: each has its share of the partitions (role `partitions`), and
+//! oracles (role `oracle`) issue timestamps to all and know which process is where.
 //!
 //! | file | what |
 //! |---|---|
@@ -9,9 +9,10 @@
 //! | `oracle` | the process of role `oracle` |
 //! | `identity` | what a directory remembers of its share |
 //!
-//! Process P modulo the number of processes hosts partition P. A process introduces itself to every oracle
-//! that it was started with, and an oracle sends the map to all of them and to clients. The map is stored
-//! nowhere: an oracle that starts learns it again. What oracles promise is kept in the partitions' logs.
+//! Process P modulo the number of processes hosts partition P. A process introduces itself to every
+//! oracle that it was started with, and an oracle sends the map to all of them and to clients. The
+//! map is stored nowhere: an oracle that starts learns it again. What oracles promise is kept in
+//! the partitions' logs.
 
 mod cluster_map;
 mod identity;
@@ -30,8 +31,8 @@ pub(crate) use links::Links;
 pub(crate) use oracle::start as start_oracle;
 pub(crate) use timestamps::{TimestampRequests, Waiter};
 
-/// A process of a database in several processes: what it says of itself, and what it knows of the others.
-/// Shared by its threads.
+/// A process of a database in several processes: what it says of itself, and what it knows of the
+/// others. Shared by its threads.
 pub(crate) struct Member {
     /// The index of the process, from 0.
     pub part: u32,
@@ -41,7 +42,8 @@ pub(crate) struct Member {
     pub partitions: u32,
     /// Threads of this process.
     pub threads: u32,
-    /// That of its directory. An oracle notices by it when another directory comes as the same part.
+    /// That of its directory. An oracle notices by it when another directory comes as the same
+    /// part.
     pub identity: u64,
     /// Where others reach it.
     pub address: String,
@@ -86,8 +88,8 @@ impl Member {
             .clone()
     }
 
-    /// Takes the map that an oracle has sent. One of another form belongs to another database and is
-    /// ignored: by its arithmetic messages would go to the wrong partitions.
+    /// Takes the map that an oracle has sent. One of another form belongs to another database and
+    /// is ignored: by its arithmetic messages would go to the wrong partitions.
     pub fn learn(&self, map: ClusterMap) {
         if map.partitions == self.partitions && map.processes.len() == self.of as usize {
             *self.map.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);

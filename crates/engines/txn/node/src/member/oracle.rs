@@ -1,6 +1,6 @@
-//! The process of role `oracle`: one thread that issues timestamps and tells all processes where the others
-//! are. It stores nothing: the partitions keep what it promises, and processes introduce themselves again
-//! when it is started again.
+//! The process of role `oracle`: one thread that issues timestamps and tells all processes where
+//! the others are. It stores nothing: the partitions keep what it promises, and processes introduce
+//! themselves again when it is started again.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -18,8 +18,9 @@ use super::cluster_map::{PARTITIONS_MAX, PROCESSES_MAX, THREADS_MAX};
 use super::{ClusterMap, Process};
 use crate::error::{bad_argument, from_net, unavailable};
 use crate::hello::{
-    BETWEEN, HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME, MESSAGE, MemberHello,
-    ORACLE, REFUSED, WELCOME, Welcome, encode_between, encode_refusal, read_between,
+    HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME, MESSAGE, MemberHello, ORACLE,
+    PEER_MESSAGE, REFUSED, WELCOME, Welcome, decode_peer_message, encode_peer_message,
+    encode_refusal,
 };
 use crate::options::{Durability, OpenOptions};
 use crate::standalone::{Purpose, StandaloneService};
@@ -87,8 +88,8 @@ fn serve(mut reactor: Reactor, mut oracle: OracleHandler, stop: &AtomicBool) -> 
         oracle.encode_sends();
         for Unsent { port, head, body } in std::mem::take(&mut oracle.unsent) {
             if let Err(SendError::Full { .. }) = reactor.send(port, head, &[&body]) {
-                // The other end does not read. Nothing is kept for it: it connects again, and then gets
-                // the newest map and asks again for what it missed.
+                // The other end does not read. Nothing is kept for it: it connects again, and then
+                // gets the newest map and asks again for what it missed.
                 reactor.close(port);
                 oracle.disconnect(port);
             }
@@ -204,8 +205,8 @@ impl OracleHandler {
                 }
                 Ok(())
             }
-            BETWEEN => {
-                let (from, message) = read_between(frame.body)?;
+            PEER_MESSAGE => {
+                let (from, message) = decode_peer_message(frame.body)?;
                 match (worker, from) {
                     (Some(worker), Address::Partition(id)) if self.is_of(worker.process, id) => {
                         self.on_message(from, message);
@@ -218,7 +219,8 @@ impl OracleHandler {
             }
             _ => Err(Error::new(
                 Code::NotSupported,
-                "this process issues timestamps (role `oracle`): the first frame must be a hello, and it has no rows",
+                "this process issues timestamps (role `oracle`): the first frame must be a hello, and \
+                 it has no rows",
             )),
         }
     }
@@ -239,8 +241,8 @@ impl OracleHandler {
         })
     }
 
-    /// A thread of a process introduces itself. The first one to come decides the form of the database,
-    /// and a later one of another form is refused.
+    /// A thread of a process introduces itself. The first one to come decides the form of the
+    /// database, and a later one of another form is refused.
     fn join(&mut self, port: PortId, hello: MemberHello) -> Result<()> {
         // Everything is bounded before memory is allocated by it.
         let is_sound = (1..=PROCESSES_MAX).contains(&hello.of)
@@ -267,7 +269,8 @@ impl OracleHandler {
             && database.map.processes.len() == hello.of as usize;
         if !is_same {
             return Err(bad_argument(format!(
-                "part {} of {} with {} partitions in all: this oracle's database has {} parts and {} partitions",
+                "part {} of {} with {} partitions in all: this oracle's database has {} parts and {} \
+                 partitions",
                 hello.part,
                 hello.of,
                 hello.partitions,
@@ -275,13 +278,14 @@ impl OracleHandler {
                 database.map.partitions
             )));
         }
-        // Another directory as the same part has not the rows that the first one answered for. If it
-        // joined, clients would read an emptier database without noticing.
+        // Another directory as the same part has not the rows that the first one answered for. If
+        // it joined, clients would read an emptier database without noticing.
         let identity = &mut database.identities[process];
         if *identity != 0 && *identity != hello.identity {
             return Err(bad_argument(format!(
-                "part {process}: another directory has joined as this part since this oracle was started, and its rows are \
-                 not here. Start that directory, or stop all processes and oracles and start all anew"
+                "part {process}: another directory has joined as this part since this oracle was started, \
+                 and its rows are not here. Start that directory, or stop all processes and oracles and \
+                 start all anew"
             )));
         }
         *identity = hello.identity;
@@ -346,8 +350,8 @@ impl OracleHandler {
         }
     }
 
-    /// Makes frames of what the protocol wants sent. A message for a partition whose process is away is
-    /// dropped; the protocol repeats it.
+    /// Makes frames of what the protocol wants sent. A message for a partition whose process is
+    /// away is dropped; the protocol repeats it.
     fn encode_sends(&mut self) {
         for (to, message) in std::mem::take(&mut self.sends) {
             let mut body = Vec::new();
@@ -357,8 +361,8 @@ impl OracleHandler {
                     (Some(PortId::numbered(number)), MESSAGE, ORACLE)
                 }
                 Address::Partition(id) => {
-                    encode_between(Address::Oracle(0), &message, &mut body);
-                    (self.port_for(id), BETWEEN, id)
+                    encode_peer_message(Address::Oracle(0), &message, &mut body);
+                    (self.port_for(id), PEER_MESSAGE, id)
                 }
                 Address::Oracle(_) => continue,
             };

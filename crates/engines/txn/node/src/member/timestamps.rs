@@ -1,5 +1,5 @@
-//! Timestamps from oracles in other processes. All waiters of a thread share one request: while it is
-//! under way further ones gather for the next.
+//! Timestamps from oracles in other processes. All waiters of a thread share one request: while it
+//! is under way further ones gather for the next.
 
 use std::collections::HashMap;
 
@@ -84,8 +84,8 @@ impl TimestampRequests {
         !self.waiting.is_empty()
     }
 
-    /// The request that is to be sent now, and the index of its oracle. If it cannot be sent, the caller
-    /// calls [`TimestampRequests::oracle_failed`].
+    /// The request that is to be sent now, and the index of its oracle. If it cannot be sent, the
+    /// caller calls [`TimestampRequests::oracle_failed`].
     pub fn outgoing(&mut self, now: u64) -> Option<(usize, Message)> {
         if self.unsent.is_none() && self.is_waiting() && now >= self.asked_at + ANSWER_WAIT_NS {
             self.oracle_failed(now);
@@ -96,10 +96,10 @@ impl TimestampRequests {
         Some((self.active, request))
     }
 
-    /// Asks the next oracle in a moment, because this one is not there or does not serve. The new request
-    /// has a new ticket and includes waiters that came since. A late answer to the old one is ignored: it
-    /// was issued before they came, so its timestamps could lie below those of transactions that had
-    /// ended by then.
+    /// Asks the next oracle in a moment, because this one is not there or does not serve. The new
+    /// request has a new ticket and includes waiters that came since. A late answer to the old one
+    /// is ignored: it was issued before they came, so its timestamps could lie below those of
+    /// transactions that had ended by then.
     pub fn oracle_failed(&mut self, now: u64) {
         self.active = (self.active + 1) % self.oracles;
         if let Some(request) = self.batcher.again() {
@@ -122,8 +122,8 @@ impl TimestampRequests {
         ticket: u64,
         result: Result<Stamp>,
     ) -> Vec<(Waiter, Stamp)> {
-        // Only the oracle that is asked at present counts: a late answer of an earlier one must not move
-        // this thread on to a third.
+        // Only the oracle that is asked at present counts: a late answer of an earlier one must not
+        // move this thread on to a third.
         if oracle != self.active {
             return Vec::new();
         }
@@ -145,8 +145,8 @@ impl TimestampRequests {
         served
     }
 
-    /// Removes all messages if no timestamp has arrived for too long, and returns them with the reason.
-    /// The end of recovery goes on waiting, because the thread can do nothing without it.
+    /// Removes all messages if no timestamp has arrived for too long, and returns them with the
+    /// reason. The end of recovery goes on waiting, because the thread can do nothing without it.
     pub fn expire(&mut self, now: u64) -> Vec<(Envelope, Error)> {
         if !self.is_waiting() || now < self.served_at + GIVE_UP_NS {
             return Vec::new();

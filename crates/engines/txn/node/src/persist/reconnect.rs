@@ -1,4 +1,4 @@
-//! Connecting to a store: at the start, and again and again when it has gone.
+//! Connects to a store: once at the start, and again and again after it has gone.
 
 use std::sync::Arc;
 use std::thread;
@@ -9,17 +9,17 @@ use dyno_txn_api::Result;
 
 use crate::error::{from_net, unavailable};
 use crate::greet::{Greeting, greet};
-use crate::hello::{KEEP_HELLO, KEEP_WELCOME, check_keep_welcome, keep_hello};
+use crate::hello::{STORE_HELLO, STORE_WELCOME, check_store_welcome, encode_store_hello};
 use crate::lifecycle::Lifecycle;
 use crate::options::OpenOptions;
 use crate::ports::port_options;
 use crate::threads::{Command, PeerThread};
 
-/// Between two tries.
+/// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Connects once.
-pub(super) fn call(address: &str, options: &OpenOptions) -> Result<Port> {
+pub(super) fn connect(address: &str, options: &OpenOptions) -> Result<Port> {
     let parsed: Address = address.parse().map_err(from_net)?;
     let ports = PortOptions {
         ring: options.ring,
@@ -28,35 +28,36 @@ pub(super) fn call(address: &str, options: &OpenOptions) -> Result<Port> {
     };
     let token = options.token.clone().unwrap_or_default();
     let greeting = Greeting {
-        verb: KEEP_HELLO,
-        body: &keep_hello(token.as_bytes()),
-        answer: KEEP_WELCOME,
+        verb: STORE_HELLO,
+        body: &encode_store_hello(token.as_bytes()),
+        answer: STORE_WELCOME,
     };
     let (port, welcome) = greet(&parsed, &ports, options.spin, &greeting).map_err(|error| {
         let text = format!("persist process {}", error.text());
         dyno_txn_api::Error::with_retry(error.kind(), error.retry(), text)
     })?;
-    check_keep_welcome(&welcome)?;
+    check_store_welcome(&welcome)?;
     Ok(port)
 }
 
-/// Tries until the store is there or the engine stops; the connection comes by mail.
-pub(crate) fn call_again(
+/// Starts a thread that tries to connect until the store is there or the engine stops. The worker
+/// gets the connection as [`Command::StoreConnected`]; it goes on serving reads meanwhile.
+pub(crate) fn reconnect(
     store: usize,
     options: &OpenOptions,
     lifecycle: &Arc<Lifecycle>,
-    to: &PeerThread,
+    worker: &PeerThread,
 ) -> Result<()> {
     let address = options.persist[store].clone();
-    let (options, lifecycle, to) = (options.clone(), lifecycle.clone(), to.clone());
+    let (options, lifecycle, worker) = (options.clone(), lifecycle.clone(), worker.clone());
     let run = move || {
         while !lifecycle.is_stopping() {
             thread::sleep(PAUSE);
-            match call(&address, &options) {
-                // A thread with too much to do gets another one later.
+            match connect(&address, &options) {
                 Ok(port) => {
                     let port = Box::new(port);
-                    if to.send(Command::StoreConnected { store, port }) {
+                    // If the worker's queue is full, the connection is closed and made again.
+                    if worker.send(Command::StoreConnected { store, port }) {
                         return;
                     }
                 }
@@ -64,6 +65,6 @@ pub(crate) fn call_again(
             }
         }
     };
-    let thread = thread::Builder::new().name("txn-call-again".to_owned());
+    let thread = thread::Builder::new().name("txn-reconnect".to_owned());
     thread.spawn(run).map(drop).map_err(unavailable)
 }

@@ -1,5 +1,5 @@
-//! The process of role `persist`: one thread that keeps the logs of other processes in its memory. It has
-//! no rows and writes to no disk.
+//! The process of role `persist`: one thread that keeps the logs of other processes in its memory.
+//! It has no rows and writes to no disk.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -14,8 +14,8 @@ use dyno_txn_log::{Ask, MOST_CHUNK_BYTES, PersistStore, Read, Reply};
 
 use crate::error::{bad_argument, from_net, unavailable};
 use crate::hello::{
-    KEEP_ASK, KEEP_HELLO, KEEP_REPLY, KEEP_WELCOME, REFUSED, encode_refusal, keep_welcome,
-    read_keep_hello,
+    REFUSED, STORE_ASK, STORE_HELLO, STORE_REPLY, STORE_WELCOME, decode_store_hello,
+    encode_refusal, encode_store_welcome,
 };
 use crate::options::OpenOptions;
 use crate::standalone::{Purpose, StandaloneService};
@@ -47,7 +47,8 @@ pub(crate) fn start(
 ) -> Result<StandaloneService> {
     if options.memory_bytes < LEAST_MEMORY_BYTES {
         return Err(bad_argument(format!(
-            "{} bytes of memory are not enough for the logs of other processes: give at least {} MiB",
+            "{} bytes of memory are not enough for the logs of other processes: give at least {} \
+             MiB",
             options.memory_bytes,
             LEAST_MEMORY_BYTES >> 20
         )));
@@ -124,7 +125,7 @@ impl StoreHandler {
     /// An error ends the connection.
     fn on_frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
         match frame.head.verb {
-            KEEP_ASK if self.writers.contains(&port) => {
+            STORE_ASK if self.writers.contains(&port) => {
                 let ask = Ask::decode(frame.body).map_err(|error| {
                     let code = match error {
                         dyno_txn_log::WireError::Newer { .. } => Code::NewerVersion,
@@ -136,23 +137,24 @@ impl StoreHandler {
                 self.scratch.clear();
                 reply.encode(&mut self.scratch);
                 let head = Head {
-                    verb: KEEP_REPLY,
+                    verb: STORE_REPLY,
                     ..frame.head
                 };
-                // A full outbox ends the connection. The writer connects again, and learns from the store
-                // itself up to where it has the log.
+                // A full outbox ends the connection. The writer connects again, and learns from the
+                // store itself up to where it has the log.
                 out.send(head, &[&self.scratch]).map_err(unavailable)
             }
-            KEEP_HELLO => {
-                let shown = read_keep_hello(frame.body)?;
+            STORE_HELLO => {
+                let shown = decode_store_hello(frame.body)?;
                 if let Some(token) = &self.token
                     && !token.is(shown)
                 {
                     return Err(Error::new(Code::Denied, "the token is not this server's"));
                 }
-                let welcome = keep_welcome(self.store.used_bytes(), self.store.most_bytes());
+                let welcome =
+                    encode_store_welcome(self.store.used_bytes(), self.store.most_bytes());
                 let head = Head {
-                    verb: KEEP_WELCOME,
+                    verb: STORE_WELCOME,
                     ..frame.head
                 };
                 out.send(head, &[&welcome]).map_err(unavailable)?;
