@@ -1,6 +1,8 @@
 //! Logs in other processes' memory: a server that is killed finds there all that it answered, and
 //! while a process that keeps them is away writes are refused, in words.
 
+mod scene;
+
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -65,8 +67,7 @@ fn options() -> OpenOptions {
         cores: vec![0, 0],
         partitions: Some(3),
         checkpoint_bytes: 64 << 10,
-        spin: Duration::from_micros(20),
-        ..OpenOptions::default()
+        ..scene::options()
     }
 }
 

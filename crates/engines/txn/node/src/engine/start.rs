@@ -177,13 +177,23 @@ impl Engine {
         // An error returns from here and drops `signals`: the other threads, which wait for theirs,
         // see that none will come, and end without having served anybody.
         let found: Result<Vec<Recovered>> = reports.iter().take(threads).collect();
-        let mut found = found?;
+        let found = found?;
         if found.len() < threads {
             return Err(unavailable("a thread of the engine ended while it started"));
         }
         // All logs exist now, and nothing has been stored in them yet. From here on a missing one
         // means that data was lost.
         self.directory.finish()?;
+        self.signal_start(found, signals)
+    }
+
+    /// Gives all threads, which have recovered, handles on each other and the timestamp that they
+    /// begin above.
+    fn signal_start(
+        &mut self,
+        mut found: Vec<Recovered>,
+        signals: Vec<Sender<StartSignal>>,
+    ) -> Result<()> {
         found.sort_by_key(|thread| thread.index);
         let newest = found.iter().map(|thread| thread.newest).max().unwrap_or(0);
         // The newest timestamp of a log counts its durable bound, below which everything that was

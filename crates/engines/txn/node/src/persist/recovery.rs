@@ -40,25 +40,16 @@ pub(crate) fn recover(
     partition: &mut Partition,
 ) -> Result<RemoteLog> {
     let (log, epoch) = (state.log_number(partition_id), state.epoch);
-    let mut found = Vec::new();
-    for store in 0..stores.len() {
-        let open = Ask::Write(Request::Open { log, epoch });
-        let Reply::Answer(Answer::Opened {
-            written_epoch,
-            first_needed,
-            chunks,
-            end,
-        }) = stores.request(store, slot, &open)?
-        else {
-            return Err(stores.unexpected_reply(store));
-        };
-        found.push(Found {
-            written_epoch,
-            end,
-            first_needed,
-            chunks,
-        });
-    }
+    let found: Vec<Found> = (0..stores.len())
+        .map(|store| {
+            open(
+                stores,
+                store,
+                slot,
+                &Ask::Write(Request::Open { log, epoch }),
+            )
+        })
+        .collect::<Result<_>>()?;
     let best = (0..found.len()).max_by_key(|&store| found[store]);
     let best = best.ok_or_else(|| {
         bad_argument("durability `remote-memory` needs a process that holds the log")
@@ -106,6 +97,23 @@ pub(crate) fn recover(
         }
     }
     Ok(remote)
+}
+
+fn open(stores: &mut Stores, store: usize, slot: usize, ask: &Ask) -> Result<Found> {
+    match stores.request(store, slot, ask)? {
+        Reply::Answer(Answer::Opened {
+            written_epoch,
+            first_needed,
+            chunks,
+            end,
+        }) => Ok(Found {
+            written_epoch,
+            end,
+            first_needed,
+            chunks,
+        }),
+        _ => Err(stores.unexpected_reply(store)),
+    }
 }
 
 /// Where a log is read from.
