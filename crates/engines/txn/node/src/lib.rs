@@ -59,7 +59,6 @@ mod time;
 
 pub use backup::restore;
 pub use backup_request::backup;
-pub use dyno_net as net;
 pub use open::{Local, open};
 pub use options::{Durability, OpenOptions, Share};
 pub use serve::{Role, ServeOptions, Server, serve};
