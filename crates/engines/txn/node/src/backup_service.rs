@@ -135,8 +135,9 @@ fn checked_name(name: &[u8]) -> Result<&str> {
     match std::str::from_utf8(name) {
         Ok(name) if fine => Ok(name),
         _ => Err(bad_argument(format!(
-            "backup `{}`: the name of a server's backup has letters, digits, `-`, `_` and `.`, {NAME_MOST} \
-             bytes at most, and does not begin with `.`; the server puts it into its folder of backups",
+            "backup `{}`: the name of a server's backup has letters, digits, `-`, `_` and `.`, \
+             {NAME_MOST} bytes at most, and does not begin with `.`; the server puts it into its \
+             folder of backups",
             String::from_utf8_lossy(&name[..name.len().min(NAME_MOST)]).escape_debug()
         ))),
     }

@@ -1,4 +1,5 @@
-//! Opens a connection and authenticates it: the caller says who it is, and is welcomed or refused.
+//! Opens a connection and authenticates it: the caller shows its token, and is welcomed or
+//! refused.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

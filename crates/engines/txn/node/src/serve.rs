@@ -139,6 +139,7 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         .transpose()
         .map_err(bad_argument)?;
     let address: Address = options.listen.parse().map_err(from_net)?;
+    // Before the port is bound: without a token it must not be reachable even for a moment.
     check_guarded(&address, token.as_ref())?;
     if (options.role == Role::Partitions) != options.share.is_some() {
         return Err(bad_argument(
@@ -148,6 +149,8 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
     if let Some(share) = &options.share {
         check_reachable(&address, share)?;
     }
+    // Before recovery, which may take minutes: a port that is taken is reported at once. Clients
+    // that connect meanwhile wait in the system's queue.
     let mut listener = Listener::bind(&address).map_err(from_net)?;
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
@@ -259,8 +262,8 @@ fn check_reachable(listens: &Address, share: &Share) -> Result<()> {
     };
     match host.parse::<IpAddr>() {
         Ok(ip) if ip.is_unspecified() => Err(bad_argument(format!(
-            "{told}: others would be told this address and cannot reach this process by it: name the address \
-             by which they can (`advertise`)"
+            "{told}: others would be told this address and cannot reach this process by it: name \
+             the address by which they can (`advertise`)"
         ))),
         _ => Ok(()),
     }

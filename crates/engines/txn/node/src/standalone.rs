@@ -2,7 +2,7 @@
 //! of others.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use dyno_net::{Address, Listener, Reactor, Waker};
@@ -21,7 +21,8 @@ pub(crate) struct Purpose {
     pub activity: &'static str,
 }
 
-type Figures = dyn Fn() -> Vec<(String, u64)> + Send + Sync;
+/// What a service counts, by name. Its thread writes them, and any thread may read them.
+pub(crate) type Figures = Vec<(&'static str, Arc<AtomicU64>)>;
 
 /// A running service. Dropping it stops it, and what it held in memory is gone.
 pub(crate) struct StandaloneService {
@@ -30,17 +31,17 @@ pub(crate) struct StandaloneService {
     stopping: Arc<AtomicBool>,
     waker: Waker,
     address: Address,
-    figures: Box<Figures>,
+    figures: Figures,
 }
 
 impl StandaloneService {
     /// Starts the service's thread. `run` must return soon after the flag that it gets is set,
     /// which is followed by a wake-up of the reactor.
-    pub fn start<const N: usize>(
+    pub fn start(
         purpose: Purpose,
         options: &OpenOptions,
         listener: Listener,
-        figures: impl Fn() -> [(&'static str, u64); N] + Send + Sync + 'static,
+        figures: Figures,
         run: impl FnOnce(Reactor, &AtomicBool) -> Result<()> + Send + 'static,
     ) -> Result<Self> {
         let mut reactor = Reactor::new(reactor_options(options.spin)).map_err(from_net)?;
@@ -61,14 +62,13 @@ impl StandaloneService {
             run(reactor, &stop)
         };
         let thread = thread::Builder::new().name(format!("txn-{role}"));
-        let named = move || figures().map(|(name, value)| (name.to_owned(), value));
         Ok(Self {
             purpose,
             thread: Some(thread.spawn(pinned).map_err(unavailable)?),
             stopping,
             waker,
             address,
-            figures: Box::new(move || named().into()),
+            figures,
         })
     }
 
@@ -85,7 +85,11 @@ impl StandaloneService {
 
     /// The figures, by name.
     pub fn stats(&self) -> Vec<(String, u64)> {
-        (self.figures)()
+        let read = |(name, cell): &(&str, Arc<AtomicU64>)| {
+            let value = cell.load(Ordering::Relaxed);
+            ((*name).to_owned(), value)
+        };
+        self.figures.iter().map(read).collect()
     }
 
     pub fn stop(mut self) -> Result<()> {

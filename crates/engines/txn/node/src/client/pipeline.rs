@@ -142,6 +142,8 @@ impl<'a> NodePipeline<'a> {
 
 impl Pipeline for NodePipeline<'_> {
     fn submit(&mut self, ticket: u64, request: Request) -> Result<()> {
+        // A caller that is faster than the engine is held up here, so what is under way stays
+        // bounded.
         while self.count >= self.window {
             self.wait(u64::MAX)?;
         }
@@ -167,6 +169,7 @@ impl Pipeline for NodePipeline<'_> {
             });
         match sent {
             Ok(request) => self.in_flight[slot] = Some(request),
+            // It did not go out, so the caller may submit it again.
             Err(error) => {
                 self.free.push(slot);
                 return Err(error);

@@ -34,7 +34,7 @@ pub(crate) struct NodeTransaction<'a> {
     timestamp_ticket: Option<u64>,
     /// Answers that have arrived before the timestamp.
     early: Vec<Early>,
-    /// Results of batches that have arrived and that somebody waits for.
+    /// Results of batches that have arrived and that an operation waits for.
     arrived: HashMap<u32, Result<Vec<Answer>>>,
     /// Batches of writes that nothing waits for yet.
     unawaited: HashSet<u32>,
@@ -396,8 +396,8 @@ impl Operations for NodeTransaction<'_> {
     }
 
     /// Sends the commit together with the operations, which saves a round trip, if no partition can
-    /// commit before another one has read: nothing was written earlier, and here all reads come
-    /// before the writes. Otherwise a read might fail after the commit.
+    /// decide on the commit before it has carried out its own reads: nothing was written earlier,
+    /// and here all reads come before the writes. Otherwise a read might fail after the commit.
     fn run_last(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
         let writes = operations.iter().any(Operation::is_write);
         let in_order = operations.is_sorted_by_key(Operation::is_write);

@@ -32,8 +32,8 @@ pub(crate) struct Answers {
     /// Of the late ones, those to each client.
     late_bytes: HashMap<PortId, usize>,
     scratch: Vec<u8>,
-    /// Connections to other processes that have ended. The reactor reports the end only of a
-    /// connection on which it reads, and nothing comes back on these.
+    /// Connections to other processes that have ended. The reactor does not report the end of a
+    /// connection on which nothing has arrived.
     pub ended: Vec<PortId>,
     /// Clients that do not read what they have asked for: their connections are to be closed.
     pub unread: Vec<PortId>,

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use dyno_txn_core::message::{Address, Message, PartitionId};
+use dyno_txn_core::message::{Address, PartitionId};
 
 use super::shard::ShardState;
 use crate::threads::Envelope;
@@ -15,47 +15,41 @@ const KEPT_BYTES: usize = 1 << 20;
 
 #[derive(Default)]
 pub(crate) struct Batch {
-    list: Vec<Waiting>,
+    list: Vec<Incoming>,
     /// The encoded ones, one after the other.
     bytes: Vec<u8>,
 }
 
-struct Waiting {
-    from: Address,
-    to: PartitionId,
-    content: Content,
+/// A transaction that waits for its batch.
+pub(crate) enum Incoming {
+    Decoded(Envelope),
+    Encoded {
+        from: Address,
+        to: PartitionId,
+        /// Where it lies in [`Batch::bytes`].
+        range: Range<usize>,
+    },
 }
 
-enum Content {
-    Decoded(Message),
-    /// Where it lies in [`Batch::bytes`].
-    Encoded(Range<usize>),
-}
-
-/// A transaction whose turn it is.
-pub(crate) struct Incoming<'a> {
-    pub from: Address,
-    pub to: PartitionId,
-    pub content: IncomingContent<'a>,
-}
-
-pub(crate) enum IncomingContent<'a> {
-    Decoded(Message),
-    Encoded(&'a [u8]),
+impl Incoming {
+    pub fn to(&self) -> PartitionId {
+        match self {
+            Incoming::Decoded(envelope) => envelope.to,
+            Incoming::Encoded { to, .. } => *to,
+        }
+    }
 }
 
 impl Batch {
     pub fn push(&mut self, envelope: Envelope) {
-        let Envelope { from, to, message } = envelope;
-        let content = Content::Decoded(message);
-        self.list.push(Waiting { from, to, content });
+        self.list.push(Incoming::Decoded(envelope));
     }
 
     pub fn push_bytes(&mut self, from: Address, to: PartitionId, bytes: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
-        let content = Content::Encoded(start..self.bytes.len());
-        self.list.push(Waiting { from, to, content });
+        let range = start..self.bytes.len();
+        self.list.push(Incoming::Encoded { from, to, range });
     }
 
     pub fn is_full(&self) -> bool {
@@ -71,31 +65,23 @@ impl Batch {
         }
         for (slot, hosted) in shard.hosted.iter().enumerate() {
             let here = self.list.iter();
-            let here = here.filter(|waiting| shard.layout.slot(waiting.to) == slot);
-            let encoded = here.clone().filter_map(|waiting| match &waiting.content {
-                Content::Encoded(range) => Some(&self.bytes[range.clone()]),
-                Content::Decoded(_) => None,
+            let here = here.filter(|incoming| shard.layout.slot(incoming.to()) == slot);
+            let encoded = here.clone().filter_map(|incoming| match incoming {
+                Incoming::Encoded { range, .. } => Some(&self.bytes[range.clone()]),
+                Incoming::Decoded(_) => None,
             });
             hosted.partition.prefetch_bytes(encoded);
-            let decoded = here.filter_map(|waiting| match &waiting.content {
-                Content::Encoded(_) => None,
-                Content::Decoded(message) => Some(message),
+            let decoded = here.filter_map(|incoming| match incoming {
+                Incoming::Encoded { .. } => None,
+                Incoming::Decoded(envelope) => Some(&envelope.message),
             });
             hosted.partition.prefetch(decoded);
         }
     }
 
-    /// In the order of their arrival.
-    pub fn drain(&mut self) -> impl Iterator<Item = Incoming<'_>> {
-        let bytes = &self.bytes;
-        self.list.drain(..).map(move |waiting| Incoming {
-            from: waiting.from,
-            to: waiting.to,
-            content: match waiting.content {
-                Content::Decoded(message) => IncomingContent::Decoded(message),
-                Content::Encoded(range) => IncomingContent::Encoded(&bytes[range]),
-            },
-        })
+    /// In the order of their arrival, with the bytes that their ranges are of.
+    pub fn drain(&mut self) -> (impl Iterator<Item = Incoming>, &[u8]) {
+        (self.list.drain(..), &self.bytes)
     }
 
     /// Empties the buffer of a batch that was drained. One large transaction does not keep its

@@ -201,6 +201,8 @@ impl Checkpointing {
                             first_needed,
                             durable_to,
                         } if stores.have_up_to(slot, durable_to) => {
+                            // Only now, as on a disk: a store that installed the checkpoint earlier
+                            // would drop the log that the rows in it still need.
                             let part = CheckpointPart::End {
                                 number,
                                 chunks: *chunks,
@@ -209,6 +211,7 @@ impl Checkpointing {
                             stores.send_checkpoint(slot, part);
                             *ended = true;
                         }
+                        // Back to the front: the end must come after all chunks.
                         piece => {
                             self.pieces.push_front(piece);
                             return Some(false);

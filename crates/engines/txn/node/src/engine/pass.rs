@@ -7,7 +7,7 @@ use dyno_net::{Outbound, PortId};
 use dyno_txn_api::{Result, Stamp};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
-use super::batch::{Incoming, IncomingContent};
+use super::batch::Incoming;
 use super::clients::Clients;
 use super::peers::Peers;
 use super::shard::ShardState;
@@ -115,12 +115,14 @@ impl Pass<'_> {
         // Taken out while it runs, because `dispatch` borrows all of `self`. It does not add to it.
         let mut batch = std::mem::take(&mut self.clients.batch);
         batch.prefetch(self.shard);
-        for Incoming { from, to, content } in batch.drain() {
-            match content {
-                IncomingContent::Decoded(message) => {
-                    self.shard.handle(Envelope { from, to, message });
+        let (list, bytes) = batch.drain();
+        for incoming in list {
+            let to = incoming.to();
+            match incoming {
+                Incoming::Decoded(envelope) => self.shard.handle(envelope),
+                Incoming::Encoded { from, to, range } => {
+                    self.shard.handle_bytes(from, to, &bytes[range]);
                 }
-                IncomingContent::Encoded(bytes) => self.shard.handle_bytes(from, to, bytes),
             }
             self.dispatch(to, None);
         }

@@ -1,5 +1,6 @@
 //! What one worker thread has to do with the other processes of the database: messages for their
-//! partitions, timestamps from oracles, and the map of who hosts what.
+//! partitions, timestamps from oracles, and the map of which process hosts
+//! which partitions.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -35,7 +36,7 @@ impl Peers {
         cluster.is_some_and(|cluster| cluster.timestamps.is_waiting())
     }
 
-    /// Who is at the other end of a connection, if this thread opened it.
+    /// The peer at the other end of a connection, if this thread opened it.
     pub fn peer(&self, port: PortId) -> Option<PeerId> {
         self.cluster.as_ref()?.links.peer(port)
     }
@@ -103,7 +104,7 @@ impl Cluster {
         }
     }
 
-    /// Sends what the oracle is to be asked now, and refuses those who have waited too long.
+    /// Sends what the oracle is to be asked now, and refuses messages that have waited too long.
     /// Returns whether there was something to do.
     pub fn step(&mut self, now: u64, answers: &mut Answers) -> bool {
         if !self.timestamps.is_waiting() {

@@ -1,4 +1,4 @@
-//! Frames that arrive on the connections of a worker thread: first who the other end is, then
+//! Frames that arrive on the connections of a worker thread: first authentication, then
 //! messages for partitions of this thread.
 
 use std::ops::ControlFlow;
@@ -56,7 +56,7 @@ impl Handler for RequestHandler<'_> {
 
 impl RequestHandler<'_> {
     /// An error ends the connection, because the other end does not keep to the protocol. What a
-    /// client asks for and cannot have is answered, and is no error here.
+    /// client asks for and cannot have is answered, and is not an error here.
     fn on_frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
         if !self.pass.clients.is_client(port) {
             return self.on_unauthenticated_frame(port, frame, out);
@@ -187,6 +187,8 @@ impl RequestHandler<'_> {
         }
         let hello = Hello::decode(frame.body)?;
         self.check_token(&hello.token)?;
+        // Refused and not held up, so that a client which knows several processes goes on to the
+        // next.
         if self.pass.peers.is_recovering() {
             let text = "this process recovers: no oracle has given it a timestamp yet";
             return Err(unavailable(text));

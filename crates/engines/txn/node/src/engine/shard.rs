@@ -55,7 +55,8 @@ impl ShardState {
         layout: Layout,
         options: OpenOptions,
         wall_ns: Arc<AtomicU64>,
-        (hosted, stores): (Vec<HostedPartition>, Option<Stores>),
+        hosted: Vec<HostedPartition>,
+        stores: Option<Stores>,
     ) -> Self {
         Self {
             thread,

@@ -253,8 +253,8 @@ fn enough_memory(memory_bytes: u64, partitions: usize) -> Result<()> {
     match memory_bytes < least {
         false => Ok(()),
         true => Err(bad_argument(format!(
-            "{memory_bytes} bytes of memory are not enough for {partitions} partitions: give at least \
-             {} MiB",
+            "{memory_bytes} bytes of memory are not enough for {partitions} partitions: give at \
+             least {} MiB",
             least >> 20
         ))),
     }
@@ -328,8 +328,8 @@ struct Prepared {
     commands: Receiver<Command>,
 }
 
-/// The whole life of a worker thread. An error before the start signal goes to whoever starts the
-/// engine, and is not the thread's own result: it would be reported twice.
+/// The whole life of a worker thread. An error before the start signal goes to the caller that
+/// starts the engine, and is not the thread's own result: it would be reported twice.
 fn run_worker(
     mut plan: WorkerPlan,
     report: &Sender<Result<Recovered>>,
@@ -337,7 +337,7 @@ fn run_worker(
 ) -> Result<()> {
     let prepared = match prepare(&plan) {
         Ok((prepared, found)) => {
-            // Nobody receives it if another thread could not start. Then no signal comes either.
+            // If another thread could not start, the receiver is gone, and no signal comes either.
             let _ = report.send(Ok(found));
             prepared
         }
@@ -370,7 +370,7 @@ fn run_worker(
         Cluster::new(Links::new(member, index, lifecycle, thread))
     });
     let is_alone = cluster.is_none();
-    let mut shard = ShardState::new(index, plan.layout, plan.options, wall_ns, (hosted, stores));
+    let mut shard = ShardState::new(index, plan.layout, plan.options, wall_ns, hosted, stores);
     shard.update_clock(&shared);
     let mut worker = Worker {
         reactor,
@@ -395,6 +395,8 @@ fn run_worker(
 }
 
 fn prepare(plan: &WorkerPlan) -> Result<(Prepared, Recovered)> {
+    // First of all, so that the thread recovers on its core and the system gives it memory near
+    // there.
     if let Some(core) = plan.core {
         pin(core)?;
     }
@@ -455,6 +457,7 @@ fn recover_partitions(
     for (slot, path) in plan.logs.iter().enumerate() {
         let id = partition_at(slot);
         let mut config = Config::new(id, plan.layout.partitions);
+        // Drawn anew at each start: keys whose hashes collide cannot be chosen by trying them out.
         config.seed = dyno_txn_log::fresh_identity();
         config.log = plan.shared.durability != Durability::Memory;
         config.memory_bytes = plan.options.memory_bytes / plan.layout.here().count() as u64;

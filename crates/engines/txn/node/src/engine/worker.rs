@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use dyno_net::Reactor;
-use dyno_txn_api::Result;
+use dyno_txn_api::{Result, Stamp};
 
 use super::clients::{Clients, Move};
 use super::pass::Pass;
@@ -58,8 +58,9 @@ impl Worker {
     }
 
     /// Ends recovery above `floor`.
-    pub fn finish_recovery(&mut self, floor: u64) -> Result<()> {
-        self.split().2.finish_recovery(floor)
+    pub fn finish_recovery(&mut self, floor: Stamp) -> Result<()> {
+        let (_, _, mut pass) = self.split();
+        pass.finish_recovery(floor)
     }
 
     /// The thread's sources of messages, and all its state as one pass borrows it.
@@ -88,7 +89,8 @@ impl Worker {
             match self.shard.waits_for_log() {
                 true => self.idle_for_log(busy),
                 false => {
-                    let wait = self.split().2.until_timer().min(SLEEP);
+                    let (_, _, pass) = self.split();
+                    let wait = pass.until_timer().min(SLEEP);
                     self.reactor.idle(busy, wait).map_err(from_net)?;
                 }
             }

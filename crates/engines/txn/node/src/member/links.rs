@@ -64,7 +64,7 @@ impl Links {
         }
     }
 
-    /// Who is at the other end of a connection, if it is one of these.
+    /// The peer at the other end of a connection, if it is one of these.
     pub fn peer(&self, port: PortId) -> Option<PeerId> {
         self.peers.get(&port).copied()
     }
@@ -107,8 +107,8 @@ impl Links {
     }
 
     /// Starts a thread that connects to a peer, unless one is at it. The connection arrives as
-    /// [`Command::Connected`]: the worker itself never waits for a handshake, which takes as long as
-    /// the other process likes.
+    /// [`Command::Connected`]: the worker itself never waits for a handshake, which takes as long
+    /// as the other process likes.
     pub fn connect(&mut self, peer: PeerId) -> Result<()> {
         if !self.connecting.insert(peer) {
             return Ok(());

@@ -31,10 +31,10 @@ const TICK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Default)]
 struct Counts {
-    requests: AtomicU64,
-    stamps: AtomicU64,
+    requests: Arc<AtomicU64>,
+    stamps: Arc<AtomicU64>,
     /// 1 while it issues timestamps, 0 while another oracle does.
-    serves: AtomicU64,
+    serves: Arc<AtomicU64>,
 }
 
 const PURPOSE: Purpose = Purpose {
@@ -48,28 +48,21 @@ pub(crate) fn start(
     token: Option<Token>,
     listener: Listener,
 ) -> Result<StandaloneService> {
-    let counts = Arc::new(Counts::default());
+    let counts = Counts::default();
+    let figures = vec![
+        ("oracle_requests", counts.requests.clone()),
+        ("oracle_stamps", counts.stamps.clone()),
+        ("oracle_serves", counts.serves.clone()),
+    ];
     let oracle = OracleHandler {
         token,
         time: Time::start(),
-        counts: counts.clone(),
+        counts,
         database: None,
         clients: HashSet::new(),
         workers: HashMap::new(),
         sends: Vec::new(),
         unsent: Vec::new(),
-    };
-    let figures = move || {
-        let Counts {
-            requests,
-            stamps,
-            serves,
-        } = &*counts;
-        [
-            ("oracle_requests", requests.load(Ordering::Relaxed)),
-            ("oracle_stamps", stamps.load(Ordering::Relaxed)),
-            ("oracle_serves", serves.load(Ordering::Relaxed)),
-        ]
     };
     StandaloneService::start(PURPOSE, options, listener, figures, |reactor, stop| {
         serve(reactor, oracle, stop)
@@ -125,11 +118,11 @@ struct Unsent {
 struct OracleHandler {
     token: Option<Token>,
     time: Time,
-    counts: Arc<Counts>,
+    counts: Counts,
     /// `None` until the first process has joined.
     database: Option<Database>,
     clients: HashSet<PortId>,
-    /// Who is at the other end of a connection of a process.
+    /// The thread at the other end of a connection.
     workers: HashMap<PortId, WorkerId>,
     /// What the protocol wants sent, before it is encoded.
     sends: Vec<(Address, Message)>,
@@ -206,6 +199,9 @@ impl OracleHandler {
                 Ok(())
             }
             PEER_MESSAGE => {
+                // A bound counts when most partitions have confirmed it. A process that confirmed
+                // for partitions of others could make a bound count that a restart knows nothing
+                // of, and timestamps below it would be issued twice.
                 let (from, message) = decode_peer_message(frame.body)?;
                 match (worker, from) {
                     (Some(worker), Address::Partition(id)) if self.is_of(worker.process, id) => {
@@ -219,8 +215,8 @@ impl OracleHandler {
             }
             _ => Err(Error::new(
                 Code::NotSupported,
-                "this process issues timestamps (role `oracle`): the first frame must be a hello, and \
-                 it has no rows",
+                "this process issues timestamps (role `oracle`): the first frame must be a hello, \
+                 and it has no rows",
             )),
         }
     }
@@ -269,8 +265,8 @@ impl OracleHandler {
             && database.map.processes.len() == hello.of as usize;
         if !is_same {
             return Err(bad_argument(format!(
-                "part {} of {} with {} partitions in all: this oracle's database has {} parts and {} \
-                 partitions",
+                "part {} of {} with {} partitions in all: this oracle's database has {} parts and \
+                 {} partitions",
                 hello.part,
                 hello.of,
                 hello.partitions,
@@ -283,9 +279,9 @@ impl OracleHandler {
         let identity = &mut database.identities[process];
         if *identity != 0 && *identity != hello.identity {
             return Err(bad_argument(format!(
-                "part {process}: another directory has joined as this part since this oracle was started, \
-                 and its rows are not here. Start that directory, or stop all processes and oracles and \
-                 start all anew"
+                "part {process}: another directory has joined as this part since this oracle was \
+                 started, and its rows are not here. Start that directory, or stop all processes \
+                 and oracles and start all anew"
             )));
         }
         *identity = hello.identity;

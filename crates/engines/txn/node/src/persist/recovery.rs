@@ -60,9 +60,9 @@ pub(crate) fn recover(
     // known to lack commits that clients were promised, and must not be taken for the whole.
     if from.written_epoch < state.active {
         let text = format!(
-            "none of the persist processes has the log of partition {partition_id} as it was last written: \
-             the newest that one has is of start {}, answers were given in start {}. What their \
-             memory held is lost, unless another process has it",
+            "none of the persist processes has the log of partition {partition_id} as it was last \
+             written: the newest that one has is of start {}, answers were given in start {}. \
+             What their memory held is lost, unless another process has it",
             from.written_epoch, state.active
         );
         return Err(unavailable(text));
@@ -163,8 +163,8 @@ fn read_all(
             );
             Error::new(Code::Damaged, text)
         })?;
-        // What is left is the beginning of a record whose end was never sent. Its commit was not
-        // answered, because no store can have confirmed all of it.
+        // What is left is the beginning of a record. Its commit was not answered, because that
+        // takes the confirmation of all stores, and not even this one has the whole record.
         let Some(&(next, _)) = records.last() else {
             break;
         };

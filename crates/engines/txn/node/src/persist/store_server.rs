@@ -29,9 +29,9 @@ const SLEEP: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 struct Counts {
-    used_bytes: AtomicU64,
-    logs: AtomicU64,
-    refused: AtomicU64,
+    used_bytes: Arc<AtomicU64>,
+    logs: Arc<AtomicU64>,
+    refused: Arc<AtomicU64>,
 }
 
 const PURPOSE: Purpose = Purpose {
@@ -53,25 +53,18 @@ pub(crate) fn start(
             LEAST_MEMORY_BYTES >> 20
         )));
     }
-    let counts = Arc::new(Counts::default());
+    let counts = Counts::default();
+    let figures = vec![
+        ("persist_bytes", counts.used_bytes.clone()),
+        ("persist_logs", counts.logs.clone()),
+        ("persist_refused", counts.refused.clone()),
+    ];
     let handler = StoreHandler {
         store: PersistStore::new(options.memory_bytes, LOGS_MAX),
         token,
         writers: HashSet::new(),
-        counts: counts.clone(),
+        counts,
         scratch: Vec::new(),
-    };
-    let figures = move || {
-        let Counts {
-            used_bytes,
-            logs,
-            refused,
-        } = &*counts;
-        [
-            ("persist_bytes", used_bytes.load(Ordering::Relaxed)),
-            ("persist_logs", logs.load(Ordering::Relaxed)),
-            ("persist_refused", refused.load(Ordering::Relaxed)),
-        ]
     };
     StandaloneService::start(PURPOSE, options, listener, figures, |reactor, stop| {
         serve(reactor, handler, stop)
@@ -91,7 +84,7 @@ struct StoreHandler {
     token: Option<Token>,
     /// Connections that have shown the token.
     writers: HashSet<PortId>,
-    counts: Arc<Counts>,
+    counts: Counts,
     scratch: Vec<u8>,
 }
 
