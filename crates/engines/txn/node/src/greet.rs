@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use dyno_net::{Address, FrameRef, Head, Outbound, Port, PortOptions};
+use dyno_serve::Token;
 use dyno_txn_api::{Code, Error, Result};
 
 use crate::error::{from_net, unavailable};
-use crate::hello::{REFUSED, decode_refusal};
+use crate::hello::{REFUSED, decode_refusal, encode_refusal};
 
 /// How long the other side may take to answer the greeting.
 const WELCOME_WAIT: Duration = Duration::from_secs(5);
@@ -62,4 +63,33 @@ pub(crate) fn greet(
         (None, Err(closed)) => Err(from_net(closed.into_error(&address.to_string()))),
         (None, Ok(_)) => Err(ended(&format!("no welcome within {:?}", began.elapsed()))),
     }
+}
+
+/// Checks the token that the other end of a connection has shown, if this end has one.
+pub(crate) fn check_token(token: Option<&Token>, shown: &[u8]) -> Result<()> {
+    match token {
+        Some(token) if !token.is(shown) => {
+            Err(Error::new(Code::Denied, "the token is not this server's"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Goes on with a connection whose frame was handled, or says why it was not and ends the connection.
+/// If the outbox is full the reason is lost, and the other end sees only that its connection ends.
+pub(crate) fn end_on_error(
+    handled: Result<()>,
+    request: u32,
+    out: &mut Outbound,
+) -> ControlFlow<()> {
+    let Err(error) = handled else {
+        return ControlFlow::Continue(());
+    };
+    let head = Head {
+        verb: REFUSED,
+        flags: 0,
+        request,
+    };
+    let _ = out.send(head, &[&encode_refusal(&error)]);
+    ControlFlow::Break(())
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use dyno_net::{PortOptions, ReactorOptions};
 
 use crate::hello::{MOST_BODY_BYTES, MOST_HELD_BYTES, MOST_HELLO_BYTES};
+use crate::options::OpenOptions;
 
 /// The size of each direction of a ring within the process.
 pub(crate) const RING_BYTES: u32 = 2 << 20;
@@ -15,6 +16,15 @@ pub(crate) fn port_options() -> PortOptions {
         most_body_bytes: MOST_BODY_BYTES,
         outbox_bytes: 8 << 20,
         ..PortOptions::default()
+    }
+}
+
+/// Those of a connection to another process, with the encryption that the user wants.
+pub(crate) fn connect_options(options: &OpenOptions) -> PortOptions {
+    PortOptions {
+        ring: options.ring,
+        tls: options.tls.clone(),
+        ..port_options()
     }
 }
 

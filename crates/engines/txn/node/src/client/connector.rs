@@ -13,7 +13,7 @@ use crate::greet::{Greeting, greet};
 use crate::hello::{HELLO, Hello, MAP, MAP_ASK, WELCOME, Welcome};
 use crate::member::ClusterMap;
 use crate::options::OpenOptions;
-use crate::ports::port_options;
+use crate::ports::connect_options;
 
 /// How long a map may take to come.
 const MAP_WAIT: Duration = Duration::from_secs(5);
@@ -41,11 +41,7 @@ impl Connector {
         let remote = RemoteConnector {
             addresses: addresses.iter().map(parse).collect::<Result<_>>()?,
             map: RwLock::new(Arc::new(ClusterMap::unknown(1, 1))),
-            options: PortOptions {
-                ring: options.ring,
-                tls: options.tls.clone(),
-                ..port_options()
-            },
+            options: connect_options(options),
             token: options.token.clone().unwrap_or_default().into_bytes(),
             spin: options.spin,
         };

@@ -13,9 +13,10 @@ use super::layout::Layout;
 use super::pass::Pass;
 use crate::backup_service::answer;
 use crate::error::{bad_argument, unavailable};
+use crate::greet::{check_token, end_on_error};
 use crate::hello::{
     BACKUP, BACKUP_STATE, FIGURES, HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME,
-    MESSAGE, MemberHello, ORACLE, REFUSED, STATS, WELCOME, Welcome, encode_refusal,
+    MESSAGE, MemberHello, ORACLE, STATS, WELCOME, Welcome,
 };
 use crate::member::ClusterMap;
 
@@ -26,21 +27,8 @@ pub(crate) struct RequestHandler<'a> {
 
 impl Handler for RequestHandler<'_> {
     fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {
-        match self.on_frame(port, frame, out) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                let request = frame.head.request;
-                let head = Head {
-                    verb: REFUSED,
-                    flags: 0,
-                    request,
-                };
-                // A client whose outbox is full cannot be told why. It sees that its connection
-                // ends.
-                let _ = out.send(head, &[&encode_refusal(&error)]);
-                ControlFlow::Break(())
-            }
-        }
+        let handled = self.on_frame(port, frame, out);
+        end_on_error(handled, frame.head.request, out)
     }
 
     fn is_admitted(&self, port: PortId) -> bool {
@@ -148,7 +136,7 @@ impl RequestHandler<'_> {
         out: &mut Outbound,
     ) -> Result<()> {
         let hello = MemberHello::decode(frame.body)?;
-        self.check_token(&hello.token)?;
+        check_token(self.pass.shared.token.as_ref(), &hello.token)?;
         let layout = self.pass.shard.layout;
         let thread = hello.core as usize;
         let is_same = (hello.of, hello.partitions) == (layout.of, layout.partitions);
@@ -167,15 +155,6 @@ impl RequestHandler<'_> {
         Ok(())
     }
 
-    fn check_token(&self, shown: &[u8]) -> Result<()> {
-        match &self.pass.shared.token {
-            Some(token) if !token.is(shown) => {
-                Err(Error::new(Code::Denied, "the token is not this server's"))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn on_client_hello(
         &mut self,
         port: PortId,
@@ -186,7 +165,7 @@ impl RequestHandler<'_> {
             return Err(Error::new(Code::Denied, "the first frame is not a hello"));
         }
         let hello = Hello::decode(frame.body)?;
-        self.check_token(&hello.token)?;
+        check_token(self.pass.shared.token.as_ref(), &hello.token)?;
         // Refused and not held up, so that a client which knows several processes goes on to the
         // next.
         if self.pass.peers.is_recovering() {

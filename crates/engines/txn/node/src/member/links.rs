@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use dyno_net::{Address as NetAddress, Port, PortId, PortOptions};
+use dyno_net::{Address as NetAddress, Port, PortId};
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
@@ -17,7 +17,7 @@ use crate::error::{from_net, unavailable};
 use crate::greet::{Greeting, greet};
 use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello, encode_peer_message};
 use crate::lifecycle::Lifecycle;
-use crate::ports::port_options;
+use crate::ports::connect_options;
 use crate::threads::{Command, PeerId, PeerThread};
 
 /// Between two attempts to connect.
@@ -163,11 +163,7 @@ fn dial(member: &Member, thread: usize, peer: PeerId) -> Result<Port> {
         }
     };
     let address: NetAddress = address.parse().map_err(from_net)?;
-    let options = PortOptions {
-        ring: member.options.ring,
-        tls: member.options.tls.clone(),
-        ..port_options()
-    };
+    let options = connect_options(&member.options);
     let token = member.options.token.clone().unwrap_or_default();
     let hello = MemberHello {
         core: wanted as u32,

@@ -17,10 +17,10 @@ use dyno_txn_core::oracle::Candidate;
 use super::cluster_map::{PARTITIONS_MAX, PROCESSES_MAX, THREADS_MAX};
 use super::{ClusterMap, Process};
 use crate::error::{bad_argument, from_net, unavailable};
+use crate::greet::{check_token, end_on_error};
 use crate::hello::{
     HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME, MESSAGE, MemberHello, ORACLE,
-    PEER_MESSAGE, REFUSED, WELCOME, Welcome, decode_peer_message, encode_peer_message,
-    encode_refusal,
+    PEER_MESSAGE, WELCOME, Welcome, decode_peer_message, encode_peer_message,
 };
 use crate::options::{Durability, OpenOptions};
 use crate::standalone::{Purpose, StandaloneService};
@@ -131,19 +131,8 @@ struct OracleHandler {
 
 impl Handler for OracleHandler {
     fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {
-        match self.on_frame(port, frame, out) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                let head = Head {
-                    verb: REFUSED,
-                    flags: 0,
-                    request: frame.head.request,
-                };
-                // If it cannot be told why, it sees that its connection ends.
-                let _ = out.send(head, &[&encode_refusal(&error)]);
-                ControlFlow::Break(())
-            }
-        }
+        let handled = self.on_frame(port, frame, out);
+        end_on_error(handled, frame.head.request, out)
     }
 
     fn is_admitted(&self, port: PortId) -> bool {
@@ -167,12 +156,13 @@ impl OracleHandler {
         match frame.head.verb {
             MEMBER_HELLO => {
                 let hello = MemberHello::decode(frame.body)?;
-                self.check_token(&hello.token)?;
+                check_token(self.token.as_ref(), &hello.token)?;
                 self.join(port, hello)?;
                 answer(out, MEMBER_WELCOME, &[1])
             }
             HELLO => {
-                self.check_token(&Hello::decode(frame.body)?.token)?;
+                let hello = Hello::decode(frame.body)?;
+                check_token(self.token.as_ref(), &hello.token)?;
                 let database = self.database.as_ref();
                 let partitions = database.map(|database| database.map.partitions);
                 let welcome = Welcome {
@@ -218,15 +208,6 @@ impl OracleHandler {
                 "this process issues timestamps (role `oracle`): the first frame must be a hello, \
                  and it has no rows",
             )),
-        }
-    }
-
-    fn check_token(&self, shown: &[u8]) -> Result<()> {
-        match &self.token {
-            Some(token) if !token.is(shown) => {
-                Err(Error::new(Code::Denied, "the token is not this server's"))
-            }
-            _ => Ok(()),
         }
     }
 

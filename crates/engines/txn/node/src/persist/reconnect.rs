@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use dyno_net::{Address, Port, PortOptions};
+use dyno_net::{Address, Port};
 use dyno_txn_api::Result;
 
 use crate::error::{from_net, unavailable};
@@ -12,7 +12,7 @@ use crate::greet::{Greeting, greet};
 use crate::hello::{STORE_HELLO, STORE_WELCOME, check_store_welcome, encode_store_hello};
 use crate::lifecycle::Lifecycle;
 use crate::options::OpenOptions;
-use crate::ports::port_options;
+use crate::ports::connect_options;
 use crate::threads::{Command, PeerThread};
 
 /// Between two attempts.
@@ -21,11 +21,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Connects once.
 pub(super) fn connect(address: &str, options: &OpenOptions) -> Result<Port> {
     let parsed: Address = address.parse().map_err(from_net)?;
-    let ports = PortOptions {
-        ring: options.ring,
-        tls: options.tls.clone(),
-        ..port_options()
-    };
+    let ports = connect_options(options);
     let token = options.token.clone().unwrap_or_default();
     let greeting = Greeting {
         verb: STORE_HELLO,

@@ -13,9 +13,9 @@ use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Ask, MOST_CHUNK_BYTES, PersistStore, Read, Reply};
 
 use crate::error::{bad_argument, from_net, unavailable};
+use crate::greet::{check_token, end_on_error};
 use crate::hello::{
-    REFUSED, STORE_ASK, STORE_HELLO, STORE_REPLY, STORE_WELCOME, decode_store_hello,
-    encode_refusal, encode_store_welcome,
+    STORE_ASK, STORE_HELLO, STORE_REPLY, STORE_WELCOME, decode_store_hello, encode_store_welcome,
 };
 use crate::options::OpenOptions;
 use crate::standalone::{Purpose, StandaloneService};
@@ -90,19 +90,8 @@ struct StoreHandler {
 
 impl Handler for StoreHandler {
     fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {
-        match self.on_frame(port, frame, out) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                let head = Head {
-                    verb: REFUSED,
-                    flags: 0,
-                    request: frame.head.request,
-                };
-                // If it cannot be told why, it sees that its connection ends.
-                let _ = out.send(head, &[&encode_refusal(&error)]);
-                ControlFlow::Break(())
-            }
-        }
+        let handled = self.on_frame(port, frame, out);
+        end_on_error(handled, frame.head.request, out)
     }
 
     fn is_admitted(&self, port: PortId) -> bool {
@@ -133,17 +122,13 @@ impl StoreHandler {
                     verb: STORE_REPLY,
                     ..frame.head
                 };
-                // A full outbox ends the connection. The writer connects again, and learns from the
-                // store itself up to where it has the log.
+                // A full outbox ends the connection. The writer connects again, and then sends a
+                // checkpoint and the log behind it.
                 out.send(head, &[&self.scratch]).map_err(unavailable)
             }
             STORE_HELLO => {
                 let shown = decode_store_hello(frame.body)?;
-                if let Some(token) = &self.token
-                    && !token.is(shown)
-                {
-                    return Err(Error::new(Code::Denied, "the token is not this server's"));
-                }
+                check_token(self.token.as_ref(), shown)?;
                 let welcome =
                     encode_store_welcome(self.store.used_bytes(), self.store.most_bytes());
                 let head = Head {
