@@ -1,8 +1,8 @@
 //! Databases as arguments name them, for every command of transactions.
 
 use anyhow::{Context, bail};
-use dyno_pubsub_broker::serve::tls;
 use dyno_rigs::txn::{OpenHow, open as open_how};
+use dyno_serve::tls;
 use dyno_txn_api::{Code, Database, Target};
 
 use crate::args::OnArgs;

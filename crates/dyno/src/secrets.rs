@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use dyno_ingest_clickhouse::Password;
-use dyno_pubsub_broker::serve::rustls::ServerConfig;
-use dyno_pubsub_broker::serve::tls;
+use dyno_serve::rustls::ServerConfig;
+use dyno_serve::tls;
 
 /// Holds a token, for those who do not want it in a file.
 const TOKEN_VARIABLE: &str = "DYNO_TOKEN";

@@ -1,5 +1,7 @@
-//! Which crate may see which. DESIGN of the layers: dyno -> rigs -> {engines, workloads, lab}; engines ->
-//! parts; the lab never sees an engine, nor (but for `machine`) a part; no engine sees another.
+//! Which crate may see which: dyno -> rigs -> {engines, workloads, lab}; dyno, rigs and engines ->
+//! parts; the lab never sees an engine, nor (except `machine`) a part; no engine sees another. A crate
+//! that re-exported another one would let its users see what their manifests do not name, so none
+//! does.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +43,25 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
+    for file in tree.files.iter().filter(|file| file.is_rust()) {
+        for (at, line) in file.code.lines().enumerate() {
+            if let Some(name) = reexported_crate(line) {
+                let text = format!("re-exports {name}: let its users depend on it");
+                findings.push(Finding::breach(&file.path, at + 1, text));
+            }
+        }
+    }
     findings
+}
+
+/// The crate of ours that a line makes public as a whole; single items of one may be.
+fn reexported_crate(line: &str) -> Option<&str> {
+    let path = line.trim_start().strip_prefix("pub use ")?;
+    let end = path.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+    let (name, rest) = path.split_at(end);
+    let is_whole =
+        rest.starts_with([';', ' ']) || rest.starts_with("::*") || rest.starts_with("::{self");
+    (name.starts_with("dyno_") && is_whole).then_some(name)
 }
 
 /// Whether the crate in folder `from` may name the one in folder `to`.
@@ -64,10 +84,10 @@ fn allowed(from: &str, to: &str) -> bool {
         }
         // Its tests; that the program itself has none of the libraries there is for `weight` to see.
         "crates/dyno" if to == "crates/readback" => true,
-        "crates/dyno" => to == "crates/rigs" || job() || under("crates/lab/"),
+        "crates/dyno" => to == "crates/rigs" || job() || under("crates/lab/") || parts(),
         "crates/dyno-sql" => to == "crates/readback" || under("crates/engines/") || parts(),
         "crates/python" | "crates/readback" => under("crates/engines/"),
-        "crates/rigs" => job() || under("crates/lab/"),
+        "crates/rigs" => job() || under("crates/lab/") || parts(),
         "crates/lab/measure" => lab(&["stats"]),
         "crates/lab/machine" => lab(&["record"]) || parts(),
         "crates/lab/suite" => lab(&["record", "machine", "stats", "measure"]),
@@ -155,6 +175,15 @@ mod tests {
             (&*findings[0].path, findings[0].line),
             ("crates/engines/ingest/Cargo.toml", 5)
         );
+    }
+
+    #[test]
+    fn a_crate_is_not_reexported_and_its_items_may_be() {
+        let text = "pub use dyno_net as net;\npub use dyno_io::SinkKind;\n    pub use dyno_io;\n\
+                    pub use dyno_sim::{self as sim, Sim};\npub(crate) use dyno_net::*;\nuse dyno_net;\n";
+        let findings = check(&Tree::of(&[("crates/engines/ingest/src/lib.rs", text)]));
+        let lines: Vec<_> = findings.iter().map(|finding| finding.line).collect();
+        assert_eq!(lines, [1, 3, 4]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The same inputs on every engine leave the same rows.
 
-use dyno_pubsub::server::{Cluster, Installation, Options};
+use dyno_postgres::{Cluster, Installation, Options};
 use dyno_rigs::txn::{DynoProcesses, DynoServer, EtcdNodes};
 use dyno_txn_api::Target;
 use serde_json::Value;

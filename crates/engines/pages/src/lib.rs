@@ -25,7 +25,6 @@ mod store;
 
 pub use arena::slots::ClassUse;
 /// The codecs alone, for who measures them.
-pub use dyno_codec as codec;
 pub use dyno_codec::lz4::{Codec, Page};
 pub use error::{Damage, StoreError};
 pub use store::{

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dyno_codec::lz4::{BLOCK_BOUND, Encoder};
 use dyno_pages::check::{page_of, page_of_length};
-use dyno_pages::codec::lz4::{BLOCK_BOUND, Encoder};
 use dyno_pages::{Codec, PAGE_BYTES, Page, Settings, Store, StoreError};
 
 const SPAN_BYTES: u64 = 64 * 1024;

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dyno_postgres::postgres::types::ToSql;
+use dyno_postgres::{Cluster, Options};
 use dyno_pubsub::record::{self, Batch, Run};
-use dyno_pubsub::server::postgres::types::ToSql;
-use dyno_pubsub::server::{Cluster, Options};
 use dyno_pubsub::{Connection, Dsn, TopicOptions};
 
 const PARTITIONS: u32 = 4;
@@ -150,7 +150,7 @@ fn write(
 
 fn append_bare(
     connection: &mut Connection,
-    statement: &dyno_pubsub::server::postgres::Statement,
+    statement: &dyno_postgres::postgres::Statement,
     run: Run,
     batch: &Batch,
 ) -> Outcome<()> {

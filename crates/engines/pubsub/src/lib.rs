@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use dyno_pubsub::server::{Cluster, Options};
+//! use dyno_postgres::{Cluster, Options};
 //! use dyno_pubsub::{Connection, Consumer, ConsumerOptions, Producer, ProducerOptions, Start, Topic, TopicOptions};
 //!
 //! # let home = tempfile::tempdir_in("/tmp")?;
@@ -72,4 +72,4 @@ pub use retention::Maintained;
 pub use start::Start;
 pub use topic::{Partition, Topic, TopicChanges, TopicOptions};
 
-pub use dyno_postgres::{self as server, Dsn};
+pub use dyno_postgres::Dsn;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::Path;
 
-use dyno_pages::codec::lz4::{self, BLOCK_BOUND, Block, Codec};
-use dyno_pages::codec::zstd;
+use dyno_codec::lz4::{self, BLOCK_BOUND, Block, Codec};
+use dyno_codec::zstd;
 use dyno_pages::{PAGE_BYTES, Page};
 use dyno_record::Answer;
 use dyno_suite::protocol::{Reply, Request};

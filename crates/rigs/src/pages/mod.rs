@@ -17,8 +17,8 @@ mod zram;
 
 use std::io;
 
-use dyno_pages::codec::lz4::BlockError;
-use dyno_pages::codec::zstd::ZstdError;
+use dyno_codec::lz4::BlockError;
+use dyno_codec::zstd::ZstdError;
 use dyno_pages::corpus::CorpusError;
 use dyno_pages::{PAGE_BYTES, StoreError};
 

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dyno_postgres::Installation;
 use dyno_pubsub::Dsn;
-use dyno_pubsub::server::Installation;
 use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 use postgres::Client;

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use dyno_pubsub::server::SslMode;
+use dyno_postgres::SslMode;
 use dyno_pubsub::{
     Acknowledge, Address, Connection, Consumer, ConsumerOptions, Dsn, Message, Producer,
     ProducerOptions, Receipt, Retry, Start, TopicOptions,

@@ -41,7 +41,7 @@ pub enum FlowError {
     Log(#[from] dyno_pubsub::Error),
     /// The server could not be made or run.
     #[error(transparent)]
-    Server(#[from] dyno_pubsub::server::PgError),
+    Server(#[from] dyno_postgres::PgError),
     /// A latency could not be counted.
     #[error(transparent)]
     Measure(#[from] dyno_measure::MeasureError),
@@ -131,6 +131,6 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, RigError> {
 
 /// Why no server of PostgreSQL can be started here.
 pub(crate) fn server_missing() -> Option<String> {
-    let found = dyno_pubsub::server::Installation::find(None);
+    let found = dyno_postgres::Installation::find(None);
     found.err().map(|error| error.to_string())
 }

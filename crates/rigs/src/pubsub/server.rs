@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use dyno_measure::write_interval_log;
+use dyno_postgres::{Cluster, Options, Session, Synchronous, standby};
 use dyno_pubsub::Dsn;
-use dyno_pubsub::server::{self, Cluster, Options, Session, Synchronous, standby};
 use postgres::Client;
 
 use super::FlowError;
@@ -271,7 +271,7 @@ impl Server {
 
 /// A connection of the load's.
 pub(crate) fn connect(dsn: &Dsn) -> Result<Client, FlowError> {
-    Ok(server::connect(dsn, &Session::named("dyno bench"))?)
+    Ok(dyno_postgres::connect(dsn, &Session::named("dyno bench"))?)
 }
 
 /// Whether the effective user is root, as the kernel says.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use dyno_net::rustls::ClientConfig;
 use dyno_tpcc::transactions;
 use dyno_txn_api::{Database, Procedures, Result, Target};
 use dyno_txn_etcd::{Etcd, EtcdOptions};
-use dyno_txn_node::net::rustls::ClientConfig;
 use dyno_txn_node::{Durability, OpenOptions};
 use dyno_txn_postgres::{Isolation, Postgres, PostgresOptions};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dyno_pubsub::server::{Advice, Difference, Installation, MachineSize, advice};
+use dyno_postgres::{Advice, Difference, Installation, MachineSize, advice};
 use dyno_pubsub::{Connection, Dsn, Error};
 use serde_json::{Value, json};
 

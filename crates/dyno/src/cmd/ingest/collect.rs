@@ -4,8 +4,8 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dyno_ingest_collect::serve::{Endpoint, Registry, Settings as Serving, tls};
 use dyno_ingest_collect::{Broker, Collector, Metrics, Settings};
+use dyno_serve::{Endpoint, Registry, Settings as Serving, tls};
 use dyno_suite::Stop;
 use serde_json::json;
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dyno_pages::Stats;
-use dyno_pubsub_broker::serve::{Endpoint, Registry, Settings};
+use dyno_serve::{Endpoint, Registry, Settings};
 
 use super::about::{About, resident_bytes};
 

@@ -10,7 +10,7 @@ use dyno_pages::{Background, Store};
 use dyno_pages_disk::Disk;
 use dyno_pages_hold::{Client, ignore_hang_up};
 use dyno_pages_nbd::{Clients, Export, Exports, Options, Server, Tls};
-use dyno_pubsub_broker::serve::{Endpoint, tls};
+use dyno_serve::{Endpoint, tls};
 use dyno_suite::Stop;
 
 use super::about::{About, Asked, Front};

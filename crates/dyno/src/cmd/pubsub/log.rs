@@ -11,8 +11,8 @@ use dyno_pubsub::{
     Address, Code, Connection, Dsn, Error, GroupState, Kept, Moved, NamedCluster, QueueState,
     Reset, TopicChanges, TopicOptions, TopicState,
 };
-use dyno_pubsub_broker::serve::rustls::ClientConfig;
-use dyno_pubsub_broker::serve::tls;
+use dyno_serve::rustls::ClientConfig;
+use dyno_serve::tls;
 
 use crate::args::{BROKER_DEFAULT, PubsubPlaceArgs};
 use crate::secrets;

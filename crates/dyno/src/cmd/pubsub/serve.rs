@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use dyno_pubsub::server::{self, Cluster};
+use dyno_postgres::{Cluster, Options as ServerOptions};
 use dyno_pubsub::{Connection, Dsn};
-use dyno_pubsub_broker::serve::rustls::ServerConfig;
-use dyno_pubsub_broker::serve::{Endpoint, Registry, Settings, Token};
 use dyno_pubsub_broker::{Broker, BrokerError, Options};
+use dyno_serve::rustls::ServerConfig;
+use dyno_serve::{Endpoint, Registry, Settings, Token};
 use dyno_suite::Stop;
 
 use crate::args::PubsubServeArgs;
@@ -77,9 +77,9 @@ fn database(args: &PubsubServeArgs) -> anyhow::Result<(Option<Cluster>, Dsn)> {
         let dsn = args.dsn.as_deref().unwrap_or_default();
         return Ok((None, Dsn::parse(dsn)?));
     };
-    let options = server::Options {
+    let options = ServerOptions {
         os_user: args.pg_user.clone(),
-        ..server::Options::default()
+        ..ServerOptions::default()
     };
     let cluster = Cluster::open(&data.join("postgres"), options)?;
     let dsn = cluster.dsn();

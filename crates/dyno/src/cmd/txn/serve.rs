@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
-use dyno_pubsub_broker::serve::tls;
 use dyno_rigs::txn::{OpenOptions, Role, ServeOptions, Share, procedures, serve};
+use dyno_serve::tls;
 use dyno_suite::Stop;
 
 use crate::args::{RoleArg, TxnServeArgs};

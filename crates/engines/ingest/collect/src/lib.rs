@@ -24,5 +24,3 @@ pub use error::CollectError;
 pub use hours::Hours;
 pub use metrics::Metrics;
 pub use sequence::{Account, Sequence};
-
-pub use dyno_serve as serve;

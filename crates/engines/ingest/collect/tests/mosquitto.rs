@@ -13,9 +13,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use dyno_certificates::Certificates;
-use dyno_ingest_collect::serve::{Registry, tls};
 use dyno_ingest_collect::{CollectError, Collector, Metrics, Settings, Summary};
 use dyno_ingest_feeds::psk::Capture;
+use dyno_serve::{Registry, tls};
 use tempfile::TempDir;
 
 /// 2026-01-31T12:30:00Z.

@@ -23,6 +23,3 @@ pub use files::Files;
 pub use folder::{Folder, FolderSettings, FolderSummary};
 pub use metrics::Metrics;
 pub use stream::{Batching, Ends, Source, Stream, StreamSettings, StreamSummary};
-
-pub use dyno_ingest_collect as collect;
-pub use dyno_serve as serve;

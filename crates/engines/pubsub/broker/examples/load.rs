@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dyno_net::Address;
+use dyno_postgres::{Cluster, Options as ClusterOptions};
 use dyno_pubsub::record::encode;
-use dyno_pubsub::server::{Cluster, Options as ClusterOptions};
 use dyno_pubsub::wire::{Client, ClientOptions, Fetch, NewProducer, Produce, Rest, Rows};
 use dyno_pubsub::{Connection, TopicOptions};
 use dyno_pubsub_broker::{Broker, Options};

@@ -36,5 +36,3 @@ mod tail;
 pub use broker::Broker;
 pub use error::BrokerError;
 pub use options::Options;
-
-pub use dyno_serve as serve;

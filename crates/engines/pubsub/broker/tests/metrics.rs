@@ -2,7 +2,7 @@
 
 mod served;
 
-use dyno_pubsub_broker::serve::Registry;
+use dyno_serve::Registry;
 use served::{client, fetch, new_producer, produce_of, produced, served, topic_is};
 
 #[test]

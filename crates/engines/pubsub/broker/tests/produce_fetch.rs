@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dyno_pubsub::wire::{Client, ClientOptions, Fetch};
 use dyno_pubsub::{Code, Retry};
 use dyno_pubsub_broker::Broker;
-use dyno_pubsub_broker::serve::Token;
+use dyno_serve::Token;
 use served::{client, fetch, new_producer, produce_of, produced, read_all, served, until, values};
 
 #[test]

@@ -21,7 +21,7 @@ fn a_broker_in_a_process_of_its_own() {
     };
     let (cluster, path) = text.split_once('|').unwrap();
     let address = dyno_net::Address::Unix(path.into());
-    let dsn = dyno_pubsub::server::attach(cluster.as_ref()).unwrap();
+    let dsn = dyno_postgres::attach(cluster.as_ref()).unwrap();
     let mut options = dyno_pubsub_broker::Options::new(dsn, address);
     options.lease = Duration::from_millis(1500);
     let _broker = Broker::start(options).unwrap();

@@ -35,7 +35,7 @@ fn psql_answers_as_the_manual_says() {
         return;
     }
     let config = server.dsn.config();
-    let dyno_pubsub::server::postgres::config::Host::Unix(socket) = &config.get_hosts()[0] else {
+    let dyno_postgres::postgres::config::Host::Unix(socket) = &config.get_hosts()[0] else {
         panic!("a private cluster has a socket");
     };
     let blocks = blocks();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_pubsub::server::Retry;
+use dyno_postgres::Retry;
 use dyno_pubsub::{
     Consumer, ConsumerOptions, NamedCluster, Producer, ProducerOptions, Start, TopicChanges,
     TopicOptions,

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
+use dyno_postgres::postgres::Client;
+use dyno_postgres::postgres::fallible_iterator::FallibleIterator;
 use dyno_pubsub::record::{self, Batch, Codec, Run};
-use dyno_pubsub::server::postgres::Client;
-use dyno_pubsub::server::postgres::fallible_iterator::FallibleIterator;
 use dyno_pubsub::{
     Connection, ConsumerOptions, Producer, ProducerOptions, Reader, Start, TopicOptions,
 };

@@ -12,7 +12,7 @@ fn database(server: &Server, name: &str) -> Dsn {
         .batch_execute(&format!("CREATE DATABASE {name}"))
         .unwrap();
     let config = server.dsn.config();
-    let dyno_pubsub::server::postgres::config::Host::Unix(socket) = &config.get_hosts()[0] else {
+    let dyno_postgres::postgres::config::Host::Unix(socket) = &config.get_hosts()[0] else {
         panic!("a private cluster has a socket");
     };
     Dsn::unix(

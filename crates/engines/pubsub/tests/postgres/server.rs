@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use dyno_pubsub::server::{Cluster, Options};
+use dyno_postgres::{Cluster, Options};
 use dyno_pubsub::{Connection, Dsn, TopicOptions};
 
 pub struct Server {

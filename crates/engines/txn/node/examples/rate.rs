@@ -1,13 +1,12 @@
 //! What the running engine does: transactions of one read and one write of 512 bytes.
 //!
-//! `cargo run --release -p dyno-txn-node --example rate -- WAY DURABILITY WHAT [--seconds N] [--window N]
-//! [--keys million|k2] [--retention MS]
-//! [--server-core N] [--client-core N]`
+//! `cargo run --release -p dyno-txn-node --example rate -- WAY DURABILITY WHAT [--seconds N]
+//! [--window N] [--keys million|k2] [--retention MS] [--server-core N] [--client-core N]`
 //!
-//! WAY: `local` (a ring in the process), `ring` and `tcp` (a server in the process, reached by its address).
-//! WHAT: `one-shot` (pipelined), `interactive` (begin, get, put, commit; one at a time). Keys: a million
-//! that are there, or K2's: uniform over 2^31, written first and then read. It prints the load beside the
-//! rate, and a checksum of what was read, so that nothing is left out.
+//! WAY: `local` (a ring in the process), `ring` and `tcp` (a server in the process, reached by its
+//! address). WHAT: `one-shot` (pipelined), `interactive` (begin, get, put, commit; one at a time).
+//! Keys: a million that are there, or K2's: uniform over 2^31, written first and then read. It
+//! prints the load beside the rate, and a checksum of what was read, so that nothing is left out.
 
 use std::time::{Duration, Instant};
 

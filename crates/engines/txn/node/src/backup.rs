@@ -1,57 +1,67 @@
-//! Copies of an engine's directory: online, and back.
+//! Backups: copies of an engine's directory while it runs, and directories made from them.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use dyno_io::{HostFiles, Storage};
 use dyno_txn_api::{Code, Error, Result};
-use dyno_txn_log::Lsn;
+use dyno_txn_log::{Checkpointer, Lsn};
 
-use crate::directory::{log_of, read_format, write_format};
-use crate::engine::Engine;
-use crate::error::{bad, of_log, unavailable};
+use crate::directory::{Format, log_path, read_format, write_format};
+use crate::error::{bad_argument, from_log, unavailable};
 use crate::options::Durability;
 
-/// Copies the logs of a running engine up to these ends; the format last, so that a copy that was cut
-/// short is none.
-pub(crate) fn copy(engine: &Engine, ends: &[Lsn], target: &Path) -> Result<()> {
+/// Copies the logs of a running engine up to `ends`, both by partition. The file `format` is
+/// written last: without it a directory does not open, so a copy that was cut short is not taken
+/// for a whole one.
+pub(crate) fn copy(
+    logs: &[Checkpointer],
+    ends: &[Lsn],
+    partitions: u32,
+    target: &Path,
+) -> Result<()> {
     prepare(target)?;
-    for (partition, &end) in ends.iter().enumerate() {
-        let to = log_of(target, partition as u32);
-        engine
-            .checkpointer(partition)
-            .backup_until(&to, end)
-            .map_err(of_log)?;
+    for (partition, (log, &end)) in logs.iter().zip(ends).enumerate() {
+        let to = log_path(target, partition as u32);
+        log.backup_until(&to, end).map_err(from_log)?;
     }
-    write_format(target, engine.directory().partitions, Durability::Fsync)
+    let format = Format {
+        partitions,
+        durability: Durability::Fsync,
+    };
+    write_format(target, format)
 }
 
-/// Makes the engine's directory of the backup `from` anew in `to`, checking every byte. `to` must be
-/// empty, or not there.
+/// Makes a directory of an engine in `to` from the backup `from`, checking every byte. `to` must be
+/// empty or not exist.
 ///
 /// # Errors
-/// [`Code::Damaged`] when the backup is not whole, [`Code::BadArgument`] when `to` is taken.
+/// [`Code::Damaged`] if the backup is not complete, [`Code::BadArgument`] if `to` is not empty.
 pub fn restore(from: &Path, to: &Path) -> Result<()> {
-    let Some((partitions, durability)) = read_format(from)? else {
+    let Some(format) = read_format(from)? else {
         let text = format!(
-            "{}: no directory of an engine, or a backup cut short",
+            "{}: it is not a directory of an engine, or the backup was cut short",
             from.display()
         );
         return Err(Error::new(Code::Damaged, text));
     };
+    let Format {
+        partitions,
+        durability,
+    } = format;
     if durability != Durability::Fsync {
-        return Err(bad(format!(
-            "{}: made for durability `{durability}`",
+        return Err(bad_argument(format!(
+            "{}: it was made for durability `{durability}`, which stores nothing",
             from.display()
         )));
     }
     prepare(to)?;
     let storage: Arc<dyn Storage> = Arc::new(HostFiles);
     for partition in 0..partitions {
-        let (from, to) = (log_of(from, partition), log_of(to, partition));
-        dyno_txn_log::restore(&storage, &from, &to).map_err(of_log)?;
+        let (from, to) = (log_path(from, partition), log_path(to, partition));
+        dyno_txn_log::restore(&storage, &from, &to).map_err(from_log)?;
     }
-    write_format(to, partitions, durability)
+    write_format(to, format)
 }
 
 fn prepare(target: &Path) -> Result<()> {
@@ -59,6 +69,9 @@ fn prepare(target: &Path) -> Result<()> {
     let mut entries = std::fs::read_dir(target).map_err(unavailable)?;
     match entries.next() {
         None => Ok(()),
-        Some(_) => Err(bad(format!("{}: it is not empty", target.display()))),
+        Some(_) => Err(bad_argument(format!(
+            "{}: it is not empty",
+            target.display()
+        ))),
     }
 }

@@ -1,10 +1,13 @@
-//! The directory of an engine: `lock`, `format`, and a folder `partition-N` with the log of each partition.
+//! The directory of an engine: `lock`, `format`, and a folder `partition-N` with the log of each
+//! partition.
 //!
-//! While it is made the first time there is `unfinished` too. It goes when all logs are there, before anything is stored
-//! in them; from then on no file may be missing, and an engine that finds one missing refuses to start.
+//! While it is being created there is a file `unfinished` too. It is removed when all logs exist,
+//! before anything is stored in them. From then on no file may be missing, and an engine that finds
+//! one missing refuses to start: without the mark it could not tell a lost file from one that was
+//! never made.
 //!
-//! `format` is text: `dyno-txn`, its version, the number of partitions, the durability, and a checksum
-//! (FORMAT.md, "An engine's directory").
+//! `format` is text: `dyno-txn`, its version, the number of partitions, the durability, and a
+//! checksum (FORMAT.md, "An engine's directory").
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +15,7 @@ use std::path::{Path, PathBuf};
 use dyno_io::{Claim, FileSystem, HostFiles, IoError, Storage};
 use dyno_txn_api::{Code, Error, Result};
 
-use crate::error::{bad, unavailable};
+use crate::error::{bad_argument, unavailable};
 use crate::options::Durability;
 use crate::sealed::{Fields, Sealed, damaged};
 
@@ -24,15 +27,15 @@ const FORMAT: Sealed = Sealed {
 /// Partitions of one directory at most.
 pub(crate) const PARTITIONS_MAX: u32 = 1024;
 
-/// An engine's directory, held by this process.
+/// An engine's directory, locked for this process as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub path: PathBuf,
     pub partitions: u32,
     pub durability: Durability,
-    /// Of a share of a database in several processes.
+    /// For a share of a database in several processes; 0 for one in a single process.
     pub identity: u64,
-    /// Nothing was ever stored here.
+    /// Whether nothing was ever stored here.
     new: bool,
     _claim: Claim,
 }
@@ -40,23 +43,29 @@ pub(crate) struct Directory {
 /// What an engine wants of its directory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
-    /// Partitions of a new one; none: one for each thread of all processes.
+    /// Partitions of a new one. By default one for each thread of all processes.
     pub partitions: Option<u32>,
+    /// Threads of this process.
     pub threads: u32,
     pub durability: Durability,
-    /// Which process it is, and of how many.
+    /// The index of the process, and the number of processes.
     pub share: (u32, u32),
-    /// Whether one that is not there is made.
+    /// Whether it is created if it does not exist.
     pub create: bool,
 }
 
-/// The file that is there while a directory is made.
+/// The file that exists while a directory is being created.
 const UNFINISHED: &str = "unfinished";
 
 impl Directory {
-    /// Takes the directory, or makes it.
+    /// Opens the directory, or creates it if that is wanted, and locks it.
+    ///
+    /// # Errors
+    /// [`Code::NotFound`] for one that does not exist and is not to be created,
+    /// [`Code::Unavailable`] for one that another process has locked, [`Code::Damaged`] if a file
+    /// is missing or changed, and [`Code::BadArgument`] if it was made with other settings.
     pub fn open(path: &Path, wanted: &Wanted) -> Result<Self> {
-        if !wanted.create && !path.join(FORMAT.file).exists() && !is_begun(path) {
+        if !wanted.create && !path.join(FORMAT.file).exists() && !has_files(path) {
             let text = format!("there is no database in {}", path.display());
             return Err(Error::new(Code::NotFound, text));
         }
@@ -72,40 +81,45 @@ impl Directory {
             })?;
         let known = read_format(path)?;
         if known.is_none() && !path.join(UNFINISHED).exists() {
-            if is_begun(path) {
+            if has_files(path) {
                 return Err(FORMAT.missing(path));
             }
-            // Before anything else, so that what a crash leaves is not taken for a database that has lost files.
-            mark(path)?;
+            // Before any other file, so that what a crash leaves of the creation is not taken for a
+            // database that has lost files.
+            mark_unfinished(path)?;
         }
         let (part, of) = wanted.share;
         let identity = match of {
             1 if path.join("member").exists() => {
                 let text = "it holds a share of a database in several processes";
-                return Err(bad(format!("{}: {text}", path.display())));
+                return Err(bad_argument(format!("{}: {text}", path.display())));
             }
             1 => 0,
             _ => crate::member::identity(path, (part, of), known.is_none())?,
         };
-        let how = wanted.durability;
-        let (partitions, durability) = match known {
+        let format = match known {
             Some(known) => {
-                check_same(path, known, (wanted.partitions, how))?;
-                if of > 1 && known.1 == Durability::Memory {
+                check_same(path, known, wanted)?;
+                // Only if the directory was made before: then its rows existed, and are gone.
+                if of > 1 && known.durability == Durability::Memory {
                     return Err(rows_lost(path, (part, of)));
                 }
                 known
             }
             None => {
-                let partitions = partitions_of(wanted)?;
-                write_format(path, partitions, how)?;
-                (partitions, how)
+                let partitions = partition_count(wanted)?;
+                let format = Format {
+                    partitions,
+                    durability: wanted.durability,
+                };
+                write_format(path, format)?;
+                format
             }
         };
         Ok(Self {
             path: path.to_path_buf(),
-            partitions,
-            durability,
+            partitions: format.partitions,
+            durability: format.durability,
             identity,
             new: path.join(UNFINISHED).exists(),
             _claim: claim,
@@ -117,7 +131,9 @@ impl Directory {
         self.new
     }
 
-    /// All files of the directory are there: none may be missing from now on.
+    /// Ends the creation: all files exist, and none may be missing from now on. The caller has
+    /// stored nothing yet, so that a crash before this returns loses nothing when the creation
+    /// begins again.
     pub fn finish(&mut self) -> Result<()> {
         if std::mem::replace(&mut self.new, false) {
             let remove = std::fs::remove_file(self.path.join(UNFINISHED));
@@ -127,14 +143,14 @@ impl Directory {
         Ok(())
     }
 
-    /// Where a partition's log is.
+    /// The folder of a partition's log.
     pub fn log(&self, partition: u32) -> PathBuf {
-        log_of(&self.path, partition)
+        log_path(&self.path, partition)
     }
 }
 
-/// Whether files of a database lie there.
-fn is_begun(path: &Path) -> bool {
+/// Whether files of a database lie there, with or without `format`.
+fn has_files(path: &Path) -> bool {
     ["remote", "member"]
         .iter()
         .any(|name| path.join(name).exists())
@@ -146,8 +162,7 @@ fn is_begun(path: &Path) -> bool {
         })
 }
 
-/// Makes [`UNFINISHED`].
-fn mark(path: &Path) -> Result<()> {
+fn mark_unfinished(path: &Path) -> Result<()> {
     let file = path.join(UNFINISHED);
     let text = "The database in this directory is being made; nothing is stored in it yet.\n";
     let write = || {
@@ -159,73 +174,87 @@ fn mark(path: &Path) -> Result<()> {
     HostFiles.sync_directory(path).map_err(unavailable)
 }
 
-/// How many partitions a new directory gets.
-fn partitions_of(wanted: &Wanted) -> Result<u32> {
+/// The number of partitions of a new directory: at least one for each thread, which would otherwise
+/// idle.
+fn partition_count(wanted: &Wanted) -> Result<u32> {
     let least = wanted.threads.saturating_mul(wanted.share.1);
     let partitions = wanted.partitions.unwrap_or(least);
     match (least..=PARTITIONS_MAX).contains(&partitions) {
         true => Ok(partitions),
-        false => Err(bad(format!(
-            "{partitions} partitions: from one for each of {least} threads to {PARTITIONS_MAX}"
+        false => Err(bad_argument(format!(
+            "{partitions} partitions: it must be from {least}, one for each thread, to \
+             {PARTITIONS_MAX}"
         ))),
     }
 }
 
-/// What the folder of a partition's log is called, before its number.
+/// The name of a partition's folder, before its number.
 const PARTITION: &str = "partition-";
 
-pub(crate) fn log_of(directory: &Path, partition: u32) -> PathBuf {
+pub(crate) fn log_path(directory: &Path, partition: u32) -> PathBuf {
     directory.join(format!("{PARTITION}{partition}"))
 }
 
-/// Other processes may go on while this one's rows are gone: it must not answer as if there had been none.
+/// The error for a share that kept its rows in memory and is started again. The other processes may
+/// have gone on, so it must not answer as if there had never been any rows.
 fn rows_lost(path: &Path, (part, of): (u32, u32)) -> Error {
     unavailable(format!(
-        "{}: part {part} of {of} kept its rows in memory alone (durability `memory`), and they are lost: they went with \
-         the process that had them, and without them the database is not whole. Stop all its processes and oracles, \
-         empty their directories, and start all anew",
+        "{}: part {part} of {of} kept its rows in memory alone (durability `memory`), and they \
+         are lost: they went with the process that had them, and without them the database is not \
+         whole. Stop all its processes and oracles, empty their directories, and start all anew",
         path.display()
     ))
 }
 
-fn check_same(
-    path: &Path,
-    found: (u32, Durability),
-    asked: (Option<u32>, Durability),
-) -> Result<()> {
+/// What a directory was made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Format {
+    pub partitions: u32,
+    pub durability: Durability,
+}
+
+fn check_same(path: &Path, found: Format, wanted: &Wanted) -> Result<()> {
     let path = path.display();
-    if asked.0.is_some_and(|asked| asked != found.0) {
+    if let Some(partitions) = wanted.partitions
+        && partitions != found.partitions
+    {
         let text = format!(
-            "{path}: made with {} partitions, which stay as they are, not {}",
-            found.0,
-            asked.0.unwrap_or_default()
+            "{path}: it was made with {} partitions, which stay as they are, not {partitions}",
+            found.partitions
         );
-        return Err(bad(text));
+        return Err(bad_argument(text));
     }
-    if asked.1 != found.1 {
+    if wanted.durability != found.durability {
         let text = format!(
-            "{path}: made for durability `{}`, not `{}`",
-            found.1, asked.1
+            "{path}: it was made for durability `{}`, not `{}`",
+            found.durability, wanted.durability
         );
-        return Err(bad(text));
+        return Err(bad_argument(text));
     }
     Ok(())
 }
 
-/// Partitions and durability of a directory that was made before.
-pub(crate) fn read_format(path: &Path) -> Result<Option<(u32, Durability)>> {
+/// Reads the file `format`. Returns `None` if there is no such file.
+pub(crate) fn read_format(path: &Path) -> Result<Option<Format>> {
     FORMAT.read(path, parse)
 }
 
-fn parse(fields: &mut Fields<'_>) -> Result<(u32, Durability)> {
+fn parse(fields: &mut Fields<'_>) -> Result<Format> {
     let partitions = u32::try_from(fields.number("partitions")?).ok();
     let partitions = partitions
         .filter(|n| (1..=PARTITIONS_MAX).contains(n))
-        .ok_or_else(|| damaged(format!("partitions: from 1 to {PARTITIONS_MAX}")))?;
-    Ok((partitions, fields.text("durability")?.parse()?))
+        .ok_or_else(|| damaged(format!("`partitions` is not from 1 to {PARTITIONS_MAX}")))?;
+    Ok(Format {
+        partitions,
+        durability: fields.text("durability")?.parse()?,
+    })
 }
 
-pub(crate) fn write_format(path: &Path, partitions: u32, durability: Durability) -> Result<()> {
+pub(crate) fn write_format(path: &Path, format: Format) -> Result<()> {
+    let Format {
+        partitions,
+        durability,
+    } = format;
     FORMAT.write(
         path,
         &[("partitions", &partitions), ("durability", &durability)],
@@ -244,7 +273,10 @@ mod tests {
             &FORMAT,
             "dyno-txn 1\npartitions 4\ndurability fsync\nchecksum ce95400d\n",
             &[("partitions", &4), ("durability", &"fsync")],
-            (4, Durability::Fsync),
+            Format {
+                partitions: 4,
+                durability: Durability::Fsync,
+            },
             parse,
         );
     }
@@ -291,9 +323,10 @@ mod tests {
         let fsync = wanted(Some(3), Durability::Fsync, (0, 1));
         let open = || Directory::open(at.path(), &fsync);
         assert!(open().expect("new").is_new());
-        // A crash came before the format was written, after some logs were made, or before they all were.
+        // A crash came before the format was written, after some logs were made, or before they all
+        // were.
         std::fs::remove_file(at.path().join("format")).expect("it was there");
-        std::fs::create_dir(log_of(at.path(), 1)).expect("room");
+        std::fs::create_dir(log_path(at.path(), 1)).expect("room");
         let mut directory = open().expect("begun again");
         assert!(directory.is_new());
         directory.finish().expect("room");

@@ -1,4 +1,4 @@
-//! Failures of the parts below as failures of transactions.
+//! Errors of the crates below as errors of transactions.
 
 use std::fmt::Display;
 
@@ -6,17 +6,17 @@ use dyno_net::NetError;
 use dyno_txn_api::{Code, Error};
 use dyno_txn_log::LogError;
 
-/// The engine cannot go on, or not begin.
+/// The error of an engine that cannot start or cannot go on. Trying again later may help.
 pub(crate) fn unavailable(text: impl Display) -> Error {
     Error::new(Code::Unavailable, text)
 }
 
-/// What was asked for makes no sense.
-pub(crate) fn bad(text: impl Display) -> Error {
+/// The error of a caller that asks for something impossible. Trying again does not help.
+pub(crate) fn bad_argument(text: impl Display) -> Error {
     Error::new(Code::BadArgument, text)
 }
 
-pub(crate) fn of_log(error: LogError) -> Error {
+pub(crate) fn from_log(error: LogError) -> Error {
     let code = match error {
         LogError::Damaged { .. } | LogError::NoManifest { .. } => Code::Damaged,
         LogError::NewerVersion { .. } => Code::NewerVersion,
@@ -26,6 +26,6 @@ pub(crate) fn of_log(error: LogError) -> Error {
     Error::new(code, error)
 }
 
-pub(crate) fn of_net(error: NetError) -> Error {
+pub(crate) fn from_net(error: NetError) -> Error {
     unavailable(error)
 }

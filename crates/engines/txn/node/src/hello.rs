@@ -1,25 +1,25 @@
-//! What a connection says before its first transaction, and the verbs of its frames (FORMAT.md, "Frames of
-//! transactions").
+//! What a connection says before its first transaction, and the verbs of its frames (FORMAT.md,
+//! "Frames of transactions").
 //!
 //! | verb | body | request id |
 //! |---|---|---|
 //! | 1 hello | version u8, core u32, length u16, token | 0 |
 //! | 2 welcome | version u8, cores u32, partitions u32, durability u8 | 0 |
 //! | 3 refused | code u8, text | that of what was refused |
-//! | 4 message | a message of `dyno-txn-core` | the partition it goes to or comes from, or all ones: the oracle |
+//! | 4 message | a message of `dyno-txn-core` | the partition it goes to or comes from; all ones for the oracle |
 //! | 5 stats | nothing | any |
 //! | 6 figures | lines `name value` | that of the stats |
 //! | 7 backup | ticket u64, name | any |
 //! | 8 backup state | 0 under way, 1 done, or 2 and a refusal's body | that of the backup |
 //! | 16 hello of a log's writer, to a process of role `persist` | version u8, length u16, token | 0 |
 //! | 17 its welcome | version u8, bytes held u64, bytes held at most u64 | 0 |
-//! | 18 ask | what a store is asked (`dyno-txn-log`) | the writer's own number |
-//! | 19 reply | what it says | that of the ask |
+//! | 18 request to a store | `Ask` of `dyno-txn-log` | the writer's own number |
+//! | 19 reply of a store | `Reply` of `dyno-txn-log` | that of the request |
 //! | 24 hello of a process with partitions, to another one or to an oracle | version u8, thread wanted u32, part u32, parts u32, partitions u32, own thread u32, threads u32, identity u64, length u16, token, address | 0 |
 //! | 25 its welcome | version u8 | 0 |
-//! | 26 between processes | 1 (a partition) or 2 (an oracle), its number u32, a message | the partition it goes to, or all ones: the oracle |
-//! | 27 where is everybody | nothing | any |
-//! | 28 map | `member::map` | that of the question, or 0 unasked |
+//! | 26 message between processes | 1 (a partition) or 2 (an oracle), its number u32, a message | the partition it goes to; all ones for the oracle |
+//! | 27 request of the map | nothing | any |
+//! | 28 map | `member::cluster_map` | that of the request, or 0 if an oracle sends it by itself |
 //!
 //! Numbers are little-endian.
 
@@ -36,37 +36,38 @@ pub(crate) const STATS: u8 = 5;
 pub(crate) const FIGURES: u8 = 6;
 pub(crate) const BACKUP: u8 = 7;
 pub(crate) const BACKUP_STATE: u8 = 8;
-pub(crate) const KEEP_HELLO: u8 = 16;
-pub(crate) const KEEP_WELCOME: u8 = 17;
-pub(crate) const KEEP_ASK: u8 = 18;
-pub(crate) const KEEP_REPLY: u8 = 19;
+pub(crate) const STORE_HELLO: u8 = 16;
+pub(crate) const STORE_WELCOME: u8 = 17;
+pub(crate) const STORE_ASK: u8 = 18;
+pub(crate) const STORE_REPLY: u8 = 19;
 pub(crate) const MEMBER_HELLO: u8 = 24;
 pub(crate) const MEMBER_WELCOME: u8 = 25;
-pub(crate) const BETWEEN: u8 = 26;
+pub(crate) const PEER_MESSAGE: u8 = 26;
 pub(crate) const MAP_ASK: u8 = 27;
 pub(crate) const MAP: u8 = 28;
 
-/// The version of the greeting that this program speaks.
+/// The version of the greetings that this program speaks.
 pub(crate) const HELLO_VERSION: u8 = 1;
-/// Stands where a partition's number stands, for what goes to the oracle.
+/// Takes the place of a partition's number in messages to and from the oracle.
 pub(crate) const ORACLE: u32 = u32::MAX;
-/// The longest body that a server takes before a client or process has said who it is: a token and an address, each
-/// with a length of two bytes, and a few numbers.
+/// The longest body that a server accepts before the other end is authenticated: a token and an
+/// address, whose lengths have two bytes each, and a few numbers.
 pub(crate) const MOST_HELLO_BYTES: usize = 160 << 10;
-/// The longest body that either side takes.
+/// The longest body that either side accepts.
 pub(crate) const MOST_BODY_BYTES: usize = 64 << 20;
-/// Bytes of unfinished frames and unread answers that the connections of one thread may hold together.
+/// Bytes of unfinished frames and unread answers that all connections of one thread may hold
+/// together.
 pub(crate) const MOST_HELD_BYTES: usize = 256 << 20;
 
 /// The first frame of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hello {
-    /// Which thread of the engine it wants to talk to.
+    /// The thread of the engine that it wants to talk to.
     pub core: u32,
     pub token: Vec<u8>,
 }
 
-/// Its answer.
+/// The answer to a [`Hello`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Welcome {
     pub cores: u32,
@@ -78,13 +79,13 @@ impl Hello {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![HELLO_VERSION];
         out.extend_from_slice(&self.core.to_le_bytes());
-        put_token(&self.token, &mut out);
+        encode_token(&self.token, &mut out);
         out
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let rest = version(bytes)?;
-        let token = rest.get(4..).and_then(read_token);
+        let token = rest.get(4..).and_then(decode_token);
         match (number(rest, 0), token) {
             (Some(core), Some(token)) => Ok(Self {
                 core,
@@ -121,7 +122,7 @@ impl Welcome {
             2 => Durability::RemoteMemory,
             _ => return Err(damaged("a welcome")),
         };
-        // A client keeps something for each core, so a server that lies is not believed.
+        // A client allocates something for each core, so a server cannot be allowed any number.
         match (1..=1024).contains(&cores) && (cores..=65_536).contains(&partitions) {
             true => Ok(Self {
                 cores,
@@ -136,20 +137,20 @@ impl Welcome {
 /// The first frame of a process with partitions to another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemberHello {
-    /// Which thread it wants to talk to.
+    /// The thread that it wants to talk to.
     pub core: u32,
-    /// Which of how many it is.
+    /// The index of the sending process, and the number of processes.
     pub part: u32,
     pub of: u32,
-    /// Of the whole database.
+    /// Partitions of the whole database.
     pub partitions: u32,
-    /// Which of its threads this is, of how many.
+    /// The index of the sending thread, and the number of threads of its process.
     pub thread: u32,
     pub threads: u32,
-    /// Of its directory.
+    /// That of its directory.
     pub identity: u64,
     pub token: Vec<u8>,
-    /// Where it is reached.
+    /// Where others reach it.
     pub address: String,
 }
 
@@ -167,7 +168,7 @@ impl MemberHello {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.identity.to_le_bytes());
-        put_token(&self.token, &mut out);
+        encode_token(&self.token, &mut out);
         out.extend_from_slice(self.address.as_bytes());
         out
     }
@@ -197,12 +198,12 @@ impl MemberHello {
     }
 }
 
-/// The body of what is said between processes.
-pub(crate) fn encode_between(from: Address, message: &Message, out: &mut Vec<u8>) {
+/// Appends the body of a message between processes.
+pub(crate) fn encode_peer_message(from: Address, message: &Message, out: &mut Vec<u8>) {
     let (kind, number) = match from {
         Address::Partition(id) => (1, id),
         Address::Oracle(id) => (2, id),
-        // A client is not spoken for.
+        // No process speaks for a client. The receiver refuses this.
         Address::Client(_) => (0, 0),
     };
     out.push(kind);
@@ -210,8 +211,8 @@ pub(crate) fn encode_between(from: Address, message: &Message, out: &mut Vec<u8>
     message.encode(out);
 }
 
-/// Who says what in it.
-pub(crate) fn read_between(bytes: &[u8]) -> Result<(Address, Message)> {
+/// The sender and the message in such a body.
+pub(crate) fn decode_peer_message(bytes: &[u8]) -> Result<(Address, Message)> {
     let from = match (bytes.first(), number(bytes, 1)) {
         (Some(1), Some(id)) => Address::Partition(id),
         (Some(2), Some(id)) => Address::Oracle(id),
@@ -221,41 +222,41 @@ pub(crate) fn read_between(bytes: &[u8]) -> Result<(Address, Message)> {
 }
 
 /// The first frame of a log's writer to a process of role `persist`.
-pub(crate) fn keep_hello(token: &[u8]) -> Vec<u8> {
+pub(crate) fn encode_store_hello(token: &[u8]) -> Vec<u8> {
     let mut out = vec![HELLO_VERSION];
-    put_token(token, &mut out);
+    encode_token(token, &mut out);
     out
 }
 
-/// The token in it.
-pub(crate) fn read_keep_hello(bytes: &[u8]) -> Result<&[u8]> {
-    read_token(version(bytes)?).ok_or_else(|| damaged("a hello"))
+/// The token in the first frame of a log's writer.
+pub(crate) fn decode_store_hello(bytes: &[u8]) -> Result<&[u8]> {
+    decode_token(version(bytes)?).ok_or_else(|| damaged("a hello"))
 }
 
-/// The answer: what the process holds, and at most may.
-pub(crate) fn keep_welcome(used_bytes: u64, most_bytes: u64) -> Vec<u8> {
+/// The answer to it: bytes of logs that the process holds, and that it may hold.
+pub(crate) fn encode_store_welcome(used_bytes: u64, most_bytes: u64) -> Vec<u8> {
     let mut out = vec![HELLO_VERSION];
     out.extend_from_slice(&used_bytes.to_le_bytes());
     out.extend_from_slice(&most_bytes.to_le_bytes());
     out
 }
 
-/// Whether an answer is one.
-pub(crate) fn check_keep_welcome(bytes: &[u8]) -> Result<()> {
+/// Checks that an answer is such a welcome. Its numbers are for people.
+pub(crate) fn check_store_welcome(bytes: &[u8]) -> Result<()> {
     match version(bytes)?.len() {
         16 => Ok(()),
         _ => Err(damaged("a welcome")),
     }
 }
 
-fn put_token(token: &[u8], out: &mut Vec<u8>) {
+fn encode_token(token: &[u8], out: &mut Vec<u8>) {
     let length = token.len().min(usize::from(u16::MAX)) as u16;
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&token[..usize::from(length)]);
 }
 
-/// A token that goes to the end.
-fn read_token(bytes: &[u8]) -> Option<&[u8]> {
+/// A token that fills the rest of the body.
+fn decode_token(bytes: &[u8]) -> Option<&[u8]> {
     let (length, token) = bytes.split_first_chunk::<2>()?;
     (token.len() == usize::from(u16::from_le_bytes(*length))).then_some(token)
 }
@@ -267,7 +268,7 @@ pub(crate) fn encode_refusal(error: &Error) -> Vec<u8> {
     out
 }
 
-/// What a server refused with.
+/// The error in the body of a refusal.
 pub(crate) fn decode_refusal(bytes: &[u8]) -> Error {
     let code = bytes.first().and_then(|&number| Code::numbered(number));
     let text = String::from_utf8_lossy(bytes.get(1..).unwrap_or_default());
@@ -354,24 +355,27 @@ mod tests {
         }
         let message = Message::Heartbeat { stamp: 9 };
         let mut between = Vec::new();
-        encode_between(Address::Partition(3), &message, &mut between);
+        encode_peer_message(Address::Partition(3), &message, &mut between);
         assert_eq!(between[..5], [1, 3, 0, 0, 0]);
-        assert_eq!(read_between(&between), Ok((Address::Partition(3), message)));
+        assert_eq!(
+            decode_peer_message(&between),
+            Ok((Address::Partition(3), message))
+        );
         for length in 0..between.len() {
-            assert!(read_between(&between[..length]).is_err(), "{length}");
+            assert!(decode_peer_message(&between[..length]).is_err(), "{length}");
         }
     }
 
     #[test]
     fn a_writer_is_known_by_its_token() {
-        let hello = keep_hello(b"ab");
+        let hello = encode_store_hello(b"ab");
         assert_eq!(hello, [1, 2, 0, b'a', b'b']);
-        assert_eq!(read_keep_hello(&hello), Ok(&b"ab"[..]));
+        assert_eq!(decode_store_hello(&hello), Ok(&b"ab"[..]));
         for length in 0..hello.len() {
-            assert!(read_keep_hello(&hello[..length]).is_err(), "{length}");
+            assert!(decode_store_hello(&hello[..length]).is_err(), "{length}");
         }
-        assert_eq!(check_keep_welcome(&keep_welcome(1, 2)), Ok(()));
-        assert!(check_keep_welcome(&keep_welcome(1, 2)[..9]).is_err());
+        assert_eq!(check_store_welcome(&encode_store_welcome(1, 2)), Ok(()));
+        assert!(check_store_welcome(&encode_store_welcome(1, 2)[..9]).is_err());
     }
 
     #[test]

@@ -11,17 +11,17 @@ use dyno_txn_api::{Code, Error, Procedures};
 /// When a commit is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When it is on stable storage.
+    /// When its log record is on stable storage.
     #[default]
     Fsync,
-    /// When all processes of role `persist` that are named hold the bytes.
+    /// When all processes of role `persist` that are named hold its log record in memory.
     RemoteMemory,
-    /// At once: nothing survives the process.
+    /// At once. Nothing survives the process.
     Memory,
 }
 
 impl Durability {
-    /// The name that people write.
+    /// The name in commands and configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Durability::Fsync => "fsync",
@@ -46,60 +46,65 @@ impl FromStr for Durability {
             "memory" => Ok(Durability::Memory),
             "remote-memory" => Ok(Durability::RemoteMemory),
             other => {
-                let text =
-                    format!("durability `{other}`: it is `fsync`, `remote-memory` or `memory`");
+                let text = format!(
+                    "durability `{other}`: it must be `fsync`, `remote-memory` or `memory`"
+                );
                 Err(Error::new(Code::BadArgument, text))
             }
         }
     }
 }
 
-/// Which share of a database in several processes a process has.
+/// The share of one process in a database that is in several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// Which process it is, from 0.
+    /// The index of the process, from 0.
     pub part: u32,
-    /// Of how many: the same at all of them.
+    /// The number of processes, which is the same at all of them.
     pub of: u32,
-    /// Where oracles are, `HOST:PORT` each, all of them.
+    /// The addresses of all oracles, `HOST:PORT` each.
     pub join: Vec<String>,
-    /// Where others reach this process, when that is not where it listens.
+    /// Where others reach this process, if that is not where it listens.
     pub advertise: Option<String>,
 }
 
 /// How [`crate::open`] runs the engine (`local:`), or reaches it (`dyno://`).
 #[derive(Clone)]
 pub struct OpenOptions {
-    /// Functions that clients may call; for `local:`, since a server has its own.
+    /// Functions that clients may call. For `local:` alone: a server has its own.
     pub procedures: Procedures,
-    /// One thread of the engine for each, pinned to it; none: one thread, where the system likes it.
+    /// The engine runs one thread on each of these cores. If there are none, it runs one thread,
+    /// which the system may move.
     pub cores: Vec<usize>,
-    /// Partitions of a directory that is new; none: one for each thread. An old one keeps its number.
+    /// Partitions of a new directory, by default one for each thread. A directory keeps its number.
     pub partitions: Option<u32>,
-    /// Whether a directory without a database gets a new one; otherwise it is refused.
+    /// Whether a database is created in a directory that has none. Otherwise such a directory is
+    /// refused.
     pub create: bool,
-    /// When a commit is answered. A directory keeps what it was made with.
+    /// When a commit is answered. A directory must be opened with what it was made with.
     pub durability: Durability,
-    /// Bytes of rows, versions and indexes, over all partitions, from which on writes are refused.
+    /// Bytes of rows, versions and indexes of all partitions together. Writes beyond this are
+    /// refused.
     pub memory_bytes: u64,
-    /// How long versions that were written over can still be read.
+    /// How long a version of a row can be read after a newer one has replaced it.
     pub retention: Duration,
-    /// Log of a partition after which it is written down whole, so that the log can be used again; half the size of its
-    /// rows, where that is more.
+    /// Checkpoint a partition after its log has grown by this many bytes, or by half the size of
+    /// its rows if that is more. A checkpoint lets the log reuse its segments.
     pub checkpoint_bytes: u64,
-    /// Length of the log's segments; at most 64 of them, which a checkpoint frees.
+    /// Bytes of a segment of the log, which has at most 64 of them.
     pub segment_bytes: u64,
-    /// For `remote-memory`: the processes of role `persist` that hold the log, `HOST:PORT` each. All of
-    /// them hold all of it.
+    /// For `remote-memory`: the addresses of the processes of role `persist`, `HOST:PORT` each.
+    /// Each of them holds the whole log.
     pub persist: Vec<String>,
-    /// The server's secret, for `dyno://`, and that of other processes of the database.
+    /// The secret of the server, for `dyno://`, and of other processes of the database.
     pub token: Option<String>,
-    /// TLS, for `dyno://` and to other processes of the database.
+    /// TLS for connections to a server (`dyno://`) and to other processes of the database.
     pub tls: Option<Arc<rustls::ClientConfig>>,
-    /// Whether a connection to this host may move to shared memory.
+    /// Whether a connection within this machine may use shared memory.
     pub ring: bool,
-    /// How long threads spin for work before they sleep; waking one costs some 50 us. Threads of a client that wait for
-    /// answers spin while they leave a processor to the engine; more of them sleep at once.
+    /// How long threads spin for work before they sleep, because waking one costs some 50 us.
+    /// Threads of a client spin for their answers only while that leaves a processor to the engine;
+    /// further ones sleep at once.
     pub spin: Duration,
 }
 
@@ -139,7 +144,7 @@ impl fmt::Debug for OpenOptions {
 }
 
 impl OpenOptions {
-    /// How many threads the engine has.
+    /// The number of threads of an engine with these options.
     pub fn threads(&self) -> usize {
         self.cores.len().max(1)
     }

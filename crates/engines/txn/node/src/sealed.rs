@@ -1,5 +1,6 @@
-//! Small files of text in an engine's directory: a name with a version, a line for each field, and a seal, which is
-//! the checksum of all before it (FORMAT.md, "An engine's directory").
+//! Small text files in an engine's directory: a line with a name and a version, a line for each
+//! field, and a seal, which is the checksum of everything before it (FORMAT.md, "An engine's
+//! directory").
 
 use std::fmt::Display;
 use std::fs;
@@ -11,37 +12,41 @@ use dyno_txn_api::{Code, Error, Result};
 
 use crate::error::unavailable;
 
-/// Length of the last line: `checksum`, a space, eight hexadecimal digits, a line's end.
+/// Length of the last line: `checksum`, a space, eight hexadecimal digits and a line feed.
 const SEAL_BYTES: usize = 18;
 
-/// One such file: its name in the directory, and the name and newest version that its first line says.
+/// One kind of such file.
 pub(crate) struct Sealed {
+    /// Its name in the directory.
     pub file: &'static str,
+    /// The name in its first line.
     pub name: &'static str,
+    /// The version that is written, and the newest that is read.
     pub version: u32,
 }
 
-/// The lines between the first and the seal, which must be read in their order.
+/// The lines between the first one and the seal. They must be read in their order.
 pub(crate) struct Fields<'a>(std::str::Lines<'a>);
 
 impl<'a> Fields<'a> {
-    /// The next line's value; it must have this name.
+    /// The value of the next line, which must have this name.
     pub fn text(&mut self, name: &str) -> Result<&'a str> {
         let line = self.0.next();
         line.and_then(|line| line.strip_prefix(name)?.strip_prefix(' '))
-            .ok_or_else(|| damaged(format!("no line `{name}` where it should be")))
+            .ok_or_else(|| damaged(format!("the line `{name}` is not where it should be")))
     }
 
-    /// The next line's value as a number.
+    /// The same, as a number.
     pub fn number(&mut self, name: &str) -> Result<u64> {
         let text = self.text(name)?;
         text.parse()
-            .map_err(|_| damaged(format!("`{name}` is no number")))
+            .map_err(|_| damaged(format!("`{name}` is not a number")))
     }
 }
 
 impl Sealed {
-    /// What the directory's file says, if it is there. An error names the file.
+    /// Reads the directory's file. Returns `None` if there is no such file. An error names the
+    /// file.
     pub fn read<T>(
         &self,
         directory: &Path,
@@ -60,7 +65,7 @@ impl Sealed {
         self.parse(&text, parse).map(Some).map_err(named)
     }
 
-    /// The refusal of a directory that must have the file, and has not.
+    /// The error for a directory that must have the file and does not.
     pub fn missing(&self, directory: &Path) -> Error {
         damaged(format!(
             "{}: its file `{}` is missing: put it back, or restore a backup",
@@ -69,7 +74,10 @@ impl Sealed {
         ))
     }
 
-    /// Writes the file aside and moves it to its place, so that it is there whole or not at all.
+    /// Writes the file aside and renames it into its place, so that a crash leaves the old file or
+    /// the new one, and never a part. It is on the disk when this returns: the content is
+    /// synchronized before the rename, which could otherwise become durable first, and the
+    /// directory after it.
     pub fn write(&self, directory: &Path, fields: &[(&str, &dyn Display)]) -> Result<()> {
         let file = directory.join(self.file);
         let aside = directory.join(format!("{}.new", self.file));
@@ -98,7 +106,8 @@ impl Sealed {
         let version = version
             .strip_prefix(' ')
             .and_then(|v| v.parse::<u32>().ok());
-        // A newer version may be sealed in another way, so it is named before the seal is looked at.
+        // A newer version may be sealed in another way. Checked after the seal, it would be called
+        // damaged.
         match version {
             Some(found) if found > self.version => {
                 let known = self.version;
@@ -127,18 +136,19 @@ impl Sealed {
         let parsed = parse(&mut fields)?;
         match fields.0.next() {
             None => Ok(parsed),
-            Some(line) => Err(damaged(format!("a line `{line}` that nobody asked for"))),
+            Some(line) => Err(damaged(format!("the line `{line}` is not part of it"))),
         }
     }
 }
 
-/// The file is not what was written.
+/// The error for a file that is not what was written.
 pub(crate) fn damaged(text: String) -> Error {
     Error::new(Code::Damaged, text)
 }
 
-/// For the tests of every such file: this text is written for these fields, is read again, is refused when any byte
-/// differs, and a newer version is named.
+/// Asserts for a kind of file that `fixture` is what is written for `fields` and is read back as
+/// `value`, that it is refused if any byte differs or is missing, and that a newer version is
+/// reported as one.
 #[cfg(test)]
 pub(crate) fn assert_sealed<T: PartialEq + std::fmt::Debug>(
     sealed: &Sealed,

@@ -1,4 +1,4 @@
-//! A server: an engine that listens.
+//! A server: an engine that listens, or a process without rows that serves engines.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -11,30 +11,30 @@ use dyno_net::{Address, Listener, rustls};
 use dyno_serve::{Endpoint, Health, Registry, Settings, Token, guard};
 use dyno_txn_api::{Code, Error, Result};
 
-use crate::backups::Desk;
+use crate::backup_service::BackupService;
 use crate::engine::{Engine, FIGURE_NAMES};
-use crate::error::{bad, of_net, unavailable};
-use crate::lone::Lone;
+use crate::error::{bad_argument, from_net, unavailable};
 use crate::member::start_oracle;
 use crate::options::{OpenOptions, Share};
-use crate::persist::start_keeper;
+use crate::persist::start_store_server;
+use crate::standalone::StandaloneService;
 
-/// What a process does.
+/// What a server process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
-    /// Partitions, their logs and the oracle.
+    /// Hosts all partitions with their logs, and issues timestamps.
     #[default]
     All,
-    /// A share of the partitions of a database in several processes, and their logs.
+    /// Hosts a share of the partitions of a database in several processes, with their logs.
     Partitions,
-    /// Stamps for such a database.
+    /// Issues timestamps for such a database.
     Oracle,
-    /// The bytes of others' logs, in memory.
+    /// Keeps the logs of other processes in memory.
     Persist,
 }
 
 impl Role {
-    /// The name that people write.
+    /// The name in commands and configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Role::All => "all",
@@ -72,29 +72,32 @@ impl FromStr for Role {
 /// How a server is run.
 #[derive(Clone)]
 pub struct ServeOptions {
-    /// The engine's directory; role `persist` has none, and this is not looked at.
+    /// The engine's directory. Roles `oracle` and `persist` have none and ignore it.
     pub data: PathBuf,
-    /// `HOST:PORT`; port 0 takes a free one.
+    /// `HOST:PORT`. Port 0 takes a free one.
     pub listen: String,
-    /// Procedures, cores, partitions, durability, memory; what belongs to clients is not looked at.
+    /// Procedures, cores, partitions, durability, memory. Settings of clients are ignored.
     pub engine: OpenOptions,
-    /// The secret that clients must know, 16 characters at least; without one only this machine is
-    /// listened to.
+    /// The secret that clients must know, of 16 characters at least. Without one the server may
+    /// listen only on addresses of this machine alone.
     pub token: Option<String>,
     /// TLS for clients and metrics.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// Where `/metrics` and `/healthz` are served.
+    /// Where `/metrics` and `/healthz` are served, if they are.
     pub metrics: Option<SocketAddr>,
-    /// What the process does.
+    /// What the process does; `all` by default.
     pub role: Role,
-    /// Below it clients may have backups made ([`crate::backup`]).
+    /// The folder below which clients may have backups made ([`crate::backup`]). Without one they
+    /// may not.
     pub backups: Option<PathBuf>,
-    /// For role `partitions`: which share of the partitions, and where oracles are.
+    /// For role `partitions` alone, which needs it: which share of the partitions, and where
+    /// oracles are.
     pub share: Option<Share>,
 }
 
 impl ServeOptions {
-    /// A server on a directory and an address, with an engine as it is by default.
+    /// Options of a server with role `all`, default engine options, no token, TLS, metrics or
+    /// backups.
     pub fn new(data: impl Into<PathBuf>, listen: impl Into<String>) -> Self {
         Self {
             data: data.into(),
@@ -114,37 +117,41 @@ impl ServeOptions {
 pub struct Server {
     running: Running,
     metrics: Option<Endpoint>,
-    backups: Option<Backups>,
+    backups: Option<BackupThread>,
     address: String,
 }
 
 enum Running {
     Engine(Arc<Engine>),
-    Lone(Arc<Lone>),
+    Standalone(Arc<StandaloneService>),
 }
 
-/// Starts a server; it has recovered and listens when this returns.
+/// Starts a server. When this returns it has recovered and listens.
 ///
 /// # Errors
-/// As [`crate::open`] for `local:`; [`Code::Denied`] for an address beyond this machine without a token.
+/// As [`crate::open`] for `local:`; [`Code::Denied`] for an address beyond this machine without a
+/// token.
 pub fn serve(options: ServeOptions) -> Result<Server> {
     let token = options
         .token
         .as_deref()
         .map(Token::new)
         .transpose()
-        .map_err(bad)?;
-    let address: Address = options.listen.parse().map_err(of_net)?;
-    guarded(&address, token.as_ref())?;
+        .map_err(bad_argument)?;
+    let address: Address = options.listen.parse().map_err(from_net)?;
+    // Before the port is bound: without a token it must not be reachable even for a moment.
+    check_guarded(&address, token.as_ref())?;
     if (options.role == Role::Partitions) != options.share.is_some() {
-        return Err(bad(
+        return Err(bad_argument(
             "a share of the partitions is for role `partitions`, which needs one",
         ));
     }
     if let Some(share) = &options.share {
-        reachable(&address, share)?;
+        check_reachable(&address, share)?;
     }
-    let mut listener = Listener::bind(&address).map_err(of_net)?;
+    // Before recovery, which may take minutes: a port that is taken is reported at once. Clients
+    // that connect meanwhile wait in the system's queue.
+    let mut listener = Listener::bind(&address).map_err(from_net)?;
     if let Some(tls) = &options.tls {
         listener = listener.with_tls(tls.clone());
     }
@@ -152,18 +159,18 @@ pub fn serve(options: ServeOptions) -> Result<Server> {
         Role::All | Role::Partitions => serve_engine(options, token, listener),
         Role::Oracle => {
             let oracle = start_oracle(&options.engine, token.clone(), listener)?;
-            serve_lone(oracle, options, token)
+            serve_standalone(oracle, options, token)
         }
         Role::Persist => {
-            let keeper = start_keeper(&options.engine, token.clone(), listener)?;
-            serve_lone(keeper, options, token)
+            let store = start_store_server(&options.engine, token.clone(), listener)?;
+            serve_standalone(store, options, token)
         }
     }
 }
 
 fn serve_engine(options: ServeOptions, token: Option<Token>, listener: Listener) -> Result<Server> {
     let settings = OpenOptions {
-        // Processes of one database have one secret.
+        // Its threads connect to other processes of the database, which all have the same secret.
         token: options.token.clone(),
         ..options.engine.clone()
     };
@@ -181,42 +188,47 @@ fn serve_engine(options: ServeOptions, token: Option<Token>, listener: Listener)
         metrics: options.metrics.map(endpoint).transpose()?,
         backups: options
             .backups
-            .map(|folder| Backups::start(folder, &engine)),
+            .map(|folder| BackupThread::start(folder, &engine)),
         running: Running::Engine(engine),
     })
 }
 
-fn serve_lone(lone: Lone, options: ServeOptions, token: Option<Token>) -> Result<Server> {
-    let lone = Arc::new(lone);
-    let endpoint = |at| lone_endpoint(at, &lone, token, options.tls);
+fn serve_standalone(
+    service: StandaloneService,
+    options: ServeOptions,
+    token: Option<Token>,
+) -> Result<Server> {
+    let service = Arc::new(service);
+    let endpoint = |at| standalone_endpoint(at, &service, token, options.tls);
     Ok(Server {
-        address: lone.address().to_string(),
+        address: service.address().to_string(),
         metrics: options.metrics.map(endpoint).transpose()?,
         backups: None,
-        running: Running::Lone(lone),
+        running: Running::Standalone(service),
     })
 }
 
-/// What a process without rows shows: its figures, and whether it goes on.
-fn lone_endpoint(
+/// Serves the figures and the health of a process without rows. The endpoint holds the service
+/// weakly: a scrape that is under way must not keep a server from stopping.
+fn standalone_endpoint(
     at: SocketAddr,
-    lone: &Arc<Lone>,
+    service: &Arc<StandaloneService>,
     token: Option<Token>,
     tls: Option<Arc<rustls::ServerConfig>>,
 ) -> Result<Endpoint> {
     let registry = Registry::new();
-    for (place, (name, _)) in lone.stats().into_iter().enumerate() {
+    for (index, (name, _)) in service.stats().into_iter().enumerate() {
         let help = format!("Of the process: {}.", name.replace('_', " "));
         let gauge = registry
             .gauge(&format!("dyno_txn_{name}"), &help, &[])
-            .map_err(bad)?;
-        let weak = Arc::downgrade(lone);
-        let now = move || Some(weak.upgrade()?.stats().get(place)?.1);
+            .map_err(bad_argument)?;
+        let weak = Arc::downgrade(service);
+        let now = move || Some(weak.upgrade()?.stats().get(index)?.1);
         registry.refresh_by(move || gauge.set(now().unwrap_or(0) as i64));
     }
-    let weak = Arc::downgrade(lone);
+    let weak = Arc::downgrade(service);
     let health: Health = Arc::new(move || match weak.upgrade() {
-        Some(lone) => lone.failure().map_or(Ok(()), Err),
+        Some(service) => service.failure().map_or(Ok(()), Err),
         None => Err("the process stops".to_owned()),
     });
     listen(at, registry, health, token, tls)
@@ -238,31 +250,31 @@ fn listen(
     Endpoint::start(at, registry, settings).map_err(unavailable)
 }
 
-/// Other processes and clients are told where this one is: an address that stands for all of this machine would be
-/// each reader's own machine.
-fn reachable(listens: &Address, share: &Share) -> Result<()> {
+/// Refuses an address that stands for all addresses of this machine, because other processes and
+/// clients are told it: on another machine it would lead each of them to itself.
+fn check_reachable(listens: &Address, share: &Share) -> Result<()> {
     let told = match &share.advertise {
-        Some(advertise) => advertise.parse().map_err(of_net)?,
+        Some(advertise) => advertise.parse().map_err(from_net)?,
         None => listens.clone(),
     };
     let Address::Tcp { host, .. } = &told else {
         return Ok(());
     };
     match host.parse::<IpAddr>() {
-        Ok(ip) if ip.is_unspecified() => Err(bad(format!(
-            "{told} is where this process would be said to be, and others cannot reach it there: name the address at \
-             which they do (`advertise`)"
+        Ok(ip) if ip.is_unspecified() => Err(bad_argument(format!(
+            "{told}: others would be told this address and cannot reach this process by it: name \
+             the address by which they can (`advertise`)"
         ))),
         _ => Ok(()),
     }
 }
 
-/// Nobody listens beyond this machine without a token.
-fn guarded(address: &Address, token: Option<&Token>) -> Result<()> {
+/// Refuses to listen beyond this machine without a token.
+fn check_guarded(address: &Address, token: Option<&Token>) -> Result<()> {
     let Address::Tcp { host, port } = address else {
         return Ok(());
     };
-    let failed = |error| bad(format!("{address}: {error}"));
+    let failed = |error| bad_argument(format!("{address}: {error}"));
     for at in (host.as_str(), *port).to_socket_addrs().map_err(failed)? {
         guard(at, token).map_err(|error| Error::new(Code::Denied, error))?;
     }
@@ -277,8 +289,9 @@ fn endpoint(
 ) -> Result<Endpoint> {
     let registry = Registry::new();
     for (local, id) in engine.layout().here().enumerate() {
-        for (place, name) in FIGURE_NAMES.iter().enumerate() {
-            register(&registry, engine, (local, id), place, name)?;
+        for (index, name) in FIGURE_NAMES.iter().enumerate() {
+            let figure = Figure { local, index };
+            register(&registry, engine, figure, &id.to_string(), name)?;
         }
     }
     let weak = Arc::downgrade(engine);
@@ -289,12 +302,19 @@ fn endpoint(
     listen(at, registry, health, token, tls)
 }
 
-/// One figure of one partition; it is brought up to date when it is asked for.
+/// A figure of a partition, by both indices of [`Engine::figure`].
+#[derive(Clone, Copy)]
+struct Figure {
+    local: usize,
+    index: usize,
+}
+
+/// Registers a figure of a partition. Its value is read when it is scraped.
 fn register(
     registry: &Registry,
     engine: &Arc<Engine>,
-    (local, id): (usize, u32),
-    place: usize,
+    Figure { local, index }: Figure,
+    partition: &str,
     name: &str,
 ) -> Result<()> {
     let full = format!("dyno_txn_{name}");
@@ -302,86 +322,89 @@ fn register(
         "Of the partition: {}.",
         name.trim_end_matches("_total").replace('_', " ")
     );
-    let label = id.to_string();
-    let labels = [("partition", label.as_str())];
+    let labels = [("partition", partition)];
     let weak = Arc::downgrade(engine);
-    let now = move || weak.upgrade().map(|engine| engine.figure(local, place));
+    let now = move || weak.upgrade().map(|engine| engine.figure(local, index));
     if name.ends_with("_total") {
-        let counter = registry.counter(&full, &help, &labels).map_err(bad)?;
+        let counter = registry
+            .counter(&full, &help, &labels)
+            .map_err(bad_argument)?;
         registry.refresh_by(move || {
             let grown = now().unwrap_or(0).saturating_sub(counter.get());
             counter.add(grown);
         });
     } else {
-        let gauge = registry.gauge(&full, &help, &labels).map_err(bad)?;
+        let gauge = registry
+            .gauge(&full, &help, &labels)
+            .map_err(bad_argument)?;
         registry.refresh_by(move || gauge.set(now().unwrap_or(0) as i64));
     }
     Ok(())
 }
 
-/// The thread that makes backups; dropping it ends it after the one under way.
-struct Backups {
-    desk: Arc<Desk>,
+/// The thread that makes backups. Dropping it ends the thread after the backup that is under way.
+struct BackupThread {
+    service: Arc<BackupService>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Backups {
+impl BackupThread {
     fn start(folder: PathBuf, engine: &Arc<Engine>) -> Self {
-        let desk = Arc::new(Desk::new(folder));
-        engine.open_desk(desk.clone());
-        let (at, weak) = (desk.clone(), Arc::downgrade(engine));
+        let service = Arc::new(BackupService::new(folder));
+        engine.serve_backups(service.clone());
+        let (requests, weak) = (service.clone(), Arc::downgrade(engine));
         let gone = || unavailable("the engine has stopped");
         let make = move |path: &Path| match weak.upgrade() {
             Some(engine) => engine.backup(path),
             None => Err(gone()),
         };
-        let thread = Some(std::thread::spawn(move || at.work(make)));
-        Self { desk, thread }
+        let thread = Some(std::thread::spawn(move || requests.run(make)));
+        Self { service, thread }
     }
 }
 
-impl Drop for Backups {
+impl Drop for BackupThread {
     fn drop(&mut self) {
-        self.desk.end();
+        self.service.close();
         if let Some(thread) = self.thread.take() {
-            // A panic of it left no whole backup, and whoever asked hears nothing more.
+            // If it panicked, there is no complete backup, and its client hears of it no more.
             drop(thread.join());
         }
     }
 }
 
 impl Server {
-    /// Where it listens, `HOST:PORT` with the port that it got.
+    /// Where it listens, as `HOST:PORT` with the port that the system chose.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Where metrics are served.
+    /// Where metrics are served, with the port that the system chose.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(Endpoint::address)
     }
 
-    /// Why the engine stopped by itself, if it did.
+    /// Why the server stopped by itself, if it did.
     pub fn failure(&self) -> Option<String> {
         match &self.running {
             Running::Engine(engine) => engine.failure(),
-            Running::Lone(lone) => lone.failure(),
+            Running::Standalone(service) => service.failure(),
         }
     }
 
-    /// The last thing that went wrong without ending anything, such as a checkpoint that failed.
+    /// The newest problem that the engine survived, such as a checkpoint that failed.
     pub fn last_note(&self) -> Option<String> {
         match &self.running {
             Running::Engine(engine) => engine.last_note(),
-            Running::Lone(_) => None,
+            Running::Standalone(_) => None,
         }
     }
 
-    /// Sums over all partitions, or what is kept of others' logs, by name.
+    /// Figures by name: sums over all partitions, or those of the service.
     pub fn stats(&self) -> Vec<(String, u64)> {
         match &self.running {
             Running::Engine(engine) => engine.stats(),
-            Running::Lone(lone) => lone.stats(),
+            Running::Standalone(service) => service.stats(),
         }
     }
 
@@ -392,17 +415,18 @@ impl Server {
     pub fn backup(&self, target: &Path) -> Result<()> {
         match &self.running {
             Running::Engine(engine) => engine.backup(target),
-            Running::Lone(_) => Err(Error::new(
+            Running::Standalone(_) => Err(Error::new(
                 Code::NotSupported,
-                "this process has no rows: ask the one that has",
+                "this process has no rows: ask a process that has some",
             )),
         }
     }
 
-    /// Makes durable what was begun, and stops.
+    /// Makes durable what was begun, and stops. Waits for a backup that is under way, because half
+    /// of one is of no use.
     ///
     /// # Errors
-    /// Why a log could not be ended in peace.
+    /// If a thread failed or a log could not be closed. What was answered is durable even then.
     pub fn stop(self) -> Result<()> {
         let Self {
             running,
@@ -411,17 +435,16 @@ impl Server {
             ..
         } = self;
         drop(metrics);
-        // One that is under way is waited for: half of one would be of no use.
         drop(backups);
-        let looked_at = "somebody still looks at the engine's figures";
+        let in_use = "the figures of the engine are still being read";
         match running {
             Running::Engine(engine) => match Arc::try_unwrap(engine) {
                 Ok(engine) => engine.stop(),
-                Err(_) => Err(unavailable(looked_at)),
+                Err(_) => Err(unavailable(in_use)),
             },
-            Running::Lone(lone) => match Arc::try_unwrap(lone) {
-                Ok(lone) => lone.stop(),
-                Err(_) => Err(unavailable(looked_at)),
+            Running::Standalone(service) => match Arc::try_unwrap(service) {
+                Ok(service) => service.stop(),
+                Err(_) => Err(unavailable(in_use)),
             },
         }
     }

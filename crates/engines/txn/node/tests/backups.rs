@@ -1,6 +1,6 @@
 //! Backups that clients ask a server for.
 
-use std::time::Duration;
+mod scene;
 
 use dyno_txn_api::{Code, Database, TableDef, Target, Transact};
 use dyno_txn_node::{OpenOptions, ServeOptions, backup, open, restore, serve};
@@ -8,8 +8,7 @@ use dyno_txn_node::{OpenOptions, ServeOptions, backup, open, restore, serve};
 fn options() -> OpenOptions {
     OpenOptions {
         segment_bytes: 4 << 20,
-        spin: Duration::from_micros(20),
-        ..OpenOptions::default()
+        ..scene::options()
     }
 }
 

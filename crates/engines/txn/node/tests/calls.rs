@@ -1,5 +1,7 @@
 //! Procedures, pipelines and the ways in which operations travel.
 
+mod scene;
+
 use std::time::Duration;
 
 use dyno_txn_api::{
@@ -7,12 +9,7 @@ use dyno_txn_api::{
     TableDef, Target, Transact,
 };
 use dyno_txn_node::{Durability, OpenOptions, open};
-
-fn number(value: Option<Vec<u8>>) -> u64 {
-    value.map_or(0, |value| {
-        u64::from_le_bytes(value[..8].try_into().expect("eight bytes"))
-    })
-}
+use scene::number;
 
 /// `move FROM TO`: one unit from a row to another one, which may lie on another partition.
 fn procedures() -> Procedures {
@@ -43,8 +40,7 @@ fn opened(at: &tempfile::TempDir, partitions: u32) -> Box<dyn Database> {
         cores: vec![0, 0],
         partitions: Some(partitions),
         durability: Durability::Memory,
-        spin: Duration::from_micros(20),
-        ..OpenOptions::default()
+        ..scene::options()
     };
     open(&Target::Local(at.path().join("db")), options).expect("it opens")
 }
@@ -178,7 +174,8 @@ fn the_last_operations_are_committed_with_their_answers_or_not_at_all() {
             separate,
             ..Options::default()
         };
-        // Reads on all partitions before writes on all of them: one message to each, and the commit.
+        // Reads on all partitions before writes on all of them: one message to each, and the
+        // commit.
         let gets = (0..20).map(|n| Operation::get(key(n)));
         let puts = (0..20).map(|n| Operation::put(key(n), (round + 1).to_le_bytes()));
         let operations: Vec<Operation> = gets.chain(puts).collect();

@@ -1,5 +1,7 @@
 //! What every engine must do, on every way to reach this one.
 
+mod scene;
+
 use dyno_net::CarrierKind;
 use dyno_txn_api::{Database, Target, conformance};
 use dyno_txn_node::{Durability, OpenOptions, ServeOptions, open, serve};
@@ -8,8 +10,7 @@ use dyno_txn_node::{Durability, OpenOptions, ServeOptions, open, serve};
 fn options() -> OpenOptions {
     OpenOptions {
         segment_bytes: 4 << 20,
-        spin: std::time::Duration::from_micros(20),
-        ..OpenOptions::default()
+        ..scene::options()
     }
 }
 

@@ -1,11 +1,13 @@
-//! Each file of a database is deleted, one at a time: the database opens with every row, or it is refused in words that
-//! name what is missing. It is never opened with less, and nothing dies of it.
+//! Each file of a database is deleted, one at a time: the database opens with every row, or it is
+//! refused in words that name what is missing. It is never opened with less, and nothing dies of
+//! it.
+
+mod scene;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use dyno_txn_api::{Database, Key, Operation, Scan, TableDef, Target, Transact};
+use dyno_txn_api::{Database, Key, Operation, TableDef, Target, Transact};
 use dyno_txn_node::{Local, OpenOptions, open};
 
 const ROWS: u64 = 600;
@@ -15,8 +17,7 @@ fn options() -> OpenOptions {
         partitions: Some(2),
         segment_bytes: 256 << 10,
         checkpoint_bytes: 400 << 10,
-        spin: Duration::from_micros(20),
-        ..OpenOptions::default()
+        ..scene::options()
     }
 }
 
@@ -26,20 +27,6 @@ fn fill(db: &dyn Database, from: u64, to: u64) {
         let key = Key::new(table, number.to_be_bytes());
         let put = Operation::put(key, [7; 2_000]);
         db.one_shot(vec![put]).expect("it commits");
-    }
-}
-
-fn count(db: &dyn Database) -> Result<u64, String> {
-    let table = db.table("t").map_err(|error| error.to_string())?.id;
-    let mut scan = Scan::all(table).limit(1000);
-    let mut count = 0;
-    loop {
-        let page = db.transact(|t| t.scan(&scan)).expect("it reads");
-        count += page.rows.len() as u64;
-        match page.next {
-            Some(next) => scan = scan.after(next),
-            None => return Ok(count),
-        }
     }
 }
 
@@ -79,7 +66,7 @@ fn without(whole: &Path, gone: &Path, scratch: &Path) -> Result<u64, String> {
     }
     let opened = open(&Target::Local(path.clone()), options());
     let result = match opened {
-        Ok(db) => count(&*db),
+        Ok(db) => scene::count(&*db, "t").map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
     fs::remove_dir_all(path).expect("it is there");

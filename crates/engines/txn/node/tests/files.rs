@@ -1,5 +1,7 @@
 //! What stays in the directory, and who gets in.
 
+mod scene;
+
 use std::time::Duration;
 
 use dyno_txn_api::{
@@ -8,11 +10,9 @@ use dyno_txn_api::{
 use dyno_txn_node::{Durability, Local, OpenOptions, ServeOptions, open, restore, serve};
 
 fn options() -> OpenOptions {
-    let spin = Duration::from_micros(20);
     OpenOptions {
         segment_bytes: 4 << 20,
-        spin,
-        ..OpenOptions::default()
+        ..scene::options()
     }
 }
 
@@ -27,17 +27,7 @@ fn put(db: &dyn Database, name: &str, from: u64, to: u64) {
 }
 
 fn count(db: &dyn Database, name: &str) -> u64 {
-    let table = db.table(name).expect("the table is there").id;
-    let mut scan = dyno_txn_api::Scan::all(table).limit(1000);
-    let mut count = 0;
-    loop {
-        let page = db.transact(|t| t.scan(&scan)).expect("it reads");
-        count += page.rows.len() as u64;
-        match page.next {
-            Some(next) => scan = scan.after(next),
-            None => return count,
-        }
-    }
+    scene::count(db, name).expect("the table is there")
 }
 
 #[test]

@@ -1,12 +1,14 @@
-//! Clients that never say who they are, or never read, against a real server over TCP: others are served all the same.
+//! Clients that never say who they are, or never read, against a real server over TCP: others are
+//! served all the same.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use dyno_net::{Head, encode};
 use dyno_txn_api::{Database, Key, Operation, Request, Scan, TableDef, Target, Transact};
 use dyno_txn_core::message::Message;
-use dyno_txn_node::{OpenOptions, Role, ServeOptions, Server, net, open, serve};
+use dyno_txn_node::{OpenOptions, Role, ServeOptions, Server, open, serve};
 
 fn start(role: Role) -> (Server, tempfile::TempDir) {
     let at = tempfile::tempdir().expect("a directory");
@@ -49,13 +51,13 @@ fn write_and_read(db: &dyn Database) {
 
 /// A message that announces so many bytes, and its first few.
 fn begun(verb: u8, bytes: usize) -> Vec<u8> {
-    let head = net::Head {
+    let head = Head {
         verb,
         flags: 0,
         request: 0,
     };
     let mut frame = Vec::new();
-    net::encode(head, &vec![0; bytes], &mut frame).expect("short enough");
+    encode(head, &vec![0; bytes], &mut frame).expect("short enough");
     frame.truncate(frame.len() / 2);
     frame
 }
@@ -97,13 +99,13 @@ fn long_frames_before_a_hello_end_their_connections_at_once() {
 
 /// A frame of the protocol, whole.
 fn frame(verb: u8, body: &[u8]) -> Vec<u8> {
-    let head = net::Head {
+    let head = Head {
         verb,
         flags: 0,
         request: 0,
     };
     let mut frame = Vec::new();
-    net::encode(head, body, &mut frame).expect("short enough");
+    encode(head, body, &mut frame).expect("short enough");
     frame
 }
 

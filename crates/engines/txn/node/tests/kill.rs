@@ -1,5 +1,7 @@
-//! A server that is killed while it works: what was answered is there afterwards, money is neither made
-//! nor lost.
+//! A server that is killed while it works: what was answered is there afterwards, money is neither
+//! made nor lost.
+
+mod scene;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -13,6 +15,7 @@ use dyno_txn_api::{
     Transact,
 };
 use dyno_txn_node::{OpenOptions, ServeOptions, open, serve};
+use scene::number;
 
 const DATA: &str = "DYNO_TXN_NODE_KILL_DATA";
 const ACCOUNTS: u64 = 40;
@@ -26,8 +29,7 @@ fn options() -> OpenOptions {
         partitions: Some(3),
         segment_bytes: 1 << 20,
         checkpoint_bytes: 300 << 10,
-        spin: Duration::from_micros(20),
-        ..OpenOptions::default()
+        ..scene::options()
     }
 }
 
@@ -60,12 +62,6 @@ fn start(data: &Path) -> (Child, Box<dyn Database>) {
     });
     let target = Target::Dyno(vec![address.expect("it listens")]);
     (child, open(&target, options()).expect("it connects"))
-}
-
-fn number(value: Option<Vec<u8>>) -> u64 {
-    value.map_or(0, |value| {
-        u64::from_le_bytes(value[..8].try_into().expect("eight bytes"))
-    })
 }
 
 /// Moves money, and notes in a row of the thread's own how many transfers it has done.

@@ -1,5 +1,7 @@
-//! Logs in other processes' memory: a server that is killed finds there all that it answered, and while a
-//! process that keeps them is away writes are refused, in words.
+//! Logs in other processes' memory: a server that is killed finds there all that it answered, and
+//! while a process that keeps them is away writes are refused, in words.
+
+mod scene;
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
@@ -65,8 +67,7 @@ fn options() -> OpenOptions {
         cores: vec![0, 0],
         partitions: Some(3),
         checkpoint_bytes: 64 << 10,
-        spin: Duration::from_micros(20),
-        ..OpenOptions::default()
+        ..scene::options()
     }
 }
 
@@ -169,7 +170,8 @@ fn a_killed_server_finds_in_other_memory_what_it_answered() {
     let refused = put(&*db, table, 402).expect_err("one is still away");
     assert_eq!(refused.kind(), Code::Unavailable, "{refused}");
     assert!(refused.text().contains(&gone), "{refused}");
-    // A new one in its place is brought up from the server's memory, and has all when the other dies.
+    // A new one in its place is brought up from the server's memory, and has all when the other
+    // dies.
     let first = start("persist", Path::new(""), &port).expect("it keeps again");
     put_at_last(&*db, table, 401);
     put_at_last(&*db, table, 402);

@@ -1,5 +1,7 @@
-//! A database in three processes with two oracles beside them: transactions over all of them, any process killed at
-//! any time and started again, money neither made nor lost.
+//! A database in three processes with two oracles beside them: transactions over all of them, any
+//! process killed at any time and started again, money neither made nor lost.
+
+mod scene;
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
@@ -13,6 +15,7 @@ use dyno_txn_api::{
     Target, Transact,
 };
 use dyno_txn_node::{Durability, OpenOptions, Role, ServeOptions, Share, backup, open, serve};
+use scene::number;
 
 const ROLE: &str = "DYNO_TXN_NODE_PROCESSES_ROLE";
 const DATA: &str = "DYNO_TXN_NODE_PROCESSES_DATA";
@@ -30,8 +33,7 @@ fn options() -> OpenOptions {
         partitions: Some(7),
         segment_bytes: 1 << 20,
         checkpoint_bytes: 200 << 10,
-        spin: Duration::from_micros(20),
-        ..OpenOptions::default()
+        ..scene::options()
     }
 }
 
@@ -232,12 +234,6 @@ fn at_last<T>(mut act: impl FnMut() -> Result<T, Error>) -> T {
     }
 }
 
-fn number(value: Option<Vec<u8>>) -> u64 {
-    value.map_or(0, |value| {
-        u64::from_le_bytes(value[..8].try_into().expect("eight bytes"))
-    })
-}
-
 fn within(seconds: u64) -> Options {
     Options {
         deadline: Duration::from_secs(seconds),
@@ -399,7 +395,8 @@ fn ranges_lie_where_their_splits_say_and_shares_are_guarded() {
     assert_eq!(error.kind(), Code::Unavailable);
 }
 
-/// The other processes still have their rows, so one that begins with none must not answer as if there were none.
+/// The other processes still have their rows, so one that begins with none must not answer as if
+/// there were none.
 #[test]
 fn a_process_whose_rows_were_in_memory_alone_does_not_come_back_without_them() {
     let mut cluster = Cluster::start_with(Durability::Memory);

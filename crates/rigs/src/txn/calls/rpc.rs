@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dyno_measure::Latencies;
-use dyno_txn_node::net::{Client, ClientOptions};
+use dyno_net::{Client, ClientOptions};
 
 use super::server::{Server, VERB, port_options};
 use super::{Asked, Body, K2Error, SPIN, Seen, WARM_UP, wrong};
@@ -111,7 +111,7 @@ impl Lane {
     fn take(&mut self, asked: &Asked, wait: bool) -> Result<std::ops::Range<u64>, K2Error> {
         let first = self.answered;
         let (answered, mut bad) = (&mut self.answered, None);
-        let on_answer = |answer: dyno_txn_node::net::Answered<'_>| {
+        let on_answer = |answer: dyno_net::Answered<'_>| {
             let right = answer.result.as_ref().is_ok_and(|frame| {
                 frame.body.len() == asked.answer_bytes
                     && Body::number(frame.body) == Some(*answered)

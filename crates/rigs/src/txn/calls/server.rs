@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use dyno_txn_node::net::{
+use dyno_net::{
     Address, FrameRef, Handler, Head, Listener, NetError, Outbound, PortId, PortOptions, Reactor,
     ReactorOptions,
 };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dyno_measure::Latencies;
-use dyno_txn_node::net::{FrameRef, Head, Outbound, Port, SendError};
+use dyno_net::{FrameRef, Head, Outbound, Port, SendError};
 
 use super::server::{Server, VERB, port_options};
 use super::{Asked, Body, K2Error, Seen, WARM_UP, wrong};

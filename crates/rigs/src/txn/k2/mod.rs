@@ -50,7 +50,7 @@ pub enum K2Error {
     Measure(#[from] dyno_measure::MeasureError),
     /// Calls could not be made.
     #[error(transparent)]
-    Net(#[from] dyno_txn_node::net::NetError),
+    Net(#[from] dyno_net::NetError),
     /// A process could not be started or ended too early.
     #[error("{what}: {reason}")]
     Process {

@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dyno_ingest::load::Options;
-use dyno_ingest_watch::collect::{self, Broker, Collector};
-use dyno_ingest_watch::serve::{Endpoint, Registry, Settings as Serving, tls};
+use dyno_ingest_collect::{
+    Broker, Collector, Metrics as CollectMetrics, Settings as CollectSettings,
+};
 use dyno_ingest_watch::{
     Batching, Folder, FolderSettings, FolderSummary, Metrics, Stream, StreamSettings, Whose, live,
 };
+use dyno_serve::{Endpoint, Registry, Settings as Serving, tls};
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 
@@ -205,7 +207,7 @@ fn live_into(
         (None, Place::Server(_)) => bail!("--spool: say where the files of an hour go"),
     };
     let client = args.live.client.clone();
-    let settings = collect::Settings {
+    let settings = CollectSettings {
         broker: Broker {
             password: env::var(PASSWORD).ok(),
             ..broker
@@ -223,7 +225,7 @@ fn live_into(
         waits: WAITS,
         clock: Arc::new(now_ms),
     };
-    let collector = Collector::new(settings, collect::Metrics::new(registry)?)?;
+    let collector = Collector::new(settings, CollectMetrics::new(registry)?)?;
     let settings = FolderSettings {
         folder: spool,
         whose: Some(psk),

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_ingest::table::Manifest;
-use dyno_ingest_watch::serve::Registry;
 use dyno_ingest_watch::{Folder, FolderSettings, FolderSummary, Metrics, Whose};
+use dyno_serve::Registry;
 
 use super::scene::{Said, archives, metrics, rows, table};
 

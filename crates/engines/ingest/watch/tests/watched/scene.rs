@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use dyno_ingest::generate::{Form, Generator};
 use dyno_ingest::load::Options;
 use dyno_ingest::table::Snapshot;
-use dyno_ingest_watch::serve::Registry;
 use dyno_ingest_watch::{Metrics, Table};
+use dyno_serve::Registry;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 

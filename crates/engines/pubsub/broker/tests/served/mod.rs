@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use dyno_postgres::{Cluster, Options as ClusterOptions};
 use dyno_pubsub::record::{Records, encode};
-use dyno_pubsub::server::{Cluster, Options as ClusterOptions};
 use dyno_pubsub::wire::{
     Client, ClientOptions, Fetch, Fetched, Metadata, NewProducer, Produce, Produced, Rest, Rows,
     TopicIs,

@@ -2,19 +2,16 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `reach` | how connections are made |
+//! | `connector` | makes connections |
 //! | `session` | one thread's connections to all threads of the engine |
-//! | `node` | the database: routing, tables, one-shots |
-//! | `transaction`, `pipeline` | interactive transactions; many one-shots at once |
-//! | `backup` | asking a server for one |
+//! | `node` | the database: routing, tables, one-shot transactions |
+//! | `transaction`, `pipeline` | interactive transactions; many one-shot transactions at once |
 
-mod backup;
+mod connector;
 mod node;
 mod pipeline;
-mod reach;
 mod session;
 mod transaction;
 
-pub use backup::backup;
+pub(crate) use connector::Connector;
 pub(crate) use node::Node;
-pub(crate) use reach::Reach;

@@ -1,4 +1,4 @@
-//! The database as its users see it.
+//! The database as its users see it: tables, routing, one-shot transactions.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -12,55 +12,55 @@ use dyno_txn_core::Schema;
 use dyno_txn_core::message::{Message, PartitionId};
 use dyno_txn_core::placement::{partition_of, partitions_of};
 
+use super::connector::Connector;
 use super::pipeline::NodePipeline;
-use super::reach::Reach;
-use super::session::{Crowd, Session};
+use super::session::{Session, SpinLimit};
 use super::transaction::NodeTransaction;
 use crate::error::unavailable;
 use crate::hello::Welcome;
 
-/// Sessions that wait for their next use.
+/// Sessions that are kept for their next use at most.
 const IDLE_MAX: usize = 64;
-/// How long tables are waited for.
+/// How long the engine may take to answer about its tables or figures.
 const TABLES_WAIT: Duration = Duration::from_secs(10);
-/// What an answer may take beyond the deadline that the engine keeps itself.
+/// How long an answer may take beyond its deadline. The engine observes deadlines itself, so this
+/// only bounds the wait for one that has gone silent.
 const GRACE_NS: u64 = 1_000_000_000;
 
-/// An open engine.
+/// A database on an engine.
 pub(crate) struct Node {
-    reach: Arc<Reach>,
+    connector: Arc<Connector>,
     pub welcome: Welcome,
     spin: Duration,
-    crowd: Arc<Crowd>,
+    spin_limit: Arc<SpinLimit>,
     schema: RwLock<Arc<Schema>>,
     idle: Mutex<Vec<Session>>,
-    /// Where calls without a home go next.
+    /// The partition that the next call without a home key goes to, modulo their number.
     next_home: AtomicU32,
 }
 
 impl Node {
-    /// Connects, and learns the tables.
-    pub fn open(reach: Reach, spin: Duration) -> Result<Self> {
-        let welcome = reach.welcome()?;
+    /// Connects to the engine and asks for its tables.
+    pub fn open(connector: Connector, spin: Duration) -> Result<Self> {
+        let welcome = connector.welcome()?;
         let node = Self {
-            reach: Arc::new(reach),
+            connector: Arc::new(connector),
             welcome,
             spin,
-            crowd: Arc::new(Crowd::new()),
+            spin_limit: Arc::new(SpinLimit::new()),
             schema: RwLock::new(Arc::new(Schema::default())),
             idle: Mutex::new(Vec::new()),
             next_home: AtomicU32::new(0),
         };
-        node.learn()?;
+        node.refresh_schema()?;
         Ok(node)
     }
 
-    /// Where the engine is.
-    pub fn reach(&self) -> &Reach {
-        &self.reach
+    pub fn connector(&self) -> &Connector {
+        &self.connector
     }
 
-    /// Connections to use for one thing; [`Node::give_back`] when it is done.
+    /// Connections to use for one thing. [`Node::return_session`] takes them back afterwards.
     pub fn session(&self) -> Result<Session> {
         let idle = self
             .idle
@@ -69,26 +69,27 @@ impl Node {
             .pop();
         match idle {
             Some(mut session) => {
-                // What has ended meanwhile is noticed before something is sent there.
+                // Connections that have ended meanwhile are noticed now, and late answers to the
+                // previous user are dropped: their tickets mean nothing to the next one.
                 session.flush()?;
                 while session.next().is_some() {}
                 Ok(session)
             }
             None => {
-                let (reach, map) = (self.reach.clone(), self.reach.map());
-                Session::new(reach, map, self.crowd.clone(), self.spin)
+                let (connector, map) = (self.connector.clone(), self.connector.map());
+                Session::new(connector, map, self.spin_limit.clone(), self.spin)
             }
         }
     }
 
-    pub fn give_back(&self, session: Session) {
+    pub fn return_session(&self, session: Session) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX {
             idle.push(session);
         }
     }
 
-    /// The tables as they are known here.
+    /// The tables as this client knows them. Others may have created further ones.
     pub fn schema(&self) -> Arc<Schema> {
         self.schema
             .read()
@@ -96,8 +97,8 @@ impl Node {
             .clone()
     }
 
-    /// Asks for the tables.
-    pub fn learn(&self) -> Result<Arc<Schema>> {
+    /// Asks the engine for its tables.
+    pub fn refresh_schema(&self) -> Result<Arc<Schema>> {
         let mut schema = Schema::default();
         for table in self.list()? {
             schema.add(table);
@@ -107,12 +108,12 @@ impl Node {
         Ok(schema)
     }
 
-    /// The tables, asked for where one of these operations has an unknown one.
+    /// The tables, asked for again if these operations name one that is not known here.
     pub fn schema_for(&self, operations: &[Operation]) -> Result<Arc<Schema>> {
         let schema = self.schema();
         let unknown = |operation: &Operation| schema.table(operation.table()).is_err();
         match operations.iter().any(unknown) {
-            true => self.learn(),
+            true => self.refresh_schema(),
             false => Ok(schema),
         }
     }
@@ -120,7 +121,7 @@ impl Node {
     fn list(&self) -> Result<Vec<Table>> {
         let mut session = self.session()?;
         let ticket = session.ticket();
-        let tables = ask(
+        let tables = request(
             &mut session,
             Message::ListTables { ticket },
             |message| match message {
@@ -128,11 +129,12 @@ impl Node {
                 _ => None,
             },
         )?;
-        self.give_back(session);
+        self.return_session(session);
         Ok(tables)
     }
 
-    /// Where a one-shot runs: at its first key.
+    /// The partition that runs a one-shot transaction: the one of its first key. A call without a
+    /// home key goes to the partitions in turn.
     fn route(&self, request: &Request) -> Result<PartitionId> {
         let partitions = self.welcome.partitions;
         if partitions == 1 {
@@ -156,13 +158,13 @@ impl Node {
                 partition_of(schema.table(key.table)?, partitions, &key.bytes)
             }
             Operation::Scan(scan) => {
-                let asked = partitions_of(schema.table(scan.table)?, partitions, scan);
-                asked.first().copied().unwrap_or(0)
+                let scanned = partitions_of(schema.table(scan.table)?, partitions, scan);
+                scanned.first().copied().unwrap_or(0)
             }
         })
     }
 
-    /// The message of a one-shot, and where it goes.
+    /// The message of a one-shot transaction, and the partition that it goes to.
     pub fn one_shot(
         &self,
         ticket: u64,
@@ -192,13 +194,14 @@ impl Node {
     }
 }
 
-/// When a one-shot that is sent now is given up.
-pub(crate) fn until(now: u64, options: &Options) -> u64 {
+/// When the client gives up on a one-shot transaction that is sent now.
+pub(crate) fn gives_up_at(now: u64, options: &Options) -> u64 {
     now.saturating_add(options.deadline.as_nanos() as u64)
         .saturating_add(GRACE_NS)
 }
 
-/// Why no answer came, for a one-shot that may have been committed or not.
+/// The error for a one-shot transaction without an answer: the reason of the engine if it refused
+/// the connection, otherwise that the transaction may have been committed or not.
 pub(crate) fn unanswered(refusal: Option<Error>, why: &str) -> Error {
     match refusal {
         Some(error) => error,
@@ -209,8 +212,8 @@ pub(crate) fn unanswered(refusal: Option<Error>, why: &str) -> Error {
     }
 }
 
-/// Asks partition 0 and waits for the answer.
-fn ask<T>(
+/// Sends a request to partition 0 and waits for the message that `answer` takes for its answer.
+fn request<T>(
     session: &mut Session,
     message: Message,
     mut answer: impl FnMut(Message) -> Option<T>,
@@ -237,7 +240,7 @@ fn ask<T>(
     }
 }
 
-/// A line of figures.
+/// The name and the value in a line of figures.
 fn figure(line: &str) -> Option<(&str, u64)> {
     let (name, value) = line.split_once(' ')?;
     Some((name, value.parse().ok()?))
@@ -251,13 +254,13 @@ impl Database for Node {
             ticket,
             def: def.clone(),
         };
-        let made = ask(&mut session, create, |message| match message {
+        let made = request(&mut session, create, |message| match message {
             Message::Created { ticket: of, result } if of == ticket => Some(result),
             _ => None,
         })?;
-        self.give_back(session);
+        self.return_session(session);
         let table = made?;
-        self.learn()?;
+        self.refresh_schema()?;
         Ok(table)
     }
 
@@ -274,8 +277,8 @@ impl Database for Node {
         let ticket = session.ticket();
         let (to, message) = self.one_shot(ticket, request, options)?;
         session.send(to, &message)?;
-        let port = session.port_of(to);
-        let until = until(session.now(), options);
+        let port = session.port_for(to);
+        let until = gives_up_at(session.now(), options);
         loop {
             if !session.wait(until)? {
                 return Err(unanswered(None, "no answer came in time"));
@@ -284,11 +287,13 @@ impl Database for Node {
                 if let Message::Done { ticket: of, result } = message
                     && of == ticket
                 {
-                    self.give_back(session);
+                    self.return_session(session);
                     return result;
                 }
             }
-            if port.is_none_or(|port| !session.lives(port)) {
+            // Messages are looked at first: an answer that came before the end of the connection
+            // counts.
+            if port.is_none_or(|port| !session.is_open(port)) {
                 let refusal = session.refusal();
                 return Err(unanswered(
                     refusal,
@@ -309,13 +314,13 @@ impl Database for Node {
     }
 
     fn stats(&self) -> Result<Vec<(String, u64)>> {
-        if let Reach::Local(engine) = &*self.reach {
+        if let Connector::Local(engine) = &*self.connector {
             return Ok(engine.stats());
         }
         let mut session = self.session()?;
         let mut sums: Vec<(String, u64)> = Vec::new();
-        for part in 0..session.parts() {
-            let text = session.figures(part, TABLES_WAIT)?;
+        for process in 0..session.processes() {
+            let text = session.figures(process, TABLES_WAIT)?;
             for (name, value) in text.lines().filter_map(figure) {
                 match sums.iter_mut().find(|(known, _)| known == name) {
                     Some((_, sum)) => *sum += value,
@@ -323,7 +328,7 @@ impl Database for Node {
                 }
             }
         }
-        self.give_back(session);
+        self.return_session(session);
         Ok(sums)
     }
 

@@ -1,4 +1,4 @@
-//! Many one-shots under way on one thread's connections.
+//! Many one-shot transactions under way on one thread's connections.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,58 +7,64 @@ use dyno_net::PortId;
 use dyno_txn_api::{Code, Committed, Error, Options, Pipeline, Request, Result};
 use dyno_txn_core::message::Message;
 
-use super::node::{Node, unanswered, until};
+use super::node::{Node, gives_up_at, unanswered};
 use super::session::Session;
-use crate::error::bad;
+use crate::error::bad_argument;
 
 /// Requests under way at most.
 const WINDOW_MAX: usize = 1 << 20;
-/// Bits of a ticket that say where its request is kept.
-const PLACE_BITS: u32 = 20;
-/// Requests that are sent together at most, before they go out and answers are taken in.
-const TOGETHER: u32 = 32;
-/// How often it is looked for requests that are late.
-const LOOK_NS: u64 = 50_000_000;
+/// Bits of a ticket that are the slot of its request.
+const SLOT_BITS: u32 = 20;
+/// Requests that are collected before they are written and answers are read.
+const FLUSH_EVERY: u32 = 32;
+/// How often late requests are looked for.
+const EXPIRE_EVERY_NS: u64 = 50_000_000;
 
 /// A request under way.
-struct Sent {
+struct InFlight {
     ticket: u64,
-    /// The caller's own number.
-    number: u64,
+    /// The caller's own ticket.
+    caller_ticket: u64,
     port: Option<PortId>,
-    until: u64,
+    gives_up_at: u64,
 }
 
 pub(crate) struct NodePipeline<'a> {
     node: &'a Node,
+    /// `None` only while this is dropped.
     session: Option<Session>,
     options: Options,
+    /// Requests under way at most.
     window: usize,
-    sent: Vec<Option<Sent>>,
+    /// By slot.
+    in_flight: Vec<Option<InFlight>>,
     free: Vec<usize>,
+    /// Requests under way.
     count: usize,
+    /// Results that the caller has not fetched, by its tickets.
     done: VecDeque<(u64, Result<Committed>)>,
     unflushed: u32,
+    /// Those of the session that have been looked at.
     losses: u64,
-    next_look: u64,
+    next_expiry: u64,
 }
 
 impl<'a> NodePipeline<'a> {
     pub fn new(node: &'a Node, window: usize, options: &Options) -> Result<Self> {
         if !(1..=WINDOW_MAX).contains(&window) {
-            return Err(bad(format!(
-                "a window of {window} requests: 1 to {WINDOW_MAX}"
+            return Err(bad_argument(format!(
+                "a window of {window} requests: it must be from 1 to {WINDOW_MAX}"
             )));
         }
         let session = node.session()?;
         Ok(Self {
             node,
             losses: session.losses,
-            next_look: session.now() + LOOK_NS,
+            next_expiry: session.now() + EXPIRE_EVERY_NS,
             session: Some(session),
             options: options.clone(),
             window,
-            sent: Vec::new(),
+            in_flight: Vec::new(),
             free: Vec::new(),
             count: 0,
             done: VecDeque::new(),
@@ -66,108 +72,115 @@ impl<'a> NodePipeline<'a> {
         })
     }
 
-    /// The session; it is there until this is dropped.
     fn session(&mut self) -> Result<&mut Session> {
         let gone = || Error::new(Code::Finished, "the pipeline is over");
         self.session.as_mut().ok_or_else(gone)
     }
 
-    fn take_in(&mut self) -> Result<()> {
+    /// Takes the answers that have arrived.
+    fn drain(&mut self) -> Result<()> {
         while let Some((_, message)) = self.session()?.next() {
             let Message::Done { ticket, result } = message else {
                 continue;
             };
-            let place = (ticket & ((1 << PLACE_BITS) - 1)) as usize;
-            let known = self.sent.get_mut(place);
-            let Some(sent) = known.and_then(|sent| sent.take_if(|sent| sent.ticket == ticket))
-            else {
+            // The slot may belong to a later request already, because this one was given up and its
+            // answer comes too late. The ticket tells them apart: each is used once.
+            let slot = (ticket & ((1 << SLOT_BITS) - 1)) as usize;
+            let found = self.in_flight.get_mut(slot);
+            let found = found.and_then(|request| request.take_if(|it| it.ticket == ticket));
+            let Some(request) = found else {
                 continue;
             };
-            self.free.push(place);
+            self.free.push(slot);
             self.count -= 1;
-            self.done.push_back((sent.number, result));
+            self.done.push_back((request.caller_ticket, result));
         }
         let session = self.session()?;
         let (now, losses) = (session.now(), session.losses);
-        if losses != self.losses || now >= self.next_look {
+        if losses != self.losses || now >= self.next_expiry {
             self.losses = losses;
-            self.next_look = now + LOOK_NS;
-            self.give_up(now)?;
+            self.next_expiry = now + EXPIRE_EVERY_NS;
+            self.expire(now)?;
         }
         Ok(())
     }
 
-    /// Those whose connection has ended, or whose time is over.
-    fn give_up(&mut self, now: u64) -> Result<()> {
+    /// Gives up requests whose connection has ended or whose time is over. Their outcome is not
+    /// known: an engine that read them before its connection broke has carried them out.
+    fn expire(&mut self, now: u64) -> Result<()> {
         let refusal = self.session()?.refusal();
-        for place in 0..self.sent.len() {
-            let Some(sent) = &self.sent[place] else {
+        for slot in 0..self.in_flight.len() {
+            let Some(request) = &self.in_flight[slot] else {
                 continue;
             };
             let session = self.session.as_ref();
-            let lives = sent
+            let is_open = request
                 .port
-                .is_some_and(|port| session.is_some_and(|s| s.lives(port)));
-            let error = match (lives, now >= sent.until) {
+                .is_some_and(|port| session.is_some_and(|session| session.is_open(port)));
+            let error = match (is_open, now >= request.gives_up_at) {
                 (true, false) => continue,
                 (false, _) => unanswered(refusal.clone(), "the connection ended before its answer"),
                 (true, true) => unanswered(None, "no answer came in time"),
             };
-            self.done.push_back((sent.number, Err(error)));
-            self.sent[place] = None;
-            self.free.push(place);
+            self.done.push_back((request.caller_ticket, Err(error)));
+            self.in_flight[slot] = None;
+            self.free.push(slot);
             self.count -= 1;
         }
         Ok(())
     }
 
+    /// Waits for an answer, at most until `until` or the next look for late requests.
     fn wait(&mut self, until: u64) -> Result<bool> {
         self.unflushed = 0;
-        let until = until.min(self.next_look);
-        let came = self.session()?.wait(until)?;
-        self.take_in()?;
-        Ok(came)
+        let until = until.min(self.next_expiry);
+        let arrived = self.session()?.wait(until)?;
+        self.drain()?;
+        Ok(arrived)
     }
 }
 
 impl Pipeline for NodePipeline<'_> {
     fn submit(&mut self, ticket: u64, request: Request) -> Result<()> {
+        // A caller that is faster than the engine is held up here, so what is under way stays
+        // bounded.
         while self.count >= self.window {
             self.wait(u64::MAX)?;
         }
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.sent.push(None);
-            self.sent.len() - 1
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.in_flight.push(None);
+            self.in_flight.len() - 1
         });
-        let number = ticket;
+        let caller_ticket = ticket;
         let options = self.options.clone();
         let node = self.node;
         let session = self.session()?;
-        let ticket = session.ticket() << PLACE_BITS | place as u64;
+        let ticket = session.ticket() << SLOT_BITS | slot as u64;
         let sent = node
             .one_shot(ticket, request, &options)
             .and_then(|(to, message)| {
                 session.send(to, &message)?;
-                Ok(Sent {
+                Ok(InFlight {
                     ticket,
-                    number,
-                    port: session.port_of(to),
-                    until: until(session.now(), &options),
+                    caller_ticket,
+                    port: session.port_for(to),
+                    gives_up_at: gives_up_at(session.now(), &options),
                 })
             });
         match sent {
-            Ok(sent) => self.sent[place] = Some(sent),
+            Ok(request) => self.in_flight[slot] = Some(request),
+            // It did not go out, so the caller may submit it again.
             Err(error) => {
-                self.free.push(place);
+                self.free.push(slot);
                 return Err(error);
             }
         }
         self.count += 1;
         self.unflushed += 1;
-        if self.unflushed >= TOGETHER {
+        if self.unflushed >= FLUSH_EVERY {
             self.unflushed = 0;
             self.session()?.flush()?;
-            self.take_in()?;
+            self.drain()?;
         }
         Ok(())
     }
@@ -179,11 +192,12 @@ impl Pipeline for NodePipeline<'_> {
         let now = self.session.as_ref()?.now();
         let until = now.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
         while self.count > 0 && self.done.is_empty() {
-            // A connection that cannot be polled is one that has ended; its requests say so.
+            // If the connections cannot even be polled, no answer will come on any of them: all
+            // requests are given up, whatever time they have left.
             let waited = self.wait(until);
             let now = self.session.as_ref()?.now();
             if waited.is_err() {
-                self.give_up(u64::MAX).ok()?;
+                self.expire(u64::MAX).ok()?;
             } else if now >= until {
                 break;
             }
@@ -199,7 +213,7 @@ impl Pipeline for NodePipeline<'_> {
 impl Drop for NodePipeline<'_> {
     fn drop(&mut self) {
         if let Some(session) = self.session.take() {
-            self.node.give_back(session);
+            self.node.return_session(session);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! One thread's connections: to every thread of the engine one, made when it is first needed.
+//! The connections of one client thread: one to each thread of the engine, made when it is first
+//! needed.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -11,27 +12,27 @@ use dyno_net::{FrameRef, Handler, Head, Outbound, PortId, Reactor, ReactorOption
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::Message;
 
-use super::reach::Reach;
-use crate::engine::port_options;
-use crate::error::{of_net, unavailable};
+use super::connector::Connector;
+use crate::error::{from_net, unavailable};
 use crate::hello::{
     FIGURES, MESSAGE, MOST_BODY_BYTES, ORACLE, REFUSED, STATS, Welcome, decode_refusal,
 };
-use crate::member::Map;
+use crate::member::ClusterMap;
+use crate::ports::port_options;
 
-/// Idle passes between two looks at the time.
-const LOOKS: u32 = 16;
+/// Idle passes between two readings of the clock.
+const PASSES_PER_READING: u32 = 16;
 /// The longest single sleep.
 const SLEEP: Duration = Duration::from_millis(50);
 
-/// Sessions of one client that wait at the same time.
-pub(crate) struct Crowd {
+/// Counts the sessions of one client that wait at the same time, so that not too many of them spin.
+pub(crate) struct SpinLimit {
     waiting: AtomicUsize,
-    /// As many may spin: processors, but for one that the engine may want.
+    /// So many may spin: all processors but one, which the engine may need.
     most: usize,
 }
 
-impl Crowd {
+impl SpinLimit {
     pub fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -40,38 +41,38 @@ impl Crowd {
         }
     }
 
-    /// Whether who spins takes a processor from others that have something to do.
-    fn is_dense(&self) -> bool {
+    /// Whether a thread that spins takes a processor from one that has something to do.
+    fn is_exceeded(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > self.most
     }
 }
 
-/// Connections of one thread, used for one thing at a time.
+/// The connections of one thread, used for one thing at a time.
 pub(crate) struct Session {
-    reach: Arc<Reach>,
-    crowd: Arc<Crowd>,
+    connector: Arc<Connector>,
+    spin_limit: Arc<SpinLimit>,
     reactor: Reactor,
-    map: Arc<Map>,
-    /// Of all threads of all processes, one process after the other.
+    map: Arc<ClusterMap>,
+    /// To all threads of all processes, in the order of the processes.
     ports: Vec<Option<PortId>>,
-    /// Where those of each process begin.
+    /// The index in `ports` at which each process begins.
     starts: Vec<usize>,
     inbox: Inbox,
-    begin: Instant,
+    created: Instant,
     scratch: Vec<u8>,
     tickets: u64,
-    /// The thread that was talked to last: the oracle is asked there.
-    last_core: usize,
+    /// The index in `ports` of the thread that was sent to last. It is asked for timestamps.
+    last: usize,
     /// Connections that have ended so far.
     pub losses: u64,
 }
 
-/// What came.
 #[derive(Default)]
 struct Inbox {
+    /// With the partition that each is from.
     messages: VecDeque<(u32, Message)>,
     figures: Option<String>,
-    /// What the engine refused, or said that makes no sense.
+    /// The last refusal of the engine, or an error for a frame that is not one of an engine.
     refused: Option<Error>,
 }
 
@@ -88,7 +89,7 @@ impl Handler for Inbox {
             FIGURES => self.figures = Some(String::from_utf8_lossy(frame.body).into_owned()),
             REFUSED => self.refused = Some(decode_refusal(frame.body)),
             verb => {
-                let text = format!("the engine said verb {verb}, which is unknown");
+                let text = format!("the engine sent verb {verb}, which is not known");
                 self.refused = Some(Error::new(Code::Damaged, text));
                 return ControlFlow::Break(());
             }
@@ -98,18 +99,19 @@ impl Handler for Inbox {
 }
 
 impl Session {
-    /// One without connections.
+    /// A session without connections.
     pub fn new(
-        reach: Arc<Reach>,
-        map: Arc<Map>,
-        crowd: Arc<Crowd>,
+        connector: Arc<Connector>,
+        map: Arc<ClusterMap>,
+        spin_limit: Arc<SpinLimit>,
         spin: Duration,
     ) -> Result<Self> {
         let (mut starts, mut count) = (Vec::new(), 0);
-        for part in &map.parts {
+        for process in &map.processes {
             starts.push(count);
-            // One that is not known yet has a place all the same, where dialling says so.
-            count += part.threads.max(1) as usize;
+            // One that is not known yet has an entry all the same: connecting to it is an error
+            // that says so.
+            count += process.threads.max(1) as usize;
         }
         let options = ReactorOptions {
             port: port_options(),
@@ -118,75 +120,77 @@ impl Session {
             ..Default::default()
         };
         Ok(Self {
-            reach,
-            crowd,
-            reactor: Reactor::new(options).map_err(of_net)?,
+            connector,
+            spin_limit,
+            reactor: Reactor::new(options).map_err(from_net)?,
             ports: vec![None; count],
             starts,
             map,
             inbox: Inbox::default(),
-            begin: Instant::now(),
+            created: Instant::now(),
             scratch: Vec::new(),
             tickets: 0,
-            last_core: 0,
+            last: 0,
             losses: 0,
         })
     }
 
-    /// Monotonic nanoseconds.
+    /// Nanoseconds since the session was created.
     pub fn now(&self) -> u64 {
-        self.begin.elapsed().as_nanos() as u64
+        self.created.elapsed().as_nanos() as u64
     }
 
-    /// A number for a request, used once.
+    /// A number for a request that this session has not used before.
     pub fn ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
     }
 
     /// The connection to a partition's thread, if there is one now.
-    pub fn port_of(&self, partition: u32) -> Option<PortId> {
-        self.ports[self.place(partition)]
+    pub fn port_for(&self, partition: u32) -> Option<PortId> {
+        self.ports[self.index(partition)]
     }
 
-    /// Where the connection to a partition's thread is.
-    fn place(&self, partition: u32) -> usize {
+    /// The index in `ports` of a partition's thread.
+    fn index(&self, partition: u32) -> usize {
         match self.starts.len() {
             1 => partition as usize % self.ports.len(),
             of => {
-                let (part, thread) = self
+                let (process, thread) = self
                     .map
                     .home(partition)
                     .unwrap_or((partition as usize % of, 0));
-                self.starts[part] + thread
+                self.starts[process] + thread
             }
         }
     }
 
-    /// Whether a connection that was there still is.
-    pub fn lives(&self, port: PortId) -> bool {
+    pub fn is_open(&self, port: PortId) -> bool {
         self.reactor.port(port).is_some()
     }
 
-    fn connected(&mut self, core: usize) -> Result<PortId> {
-        if let Some(port) = self.ports[core] {
-            if self.lives(port) {
+    /// The connection to the thread at an index in `ports`, made if there is none.
+    fn connected(&mut self, index: usize) -> Result<PortId> {
+        if let Some(port) = self.ports[index] {
+            if self.is_open(port) {
                 return Ok(port);
             }
-            self.ports[core] = None;
+            self.ports[index] = None;
         }
-        let part = self.starts.partition_point(|start| *start <= core) - 1;
-        let (port, welcome) = self.reach.dial(part, core - self.starts[part])?;
-        self.check(part, &welcome)?;
-        let id = self.reactor.attach(port).map_err(of_net)?;
-        self.ports[core] = Some(id);
+        let process = self.starts.partition_point(|start| *start <= index) - 1;
+        let thread = index - self.starts[process];
+        let (port, welcome) = self.connector.connect(process, thread)?;
+        self.check(process, &welcome)?;
+        let id = self.reactor.attach(port).map_err(from_net)?;
+        self.ports[index] = Some(id);
         Ok(id)
     }
 
-    /// An engine with another number of threads is another one than was opened.
-    fn check(&self, part: usize, welcome: &Welcome) -> Result<()> {
-        let same = welcome.cores == self.map.parts[part].threads;
-        match same && welcome.partitions == self.map.partitions {
+    /// Refuses an engine that has been started again with another number of threads or partitions:
+    /// this session would send to threads that do not host the partitions.
+    fn check(&self, process: usize, welcome: &Welcome) -> Result<()> {
+        let is_same = welcome.cores == self.map.processes[process].threads;
+        match is_same && welcome.partitions == self.map.partitions {
             true => Ok(()),
             false => Err(unavailable(
                 "the engine has been started in another way: open it again",
@@ -194,58 +198,61 @@ impl Session {
         }
     }
 
-    /// Asks for a stamp, of the thread of the first of these partitions. True: that thread has all of them, and gives
-    /// the stamp itself, so that what is sent to them next can go by it.
-    pub fn ask_before(
+    /// Requests a timestamp from the thread of the first of these partitions. Returns true if that
+    /// thread hosts all of them and issues the timestamp itself. Operations on them can then follow
+    /// at once, without a timestamp: they arrive behind the request on the same connection, and the
+    /// thread fills it in.
+    pub fn request_timestamp(
         &mut self,
         ticket: u64,
         mut partitions: impl Iterator<Item = u32>,
     ) -> Result<bool> {
         if let Some(first) = partitions.next() {
-            self.last_core = self.place(first);
+            self.last = self.index(first);
         }
-        let core = self.last_core;
+        let index = self.last;
         self.send(ORACLE, &Message::TakeStamps { ticket, count: 1 })?;
-        // Several processes have their oracle elsewhere.
-        Ok(self.starts.len() == 1 && partitions.all(|partition| self.place(partition) == core))
+        // With several processes the oracle is elsewhere, and the thread only passes the request
+        // on.
+        Ok(self.starts.len() == 1 && partitions.all(|partition| self.index(partition) == index))
     }
 
-    /// Sends to a partition, or to the oracle. It goes out with the next [`Session::wait`].
+    /// Sends to a partition, or to the oracle. The message goes out with the next [`Session::wait`]
+    /// or [`Session::flush`].
     pub fn send(&mut self, to: u32, message: &Message) -> Result<()> {
-        let core = match to {
-            ORACLE => self.last_core,
-            partition => self.place(partition),
+        let index = match to {
+            ORACLE => self.last,
+            partition => self.index(partition),
         };
-        self.last_core = core;
+        self.last = index;
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
         message.encode(&mut bytes);
-        let sent = self.send_bytes(
-            core,
-            Head {
-                verb: MESSAGE,
-                flags: 0,
-                request: to,
-            },
-            &bytes,
-        );
+        let head = Head {
+            verb: MESSAGE,
+            flags: 0,
+            request: to,
+        };
+        let sent = self.send_bytes(index, head, &bytes);
         self.scratch = bytes;
         sent
     }
 
-    fn send_bytes(&mut self, core: usize, head: Head, bytes: &[u8]) -> Result<()> {
+    fn send_bytes(&mut self, index: usize, head: Head, bytes: &[u8]) -> Result<()> {
         if bytes.len() > MOST_BODY_BYTES {
             let text = format!(
-                "a request of {} bytes: {MOST_BODY_BYTES} at most",
+                "a request of {} bytes: it may have {MOST_BODY_BYTES} at most",
                 bytes.len()
             );
             return Err(Error::new(Code::TooLarge, text));
         }
-        let port = self.connected(core)?;
+        let port = self.connected(index)?;
         loop {
             match self.reactor.send(port, head, &[bytes]) {
                 Ok(()) => return Ok(()),
-                // A connection whose peer takes nothing for long is ended by the port itself.
+                // This loop ends: the port itself ends a connection whose peer reads nothing for
+                // long. Answers are read meanwhile, because an engine that cannot send them stops
+                // reading.
                 Err(SendError::Full { .. }) => self.poll_once()?,
                 Err(error) => return Err(unavailable(format!("the engine: {error}"))),
             }
@@ -253,95 +260,97 @@ impl Session {
     }
 
     fn poll_once(&mut self) -> Result<()> {
-        let count = self.reactor.poll(&mut self.inbox).map_err(of_net)?;
-        self.reactor.idle(count > 0, SLEEP).map_err(of_net)
+        let count = self.reactor.poll(&mut self.inbox).map_err(from_net)?;
+        self.reactor.idle(count > 0, SLEEP).map_err(from_net)
     }
 
-    /// Hands on what was sent, and takes in what has come, without waiting.
+    /// Writes what was sent and reads what has arrived, without waiting.
     pub fn flush(&mut self) -> Result<()> {
-        self.reactor.poll(&mut self.inbox).map_err(of_net)?;
-        self.look_for_losses();
+        self.reactor.poll(&mut self.inbox).map_err(from_net)?;
+        self.count_losses();
         Ok(())
     }
 
-    /// Waits until something has come or a connection has ended. False: neither until then.
+    /// Waits until a message has arrived or a connection has ended. Returns false if neither has
+    /// happened by `until`, in the nanoseconds of [`Session::now`].
     pub fn wait(&mut self, until: u64) -> Result<bool> {
-        self.crowd.waiting.fetch_add(1, Ordering::Relaxed);
-        let waited = self.wait_in_crowd(until);
-        self.crowd.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.spin_limit.waiting.fetch_add(1, Ordering::Relaxed);
+        let waited = self.wait_counted(until);
+        self.spin_limit.waiting.fetch_sub(1, Ordering::Relaxed);
         waited
     }
 
-    fn wait_in_crowd(&mut self, until: u64) -> Result<bool> {
+    fn wait_counted(&mut self, until: u64) -> Result<bool> {
         let losses = self.losses;
-        let mut looks = 0u32;
+        let mut passes = 0u32;
         loop {
-            let count = self.reactor.poll(&mut self.inbox).map_err(of_net)?;
+            let count = self.reactor.poll(&mut self.inbox).map_err(from_net)?;
             if count > 0 || !self.inbox.messages.is_empty() {
                 return Ok(true);
             }
-            self.look_for_losses();
+            self.count_losses();
             if self.losses > losses {
                 return Ok(true);
             }
             let mut left = SLEEP;
-            if looks.is_multiple_of(LOOKS) {
+            // Reading the clock costs as much as an idle pass, so it is not read in each.
+            if passes.is_multiple_of(PASSES_PER_READING) {
                 let now = self.now();
                 if now >= until {
                     return Ok(false);
                 }
                 left = left.min(Duration::from_nanos(until - now));
             }
-            looks += 1;
-            let idle = match self.crowd.is_dense() {
+            passes += 1;
+            let idle = match self.spin_limit.is_exceeded() {
                 true => self.reactor.sleep(left),
                 false => self.reactor.idle(false, left),
             };
-            idle.map_err(of_net)?;
+            idle.map_err(from_net)?;
         }
     }
 
-    fn look_for_losses(&mut self) {
+    /// Counts connections that have ended since the last time, so that callers see whether one of
+    /// theirs may be among them.
+    fn count_losses(&mut self) {
         for at in 0..self.ports.len() {
-            if self.ports[at].is_some_and(|port| !self.lives(port)) {
+            if self.ports[at].is_some_and(|port| !self.is_open(port)) {
                 self.ports[at] = None;
                 self.losses += 1;
             }
         }
     }
 
-    /// The next message that has come, with the partition it came from.
+    /// The next message that has arrived, with the partition that it is from.
     pub fn next(&mut self) -> Option<(u32, Message)> {
         self.inbox.messages.pop_front()
     }
 
-    /// Why the last connection was refused or broken, if the engine said.
+    /// Why the engine refused or ended the last connection, if it said so. Each reason is returned
+    /// once.
     pub fn refusal(&mut self) -> Option<Error> {
         self.inbox.refused.take()
     }
 
-    /// How many processes there are.
-    pub fn parts(&self) -> usize {
+    /// The number of processes.
+    pub fn processes(&self) -> usize {
         self.starts.len()
     }
 
-    /// The figures of a process.
-    pub fn figures(&mut self, part: usize, wait: Duration) -> Result<String> {
+    /// Asks a process for its figures: lines `name value`.
+    pub fn figures(&mut self, process: usize, wait: Duration) -> Result<String> {
         self.inbox.figures = None;
-        let core = self.starts[part];
-        self.send_bytes(
-            core,
-            Head {
-                verb: STATS,
-                flags: 0,
-                request: 0,
-            },
-            &[],
-        )?;
+        let index = self.starts[process];
+        let head = Head {
+            verb: STATS,
+            flags: 0,
+            request: 0,
+        };
+        self.send_bytes(index, head, &[])?;
         let until = self.now() + wait.as_nanos() as u64;
         while self.inbox.figures.is_none() {
-            if !self.wait(until)? || self.ports[core].is_none() {
-                return Err(unavailable("the engine gave no figures"));
+            if !self.wait(until)? || self.ports[index].is_none() {
+                return Err(unavailable("the engine did not send its figures"));
             }
             self.inbox.messages.clear();
         }

@@ -1,4 +1,5 @@
-//! An interactive transaction.
+//! An interactive transaction: carries messages between its state machine, the [`Coordinator`], and
+//! the engine.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,35 +15,45 @@ use super::node::Node;
 use super::session::Session;
 use crate::error::unavailable;
 
-/// Writes that may be under way without anybody waiting for them.
-const WRITES_UNDER_WAY: usize = 256;
-/// Of them, those that are sent at once when each has a message of its own.
-const WRITES_TOGETHER: usize = 128;
+/// Batches of writes that may be under way before the next one waits for some of them.
+const UNAWAITED_MAX: usize = 256;
+/// Writes that are sent at once if each has a message of its own.
+const SEPARATE_AT_ONCE: usize = 128;
 
 pub(crate) struct NodeTransaction<'a> {
     node: &'a Node,
-    /// There until the transaction is over.
+    /// `None` once the transaction is over.
     session: Option<Session>,
     coordinator: Coordinator,
     schema: Arc<Schema>,
+    /// Whether each operation gets a message of its own.
     separate: bool,
+    /// Those of the session that have been looked at.
     losses: u64,
-    /// The number of the question for its stamp, which goes out with its first operations.
-    asked: Option<u64>,
-    /// Answers that have come before it.
-    early: Vec<(u32, Message)>,
-    /// Batches that are waited for, when they have come.
-    come: HashMap<u32, Result<Vec<Answer>>>,
-    /// Batches of writes that nobody waits for yet, and their keys.
-    behind: HashSet<u32>,
-    behind_keys: HashSet<Key>,
+    /// The ticket of the request for its timestamp, which goes out with its first operations.
+    timestamp_ticket: Option<u64>,
+    /// Answers that have arrived before the timestamp.
+    early: Vec<Early>,
+    /// Results of batches that have arrived and that an operation waits for.
+    arrived: HashMap<u32, Result<Vec<Answer>>>,
+    /// Batches of writes that nothing waits for yet.
+    unawaited: HashSet<u32>,
+    /// Their keys.
+    unawaited_keys: HashSet<Key>,
+    /// The first error of such a write. The next operation or the commit returns it.
     write_failed: Option<Error>,
     committing: bool,
     ended: Option<Result<()>>,
 }
 
+struct Early {
+    from: u32,
+    message: Message,
+}
+
 impl<'a> NodeTransaction<'a> {
-    /// Begins. Its stamp is taken with its first operations, which is a message there and back less.
+    /// Begins a transaction. Its timestamp is requested with its first operations, which saves a
+    /// round trip.
     pub fn begin(node: &'a Node, options: &Options) -> Result<Self> {
         let session = node.session()?;
         let (now, partitions) = (session.now(), node.welcome.partitions);
@@ -53,11 +64,11 @@ impl<'a> NodeTransaction<'a> {
             coordinator: Coordinator::begin(now, 0, partitions, options),
             schema: node.schema(),
             separate: options.separate,
-            asked: None,
+            timestamp_ticket: None,
             early: Vec::new(),
-            come: HashMap::new(),
-            behind: HashSet::new(),
-            behind_keys: HashSet::new(),
+            arrived: HashMap::new(),
+            unawaited: HashSet::new(),
+            unawaited_keys: HashSet::new(),
             write_failed: None,
             committing: false,
             ended: None,
@@ -69,11 +80,11 @@ impl<'a> NodeTransaction<'a> {
         self.session.as_mut().ok_or_else(over)
     }
 
-    /// Begins operations; the numbers of their batches.
+    /// Sends operations. Returns the numbers of their batches.
     fn send(&mut self, operations: Vec<Operation>) -> Result<Vec<u32>> {
-        let first = self.asked.is_none();
+        let first = self.timestamp_ticket.is_none();
         if !first {
-            self.known_stamp()?;
+            self.timestamp()?;
         }
         let unknown = |operation: &Operation| self.schema.table(operation.table()).is_err();
         if operations.iter().any(unknown) {
@@ -91,23 +102,25 @@ impl<'a> NodeTransaction<'a> {
             numbers.push(run?);
         }
         if first {
-            self.ask_for_stamp(&mut sends)?;
+            self.request_timestamp(&mut sends)?;
         }
         self.deliver(sends)?;
         Ok(numbers)
     }
 
-    /// Asks for the stamp. The first operations go out behind that, before its number is here, where the thread
-    /// that gives it is the one that runs them; else they wait.
-    fn ask_for_stamp(&mut self, first: &mut Sends) -> Result<()> {
+    /// Requests the timestamp. If the thread that issues it also runs the first operations, they
+    /// follow at once with timestamp 0, and the thread fills it in. Otherwise this waits for the
+    /// timestamp and puts it into them, because another thread or process does not know which one
+    /// was issued.
+    fn request_timestamp(&mut self, first: &mut Sends) -> Result<()> {
         let session = self.session()?;
         let ticket = session.ticket();
-        let together = session.ask_before(ticket, first.iter().map(|(to, _)| *to))?;
-        self.asked = Some(ticket);
-        if together {
+        let is_filled_in = session.request_timestamp(ticket, first.iter().map(|(to, _)| *to))?;
+        self.timestamp_ticket = Some(ticket);
+        if is_filled_in {
             return Ok(());
         }
-        let stamp = self.known_stamp()?;
+        let stamp = self.timestamp()?;
         for (_, message) in first {
             if let Message::Execute { head, .. } = message {
                 head.stamp = stamp;
@@ -116,10 +129,10 @@ impl<'a> NodeTransaction<'a> {
         Ok(())
     }
 
-    /// The stamp, waited for when it is not here.
-    fn known_stamp(&mut self) -> Result<Stamp> {
-        if self.asked.is_none() {
-            self.ask_for_stamp(&mut Sends::new())?;
+    /// The timestamp. Requests it if that has not been done, and waits for it.
+    fn timestamp(&mut self) -> Result<Stamp> {
+        if self.timestamp_ticket.is_none() {
+            self.request_timestamp(&mut Sends::new())?;
         }
         loop {
             match (self.coordinator.stamp(), &self.ended) {
@@ -130,24 +143,28 @@ impl<'a> NodeTransaction<'a> {
         }
     }
 
-    fn take_in(&mut self, from: u32, message: Message, sends: &mut Sends) {
+    fn on_message(&mut self, from: u32, message: Message, sends: &mut Sends) {
         match message {
-            Message::Stamps { ticket, result } if self.asked == Some(ticket) => match result {
-                Ok(stamp) => {
-                    self.coordinator.stamped(stamp);
-                    for (from, message) in std::mem::take(&mut self.early) {
-                        self.take_in(from, message, sends);
+            Message::Stamps { ticket, result } if self.timestamp_ticket == Some(ticket) => {
+                match result {
+                    Ok(stamp) => {
+                        self.coordinator.stamped(stamp);
+                        for Early { from, message } in std::mem::take(&mut self.early) {
+                            self.on_message(from, message, sends);
+                        }
+                    }
+                    Err(error) => {
+                        self.ended.get_or_insert(Err(error));
                     }
                 }
-                Err(error) => {
-                    self.ended.get_or_insert(Err(error));
-                }
-            },
+            }
             message => match (message.to_interactive(), self.coordinator.stamp()) {
-                (Some(_), 0) => self.early.push((from, message)),
+                // Without the timestamp it cannot be told whether an answer is for this
+                // transaction, or is a late one for the transaction that used the session before.
+                (Some(_), 0) => self.early.push(Early { from, message }),
                 (Some(to), stamp) if to == stamp => {
                     let event = self.coordinator.handle(from, message, sends);
-                    self.happened(event);
+                    self.on_event(event);
                 }
                 _ => {}
             },
@@ -161,28 +178,33 @@ impl<'a> NodeTransaction<'a> {
         Ok(())
     }
 
-    /// Waits until something has come, and takes it in.
+    /// Waits until something has arrived, and handles it.
+    ///
+    /// If a connection has been lost, what was under way on it may have been carried out or not.
+    /// Before the commit the transaction is given up, which is always safe: no participant has been
+    /// told to commit. After the commit was sent it must not be given up, because it may have been
+    /// decided. The coordinator then goes on asking the record holder until the deadline.
     fn drive(&mut self) -> Result<()> {
         let until = self.coordinator.wake_at();
         let mut sends = Sends::new();
         self.session()?.wait(until)?;
         while let Some((from, message)) = self.session()?.next() {
-            self.take_in(from, message, &mut sends);
+            self.on_message(from, message, &mut sends);
         }
         let session = self.session()?;
         let (now, losses) = (session.now(), session.losses);
         if now >= self.coordinator.wake_at() && self.ended.is_none() {
             let event = self.coordinator.tick(now, &mut sends);
-            self.happened(event);
+            self.on_event(event);
         }
         if losses != self.losses {
             self.losses = losses;
             if !self.committing {
-                self.lost(&mut sends);
+                self.on_connection_lost(&mut sends);
             }
         }
         match self.deliver(sends) {
-            // What became of a commit is asked again and again until the deadline.
+            // The engine cannot be reached now. The coordinator repeats its question in time.
             Err(_) if self.committing => {
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 Ok(())
@@ -191,40 +213,39 @@ impl<'a> NodeTransaction<'a> {
         }
     }
 
-    /// What was under way on a connection that has ended may have been done or not: it is all given up.
-    fn lost(&mut self, sends: &mut Sends) {
+    fn on_connection_lost(&mut self, sends: &mut Sends) {
         let refusal = self.session.as_mut().and_then(Session::refusal);
         let ended = || unavailable("the connection ended, and the transaction with it");
         self.ended.get_or_insert(Err(refusal.unwrap_or_else(ended)));
         self.coordinator.rollback(sends);
     }
 
-    fn happened(&mut self, event: Option<Event>) {
+    fn on_event(&mut self, event: Option<Event>) {
         match event {
             None => {}
             Some(Event::Ended(result)) => {
                 self.ended.get_or_insert(result);
             }
-            Some(Event::Batch { number, result }) => match self.behind.remove(&number) {
+            Some(Event::Batch { number, result }) => match self.unawaited.remove(&number) {
                 true => {
                     if let Err(error) = result {
                         self.write_failed.get_or_insert(error);
                     }
-                    if self.behind.is_empty() {
-                        self.behind_keys.clear();
+                    if self.unawaited.is_empty() {
+                        self.unawaited_keys.clear();
                     }
                 }
                 false => {
-                    self.come.insert(number, result);
+                    self.arrived.insert(number, result);
                 }
             },
         }
     }
 
-    /// Drives until a batch has come, or the transaction has ended without it.
-    fn wait_for(&mut self, number: u32) -> Result<Vec<Answer>> {
+    /// Waits for the result of a batch, or for the end of the transaction without it.
+    fn await_batch(&mut self, number: u32) -> Result<Vec<Answer>> {
         loop {
-            if let Some(result) = self.come.remove(&number) {
+            if let Some(result) = self.arrived.remove(&number) {
                 return result;
             }
             match &self.ended {
@@ -235,9 +256,10 @@ impl<'a> NodeTransaction<'a> {
         }
     }
 
-    /// Waits until at most so many writes are under way.
-    fn catch_up(&mut self, most: usize) -> Result<()> {
-        while self.behind.len() > most && self.ended.is_none() {
+    /// Waits until at most `most` batches of writes are under way. Returns the error of one that
+    /// failed.
+    fn await_writes(&mut self, most: usize) -> Result<()> {
+        while self.unawaited.len() > most && self.ended.is_none() {
             self.drive()?;
         }
         match (&self.write_failed, &self.ended) {
@@ -246,62 +268,65 @@ impl<'a> NodeTransaction<'a> {
         }
     }
 
-    /// Waits for what is under way where these operations are behind it.
-    fn come_before(&mut self, operations: &[Operation]) -> Result<()> {
-        let meets = |operation: &Operation| match operation {
-            Operation::Get(key) | Operation::Write(key, _) => self.behind_keys.contains(key),
+    /// Waits for the writes that are under way if these operations may depend on them. Messages to
+    /// different partitions keep no order between them, and a read must see the transaction's own
+    /// writes.
+    fn await_conflicting(&mut self, operations: &[Operation]) -> Result<()> {
+        let may_depend = |operation: &Operation| match operation {
+            Operation::Get(key) | Operation::Write(key, _) => self.unawaited_keys.contains(key),
             Operation::Scan(_) => true,
         };
-        match !self.behind.is_empty() && operations.iter().any(meets) {
-            true => self.catch_up(0),
+        match !self.unawaited.is_empty() && operations.iter().any(may_depend) {
+            true => self.await_writes(0),
             false => Ok(()),
         }
     }
 
-    /// Sends writes that nobody waits for. They go out with what is waited for next, the commit at the
-    /// latest: that is a call of the system less, and the rows are undecided for as long as the engine needs
-    /// for them, and not for a message to the client and back.
+    /// Sends writes without waiting for them. They go out with the next operation that is waited
+    /// for, the commit at the latest. That saves a system call, and the rows stay undecided only
+    /// for as long as the engine needs for them, and not for a round trip to the client as well.
     fn write_behind(&mut self, writes: Vec<Operation>) -> Result<()> {
         let batches = if self.separate { writes.len() } else { 1 };
-        self.come_before(&writes)?;
-        self.catch_up(WRITES_UNDER_WAY.saturating_sub(batches))?;
+        self.await_conflicting(&writes)?;
+        self.await_writes(UNAWAITED_MAX.saturating_sub(batches))?;
         let keys = writes.iter().filter_map(|operation| match operation {
             Operation::Write(key, _) => Some(key.clone()),
             Operation::Get(_) | Operation::Scan(_) => None,
         });
         let keys: Vec<Key> = keys.collect();
         let numbers = self.send(writes)?;
-        self.behind.extend(numbers);
-        self.behind_keys.extend(keys);
+        self.unawaited.extend(numbers);
+        self.unawaited_keys.extend(keys);
         Ok(())
     }
 
-    /// Sends the commit, together with what is not yet sent.
+    /// Sends the commit, and with it everything that is not sent yet.
     fn begin_commit(&mut self) -> Result<()> {
         if let Some(error) = self.write_failed.take() {
-            // The session may not be there any more; the engine then gives the transaction up by itself.
-            let _ = self.give_up();
+            // If that cannot be sent, the engine gives the transaction up when its heartbeats stop.
+            let _ = self.abandon();
             return Err(error);
         }
         if let Some(Err(error)) = self.ended.clone() {
             self.finish();
             return Err(error);
         }
-        // Without its number nobody could be asked what became of the commit.
-        self.known_stamp()?;
+        // The timestamp is the name of the transaction: without it the record holder could not be
+        // asked what became of the commit.
+        self.timestamp()?;
         let mut sends = Sends::new();
         let now = self.session()?.now();
         let event = self.coordinator.commit(now, &mut sends);
         self.committing = true;
-        self.happened(event);
+        self.on_event(event);
         match self.deliver(sends) {
-            // Perhaps it was sent, perhaps not: the record holder is asked.
+            // Part of it may have been sent. The record holder decides, so it is asked.
             Err(error) if error.kind() == Code::Unavailable => Ok(()),
             delivered => delivered,
         }
     }
 
-    /// Waits for what became of the commit.
+    /// Waits for the outcome of the commit.
     fn end(&mut self) -> Result<()> {
         let ended = loop {
             match &self.ended {
@@ -309,25 +334,27 @@ impl<'a> NodeTransaction<'a> {
                 None => self.drive()?,
             }
         };
-        // A write that failed says more than that the commit was refused for it.
+        // The error of a write is the reason for which the commit was refused. It is not shown if
+        // the outcome is unknown: it would tell the caller that a retry is safe.
         match (ended, self.write_failed.take()) {
             (Err(error), Some(write)) if error.retry() != Retry::Unknown => Err(write),
             (ended, _) => ended,
         }
     }
 
-    /// What was read by operations that are committed: whatever goes wrong with that, they are not to be
-    /// done again.
+    /// The answers to operations that were committed with their transaction. If one of them does
+    /// not arrive, its error must not let the caller repeat the transaction, which has been
+    /// committed.
     fn answers_of_committed(&mut self, numbers: Vec<u32>, losses: u64) -> Result<Vec<Answer>> {
         let mut answers = Vec::new();
         for number in numbers {
             let result = loop {
-                if let Some(result) = self.come.remove(&number) {
+                if let Some(result) = self.arrived.remove(&number) {
                     break result;
                 }
                 let until = self.coordinator.deadline();
                 if self.losses != losses || self.session()?.now() >= until {
-                    break Err(unavailable("its answer did not come"));
+                    break Err(unavailable("its answer did not arrive"));
                 }
                 self.drive()?;
             };
@@ -344,11 +371,12 @@ impl<'a> NodeTransaction<'a> {
 
     fn finish(&mut self) {
         if let Some(session) = self.session.take() {
-            self.node.give_back(session);
+            self.node.return_session(session);
         }
     }
 
-    fn give_up(&mut self) -> Result<()> {
+    /// Rolls back, without waiting for the engine to confirm it.
+    fn abandon(&mut self) -> Result<()> {
         let mut sends = Sends::new();
         self.coordinator.rollback(&mut sends);
         let done = self.deliver(sends).and_then(|()| self.session()?.flush());
@@ -359,16 +387,17 @@ impl<'a> NodeTransaction<'a> {
 
 impl Operations for NodeTransaction<'_> {
     fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
-        self.come_before(operations)?;
+        self.await_conflicting(operations)?;
         let mut answers = Vec::with_capacity(operations.len());
         for number in self.send(operations.to_vec())? {
-            answers.extend(self.wait_for(number)?);
+            answers.extend(self.await_batch(number)?);
         }
         Ok(answers)
     }
 
-    /// With the commit behind them where no partition can have decided on it before it has read: what is
-    /// read goes before what is written, and nothing was written earlier.
+    /// Sends the commit together with the operations, which saves a round trip, if no partition can
+    /// decide on the commit before it has carried out its own reads: nothing was written earlier,
+    /// and here all reads come before the writes. Otherwise a read might fail after the commit.
     fn run_last(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
         let writes = operations.iter().any(Operation::is_write);
         let in_order = operations.is_sorted_by_key(Operation::is_write);
@@ -386,11 +415,12 @@ impl Operations for NodeTransaction<'_> {
         if let Ok(table) = self.schema.named(name) {
             return Ok(table);
         }
-        self.schema = self.node.learn()?;
+        self.schema = self.node.refresh_schema()?;
         self.schema.named(name)
     }
 
-    /// Values that need nothing to be there are sent and not waited for: the commit counts them.
+    /// Puts and deletes are not waited for, because they succeed whatever the row holds. The commit
+    /// counts them: if one was lost on its way, it is refused.
     fn write(&mut self, table: TableId, key: &[u8], change: Change) -> Result<()> {
         let waits = !matches!(change, Change::Put(_) | Change::Delete);
         let operation = Operation::Write(Key::new(table, key), change);
@@ -401,13 +431,13 @@ impl Operations for NodeTransaction<'_> {
     }
 
     fn write_many(&mut self, writes: Vec<(Key, Change)>) -> Result<()> {
-        let together = match self.separate {
-            true => WRITES_TOGETHER,
+        let at_once = match self.separate {
+            true => SEPARATE_AT_ONCE,
             false => writes.len(),
         };
         let mut writes = writes.into_iter();
         while writes.len() > 0 {
-            let next = writes.by_ref().take(together);
+            let next = writes.by_ref().take(at_once);
             let next = next.map(|(key, change)| Operation::Write(key, change));
             self.write_behind(next.collect())?;
         }
@@ -431,7 +461,7 @@ impl Transaction for NodeTransaction<'_> {
             let text = "it was committed with its last operations: it is too late to roll back";
             return Err(Error::new(Code::Finished, text));
         }
-        self.give_up()
+        self.abandon()
     }
 
     fn stamp(&self) -> Option<Stamp> {
@@ -442,8 +472,9 @@ impl Transaction for NodeTransaction<'_> {
 impl Drop for NodeTransaction<'_> {
     fn drop(&mut self) {
         if self.session.is_some() {
-            // Whoever drops it does not ask how; the engine forgets it after its heartbeat either way.
-            let _ = self.give_up();
+            // If the rollback cannot be sent, the engine gives the transaction up when its
+            // heartbeats stop.
+            let _ = self.abandon();
         }
     }
 }

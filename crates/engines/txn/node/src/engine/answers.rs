@@ -1,87 +1,106 @@
-//! Messages to clients.
+//! Frames to clients and to other processes, on their way to the outboxes of their connections.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use dyno_net::{Head, Outbound, PortId, Reactor, SendError};
 use dyno_txn_api::{Code, Error};
-use dyno_txn_core::Answers as InBytes;
+use dyno_txn_core::Answers as EncodedAnswers;
 use dyno_txn_core::message::{Address, Message};
 
-use crate::hello::{BETWEEN, MESSAGE, MOST_BODY_BYTES, encode_between};
+use crate::hello::{MESSAGE, MOST_BODY_BYTES, PEER_MESSAGE, encode_peer_message};
 
-/// What waits for other processes whose connections are full, at most; bytes.
-const LATE_BETWEEN_MAX: usize = 64 << 20;
+/// Bytes that wait for other processes whose connections are full, at most.
+const LATE_PEER_MAX: usize = 64 << 20;
 
-/// What waits for one client whose connection is full, at most; bytes. A client that has asked for more at once than
-/// it reads is hung up on.
+/// Bytes that wait for one client whose connection is full, at most. A client that has asked for
+/// more than this without reading it is disconnected.
 const LATE_MAX: usize = 4 * MOST_BODY_BYTES;
 
-/// Answers that wait for their connection's turn. They are bounded by what clients have under way, as a connection
-/// that does not read is not read from, and by [`LATE_MAX`].
+/// Frames that wait for the end of the pass, or for room in an outbox. They are bounded by what
+/// clients have under way, because a connection that does not read is not read from, and by
+/// [`LATE_MAX`].
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
+    /// The bodies of `list`, one after the other.
     bytes: Vec<u8>,
-    list: Vec<(PortId, Head, Range<usize>)>,
+    list: Vec<Queued>,
     /// For connections whose outbox was full.
-    late: VecDeque<(PortId, Head, Vec<u8>)>,
-    /// Of them, those to other processes.
-    late_between_bytes: usize,
-    /// Of them, those to each client.
+    late: VecDeque<Late>,
+    /// Of the late ones, those to other processes.
+    late_peer_bytes: usize,
+    /// Of the late ones, those to each client.
     late_bytes: HashMap<PortId, usize>,
     scratch: Vec<u8>,
-    /// Connections to other processes that have ended: the reactor does not tell of those on which nothing came.
+    /// Connections to other processes that have ended. The reactor does not report the end of a
+    /// connection on which nothing has arrived.
     pub ended: Vec<PortId>,
     /// Clients that do not read what they have asked for: their connections are to be closed.
     pub unread: Vec<PortId>,
 }
 
+#[derive(Debug)]
+struct Queued {
+    port: PortId,
+    head: Head,
+    body: Range<usize>,
+}
+
+#[derive(Debug)]
+struct Late {
+    port: PortId,
+    head: Head,
+    body: Vec<u8>,
+}
+
 impl Answers {
-    /// Into the outbox of the connection whose turn it is.
-    pub fn now(&mut self, port: PortId, from: u32, message: &Message, out: &mut Outbound) {
+    /// Puts a message into the outbox of the connection that is being handled.
+    pub fn send_now(&mut self, port: PortId, from: u32, message: &Message, out: &mut Outbound) {
         self.scratch.clear();
         encode(message, &mut self.scratch);
-        // An end is told of by the reactor.
-        if let Err(SendError::Full { .. }) = out.send(head(from), &[&self.scratch]) {
-            self.keep(port, head(from), self.scratch.clone());
+        // If the connection has ended, the reactor will say so.
+        if let Err(SendError::Full { .. }) = out.send(message_head(from), &[&self.scratch]) {
+            self.keep(port, message_head(from), self.scratch.clone());
         }
     }
 
-    /// With the next [`Answers::send`].
-    pub fn later(&mut self, port: PortId, from: u32, message: &Message) {
+    /// Has a message go out with the next [`Answers::send`].
+    pub fn queue(&mut self, port: PortId, from: u32, message: &Message) {
         let start = self.bytes.len();
         encode(message, &mut self.bytes);
-        self.list.push((port, head(from), start..self.bytes.len()));
+        self.push(port, message_head(from), start);
     }
 
-    /// The same, between processes.
-    pub fn between(&mut self, port: PortId, from: Address, to: u32, message: &Message) {
+    /// The same, for a message to another process.
+    pub fn queue_for_process(&mut self, port: PortId, from: Address, to: u32, message: &Message) {
         let start = self.bytes.len();
-        encode_between(from, message, &mut self.bytes);
-        self.list
-            .push((port, between_to(to), start..self.bytes.len()));
+        encode_peer_message(from, message, &mut self.bytes);
+        self.push(port, peer_head(to), start);
     }
 
-    /// The same, of what was encoded while the connection was made.
-    pub fn between_again(&mut self, port: PortId, to: u32, body: &[u8]) {
+    /// The same, for one that was encoded while the connection was being made.
+    pub fn queue_encoded(&mut self, port: PortId, to: u32, body: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(body);
-        self.list
-            .push((port, between_to(to), start..self.bytes.len()));
+        self.push(port, peer_head(to), start);
     }
 
-    /// Hands over what partitions have answered in bytes.
-    pub fn send_bytes(&mut self, answers: &mut InBytes, reactor: &mut Reactor) {
+    fn push(&mut self, port: PortId, head: Head, start: usize) {
+        let body = start..self.bytes.len();
+        self.list.push(Queued { port, head, body });
+    }
+
+    /// Sends the answers that partitions have encoded themselves.
+    pub fn send_encoded(&mut self, answers: &mut EncodedAnswers, reactor: &mut Reactor) {
         for (client, from, bytes) in answers.iter() {
-            let (port, head) = (PortId::numbered(client), head(from));
+            let (port, head) = (PortId::numbered(client), message_head(from));
             if bytes.len() > MOST_BODY_BYTES {
-                // Said in a way that fits, with the next pass.
+                // Queued as a message, which is replaced by one that says so and fits.
                 if let Ok(message) = Message::decode(bytes) {
-                    self.later(port, from, &message);
+                    self.queue(port, from, &message);
                 }
                 continue;
             }
-            // An end is told of by the reactor.
             if let Err(SendError::Full { .. }) = reactor.send(port, head, &[bytes]) {
                 self.keep(port, head, bytes.to_vec());
             }
@@ -89,73 +108,74 @@ impl Answers {
         answers.clear(MOST_BODY_BYTES);
     }
 
-    /// Hands over all that waits.
+    /// Sends everything that waits.
     pub fn send(&mut self, reactor: &mut Reactor) {
-        // Counted anew from what still finds no room.
+        // The late ones go first, so that the frames of a connection stay in their order. `keep`
+        // counts those again that still find no room.
         self.late_bytes.clear();
-        for _ in 0..self.late.len() {
-            let Some((port, head, bytes)) = self.late.pop_front() else {
-                break;
-            };
-            if head.verb == BETWEEN {
-                self.late_between_bytes -= bytes.len();
-            }
-            match reactor.send(port, head, &[&bytes]) {
-                Err(SendError::Full { .. }) => self.keep(port, head, bytes),
-                Err(SendError::Ended) if head.verb == BETWEEN => self.ended.push(port),
-                Ok(()) | Err(_) => {}
+        self.late_peer_bytes = 0;
+        for Late { port, head, body } in std::mem::take(&mut self.late) {
+            if !self.try_send(reactor, port, head, &body) {
+                self.keep(port, head, body);
             }
         }
-        let mut list = std::mem::take(&mut self.list);
-        for (port, head, range) in list.drain(..) {
-            let bytes = &self.bytes[range];
-            match reactor.send(port, head, &[bytes]) {
-                Err(SendError::Full { .. }) => {
-                    let bytes = bytes.to_vec();
-                    self.keep(port, head, bytes);
-                }
-                Err(SendError::Ended) if head.verb == BETWEEN => self.ended.push(port),
-                Ok(()) | Err(_) => {}
+        let (mut list, bytes) = (
+            std::mem::take(&mut self.list),
+            std::mem::take(&mut self.bytes),
+        );
+        for Queued { port, head, body } in list.drain(..) {
+            let body = &bytes[body];
+            if !self.try_send(reactor, port, head, body) {
+                self.keep(port, head, body.to_vec());
             }
         }
-        self.list = list;
+        (self.list, self.bytes) = (list, bytes);
         self.bytes.clear();
         self.bytes.shrink_to(MOST_BODY_BYTES);
     }
-}
 
-impl Answers {
-    /// For the next time. Another process that does not read gets no more after a while: what is lost between
-    /// processes costs its transaction the time that it has.
-    fn keep(&mut self, port: PortId, head: Head, bytes: Vec<u8>) {
+    /// Returns false if the outbox is full. A frame for a connection that has ended is dropped.
+    fn try_send(&mut self, reactor: &mut Reactor, port: PortId, head: Head, body: &[u8]) -> bool {
+        match reactor.send(port, head, &[body]) {
+            Err(SendError::Full { .. }) => return false,
+            Err(SendError::Ended) if head.verb == PEER_MESSAGE => self.ended.push(port),
+            Ok(()) | Err(_) => {}
+        }
+        true
+    }
+
+    /// Keeps a frame for the next time, unless its receiver has let too much pile up.
+    fn keep(&mut self, port: PortId, head: Head, body: Vec<u8>) {
         if head.verb == MESSAGE {
             let late = self.late_bytes.entry(port).or_default();
-            *late += bytes.len();
+            *late += body.len();
             if *late > LATE_MAX {
-                // It asks and does not read. What it is not told may have been done, as when its connection breaks.
+                // What this client is not told may have been done, as when its connection breaks.
                 self.unread.push(port);
                 return;
             }
         }
-        if head.verb == BETWEEN {
-            if self.late_between_bytes + bytes.len() > LATE_BETWEEN_MAX {
+        if head.verb == PEER_MESSAGE {
+            // A message that is lost between processes costs its transaction no more than the time
+            // until its deadline, so a process that does not read is not waited for.
+            if self.late_peer_bytes + body.len() > LATE_PEER_MAX {
                 return;
             }
-            self.late_between_bytes += bytes.len();
+            self.late_peer_bytes += body.len();
         }
-        self.late.push_back((port, head, bytes));
+        self.late.push_back(Late { port, head, body });
     }
 }
 
-fn between_to(to: u32) -> Head {
+fn peer_head(to: u32) -> Head {
     Head {
-        verb: BETWEEN,
+        verb: PEER_MESSAGE,
         flags: 0,
         request: to,
     }
 }
 
-fn head(from: u32) -> Head {
+fn message_head(from: u32) -> Head {
     Head {
         verb: MESSAGE,
         flags: 0,
@@ -163,7 +183,9 @@ fn head(from: u32) -> Head {
     }
 }
 
-/// The message, or, where it is longer than a client takes, one that says so.
+/// Encodes the message or, if it is longer than a client accepts, one that says so. What was
+/// committed stays committed then, although its answer does not fit, so the client must not be told
+/// that it failed.
 fn encode(message: &Message, out: &mut Vec<u8>) {
     let start = out.len();
     message.encode(out);
@@ -171,7 +193,6 @@ fn encode(message: &Message, out: &mut Vec<u8>) {
         return;
     }
     let text = format!("an answer of more than {MOST_BODY_BYTES} bytes: ask for less at once");
-    // What was committed is committed: only its answer does not fit.
     let instead = match message {
         Message::Done {
             ticket,

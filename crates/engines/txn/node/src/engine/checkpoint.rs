@@ -1,8 +1,9 @@
-//! A checkpoint of one partition: its thread makes a piece between other work, and another thread writes
-//! them, so that nobody waits for a disk; or they go to the processes that keep the log.
+//! A checkpoint of one partition. Its thread makes it piece by piece between other work; another
+//! thread writes the pieces, so that no client waits for a disk, or they go to the processes that
+//! keep the log.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -11,25 +12,31 @@ use dyno_txn_core::{Checkpoint, Partition};
 use dyno_txn_log::{Checkpointer, Log, LogError, Lsn, MOST_CHUNK_BYTES};
 
 use super::journal::Journal;
-use super::pieces::cut;
-use crate::error::{of_log, unavailable};
+use crate::error::{from_log, unavailable};
 use crate::persist::{CheckpointPart, Stores};
+use crate::pieces::cut;
 
-/// Parts that may wait for the disk.
-const PARTS_MAX: usize = 8;
-/// How often it is looked whether the log has come far enough.
-const LOOK: Duration = Duration::from_millis(2);
+/// Pieces that may wait for the disk.
+const PIECES_MAX: usize = 8;
+/// How often the writing thread looks whether the log has come far enough.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-enum Part {
+enum Piece {
     Chunk(Vec<u8>),
-    /// All are there. The log is needed from the first position on, and must be durable up to the second.
-    End(Lsn, Lsn),
+    /// All chunks are there.
+    End {
+        /// Recovery reads the log from here.
+        first_needed: Lsn,
+        /// The log must be durable up to here before the checkpoint counts.
+        durable_to: Lsn,
+    },
 }
 
-/// Where its parts go.
+/// Where the pieces go.
 enum Sink {
     Disk {
-        sender: Option<SyncSender<Part>>,
+        /// `None` once the thread has ended by itself, which is an error that `finish` returns.
+        sender: Option<SyncSender<Piece>>,
         thread: JoinHandle<std::result::Result<(), LogError>>,
     },
     Stores {
@@ -40,36 +47,44 @@ enum Sink {
 }
 
 /// A checkpoint under way.
-pub(crate) struct Writing {
-    at: Option<Checkpoint>,
+pub(crate) struct Checkpointing {
+    /// How far the partition has come; `None` when it has been written down whole.
+    cursor: Option<Checkpoint>,
     first_needed: Lsn,
-    parts: VecDeque<Part>,
+    pieces: VecDeque<Piece>,
     sink: Sink,
-    /// The log was full when it began, so that nothing happens in the partition until it is over.
-    still: bool,
+    /// The log was full when it began, so nothing happens in the partition until it is over.
+    stalled: bool,
 }
 
-/// The stores of a log, and its place among those of its thread.
-pub(crate) type At<'a> = Option<(&'a mut Stores, usize)>;
+/// The stores of a thread's logs, and the slot of one of its partitions.
+pub(crate) struct StoreSlot<'a> {
+    pub stores: &'a mut Stores,
+    pub slot: usize,
+}
 
-impl Writing {
-    /// Begins one; none where there is no log, or where what the partition did waits for the log.
+impl Checkpointing {
+    /// Begins a checkpoint. Returns `None` if the partition has no log, or if records wait for the
+    /// log, because the checkpoint could not end before the log has them. A full log is the
+    /// exception: only a checkpoint makes room for those records. It is right without them, because
+    /// the partition is stalled until it is over and so the checkpoint shows one moment, with all
+    /// their effects.
     pub fn begin(
         partition: &Partition,
         journal: &mut Journal,
-        stores: At<'_>,
+        stores: Option<StoreSlot<'_>>,
     ) -> Result<Option<Self>> {
         if journal.is_behind() && !journal.is_full() {
             return Ok(None);
         }
-        let still = journal.is_full();
+        let stalled = journal.is_full();
         let Some((log, first_needed)) = journal.begin_checkpoint() else {
             return Ok(None);
         };
         let sink = match (log, stores) {
             (Log::Files(log), _) => {
                 let checkpointer = log.checkpointer();
-                let (sender, receiver) = sync_channel(PARTS_MAX);
+                let (sender, receiver) = sync_channel(PIECES_MAX);
                 let thread = thread::Builder::new()
                     .name("checkpoint".to_owned())
                     .spawn(move || write(&checkpointer, &receiver))
@@ -77,8 +92,8 @@ impl Writing {
                 let sender = Some(sender);
                 Sink::Disk { sender, thread }
             }
-            (Log::Remote(log), Some((stores, place))) => {
-                stores.begin_checkpoint(place, log);
+            (Log::Remote(log), Some(StoreSlot { stores, slot })) => {
+                stores.begin_checkpoint(slot, log);
                 Sink::Stores {
                     number: dyno_txn_log::fresh_identity(),
                     chunks: 0,
@@ -87,43 +102,60 @@ impl Writing {
             }
             (Log::Memory(_) | Log::Remote(_), _) => return Ok(None),
         };
-        let mut parts = VecDeque::new();
-        let at = partition.begin_checkpoint(&mut |record| add(&mut parts, record));
+        let mut pieces = VecDeque::new();
+        let cursor = partition.begin_checkpoint(&mut |record| add(&mut pieces, record));
         Ok(Some(Self {
-            at: Some(at),
+            cursor: Some(cursor),
             first_needed,
-            parts,
+            pieces,
             sink,
-            still,
+            stalled,
         }))
     }
 
-    /// Does a bounded piece of it. True: it is over, for [`Writing::finish`] to say how.
-    pub fn step(&mut self, partition: &Partition, journal: &mut Journal, stores: At<'_>) -> bool {
+    /// Does a bounded piece of it. Returns true if it is over; [`Checkpointing::finish`] then says
+    /// how it ended.
+    pub fn step(
+        &mut self,
+        partition: &Partition,
+        journal: &mut Journal,
+        stores: Option<StoreSlot<'_>>,
+    ) -> bool {
+        // Pieces that are there go first: no further rows are copied while the disk is behind, so
+        // the memory for them stays bounded.
         if let Some(over) = self.hand_over(journal, stores) {
             return over;
         }
-        let Some(at) = &mut self.at else {
+        let Some(cursor) = &mut self.cursor else {
             return self.is_written();
         };
-        if journal.is_full() && !self.still {
-            // It cannot end, for rows that it has are in no log; the next one begins while all is still.
+        if journal.is_full() && !self.stalled {
+            // The log has filled up meanwhile. This checkpoint cannot end: rows that it copied
+            // while the partition was running have records that wait for room, and only the end of
+            // a checkpoint makes room. It is given up for one that is begun now, while the
+            // partition is stalled.
             return true;
         }
-        let parts = &mut self.parts;
-        if !partition.go_on_checkpoint(at, &mut |record| add(parts, record)) {
-            if journal.is_behind() && !self.still {
+        let pieces = &mut self.pieces;
+        if !partition.go_on_checkpoint(cursor, &mut |record| add(pieces, record)) {
+            if journal.is_behind() && !self.stalled {
                 return false;
             }
-            self.at = None;
-            // Rows were written as they stood in memory: up to here the log must have them too.
-            let end = journal.log().map_or(self.first_needed, Log::end);
-            self.parts.push_back(Part::End(self.first_needed, end));
+            self.cursor = None;
+            // Rows were copied as they stood in memory, so the checkpoint may hold changes whose
+            // records are not durable yet. It counts only when the log has them: else a crash would
+            // restore changes of transactions that were never answered, and perhaps only half of
+            // each.
+            let durable_to = journal.log().map_or(self.first_needed, Log::end);
+            self.pieces.push_back(Piece::End {
+                first_needed: self.first_needed,
+                durable_to,
+            });
         }
         self.is_written()
     }
 
-    /// Whether its thread has ended; stores say it in another way.
+    /// Whether the writing thread has ended. Stores confirm in `hand_over`.
     fn is_written(&self) -> bool {
         match &self.sink {
             Sink::Disk { thread, .. } => thread.is_finished(),
@@ -131,16 +163,17 @@ impl Writing {
         }
     }
 
-    /// Gives parts on. Whether it is over, when nothing else is to be done now.
-    fn hand_over(&mut self, journal: &mut Journal, stores: At<'_>) -> Option<bool> {
+    /// Hands pieces over. Returns whether the checkpoint is over, or `None` if there is room for
+    /// more.
+    fn hand_over(&mut self, journal: &mut Journal, stores: Option<StoreSlot<'_>>) -> Option<bool> {
         match (&mut self.sink, stores) {
             (Sink::Disk { sender, .. }, _) => {
-                while let Some(part) = self.parts.pop_front() {
+                while let Some(piece) = self.pieces.pop_front() {
                     let Some(to) = &*sender else { break };
-                    match to.try_send(part) {
+                    match to.try_send(piece) {
                         Ok(()) => {}
-                        Err(TrySendError::Full(part)) => {
-                            self.parts.push_front(part);
+                        Err(TrySendError::Full(piece)) => {
+                            self.pieces.push_front(piece);
                             return Some(false);
                         }
                         Err(TrySendError::Disconnected(_)) => *sender = None,
@@ -154,34 +187,40 @@ impl Writing {
                     chunks,
                     ended,
                 },
-                Some((stores, place)),
+                Some(StoreSlot { stores, slot }),
             ) => {
                 let number = *number;
-                while let Some(part) = self.parts.pop_front() {
-                    match part {
-                        Part::Chunk(bytes) if stores.has_room() => {
+                while let Some(piece) = self.pieces.pop_front() {
+                    match piece {
+                        Piece::Chunk(bytes) if stores.has_room() => {
                             *chunks += 1;
                             let part = CheckpointPart::Chunk { number, bytes };
-                            stores.send_checkpoint(place, part);
+                            stores.send_checkpoint(slot, part);
                         }
-                        Part::End(first_needed, end) if stores.have(place, end) => {
+                        Piece::End {
+                            first_needed,
+                            durable_to,
+                        } if stores.have_up_to(slot, durable_to) => {
+                            // Only now, as on a disk: a store that installed the checkpoint earlier
+                            // would drop the log that the rows in it still need.
                             let part = CheckpointPart::End {
                                 number,
                                 chunks: *chunks,
                                 first_needed,
                             };
-                            stores.send_checkpoint(place, part);
+                            stores.send_checkpoint(slot, part);
                             *ended = true;
                         }
-                        part => {
-                            self.parts.push_front(part);
+                        // Back to the front: the end must come after all chunks.
+                        piece => {
+                            self.pieces.push_front(piece);
                             return Some(false);
                         }
                     }
                 }
-                let over = *ended && stores.confirmed(place);
+                let over = *ended && stores.have_confirmed(slot);
                 if over && let Some(Log::Remote(log)) = journal.log_mut() {
-                    stores.end_checkpoint(place, log);
+                    stores.end_checkpoint(slot, log);
                 }
                 (over || *ended).then_some(over)
             }
@@ -189,41 +228,50 @@ impl Writing {
         }
     }
 
-    /// What the writing thread came to; it has ended, or ends now because it gets no more.
+    /// The result of the writing thread. If that still runs it gets no more pieces, and so ends
+    /// without a checkpoint; the previous one stays.
     pub fn finish(self) -> Result<()> {
         match self.sink {
             Sink::Disk { sender, thread } => {
                 drop(sender);
                 match thread.join() {
-                    Ok(result) => result.map_err(of_log),
+                    Ok(result) => result.map_err(from_log),
                     Err(_) => Err(unavailable("the thread that writes a checkpoint panicked")),
                 }
             }
-            // What a store refuses ends the engine, or the store's part in it.
+            // A store that refuses a checkpoint ends the engine or is disconnected, in
+            // `Stores::step`.
             Sink::Stores { .. } => Ok(()),
         }
     }
 }
 
-fn add(parts: &mut VecDeque<Part>, record: &[u8]) {
+fn add(pieces: &mut VecDeque<Piece>, record: &[u8]) {
     match record.len() <= MOST_CHUNK_BYTES {
-        true => parts.push_back(Part::Chunk(record.to_vec())),
-        false => parts.extend(cut(record, MOST_CHUNK_BYTES).map(Part::Chunk)),
+        true => pieces.push_back(Piece::Chunk(record.to_vec())),
+        false => pieces.extend(cut(record, MOST_CHUNK_BYTES).map(Piece::Chunk)),
     }
 }
 
-fn write(checkpointer: &Checkpointer, parts: &Receiver<Part>) -> std::result::Result<(), LogError> {
+fn write(
+    checkpointer: &Checkpointer,
+    pieces: &Receiver<Piece>,
+) -> std::result::Result<(), LogError> {
     let mut writer = checkpointer.begin()?;
-    while let Ok(part) = parts.recv() {
-        match part {
-            Part::Chunk(bytes) => writer.chunk(&bytes)?,
-            Part::End(first_needed, end) => {
-                while checkpointer.durable() < end {
-                    // Whoever began it waits for its end, and drops the channel when the log has failed.
-                    if let Err(std::sync::mpsc::TryRecvError::Disconnected) = parts.try_recv() {
+    while let Ok(piece) = pieces.recv() {
+        match piece {
+            Piece::Chunk(bytes) => writer.chunk(&bytes)?,
+            Piece::End {
+                first_needed,
+                durable_to,
+            } => {
+                while checkpointer.durable() < durable_to {
+                    // If the log has failed it never comes so far. The partition's thread then
+                    // drops the channel and joins this one, which must not wait on.
+                    if let Err(TryRecvError::Disconnected) = pieces.try_recv() {
                         return Ok(());
                     }
-                    thread::sleep(LOOK);
+                    thread::sleep(POLL_INTERVAL);
                 }
                 return writer.commit(first_needed);
             }

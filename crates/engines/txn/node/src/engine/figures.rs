@@ -1,4 +1,5 @@
-//! What an engine counts, where all threads can see it.
+//! What an engine counts. The threads write their own partitions' figures; any thread may read
+//! them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +7,7 @@ use dyno_txn_core::Partition;
 
 use super::journal::Journal;
 
-/// The names of a partition's figures, in their order; those with `_total` only grow.
+/// The names of a partition's figures, in their order. Those that end in `_total` only grow.
 pub(crate) const NAMES: [&str; 12] = [
     "committed_inline_total",
     "committed_across_total",
@@ -22,22 +23,21 @@ pub(crate) const NAMES: [&str; 12] = [
     "checkpoint_failures_total",
 ];
 
-/// Figures of one partition.
 #[derive(Debug, Default)]
 pub(crate) struct Figures([AtomicU64; NAMES.len()]);
 
 impl Figures {
-    /// Brings all up to date, but for those of checkpoints.
+    /// Brings all figures up to date except those of checkpoints, which are counted as they happen.
     pub fn publish(&self, partition: &Partition, journal: &Journal) {
-        let counted = partition.counters();
+        let counters = partition.counters();
         let values = [
-            counted.committed_inline,
-            counted.committed_across,
-            counted.aborted,
-            counted.conflicts,
-            counted.waits,
-            counted.pushes,
-            counted.reruns,
+            counters.committed_inline,
+            counters.committed_across,
+            counters.aborted,
+            counters.conflicts,
+            counters.waits,
+            counters.pushes,
+            counters.reruns,
             journal.writes,
             journal.since_checkpoint_bytes(),
             partition.memory_bytes(),
@@ -47,19 +47,18 @@ impl Figures {
         }
     }
 
-    /// A checkpoint has ended.
-    pub fn checkpoint(&self, well: bool) {
-        let at = NAMES.len() - if well { 2 } else { 1 };
+    pub fn checkpoint_ended(&self, succeeded: bool) {
+        let at = NAMES.len() - if succeeded { 2 } else { 1 };
         self.0[at].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A figure by its place in [`NAMES`].
+    /// A figure by its index in [`NAMES`].
     pub fn get(&self, at: usize) -> u64 {
         self.0[at].load(Ordering::Relaxed)
     }
 }
 
-/// The sums over all partitions, by name.
+/// The sums over all partitions, by name without `_total`.
 pub(crate) fn sums(all: &[Figures]) -> Vec<(String, u64)> {
     let sum = |at| all.iter().map(|figures| figures.get(at)).sum();
     let names = NAMES.iter().enumerate();

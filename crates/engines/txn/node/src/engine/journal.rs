@@ -1,5 +1,5 @@
-//! The log of one partition as the partition counts it: record numbers on one side, positions in files on
-//! the other.
+//! The log of one partition as the partition counts it: record numbers on one side, positions in
+//! files on the other.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,33 +8,48 @@ use dyno_txn_api::Result;
 use dyno_txn_core::{Position, Records};
 use dyno_txn_log::{Log, LogError, Lsn};
 
-use super::pieces::cut;
-use crate::error::of_log;
-use crate::persist::Remote;
+use crate::error::from_log;
+use crate::persist::RemoteLogs;
+use crate::pieces::cut;
 
-/// A partition's log; without one nothing is kept, and nothing waits.
+/// A partition's log. Without one nothing is stored and nothing waits.
 #[derive(Debug)]
 pub(crate) struct Journal {
     log: Option<Log>,
-    /// For a log in other processes' memory: nothing is durable before this says so.
-    remote: Option<Arc<Remote>>,
-    /// What the log could not take yet: whole records or pieces, and whether a record ends there.
-    waiting: VecDeque<(Vec<u8>, bool)>,
-    /// Records handed to the log.
+    /// For a log in other processes' memory: nothing counts as durable before this is active.
+    remote: Option<Arc<RemoteLogs>>,
+    /// What the log could not take yet, in order.
+    waiting: VecDeque<Waiting>,
+    /// Records that the log has taken.
     appended: Position,
-    /// Up to where the log must be durable for how many records.
-    marks: VecDeque<(Lsn, Position)>,
+    /// Which position must be durable for how many records, in order.
+    marks: VecDeque<Mark>,
     /// The log is out of segments until a checkpoint frees some.
     full: bool,
-    began: Lsn,
+    /// Where the log ended when the last checkpoint began, or when it was opened.
+    checkpoint_at: Lsn,
     /// Groups handed to the device.
     pub writes: u64,
 }
 
+/// A record, or a piece of one that is longer than the log takes.
+#[derive(Debug)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Whether the record ends here: only then does it count.
+    ends_record: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    end: Lsn,
+    records: Position,
+}
+
 impl Journal {
-    /// Goes on with a log; its next record has the number 1.
-    pub fn new(log: Option<Log>, remote: Option<Arc<Remote>>) -> Self {
-        let began = log.as_ref().map_or(Lsn(0), Log::end);
+    /// Continues a log. Its next record has the number 1, whatever the log holds already.
+    pub fn new(log: Option<Log>, remote: Option<Arc<RemoteLogs>>) -> Self {
+        let checkpoint_at = log.as_ref().map_or(Lsn(0), Log::end);
         Self {
             log,
             remote,
@@ -42,12 +57,13 @@ impl Journal {
             appended: 0,
             marks: VecDeque::new(),
             full: false,
-            began,
+            checkpoint_at,
             writes: 0,
         }
     }
 
-    /// Takes records in.
+    /// Appends records in their order. Those that the log cannot take now wait in memory: the
+    /// partition has carried their changes out already, so they cannot be refused any more.
     pub fn append(&mut self, records: &Records) -> Result<()> {
         let Some(log) = &mut self.log else {
             return Ok(());
@@ -57,10 +73,14 @@ impl Journal {
                 let pieces: Vec<_> = cut(record, log.most_record_bytes()).collect();
                 let count = pieces.len();
                 let pieces = pieces.into_iter().enumerate();
-                self.waiting
-                    .extend(pieces.map(|(at, piece)| (piece, at + 1 == count)));
+                self.waiting.extend(pieces.map(|(at, bytes)| Waiting {
+                    bytes,
+                    ends_record: at + 1 == count,
+                }));
                 continue;
             }
+            // Once one record waits, all later ones wait behind it: a log with a gap would restore
+            // changes without those that they build on.
             if self.waiting.is_empty() {
                 match log.append(record) {
                     Ok(_) => {
@@ -70,23 +90,28 @@ impl Journal {
                     Err(error) if error.is_passing() => {
                         self.full |= matches!(error, LogError::Full { .. });
                     }
-                    Err(error) => return Err(of_log(error)),
+                    Err(error) => return Err(from_log(error)),
                 }
             }
-            self.waiting.push_back((record.to_vec(), true));
+            self.waiting.push_back(Waiting {
+                bytes: record.to_vec(),
+                ends_record: true,
+            });
         }
         self.mark();
         self.retry()
     }
 
+    /// Notes where the records end that the log has taken since the last mark. One mark for all
+    /// records of a call is enough, because a group of them becomes durable at once.
     fn mark(&mut self) {
         let Some(log) = &self.log else { return };
-        if self
-            .marks
-            .back()
-            .is_none_or(|(_, last)| *last < self.appended)
-        {
-            self.marks.push_back((log.end(), self.appended));
+        let last = self.marks.back();
+        if last.is_none_or(|mark| mark.records < self.appended) {
+            self.marks.push_back(Mark {
+                end: log.end(),
+                records: self.appended,
+            });
         }
     }
 
@@ -98,49 +123,49 @@ impl Journal {
             return Ok(());
         }
         self.full = false;
-        while let Some((bytes, ends)) = self.waiting.front() {
-            match log.append(bytes) {
+        while let Some(first) = self.waiting.front() {
+            match log.append(&first.bytes) {
                 Ok(_) => {
-                    self.appended += u64::from(*ends);
+                    self.appended += u64::from(first.ends_record);
                     self.waiting.pop_front();
                 }
                 Err(error) if error.is_passing() => {
                     self.full |= matches!(error, LogError::Full { .. });
                     break;
                 }
-                Err(error) => return Err(of_log(error)),
+                Err(error) => return Err(from_log(error)),
             }
         }
         self.mark();
         Ok(())
     }
 
-    /// Starts writes, and looks what was written: the number of the last record that is durable, when it
-    /// has grown.
+    /// Starts writes and looks for those that have ended. Returns the number of the last durable
+    /// record if it has grown.
     pub fn step(&mut self) -> Result<Option<Position>> {
         let Some(log) = &mut self.log else {
             return Ok(None);
         };
-        // Also when nothing waits: the log makes its next file ready meanwhile.
-        let durable = log.poll().map_err(of_log)?;
+        // Even if nothing waits, because the log prepares its next segment meanwhile.
+        let durable = log.poll().map_err(from_log)?;
         if self.marks.is_empty() && self.waiting.is_empty() {
             return Ok(None);
         }
-        self.writes += u64::from(log.submit().map_err(of_log)?);
+        self.writes += u64::from(log.submit().map_err(from_log)?);
         self.retry()?;
-        if self
-            .remote
-            .as_ref()
-            .is_some_and(|remote| !remote.is_active())
-        {
+        // Until the disk names this start as the newest that answered anything, a restart would be
+        // content with the stores' logs of an earlier one. So nothing may be answered before that,
+        // even if all stores have the bytes.
+        let remote = self.remote.as_ref();
+        if remote.is_some_and(|remote| !remote.is_active()) {
             return Ok(None);
         }
         let mut reached = None;
-        while let Some(&(end, position)) = self.marks.front() {
+        while let Some(&Mark { end, records }) = self.marks.front() {
             if end > durable {
                 break;
             }
-            reached = Some(position);
+            reached = Some(records);
             self.marks.pop_front();
         }
         Ok(reached)
@@ -151,12 +176,12 @@ impl Journal {
         !self.marks.is_empty() || !self.waiting.is_empty()
     }
 
-    /// Whether records wait for the log to take them: then nobody should bring more.
+    /// Whether records wait for the log to take them. No further ones should be brought about then.
     pub fn is_behind(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether only a checkpoint lets it go on.
+    /// Whether the log has no segment left, so that only a checkpoint lets it go on.
     pub fn is_full(&self) -> bool {
         self.full
     }
@@ -165,30 +190,29 @@ impl Journal {
     pub fn since_checkpoint_bytes(&self) -> u64 {
         self.log
             .as_ref()
-            .map_or(0, |log| log.end().0 - self.began.0)
+            .map_or(0, |log| log.end().0 - self.checkpoint_at.0)
     }
 
-    /// Where recovery would have to go on from a checkpoint that begins now.
+    /// The log, and the position from which recovery has to read it after a checkpoint that begins
+    /// now.
     pub fn begin_checkpoint(&mut self) -> Option<(&mut Log, Lsn)> {
         let log = self.log.as_mut()?;
-        self.began = log.end();
-        Some((log, self.began))
+        self.checkpoint_at = log.end();
+        Some((log, self.checkpoint_at))
     }
 
-    /// The log.
     pub fn log(&self) -> Option<&Log> {
         self.log.as_ref()
     }
 
-    /// The log, for who sends what it has.
     pub fn log_mut(&mut self) -> Option<&mut Log> {
         self.log.as_mut()
     }
 
-    /// Ends the log in peace.
+    /// Writes what is left of a log in files, and closes it.
     pub fn close(self) -> Result<()> {
         match self.log {
-            Some(Log::Files(log)) => log.close().map(drop).map_err(of_log),
+            Some(Log::Files(log)) => log.close().map(drop).map_err(from_log),
             Some(Log::Memory(_) | Log::Remote(_)) | None => Ok(()),
         }
     }

@@ -1,107 +1,80 @@
-//! Time and stamps of one engine. All its threads share one clock, which gives no stamp above a bound that
-//! partition 0 has made durable; so a restart begins above every stamp that was given.
+//! The timestamps of one engine. All its threads share one clock, which issues no timestamp above a
+//! bound that partition 0 has made durable. So a restart, which begins above that bound, begins
+//! above every timestamp that was ever issued.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use dyno_txn_api::Stamp;
 use dyno_txn_core::Stamps;
 use dyno_txn_core::oracle::Clock;
 
-/// How far a bound goes beyond the time: the stamps of a restart begin so much ahead at most.
+/// How far a bound lies ahead of the time. A restart issues timestamps that are ahead by this much
+/// at most.
 const WINDOW_NS: u64 = 2_000_000_000;
-/// With less than this left nobody is given a stamp before the bound is further: nearly nothing, since it
-/// is asked for long before.
+/// With less than this left, requests wait until the bound is extended. It is small, because the
+/// extension is requested long before.
 const MARGIN_NS: u64 = 20_000_000;
-/// After how long a bound is asked for again.
-const ASK_AGAIN_NS: u64 = 100_000_000;
+/// After how long a bound is requested again.
+const REQUEST_AGAIN_NS: u64 = 100_000_000;
 
-/// Monotonic time, and the time of the day as it was at the start plus what has passed since: steps of the
-/// system's clock do not show.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Time {
-    begin: Instant,
-    begin_wall_ns: u64,
-}
-
-impl Time {
-    pub fn start() -> Self {
-        let wall = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let begin_wall_ns = u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX / 2);
-        Self {
-            begin: Instant::now(),
-            begin_wall_ns,
-        }
-    }
-
-    /// Nanoseconds since the start, from 1.
-    pub fn now(&self) -> u64 {
-        self.begin.elapsed().as_nanos() as u64 + 1
-    }
-
-    /// The time of the day that belongs to [`Time::now`].
-    pub fn wall(&self, now: u64) -> u64 {
-        self.begin_wall_ns.saturating_add(now)
-    }
-}
-
-/// The oracle of a process.
+/// The oracle of a database in one process.
 #[derive(Debug)]
 pub(crate) struct Oracle {
     pub clock: Clock,
-    asked_at: AtomicU64,
+    /// When a bound was requested that is not durable yet; 0: none was.
+    requested_at: AtomicU64,
 }
 
 impl Oracle {
-    /// One that gives nothing before [`Oracle::begin_above`].
+    /// Issues nothing before [`Oracle::start_above`].
     pub fn new() -> Self {
         Self {
             clock: Clock::new(0, 0),
-            asked_at: AtomicU64::new(0),
+            requested_at: AtomicU64::new(0),
         }
     }
 
-    /// Everything it will give is above `floor`.
-    pub fn begin_above(&self, floor: Stamp) {
+    /// From now on, everything that it issues is above `floor`.
+    pub fn start_above(&self, floor: Stamp) {
         self.clock.extend(floor);
         self.clock.take(floor);
     }
 
-    /// Whether stamps can be given for a while.
+    /// Whether timestamps can be issued, with a margin that lasts for the rest of a pass.
     pub fn is_ready(&self, wall_ns: u64) -> bool {
         self.clock.bound() >= wall_ns.max(self.clock.last()).saturating_add(MARGIN_NS)
     }
 
-    /// The bound that partition 0 should keep next, if it is time to ask.
-    pub fn wants(&self, now: u64, wall_ns: u64) -> Option<Stamp> {
+    /// The bound that partition 0 should make durable next, if it is time to request one. All
+    /// threads ask; the exchange lets one of them through, and another one if no confirmation comes
+    /// in time.
+    pub fn bound_to_request(&self, now: u64, wall_ns: u64) -> Option<Stamp> {
         let base = wall_ns.max(self.clock.last());
         if self.clock.bound() >= base.saturating_add(WINDOW_NS / 2) {
             return None;
         }
-        let due = |asked: u64| (asked == 0 || now >= asked + ASK_AGAIN_NS).then_some(now);
+        let due = |at: u64| (at == 0 || now >= at + REQUEST_AGAIN_NS).then_some(now);
         let order = (Ordering::AcqRel, Ordering::Acquire);
-        self.asked_at.fetch_update(order.0, order.1, due).ok()?;
+        self.requested_at.fetch_update(order.0, order.1, due).ok()?;
         Some(base.saturating_add(WINDOW_NS))
     }
 
-    /// The bound is durable.
-    pub fn kept(&self, bound: Stamp) {
+    /// Partition 0 has made a bound durable.
+    pub fn bound_kept(&self, bound: Stamp) {
         self.clock.extend(bound);
-        self.asked_at.store(0, Ordering::Release);
+        self.requested_at.store(0, Ordering::Release);
     }
 }
 
-/// What partitions of one thread take stamps from; the thread keeps `wall_ns` up to date.
+/// Where the partitions of one thread take timestamps from. The thread keeps `wall_ns` up to date.
 #[derive(Debug, Clone)]
-pub(crate) struct Taker {
+pub(crate) struct LocalTimestamps {
     pub oracle: Arc<Oracle>,
     pub wall_ns: Arc<AtomicU64>,
 }
 
-impl Stamps for Taker {
+impl Stamps for LocalTimestamps {
     fn take(&mut self) -> Option<Stamp> {
         self.oracle.clock.take(self.wall_ns.load(Ordering::Relaxed))
     }
@@ -111,17 +84,18 @@ impl Stamps for Taker {
     }
 }
 
-/// Where stamps come from other processes, a partition takes none itself.
+/// Timestamps that oracles in other processes issue: clients bring them, and a partition takes none
+/// itself.
 #[derive(Debug, Clone)]
-pub(crate) struct FromElsewhere {
+pub(crate) struct RemoteTimestamps {
     pub wall_ns: Arc<AtomicU64>,
 }
 
-/// How far beyond this process' time a client's stamp may lie: clocks differ, and an oracle that takes over begins
-/// ahead of the time.
+/// How far a client's timestamp may lie ahead of this process's time: clocks differ, and an oracle
+/// that takes over begins ahead of the time.
 const AHEAD_NS: u64 = 60_000_000_000;
 
-impl Stamps for FromElsewhere {
+impl Stamps for RemoteTimestamps {
     fn take(&mut self) -> Option<Stamp> {
         None
     }
@@ -137,18 +111,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_is_asked_for_once_and_again_when_no_answer_comes() {
+    fn a_bound_is_requested_once_and_again_when_no_answer_comes() {
         let oracle = Oracle::new();
-        oracle.begin_above(500);
+        oracle.start_above(500);
         assert!(!oracle.is_ready(600));
         assert_eq!(oracle.clock.take(600), None);
-        let bound = oracle.wants(1, 600).expect("nothing is left");
+        let bound = oracle.bound_to_request(1, 600).expect("nothing is left");
         assert_eq!(bound, 600 + WINDOW_NS);
-        assert_eq!(oracle.wants(2, 600), None);
-        assert!(oracle.wants(1 + ASK_AGAIN_NS, 600).is_some());
-        oracle.kept(bound);
+        assert_eq!(oracle.bound_to_request(2, 600), None);
+        assert!(oracle.bound_to_request(1 + REQUEST_AGAIN_NS, 600).is_some());
+        oracle.bound_kept(bound);
         assert!(oracle.is_ready(600));
-        assert_eq!(oracle.wants(3, 600), None);
+        assert_eq!(oracle.bound_to_request(3, 600), None);
         assert_eq!(oracle.clock.take(400), Some(501));
     }
 }

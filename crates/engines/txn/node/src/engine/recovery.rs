@@ -1,4 +1,4 @@
-//! From a partition's files back to the partition.
+//! Restores a partition from its files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,14 +8,13 @@ use dyno_txn_api::{Error, Result};
 use dyno_txn_core::Partition;
 use dyno_txn_log::{FileLog, Options, Recovered, Recovery, fresh_identity};
 
-use super::pieces::Joiner;
-use crate::error::of_log;
+use crate::error::from_log;
 use crate::options::OpenOptions;
+use crate::pieces::Joiner;
 
-/// How the log of a partition is kept.
 pub(crate) fn log_options(options: &OpenOptions) -> Options {
     let segment_bytes = options.segment_bytes;
-    // All buffers together are to fit into a segment.
+    // The log demands that all buffers together fit into a segment.
     let buffer_bytes = (1 << 20).min((segment_bytes / 4) as usize / 4096 * 4096);
     Options {
         identity: fresh_identity(),
@@ -25,8 +24,9 @@ pub(crate) fn log_options(options: &OpenOptions) -> Options {
     }
 }
 
-/// Applies checkpoint and log to the partition, and returns the log to go on with. Only in a directory that is `new`
-/// may a log be missing.
+/// Applies the checkpoint and the log behind it to the partition, and returns the log to continue.
+/// A log may be missing only in a directory that is `new`: in any other one it has been lost, and
+/// the database without it would look whole and lack rows.
 pub(crate) fn recover(
     directory: &Path,
     options: Options,
@@ -42,18 +42,19 @@ pub(crate) fn recover(
         true => Recovery::open(files, directory, options),
         false => Recovery::open_existing(files, directory, options),
     };
-    let mut recovery = recovery.map_err(of_log)?;
+    let mut recovery = recovery.map_err(from_log)?;
     let mut joiner = Joiner::default();
-    while let Some(chunk) = recovery.next_chunk().map_err(of_log)? {
-        if let Some(record) = joiner.take(chunk).map_err(named)? {
+    while let Some(chunk) = recovery.next_chunk().map_err(from_log)? {
+        if let Some(record) = joiner.push(chunk).map_err(named)? {
             partition.restore(record).map_err(named)?;
         }
     }
+    // Records of the log are cut on their own, so they do not continue a piece of the checkpoint.
     let mut joiner = Joiner::default();
-    while let Some(record) = recovery.next_record().map_err(of_log)? {
-        if let Some(record) = joiner.take(record.bytes).map_err(named)? {
+    while let Some(record) = recovery.next_record().map_err(from_log)? {
+        if let Some(record) = joiner.push(record.bytes).map_err(named)? {
             partition.restore(record).map_err(named)?;
         }
     }
-    recovery.finish().map_err(of_log)
+    recovery.finish().map_err(from_log)
 }

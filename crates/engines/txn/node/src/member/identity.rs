@@ -1,10 +1,10 @@
-//! The file `member` of a directory: which share of which database it holds.
+//! The file `member` of a directory: which part of which database it holds.
 
 use std::path::Path;
 
 use dyno_txn_api::Result;
 
-use crate::error::bad;
+use crate::error::bad_argument;
 use crate::sealed::{Fields, Sealed, damaged};
 
 const FILE: Sealed = Sealed {
@@ -13,11 +13,14 @@ const FILE: Sealed = Sealed {
     version: 1,
 };
 
-/// The directory's identity, which stays; its share must be this one.
+/// Returns the directory's identity, which it keeps for ever. A `fresh` directory is given one.
+///
+/// # Errors
+/// If the directory holds another part than this `(part, of)`, or none although it is not fresh.
 pub(crate) fn identity(directory: &Path, share: (u32, u32), fresh: bool) -> Result<u64> {
     match FILE.read(directory, parse)? {
         Some((found, identity)) if found == share => Ok(identity),
-        Some((found, _)) => Err(bad(format!(
+        Some((found, _)) => Err(bad_argument(format!(
             "{}: it holds part {} of {}, not part {} of {}",
             directory.join(FILE.file).display(),
             found.0,
@@ -28,7 +31,7 @@ pub(crate) fn identity(directory: &Path, share: (u32, u32), fresh: bool) -> Resu
         None if !fresh => {
             let text =
                 "it has no file `member`: it is of an engine in one process, or the file is lost";
-            Err(bad(format!("{}: {text}", directory.display())))
+            Err(bad_argument(format!("{}: {text}", directory.display())))
         }
         None => {
             let identity = dyno_txn_log::fresh_identity();

@@ -1,5 +1,6 @@
-//! A thread's connections to threads of other processes, and to oracles: who has something to say calls, and what
-//! is said goes one way. Answers come on connections of their own; only oracles answer on the same.
+//! A thread's connections to threads of other processes and to oracles. The thread that has
+//! something to say connects, and messages go one way: answers come on a connection of the other
+//! thread. Only oracles answer on the same one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,166 +8,172 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use dyno_net::{Address as Place, Port, PortId, PortOptions};
+use dyno_net::{Address as NetAddress, Port, PortId};
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 
 use super::Member;
-use crate::engine::{Mail, Mate, Shared, port_options};
-use crate::error::{of_net, unavailable};
+use crate::error::{from_net, unavailable};
 use crate::greet::{Greeting, greet};
-use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello, encode_between};
+use crate::hello::{MEMBER_HELLO, MEMBER_WELCOME, MemberHello, encode_peer_message};
+use crate::lifecycle::Lifecycle;
+use crate::ports::connect_options;
+use crate::threads::{Command, PeerId, PeerThread};
 
-/// Between two tries.
+/// Between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Messages that wait for one connection, and their bytes, at most.
-const UNSENT_MAX: usize = 1024;
-const UNSENT_BYTES_MAX: usize = 16 << 20;
+/// Messages that wait for one connection at most, and their bytes.
+const BUFFERED_MAX: usize = 1024;
+const BUFFERED_BYTES_MAX: usize = 16 << 20;
 
-/// The other end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Whom {
-    /// By its place in the list that was given.
-    Oracle(usize),
-    /// A thread of a process.
-    Member(usize, usize),
-}
-
-/// One thread's.
 pub(crate) struct Links {
     pub member: Arc<Member>,
+    /// The index of the thread that these belong to.
     thread: usize,
-    open: HashMap<Whom, PortId>,
-    known: HashMap<PortId, Whom>,
-    calling: HashSet<Whom>,
-    /// What waits for a connection that is being made: to which partition, and the body.
-    unsent: HashMap<Whom, Vec<(PartitionId, Vec<u8>)>>,
+    lifecycle: Arc<Lifecycle>,
+    /// The thread itself, to which new connections are sent.
+    this: PeerThread,
+    open: HashMap<PeerId, PortId>,
+    peers: HashMap<PortId, PeerId>,
+    connecting: HashSet<PeerId>,
+    buffered: HashMap<PeerId, Vec<Buffered>>,
+}
+
+/// A message that waits for its connection.
+pub(crate) struct Buffered {
+    pub to: PartitionId,
+    pub body: Vec<u8>,
 }
 
 impl Links {
-    pub fn new(member: Arc<Member>, thread: usize) -> Self {
+    pub fn new(
+        member: Arc<Member>,
+        thread: usize,
+        lifecycle: Arc<Lifecycle>,
+        this: PeerThread,
+    ) -> Self {
         Self {
             member,
             thread,
+            lifecycle,
+            this,
             open: HashMap::new(),
-            known: HashMap::new(),
-            calling: HashSet::new(),
-            unsent: HashMap::new(),
+            peers: HashMap::new(),
+            connecting: HashSet::new(),
+            buffered: HashMap::new(),
         }
     }
 
-    /// Who is at the other end of a connection, if it is one of these.
-    pub fn whom(&self, port: PortId) -> Option<Whom> {
-        self.known.get(&port).copied()
+    /// The peer at the other end of a connection, if it is one of these.
+    pub fn peer(&self, port: PortId) -> Option<PeerId> {
+        self.peers.get(&port).copied()
     }
 
-    /// The connection to somebody, if there is one.
-    pub fn port(&self, whom: Whom) -> Option<PortId> {
-        self.open.get(&whom).copied()
+    /// The connection to a peer, if there is one now.
+    pub fn port(&self, peer: PeerId) -> Option<PortId> {
+        self.open.get(&peer).copied()
     }
 
-    /// Keeps a message until there is a connection. It is lost when too much waits already: then its transaction waits
-    /// until its time is over.
-    pub fn keep(&mut self, whom: Whom, from: Address, to: PartitionId, message: &Message) {
-        let waiting = self.unsent.entry(whom).or_default();
-        let bytes: usize = waiting.iter().map(|(_, body)| body.len()).sum();
+    /// Keeps a message until there is a connection. It is dropped if too much waits already, and
+    /// its transaction then waits until its deadline.
+    pub fn buffer(&mut self, peer: PeerId, from: Address, to: PartitionId, message: &Message) {
+        let waiting = self.buffered.entry(peer).or_default();
+        let bytes: usize = waiting.iter().map(|buffered| buffered.body.len()).sum();
         let mut body = Vec::new();
-        encode_between(from, message, &mut body);
-        if waiting.len() < UNSENT_MAX && bytes + body.len() <= UNSENT_BYTES_MAX {
-            waiting.push((to, body));
+        encode_peer_message(from, message, &mut body);
+        if waiting.len() < BUFFERED_MAX && bytes + body.len() <= BUFFERED_BYTES_MAX {
+            waiting.push(Buffered { to, body });
         }
     }
 
-    /// What waited for a connection.
-    pub fn unsent(&mut self, whom: Whom) -> Vec<(PartitionId, Vec<u8>)> {
-        self.unsent.remove(&whom).unwrap_or_default()
+    pub fn take_buffered(&mut self, peer: PeerId) -> Vec<Buffered> {
+        self.buffered.remove(&peer).unwrap_or_default()
     }
 
-    pub fn opened(&mut self, whom: Whom, port: PortId) {
-        self.calling.remove(&whom);
-        if let Some(old) = self.open.insert(whom, port) {
-            self.known.remove(&old);
+    pub fn opened(&mut self, peer: PeerId, port: PortId) {
+        self.connecting.remove(&peer);
+        if let Some(old) = self.open.insert(peer, port) {
+            // What still comes on the older connection is not taken for this peer's any more.
+            self.peers.remove(&old);
         }
-        self.known.insert(port, whom);
+        self.peers.insert(port, peer);
     }
 
-    /// A connection has ended; who it was to.
-    pub fn lost(&mut self, port: PortId) -> Option<Whom> {
-        let whom = self.known.remove(&port)?;
-        self.open.remove(&whom);
-        Some(whom)
+    /// Forgets a connection that has ended. Returns whose it was.
+    pub fn closed(&mut self, port: PortId) -> Option<PeerId> {
+        let peer = self.peers.remove(&port)?;
+        self.open.remove(&peer);
+        Some(peer)
     }
 
-    /// Has somebody called, unless that is under way: the connection comes by mail.
-    pub fn call(&mut self, whom: Whom, shared: &Arc<Shared>, to: &Mate) -> Result<()> {
-        if !self.calling.insert(whom) {
+    /// Starts a thread that connects to a peer, unless one is at it. The connection arrives as
+    /// [`Command::Connected`]: the worker itself never waits for a handshake, which takes as long
+    /// as the other process likes.
+    pub fn connect(&mut self, peer: PeerId) -> Result<()> {
+        if !self.connecting.insert(peer) {
             return Ok(());
         }
         let (member, thread) = (self.member.clone(), self.thread);
-        let (shared, to) = (shared.clone(), to.clone());
+        let (lifecycle, this) = (self.lifecycle.clone(), self.this.clone());
         let run = move || {
-            while !shared.stopping.load(Ordering::Acquire) {
-                match connect(&member, thread, whom) {
+            while !lifecycle.is_stopping() {
+                match dial(&member, thread, peer) {
                     Ok(port) => {
-                        if to.post(Mail::Link(whom, Box::new(port))) {
+                        // If the worker's queue is full, the connection is closed and made again.
+                        if this.send(Command::Connected(peer, Box::new(port))) {
                             return;
                         }
                     }
-                    // An oracle that knows its database will not have this process in it, however often it calls.
-                    // One that serves already goes on: another one may be the wrong one.
+                    // An oracle that says this process is not of its database will say so for ever,
+                    // so the process ends and its operator learns why. Not if it serves already:
+                    // then its clients are served by another oracle, and this one may be the wrong
+                    // one.
                     Err(error)
-                        if !member.begun.load(Ordering::Acquire) && is_refusal(whom, &error) =>
+                        if !member.begun.load(Ordering::Acquire) && is_refusal(peer, &error) =>
                     {
-                        return shared.fail(format!("an oracle refuses this process: {error}"));
+                        return lifecycle.fail(format!("an oracle refuses this process: {error}"));
                     }
-                    Err(error) => shared.note(error.to_string()),
+                    Err(error) => lifecycle.note(error.to_string()),
                 }
                 thread::sleep(PAUSE);
             }
         };
-        let builder = thread::Builder::new().name("txn-call".to_owned());
+        let builder = thread::Builder::new().name("txn-connect".to_owned());
         builder.spawn(run).map(drop).map_err(unavailable)
     }
 }
 
 /// Whether an oracle said that this process is not of its database.
-fn is_refusal(whom: Whom, error: &Error) -> bool {
-    matches!(whom, Whom::Oracle(_)) && error.kind() == Code::BadArgument
+fn is_refusal(peer: PeerId, error: &Error) -> bool {
+    matches!(peer, PeerId::Oracle(_)) && error.kind() == Code::BadArgument
 }
 
-fn connect(member: &Member, thread: usize, whom: Whom) -> Result<Port> {
-    let (address, core) = match whom {
-        Whom::Oracle(number) => (member.oracles[number].clone(), 0),
-        Whom::Member(part, core) => {
-            let address = member.map().parts[part].address.clone();
+fn dial(member: &Member, thread: usize, peer: PeerId) -> Result<Port> {
+    let (address, wanted) = match peer {
+        PeerId::Oracle(number) => (member.oracles[number].clone(), 0),
+        PeerId::Worker { process, thread } => {
+            // Looked up for each attempt, because a process may come back at another address.
+            let address = member.map().processes[process].address.clone();
             if address.is_empty() {
                 return Err(unavailable(format!(
-                    "process {part}: no oracle has said where it is"
+                    "process {process}: no oracle has said where it is"
                 )));
             }
-            (address, core)
+            (address, thread)
         }
     };
-    let address: Place = address.parse().map_err(of_net)?;
-    let options = PortOptions {
-        ring: member.options.ring,
-        tls: member.options.tls.clone(),
-        ..port_options()
-    };
+    let address: NetAddress = address.parse().map_err(from_net)?;
+    let options = connect_options(&member.options);
+    let token = member.options.token.clone().unwrap_or_default();
     let hello = MemberHello {
-        core: core as u32,
+        core: wanted as u32,
         part: member.part,
         of: member.of,
         partitions: member.partitions,
         thread: thread as u32,
         threads: member.threads,
         identity: member.identity,
-        token: member
-            .options
-            .token
-            .clone()
-            .unwrap_or_default()
-            .into_bytes(),
+        token: token.into_bytes(),
         address: member.address.clone(),
     };
     let greeting = Greeting {

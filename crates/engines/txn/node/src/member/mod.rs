@@ -1,53 +1,59 @@
-//! A database in several processes: each has its share of the partitions (role `partitions`), and oracles (role
-//! `oracle`) give stamps to all and know where everybody is.
+//! A database in several processes: each has its share of the partitions (role `partitions`), and
+//! oracles (role `oracle`) issue timestamps to all and know which process is where.
 //!
 //! | file | what |
 //! |---|---|
-//! | `map` | which process has which partitions, and where it listens |
+//! | `cluster_map` | which process hosts which partitions, and where it listens |
 //! | `links` | a thread's connections to other processes |
-//! | `asker` | stamps from the oracles, in batches |
+//! | `timestamps` | requests timestamps from the oracles, in batches |
 //! | `oracle` | the process of role `oracle` |
 //! | `identity` | what a directory remembers of its share |
 //!
-//! Partition P is the one of process P modulo the number of processes. A process says to every oracle it was told
-//! of who it is; an oracle tells all of them, and clients, the map, which is nowhere else: an oracle that starts
-//! learns it again. What oracles promise is kept by the partitions' logs.
+//! Process P modulo the number of processes hosts partition P. A process introduces itself to every
+//! oracle that it was started with, and an oracle sends the map to all of them and to clients. The
+//! map is stored nowhere: an oracle that starts learns it again. What oracles promise is kept in
+//! the partitions' logs.
 
-mod asker;
+mod cluster_map;
 mod identity;
 mod links;
-mod map;
 mod oracle;
+mod timestamps;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::options::OpenOptions;
 
-pub(crate) use asker::{Asker, Want};
+pub(crate) use cluster_map::{ClusterMap, Process};
 pub(crate) use identity::identity;
-pub(crate) use links::{Links, Whom};
-pub(crate) use map::{Map, Part};
+pub(crate) use links::Links;
 pub(crate) use oracle::start as start_oracle;
+pub(crate) use timestamps::{TimestampRequests, Waiter};
 
-/// What all threads of a process know of the others.
+/// A process of a database in several processes: what it says of itself, and what it knows of the
+/// others. Shared by its threads.
 pub(crate) struct Member {
-    /// Its share: this one, of so many.
+    /// The index of the process, from 0.
     pub part: u32,
+    /// The number of processes.
     pub of: u32,
+    /// Partitions of the whole database.
     pub partitions: u32,
+    /// Threads of this process.
     pub threads: u32,
-    /// Of its directory.
+    /// That of its directory. An oracle notices by it when another directory comes as the same
+    /// part.
     pub identity: u64,
     /// Where others reach it.
     pub address: String,
     /// Where oracles are.
     pub oracles: Vec<String>,
-    /// How others are called.
+    /// How it connects to others.
     pub options: OpenOptions,
-    /// It has had a stamp of an oracle, and serves.
+    /// Whether an oracle has given it a timestamp, so that it serves.
     pub begun: AtomicBool,
-    map: Mutex<Arc<Map>>,
+    map: Mutex<Arc<ClusterMap>>,
 }
 
 impl Member {
@@ -70,21 +76,22 @@ impl Member {
             oracles,
             options,
             begun: AtomicBool::new(false),
-            map: Mutex::new(Arc::new(Map::unknown(partitions, of))),
+            map: Mutex::new(Arc::new(ClusterMap::unknown(partitions, of))),
         }
     }
 
-    /// Where everybody is, as far as it is known.
-    pub fn map(&self) -> Arc<Map> {
+    /// Where all processes are, as far as it is known.
+    pub fn map(&self) -> Arc<ClusterMap> {
         self.map
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    /// An oracle has said where everybody is. One of another form is not of this database.
-    pub fn learn(&self, map: Map) {
-        if map.partitions == self.partitions && map.parts.len() == self.of as usize {
+    /// Takes the map that an oracle has sent. One of another form belongs to another database and
+    /// is ignored: by its arithmetic messages would go to the wrong partitions.
+    pub fn learn(&self, map: ClusterMap) {
+        if map.partitions == self.partitions && map.processes.len() == self.of as usize {
             *self.map.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
         }
     }

@@ -1,5 +1,6 @@
-//! The process of role `oracle`: one thread that gives stamps, and tells everybody where everybody is. It has no
-//! disk: what it promises is kept by the partitions, and processes say again who they are when it is started again.
+//! The process of role `oracle`: one thread that issues timestamps and tells all processes where
+//! the others are. It stores nothing: the partitions keep what it promises, and processes introduce
+//! themselves again when it is started again.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -13,33 +14,32 @@ use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::message::{Address, Message, PartitionId};
 use dyno_txn_core::oracle::Candidate;
 
-use super::{Map, Part};
-use crate::engine::Time;
-use crate::error::{bad, of_net, unavailable};
+use super::cluster_map::{PARTITIONS_MAX, PROCESSES_MAX, THREADS_MAX};
+use super::{ClusterMap, Process};
+use crate::error::{bad_argument, from_net, unavailable};
+use crate::greet::{check_token, end_on_error};
 use crate::hello::{
-    BETWEEN, HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME, MESSAGE, MemberHello,
-    ORACLE, REFUSED, WELCOME, Welcome, encode_between, encode_refusal, read_between,
+    HELLO, Hello, MAP, MAP_ASK, MEMBER_HELLO, MEMBER_WELCOME, MESSAGE, MemberHello, ORACLE,
+    PEER_MESSAGE, WELCOME, Welcome, decode_peer_message, encode_peer_message,
 };
-use crate::lone::{Lone, Task};
 use crate::options::{Durability, OpenOptions};
+use crate::standalone::{Purpose, StandaloneService};
+use crate::time::Time;
 
-/// How often it looks at the clock without anything else to do.
-const LOOK: Duration = Duration::from_millis(20);
-/// Processes of a database, and threads of one, at most.
-const PARTS_MAX: u32 = 1024;
-const THREADS_MAX: u32 = 1024;
+/// How often timers are looked at if nothing else happens.
+const TICK: Duration = Duration::from_millis(20);
 
-/// What it counts.
 #[derive(Debug, Default)]
 struct Counts {
-    requests: AtomicU64,
-    stamps: AtomicU64,
-    serves: AtomicU64,
+    requests: Arc<AtomicU64>,
+    stamps: Arc<AtomicU64>,
+    /// 1 while it issues timestamps, 0 while another oracle does.
+    serves: Arc<AtomicU64>,
 }
 
-const TASK: Task = Task {
+const PURPOSE: Purpose = Purpose {
     role: "oracle",
-    does: "gives stamps",
+    activity: "issues timestamps",
 };
 
 /// Starts an oracle.
@@ -47,261 +47,269 @@ pub(crate) fn start(
     options: &OpenOptions,
     token: Option<Token>,
     listener: Listener,
-) -> Result<Lone> {
-    let counts = Arc::new(Counts::default());
-    let desk = Desk {
+) -> Result<StandaloneService> {
+    let counts = Counts::default();
+    let figures = vec![
+        ("oracle_requests", counts.requests.clone()),
+        ("oracle_stamps", counts.stamps.clone()),
+        ("oracle_serves", counts.serves.clone()),
+    ];
+    let oracle = OracleHandler {
         token,
         time: Time::start(),
-        counts: counts.clone(),
+        counts,
         database: None,
         clients: HashSet::new(),
-        ports: HashMap::new(),
+        workers: HashMap::new(),
         sends: Vec::new(),
         unsent: Vec::new(),
     };
-    let figures = move || {
-        let Counts {
-            requests,
-            stamps,
-            serves,
-        } = &*counts;
-        [
-            ("oracle_requests", requests.load(Ordering::Relaxed)),
-            ("oracle_stamps", stamps.load(Ordering::Relaxed)),
-            ("oracle_serves", serves.load(Ordering::Relaxed)),
-        ]
-    };
-    Lone::start(TASK, options, listener, figures, |reactor, stop| {
-        serve(reactor, desk, stop)
+    StandaloneService::start(PURPOSE, options, listener, figures, |reactor, stop| {
+        serve(reactor, oracle, stop)
     })
 }
 
-fn serve(mut reactor: Reactor, mut desk: Desk, stop: &AtomicBool) -> Result<()> {
+fn serve(mut reactor: Reactor, mut oracle: OracleHandler, stop: &AtomicBool) -> Result<()> {
     let mut ticked = 0;
     while !stop.load(Ordering::Acquire) {
-        let frames = reactor.poll(&mut desk).map_err(of_net)?;
-        let now = desk.time.now();
-        if now >= ticked + LOOK.as_nanos() as u64 {
+        let frames = reactor.poll(&mut oracle).map_err(from_net)?;
+        let now = oracle.time.now();
+        if now >= ticked + TICK.as_nanos() as u64 {
             ticked = now;
-            desk.tick(now);
+            oracle.tick(now);
         }
-        desk.post();
-        for (port, head, body) in std::mem::take(&mut desk.unsent) {
+        oracle.encode_sends();
+        for Unsent { port, head, body } in std::mem::take(&mut oracle.unsent) {
             if let Err(SendError::Full { .. }) = reactor.send(port, head, &[&body]) {
-                // It does not read: it calls again, and hears what it missed.
+                // The other end does not read. Nothing is kept for it: it connects again, and then
+                // gets the newest map and asks again for what it missed.
                 reactor.close(port);
-                desk.gone(port);
+                oracle.disconnect(port);
             }
         }
-        reactor.idle(frames > 0, LOOK).map_err(of_net)?;
+        reactor.idle(frames > 0, TICK).map_err(from_net)?;
     }
     Ok(())
 }
 
 /// A database, as its processes describe it.
 struct Database {
-    map: Map,
+    map: ClusterMap,
+    /// The directory of each process; 0 until it has joined.
     identities: Vec<u64>,
     /// The connection of each thread of each process.
     ports: Vec<Vec<Option<PortId>>>,
     candidate: Candidate,
 }
 
-struct Desk {
-    token: Option<Token>,
-    time: Time,
-    counts: Arc<Counts>,
-    database: Option<Database>,
-    clients: HashSet<PortId>,
-    /// Which thread of which process is at the other end.
-    ports: HashMap<PortId, (usize, usize)>,
-    sends: Vec<(Address, Message)>,
-    unsent: Vec<(PortId, Head, Vec<u8>)>,
+/// A thread of a process.
+#[derive(Debug, Clone, Copy)]
+struct WorkerId {
+    process: usize,
+    thread: usize,
 }
 
-impl Handler for Desk {
+struct Unsent {
+    port: PortId,
+    head: Head,
+    body: Vec<u8>,
+}
+
+struct OracleHandler {
+    token: Option<Token>,
+    time: Time,
+    counts: Counts,
+    /// `None` until the first process has joined.
+    database: Option<Database>,
+    clients: HashSet<PortId>,
+    /// The thread at the other end of a connection.
+    workers: HashMap<PortId, WorkerId>,
+    /// What the protocol wants sent, before it is encoded.
+    sends: Vec<(Address, Message)>,
+    unsent: Vec<Unsent>,
+}
+
+impl Handler for OracleHandler {
     fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {
-        match self.take(port, frame, out) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                let head = Head {
-                    verb: REFUSED,
-                    flags: 0,
-                    request: frame.head.request,
-                };
-                // Who cannot be told why sees that the connection ends.
-                let _ = out.send(head, &[&encode_refusal(&error)]);
-                ControlFlow::Break(())
-            }
-        }
+        let handled = self.on_frame(port, frame, out);
+        end_on_error(handled, frame.head.request, out)
     }
 
     fn is_admitted(&self, port: PortId) -> bool {
-        self.ports.contains_key(&port) || self.clients.contains(&port)
+        self.workers.contains_key(&port) || self.clients.contains(&port)
     }
 
     fn close(&mut self, port: PortId, _why: Closed) {
-        self.gone(port);
+        self.disconnect(port);
     }
 }
 
-impl Desk {
+impl OracleHandler {
     /// An error ends the connection.
-    fn take(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
+    fn on_frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
         let answer = |out: &mut Outbound, verb: u8, body: &[u8]| {
             let head = Head { verb, ..frame.head };
             out.send(head, &[body]).map_err(unavailable)
         };
-        let member = self.ports.get(&port).copied();
-        let known = member.is_some() || self.clients.contains(&port);
+        let worker = self.workers.get(&port).copied();
+        let is_known = worker.is_some() || self.clients.contains(&port);
         match frame.head.verb {
             MEMBER_HELLO => {
                 let hello = MemberHello::decode(frame.body)?;
-                self.check(&hello.token)?;
-                self.joins(port, hello)?;
+                check_token(self.token.as_ref(), &hello.token)?;
+                self.join(port, hello)?;
                 answer(out, MEMBER_WELCOME, &[1])
             }
             HELLO => {
-                self.check(&Hello::decode(frame.body)?.token)?;
+                let hello = Hello::decode(frame.body)?;
+                check_token(self.token.as_ref(), &hello.token)?;
                 let database = self.database.as_ref();
                 let partitions = database.map(|database| database.map.partitions);
                 let welcome = Welcome {
                     cores: 1,
                     partitions: partitions
-                        .ok_or_else(|| unavailable("no process with partitions has come yet"))?,
+                        .ok_or_else(|| unavailable("no process with partitions has joined yet"))?,
                     durability: Durability::Memory,
                 };
                 self.clients.insert(port);
                 answer(out, WELCOME, &welcome.encode())
             }
-            MAP_ASK if known => {
+            MAP_ASK if is_known => {
                 let map = self.database.as_ref().map(|database| database.map.encode());
                 answer(out, MAP, &map.unwrap_or_default())
             }
-            MESSAGE if known && frame.head.request == ORACLE => {
+            MESSAGE if is_known && frame.head.request == ORACLE => {
                 let message = Message::decode(frame.body)?;
                 if let Message::TakeStamps { count, .. } = &message {
                     self.counts.requests.fetch_add(1, Ordering::Relaxed);
                     let count = u64::from(*count);
                     self.counts.stamps.fetch_add(count, Ordering::Relaxed);
-                    self.hear(Address::Client(port.number()), message);
+                    self.on_message(Address::Client(port.number()), message);
                 }
                 Ok(())
             }
-            BETWEEN => {
-                let (from, message) = read_between(frame.body)?;
-                match (member, from) {
-                    (Some((part, _)), Address::Partition(id)) if self.is_of(part, id) => {
-                        self.hear(from, message);
+            PEER_MESSAGE => {
+                // A bound counts when most partitions have confirmed it. A process that confirmed
+                // for partitions of others could make a bound count that a restart knows nothing
+                // of, and timestamps below it would be issued twice.
+                let (from, message) = decode_peer_message(frame.body)?;
+                match (worker, from) {
+                    (Some(worker), Address::Partition(id)) if self.is_of(worker.process, id) => {
+                        self.on_message(from, message);
                         Ok(())
                     }
-                    _ => Err(bad("this connection does not speak for that partition")),
+                    _ => Err(bad_argument(
+                        "this connection does not speak for that partition",
+                    )),
                 }
             }
             _ => Err(Error::new(
                 Code::NotSupported,
-                "this process gives stamps (role `oracle`): its first frame is a hello, and it has no rows",
+                "this process issues timestamps (role `oracle`): the first frame must be a hello, \
+                 and it has no rows",
             )),
         }
     }
 
-    fn check(&self, shown: &[u8]) -> Result<()> {
-        match &self.token {
-            Some(token) if !token.is(shown) => {
-                Err(Error::new(Code::Denied, "the token is not this server's"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn is_of(&self, part: usize, partition: PartitionId) -> bool {
+    fn is_of(&self, process: usize, partition: PartitionId) -> bool {
         let map = self.database.as_ref().map(|database| &database.map);
         map.is_some_and(|map| {
-            partition < map.partitions && partition as usize % map.parts.len() == part
+            partition < map.partitions && partition as usize % map.processes.len() == process
         })
     }
 
-    /// A thread of a process says who it is.
-    fn joins(&mut self, port: PortId, hello: MemberHello) -> Result<()> {
-        let sound = (1..=PARTS_MAX).contains(&hello.of)
+    /// A thread of a process introduces itself. The first one to come decides the form of the
+    /// database, and a later one of another form is refused.
+    fn join(&mut self, port: PortId, hello: MemberHello) -> Result<()> {
+        // Everything is bounded before memory is allocated by it.
+        let is_sound = (1..=PROCESSES_MAX).contains(&hello.of)
             && hello.part < hello.of
             && (1..=THREADS_MAX).contains(&hello.threads)
             && hello.thread < hello.threads
-            && (hello.of..=65_536).contains(&hello.partitions);
-        if !sound {
-            return Err(bad(
-                "a process that describes itself in a way that makes no sense",
+            && (hello.of..=PARTITIONS_MAX).contains(&hello.partitions);
+        if !is_sound {
+            return Err(bad_argument(
+                "the process describes itself by numbers that cannot be",
             ));
         }
         let database = self.database.get_or_insert_with(|| {
             let salt = dyno_txn_log::fresh_identity() as u32;
             Database {
-                map: Map::unknown(hello.partitions, hello.of),
+                map: ClusterMap::unknown(hello.partitions, hello.of),
                 identities: vec![0; hello.of as usize],
                 ports: vec![Vec::new(); hello.of as usize],
                 candidate: Candidate::new(0..hello.partitions, salt),
             }
         });
-        let part = hello.part as usize;
-        let same = database.map.partitions == hello.partitions
-            && database.map.parts.len() == hello.of as usize;
-        if !same {
-            return Err(bad(format!(
-                "part {} of {} with {} partitions in all: this oracle's database has {} parts and {} partitions",
+        let process = hello.part as usize;
+        let is_same = database.map.partitions == hello.partitions
+            && database.map.processes.len() == hello.of as usize;
+        if !is_same {
+            return Err(bad_argument(format!(
+                "part {} of {} with {} partitions in all: this oracle's database has {} parts and \
+                 {} partitions",
                 hello.part,
                 hello.of,
                 hello.partitions,
-                database.map.parts.len(),
+                database.map.processes.len(),
                 database.map.partitions
             )));
         }
-        let identity = &mut database.identities[part];
+        // Another directory as the same part has not the rows that the first one answered for. If
+        // it joined, clients would read an emptier database without noticing.
+        let identity = &mut database.identities[process];
         if *identity != 0 && *identity != hello.identity {
-            return Err(bad(format!(
-                "part {part}: another directory has joined as this part since this oracle was started, and its rows are \
-                 not here. Start that directory, or stop all processes and oracles and start all anew"
+            return Err(bad_argument(format!(
+                "part {process}: another directory has joined as this part since this oracle was \
+                 started, and its rows are not here. Start that directory, or stop all processes \
+                 and oracles and start all anew"
             )));
         }
         *identity = hello.identity;
         let (address, threads) = (hello.address, hello.threads);
-        database.ports[part].resize(threads as usize, None);
-        database.ports[part][hello.thread as usize] = Some(port);
-        database.map.parts[part] = Part { address, threads };
-        self.ports.insert(port, (part, hello.thread as usize));
-        self.tell_map();
+        let thread = hello.thread as usize;
+        // A process that was started again may have fewer threads than before.
+        database.ports[process].resize(threads as usize, None);
+        database.ports[process][thread] = Some(port);
+        database.map.processes[process] = Process { address, threads };
+        self.workers.insert(port, WorkerId { process, thread });
+        self.send_map();
         Ok(())
     }
 
-    /// Tells everybody where everybody is.
-    fn tell_map(&mut self) {
+    /// Sends the map to all threads of all processes.
+    fn send_map(&mut self) {
         let Some(database) = &self.database else {
             return;
         };
-        let (map, head) = (
-            database.map.encode(),
-            Head {
-                verb: MAP,
-                flags: 0,
-                request: 0,
-            },
-        );
+        let map = database.map.encode();
+        let head = Head {
+            verb: MAP,
+            flags: 0,
+            request: 0,
+        };
         let ports = database.ports.iter().flatten().flatten();
-        self.unsent
-            .extend(ports.map(|&port| (port, head, map.clone())));
+        self.unsent.extend(ports.map(|&port| Unsent {
+            port,
+            head,
+            body: map.clone(),
+        }));
     }
 
-    fn gone(&mut self, port: PortId) {
+    fn disconnect(&mut self, port: PortId) {
         self.clients.remove(&port);
-        let (Some((part, thread)), Some(database)) = (self.ports.remove(&port), &mut self.database)
+        let (Some(WorkerId { process, thread }), Some(database)) =
+            (self.workers.remove(&port), &mut self.database)
         else {
             return;
         };
-        if let Some(place) = database.ports[part].get_mut(thread) {
-            place.take_if(|other| *other == port);
+        // Only if no newer connection of that thread has taken its place.
+        if let Some(current) = database.ports[process].get_mut(thread) {
+            current.take_if(|current| *current == port);
         }
     }
 
-    fn hear(&mut self, from: Address, message: Message) {
+    fn on_message(&mut self, from: Address, message: Message) {
         let now = self.time.now();
         let wall = self.time.wall(now);
         if let Some(database) = &mut self.database {
@@ -319,8 +327,9 @@ impl Desk {
         }
     }
 
-    /// Makes frames of what the oracle wants said.
-    fn post(&mut self) {
+    /// Makes frames of what the protocol wants sent. A message for a partition whose process is
+    /// away is dropped; the protocol repeats it.
+    fn encode_sends(&mut self) {
         for (to, message) in std::mem::take(&mut self.sends) {
             let mut body = Vec::new();
             let (port, verb, request) = match to {
@@ -329,8 +338,8 @@ impl Desk {
                     (Some(PortId::numbered(number)), MESSAGE, ORACLE)
                 }
                 Address::Partition(id) => {
-                    encode_between(Address::Oracle(0), &message, &mut body);
-                    (self.port_of(id), BETWEEN, id)
+                    encode_peer_message(Address::Oracle(0), &message, &mut body);
+                    (self.port_for(id), PEER_MESSAGE, id)
                 }
                 Address::Oracle(_) => continue,
             };
@@ -339,13 +348,14 @@ impl Desk {
                 flags: 0,
                 request,
             };
-            self.unsent.extend(port.map(|port| (port, head, body)));
+            self.unsent
+                .extend(port.map(|port| Unsent { port, head, body }));
         }
     }
 
-    fn port_of(&self, partition: PartitionId) -> Option<PortId> {
+    fn port_for(&self, partition: PartitionId) -> Option<PortId> {
         let database = self.database.as_ref()?;
-        let (part, thread) = database.map.home(partition)?;
-        database.ports[part].get(thread).copied().flatten()
+        let (process, thread) = database.map.home(partition)?;
+        database.ports[process].get(thread).copied().flatten()
     }
 }

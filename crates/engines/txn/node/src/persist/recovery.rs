@@ -1,4 +1,4 @@
-//! From what stores have back to a partition.
+//! Restores a partition from what the stores have.
 
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_core::Partition;
@@ -6,17 +6,19 @@ use dyno_txn_log::{Answer, Ask, Lsn, Read, RemoteLog, RemoteOptions, Reply, Requ
 
 use super::State;
 use super::stores::Stores;
-use crate::engine::Joiner;
-use crate::error::{bad, of_log, unavailable};
+use crate::error::{bad_argument, from_log, unavailable};
+use crate::pieces::Joiner;
 
-/// What is read at once; records are shorter.
+/// Bytes that one request reads. Every record is shorter, so each reply has at least one whole
+/// record unless the log ends in the middle of it.
 const READ_BYTES: usize = 8 << 20;
 /// The most that one message to a store carries.
 const MESSAGE_BYTES: usize = 1 << 20;
-/// What may wait for stores before nothing more is taken.
+/// Bytes that may wait for stores before the log takes no more.
 const WINDOW_BYTES: usize = 64 << 20;
 
-/// What a store said when it was opened.
+/// What a store has of a log, as it said when the log was opened. The order of the fields decides
+/// which store is best: a newer writer counts for more than a longer log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     written_epoch: u64,
@@ -25,43 +27,42 @@ struct Found {
     chunks: u64,
 }
 
-/// Opens a partition's log at all stores, applies what the best one has to the partition, and gives the log to go on
-/// with. Stores that have just the same go on at once; the others get a checkpoint later.
+/// Opens a partition's log at all stores, and restores the partition from the store that has most.
+/// Returns the log to continue. Stores that have exactly the same go on at once; the others get a
+/// checkpoint later.
+///
+/// Opening fences: each store refuses writers of earlier starts from then on. So an engine that was
+/// taken for dead and lives can have nothing confirmed any more, and what is read here is final.
 pub(crate) fn recover(
     stores: &mut Stores,
     state: &State,
-    (place, id): (usize, u32),
+    (slot, partition_id): (usize, u32),
     partition: &mut Partition,
 ) -> Result<RemoteLog> {
-    let (log, epoch) = (state.log_of(id), state.epoch);
-    let mut found = Vec::new();
-    for store in 0..stores.len() {
-        let open = Ask::Write(Request::Open { log, epoch });
-        let Reply::Answer(Answer::Opened {
-            written_epoch,
-            first_needed,
-            chunks,
-            end,
-        }) = stores.ask(store, place, &open)?
-        else {
-            return Err(stores.nonsense(store));
-        };
-        found.push(Found {
-            written_epoch,
-            end,
-            first_needed,
-            chunks,
-        });
-    }
+    let (log, epoch) = (state.log_number(partition_id), state.epoch);
+    let found: Vec<Found> = (0..stores.len())
+        .map(|store| {
+            open(
+                stores,
+                store,
+                slot,
+                &Ask::Write(Request::Open { log, epoch }),
+            )
+        })
+        .collect::<Result<_>>()?;
     let best = (0..found.len()).max_by_key(|&store| found[store]);
-    let best =
-        best.ok_or_else(|| bad("durability `remote-memory` needs a process that holds the log"))?;
+    let best = best.ok_or_else(|| {
+        bad_argument("durability `remote-memory` needs a process that holds the log")
+    })?;
     let from = found[best];
+    // A store may have lost its memory, or may have been away when this log was last written. The
+    // newest start that answered anything is on this process's disk, so a log of an earlier one is
+    // known to lack commits that clients were promised, and must not be taken for the whole.
     if from.written_epoch < state.active {
         let text = format!(
-            "none of the persist processes has the log of partition {id} as it was last written: the newest that one \
-             has is of start {}, answers were given in start {}. What their memory held is lost, unless \
-             another process has it",
+            "none of the persist processes has the log of partition {partition_id} as it was last \
+             written: the newest that one has is of start {}, answers were given in start {}. \
+             What their memory held is lost, unless another process has it",
             from.written_epoch, state.active
         );
         return Err(unavailable(text));
@@ -75,39 +76,73 @@ pub(crate) fn recover(
         message_bytes: MESSAGE_BYTES,
     };
     if from.written_epoch == 0 {
-        return RemoteLog::new(options, Lsn(0)).map_err(of_log);
+        return RemoteLog::new(options, Lsn(0)).map_err(from_log);
     }
-    let end = read_all(stores, (best, place, log), from, partition)?;
-    let mut remote = RemoteLog::new(options, end).map_err(of_log)?;
+    let source = Source {
+        store: best,
+        slot,
+        log,
+    };
+    let end = read_all(stores, source, from, partition)?;
+    let mut remote = RemoteLog::new(options, end).map_err(from_log)?;
+    // The bytes behind the last whole record are cut off, so that new records follow it directly.
     for store in (0..found.len()).filter(|&store| found[store] == from) {
         let cut = Ask::Write(Request::Cut { log, epoch, end });
-        match stores.ask(store, place, &cut)? {
+        match stores.request(store, slot, &cut)? {
             Reply::Answer(Answer::Kept { end: kept }) if kept == end => {
                 remote.connected(store, end);
-                stores.is_whole(store, place, end);
+                stores.mark_complete(store, slot, end);
             }
-            _ => return Err(stores.nonsense(store)),
+            _ => return Err(stores.unexpected_reply(store)),
         }
     }
     Ok(remote)
 }
 
-/// Applies checkpoint and log. Where the last whole record ends.
+fn open(stores: &mut Stores, store: usize, slot: usize, ask: &Ask) -> Result<Found> {
+    match stores.request(store, slot, ask)? {
+        Reply::Answer(Answer::Opened {
+            written_epoch,
+            first_needed,
+            chunks,
+            end,
+        }) => Ok(Found {
+            written_epoch,
+            end,
+            first_needed,
+            chunks,
+        }),
+        _ => Err(stores.unexpected_reply(store)),
+    }
+}
+
+/// Where a log is read from.
+#[derive(Clone, Copy)]
+struct Source {
+    store: usize,
+    slot: usize,
+    log: u64,
+}
+
+/// Applies the checkpoint and the log behind it. Returns where the last whole record ends.
 fn read_all(
     stores: &mut Stores,
-    (store, place, log): (usize, usize, u64),
+    Source { store, slot, log }: Source,
     found: Found,
     partition: &mut Partition,
 ) -> Result<Lsn> {
-    let read =
-        |stores: &mut Stores, what: Read| match stores.ask(store, place, &Ask::Read(log, what))? {
-            Reply::Bytes(bytes) => Ok(bytes),
-            _ => Err(stores.nonsense(store)),
-        };
+    let read = |stores: &mut Stores, what: Read| match stores.request(
+        store,
+        slot,
+        &Ask::Read(log, what),
+    )? {
+        Reply::Bytes(bytes) => Ok(bytes),
+        _ => Err(stores.unexpected_reply(store)),
+    };
     let mut joiner = Joiner::default();
     for index in 0..found.chunks as usize {
         let chunk = read(stores, Read::Chunk { index })?;
-        if let Some(record) = joiner.take(&chunk)? {
+        if let Some(record) = joiner.push(&chunk)? {
             partition.restore(record)?;
         }
     }
@@ -121,19 +156,20 @@ fn read_all(
                 most_bytes,
             },
         )?;
-        let records = RemoteLog::records(log, at, &bytes).map_err(|place| {
+        let records = RemoteLog::records(log, at, &bytes).map_err(|position| {
             let text = format!(
-                "{}: the log's bytes at {place} are not what was sent",
+                "{}: the log's bytes at {position} are not what was sent",
                 stores.name(store)
             );
             Error::new(Code::Damaged, text)
         })?;
-        // What is left is the beginning of a record whose end was never sent.
+        // What is left is the beginning of a record. Its commit was not answered, because that
+        // takes the confirmation of all stores, and not even this one has the whole record.
         let Some(&(next, _)) = records.last() else {
             break;
         };
         for (_, record) in records {
-            if let Some(record) = joiner.take(record)? {
+            if let Some(record) = joiner.push(record)? {
                 partition.restore(record)?;
             }
         }

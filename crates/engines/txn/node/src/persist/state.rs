@@ -1,5 +1,6 @@
-//! The file `remote` of an engine's directory: the number from which those of its logs are counted, the epoch of its
-//! last start, and the newest epoch in which anything may have been answered (FORMAT.md, "An engine's directory").
+//! The file `remote` of an engine's directory: the number of its first log, the epoch of its last
+//! start, and the newest epoch in which anything may have been answered (FORMAT.md, "An engine's
+//! directory").
 
 use std::path::Path;
 
@@ -13,25 +14,25 @@ const FILE: Sealed = Sealed {
     version: 1,
 };
 
-/// What the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct State {
-    /// Partition P's log has this number and P more.
+    /// The number of partition 0's log. Partition P's is P more.
     pub logs: u64,
-    /// Of this start.
+    /// The epoch of this start: one more than that of the start before.
     pub epoch: u64,
-    /// Of the last start that answered anything; 0: none did.
+    /// The epoch of the last start that may have answered anything; 0 if none has.
     pub active: u64,
 }
 
 impl State {
-    /// The number of a partition's log.
-    pub fn log_of(&self, partition: u32) -> u64 {
+    /// The number of a partition's log at the stores.
+    pub fn log_number(&self, partition: u32) -> u64 {
         self.logs.wrapping_add(u64::from(partition))
     }
 
-    /// The state for a new start, which is on the disk when this returns. Only a directory that is `new` may have none:
-    /// without it the logs of an older one could not be told from those of others.
+    /// The state for a new start. It is on the disk when this returns, so no epoch is ever used
+    /// twice, not even by a start that crashes at once. Only a directory that is `new` may have no
+    /// such file: without it, the logs of an older one cannot be told from those of other engines.
     pub fn begin(directory: &Path, new: bool) -> Result<Self> {
         let mut state = match FILE.read(directory, parse)? {
             Some(state) => state,
@@ -47,7 +48,8 @@ impl State {
         Ok(state)
     }
 
-    /// From now on answers may be given in this epoch.
+    /// Writes down that answers may be given in this epoch. From then on a restart does not accept
+    /// the log of an earlier one.
     pub fn activate(mut self, directory: &Path) -> Result<()> {
         self.active = self.epoch;
         self.write(directory)
@@ -73,7 +75,7 @@ fn parse(fields: &mut Fields<'_>) -> Result<State> {
     };
     match state.active <= state.epoch {
         true => Ok(state),
-        false => Err(damaged("it was active in an epoch to come".to_owned())),
+        false => Err(damaged("`active` is an epoch that has not been".to_owned())),
     }
 }
 

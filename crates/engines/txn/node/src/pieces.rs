@@ -1,5 +1,6 @@
-//! Records that are longer than the log takes, and parts of checkpoints likewise, are cut into pieces. A
-//! record that is whole stands as it is: it begins with its version, which is none of these marks.
+//! Cuts records that are longer than the log takes into pieces, and records of checkpoints
+//! likewise. A record that fits stays as it is: it begins with its version, which is not one of the
+//! marks below.
 
 use dyno_txn_api::{Code, Error, Result};
 
@@ -7,7 +8,7 @@ const FIRST: u8 = 0xfd;
 const MIDDLE: u8 = 0xfe;
 const LAST: u8 = 0xff;
 
-/// The record in pieces of at most `most_bytes` each; the last one ends it.
+/// Cuts a record into pieces of at most `most_bytes` each, their marks included.
 pub(crate) fn cut(record: &[u8], most_bytes: usize) -> impl Iterator<Item = Vec<u8>> {
     let size = most_bytes.max(2) - 1;
     let count = record.len().div_ceil(size);
@@ -21,19 +22,24 @@ pub(crate) fn cut(record: &[u8], most_bytes: usize) -> impl Iterator<Item = Vec<
     })
 }
 
-/// Puts pieces together again.
+/// Puts pieces together again, as a log or a checkpoint is read.
 #[derive(Debug, Default)]
 pub(crate) struct Joiner {
     bytes: Vec<u8>,
+    /// Whether a first piece has come, and not yet the last one.
     open: bool,
 }
 
 impl Joiner {
-    /// Takes what was read; the record that it ends, if it does. Pieces whose last one never came, which a
-    /// crash leaves, are dropped: nothing was promised of them.
-    pub fn take<'a>(&'a mut self, read: &'a [u8]) -> Result<Option<&'a [u8]>> {
-        let (mark, part) = match read.split_first() {
-            Some((&mark, part)) if mark >= FIRST => (mark, part),
+    /// Adds what was read next. Returns the record that ends with it, if one does. Pieces whose
+    /// last one never comes are dropped: a crash cut the record short, so its commit was not
+    /// answered.
+    ///
+    /// # Errors
+    /// [`Code::Damaged`] for a piece without the one before it, which no crash leaves.
+    pub fn push<'a>(&'a mut self, read: &'a [u8]) -> Result<Option<&'a [u8]>> {
+        let (mark, piece) = match read.split_first() {
+            Some((&mark, piece)) if mark >= FIRST => (mark, piece),
             _ => {
                 self.open = false;
                 return Ok(Some(read));
@@ -48,7 +54,7 @@ impl Joiner {
                 "a piece of a record without its beginning",
             ));
         }
-        self.bytes.extend_from_slice(part);
+        self.bytes.extend_from_slice(piece);
         if mark != LAST {
             return Ok(None);
         }
@@ -68,13 +74,13 @@ mod tests {
         let all: Vec<Vec<u8>> = cut(&long, 16).collect();
         assert!(all.len() == 7 && all.iter().all(|piece| piece.len() <= 16));
         for piece in &all[..4] {
-            assert_eq!(joiner.take(piece), Ok(None));
+            assert_eq!(joiner.push(piece), Ok(None));
         }
-        assert_eq!(joiner.take(b"\x01whole"), Ok(Some(&b"\x01whole"[..])));
+        assert_eq!(joiner.push(b"\x01whole"), Ok(Some(&b"\x01whole"[..])));
         for piece in &all[..6] {
-            assert_eq!(joiner.take(piece), Ok(None));
+            assert_eq!(joiner.push(piece), Ok(None));
         }
-        assert_eq!(joiner.take(&all[6]), Ok(Some(&long[..])));
-        assert!(joiner.take(&all[6]).is_err(), "a last piece alone");
+        assert_eq!(joiner.push(&all[6]), Ok(Some(&long[..])));
+        assert!(joiner.push(&all[6]).is_err(), "a last piece alone");
     }
 }

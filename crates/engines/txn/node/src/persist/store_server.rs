@@ -1,4 +1,5 @@
-//! The process that keeps others' logs in its memory: one thread, no rows, nothing on a disk.
+//! The process of role `persist`: one thread that keeps the logs of other processes in its memory.
+//! It has no rows and writes to no disk.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -11,120 +12,102 @@ use dyno_serve::Token;
 use dyno_txn_api::{Code, Error, Result};
 use dyno_txn_log::{Ask, MOST_CHUNK_BYTES, PersistStore, Read, Reply};
 
-use crate::error::{bad, of_net};
+use crate::error::{bad_argument, from_net, unavailable};
+use crate::greet::{check_token, end_on_error};
 use crate::hello::{
-    KEEP_ASK, KEEP_HELLO, KEEP_REPLY, KEEP_WELCOME, REFUSED, encode_refusal, keep_welcome,
-    read_keep_hello,
+    STORE_ASK, STORE_HELLO, STORE_REPLY, STORE_WELCOME, decode_store_hello, encode_store_welcome,
 };
-use crate::lone::{Lone, Task};
 use crate::options::OpenOptions;
+use crate::standalone::{Purpose, StandaloneService};
 
-/// Memory for others' logs at least: a piece of a checkpoint and as much log behind it fit into it.
+/// Memory for logs at least: a chunk of a checkpoint and as much log behind it must fit.
 const LEAST_MEMORY_BYTES: u64 = 2 * MOST_CHUNK_BYTES as u64;
 /// Logs that one process keeps at most.
 const LOGS_MAX: usize = 4096;
 /// The longest sleep.
 const SLEEP: Duration = Duration::from_millis(100);
 
-/// What it counts, for metrics.
 #[derive(Debug, Default)]
 struct Counts {
-    used_bytes: AtomicU64,
-    logs: AtomicU64,
-    refused: AtomicU64,
+    used_bytes: Arc<AtomicU64>,
+    logs: Arc<AtomicU64>,
+    refused: Arc<AtomicU64>,
 }
 
-const TASK: Task = Task {
+const PURPOSE: Purpose = Purpose {
     role: "persist",
-    does: "keeps logs",
+    activity: "keeps logs",
 };
 
-/// Starts a keeper.
+/// Starts a store.
 pub(crate) fn start(
     options: &OpenOptions,
     token: Option<Token>,
     listener: Listener,
-) -> Result<Lone> {
+) -> Result<StandaloneService> {
     if options.memory_bytes < LEAST_MEMORY_BYTES {
-        return Err(bad(format!(
-            "{} bytes of memory are not enough for others' logs: give at least {} MiB",
+        return Err(bad_argument(format!(
+            "{} bytes of memory are not enough for the logs of other processes: give at least {} \
+             MiB",
             options.memory_bytes,
             LEAST_MEMORY_BYTES >> 20
         )));
     }
-    let counts = Arc::new(Counts::default());
-    let door = Door {
+    let counts = Counts::default();
+    let figures = vec![
+        ("persist_bytes", counts.used_bytes.clone()),
+        ("persist_logs", counts.logs.clone()),
+        ("persist_refused", counts.refused.clone()),
+    ];
+    let handler = StoreHandler {
         store: PersistStore::new(options.memory_bytes, LOGS_MAX),
         token,
-        known: HashSet::new(),
-        counts: counts.clone(),
+        writers: HashSet::new(),
+        counts,
         scratch: Vec::new(),
     };
-    let figures = move || {
-        let Counts {
-            used_bytes,
-            logs,
-            refused,
-        } = &*counts;
-        [
-            ("persist_bytes", used_bytes.load(Ordering::Relaxed)),
-            ("persist_logs", logs.load(Ordering::Relaxed)),
-            ("persist_refused", refused.load(Ordering::Relaxed)),
-        ]
-    };
-    Lone::start(TASK, options, listener, figures, |reactor, stop| {
-        keep(reactor, door, stop)
+    StandaloneService::start(PURPOSE, options, listener, figures, |reactor, stop| {
+        serve(reactor, handler, stop)
     })
 }
 
-fn keep(mut reactor: Reactor, mut door: Door, stop: &AtomicBool) -> Result<()> {
+fn serve(mut reactor: Reactor, mut handler: StoreHandler, stop: &AtomicBool) -> Result<()> {
     while !stop.load(Ordering::Acquire) {
-        let frames = reactor.poll(&mut door).map_err(of_net)?;
-        reactor.idle(frames > 0, SLEEP).map_err(of_net)?;
+        let frames = reactor.poll(&mut handler).map_err(from_net)?;
+        reactor.idle(frames > 0, SLEEP).map_err(from_net)?;
     }
     Ok(())
 }
 
-struct Door {
+struct StoreHandler {
     store: PersistStore,
     token: Option<Token>,
-    known: HashSet<PortId>,
-    counts: Arc<Counts>,
+    /// Connections that have shown the token.
+    writers: HashSet<PortId>,
+    counts: Counts,
     scratch: Vec<u8>,
 }
 
-impl Handler for Door {
+impl Handler for StoreHandler {
     fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {
-        match self.take(port, frame, out) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                let head = Head {
-                    verb: REFUSED,
-                    flags: 0,
-                    request: frame.head.request,
-                };
-                // Who cannot be told why sees that the connection ends.
-                let _ = out.send(head, &[&encode_refusal(&error)]);
-                ControlFlow::Break(())
-            }
-        }
+        let handled = self.on_frame(port, frame, out);
+        end_on_error(handled, frame.head.request, out)
     }
 
     fn is_admitted(&self, port: PortId) -> bool {
-        self.known.contains(&port)
+        self.writers.contains(&port)
     }
 
     fn close(&mut self, port: PortId, _why: Closed) {
-        self.known.remove(&port);
+        self.writers.remove(&port);
     }
 }
 
-impl Door {
+impl StoreHandler {
     /// An error ends the connection.
-    fn take(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
-        let answered = |error| Error::new(Code::Unavailable, error);
+    fn on_frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> Result<()> {
         match frame.head.verb {
-            KEEP_ASK if self.known.contains(&port) => {
+            STORE_ASK if self.writers.contains(&port) => {
                 let ask = Ask::decode(frame.body).map_err(|error| {
                     let code = match error {
                         dyno_txn_log::WireError::Newer { .. } => Code::NewerVersion,
@@ -136,26 +119,24 @@ impl Door {
                 self.scratch.clear();
                 reply.encode(&mut self.scratch);
                 let head = Head {
-                    verb: KEEP_REPLY,
+                    verb: STORE_REPLY,
                     ..frame.head
                 };
-                // A writer that does not read its answers is let go: it comes again.
-                out.send(head, &[&self.scratch]).map_err(answered)
+                // A full outbox ends the connection. The writer connects again, and then sends a
+                // checkpoint and the log behind it.
+                out.send(head, &[&self.scratch]).map_err(unavailable)
             }
-            KEEP_HELLO => {
-                let shown = read_keep_hello(frame.body)?;
-                if let Some(token) = &self.token
-                    && !token.is(shown)
-                {
-                    return Err(Error::new(Code::Denied, "the token is not this server's"));
-                }
-                let welcome = keep_welcome(self.store.used_bytes(), self.store.most_bytes());
+            STORE_HELLO => {
+                let shown = decode_store_hello(frame.body)?;
+                check_token(self.token.as_ref(), shown)?;
+                let welcome =
+                    encode_store_welcome(self.store.used_bytes(), self.store.most_bytes());
                 let head = Head {
-                    verb: KEEP_WELCOME,
+                    verb: STORE_WELCOME,
                     ..frame.head
                 };
-                out.send(head, &[&welcome]).map_err(answered)?;
-                self.known.insert(port);
+                out.send(head, &[&welcome]).map_err(unavailable)?;
+                self.writers.insert(port);
                 Ok(())
             }
             _ => Err(Error::new(
@@ -173,6 +154,7 @@ impl Door {
             },
             Ask::Read(log, read) => {
                 let read = match read {
+                    // However much it asks for, the reader gets what fits into a frame.
                     Read::Bytes { from, most_bytes } => Read::Bytes {
                         from,
                         most_bytes: most_bytes.min(MOST_CHUNK_BYTES),
