@@ -6,10 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum RigError {
     /// The suite names a workload that no rig has.
-    #[error(
-        "no workload is called `{0}`; there are: version, {}",
-        crate::workloads::names()
-    )]
+    #[error("no workload is called `{0}`; there are: version, {known}", known = crate::workloads::names())]
     Unknown(String),
     /// The suite hands a parameter that the workload cannot use.
     #[error("parameter `{name}`: {reason}")]
@@ -52,7 +49,7 @@ pub enum RigError {
     #[error(transparent)]
     Pages(#[from] crate::pages::PagesError),
     /// No protocol of that name is spoken here.
-    #[error("no peer is called `{0}` here; there are: {}", crate::peers::names())]
+    #[error("no peer is called `{0}` here; there are: {known}", known = crate::peers::names())]
     Peer(String),
     /// An archive is not in the table as it should be.
     #[error("{}: {reason}", path.display())]

@@ -8,7 +8,7 @@ use dyno_suite::protocol::{PROGRESS, Reply, Request};
 
 use super::asked::{Asked, Load, Measured};
 use super::metrics::{self, QUANTILES};
-use super::{FlowError, peer_version};
+use super::{FlowError, check_peer};
 use crate::{Params, RigError};
 
 /// Each probe has its own.
@@ -25,7 +25,7 @@ pub(crate) fn capacity(
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    peer.map(peer_version).transpose()?;
+    peer.map(check_peer).transpose()?;
     let bound_ms = params.number("bound-ms")?;
     let quantile = read_quantile(params)?;
     let probe_s = params.number("probe-s")?;
