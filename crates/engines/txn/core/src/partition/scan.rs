@@ -1,4 +1,4 @@
-//! One page of a range of this partition.
+//! Scans: one page of a range of this partition.
 
 use dyno_txn_api::limits::PAGE_BYTES_MAX;
 use dyno_txn_api::{
@@ -10,22 +10,23 @@ use super::{Partition, Position};
 use crate::message::{Head, Part};
 use crate::store::{Order, Range, Slot};
 
-/// A scan under way.
+/// A scan that is running.
 struct Going<'a> {
     scan: &'a Scan,
     table: TableId,
     page: Page,
     places: Vec<Vec<u8>>,
     bytes: usize,
-    /// The last place that was looked at.
+    /// The last key that was looked at.
     last: Option<Vec<u8>>,
-    /// Rows that were deleted at or before this timestamp need not be looked at.
+    /// Rows that were deleted at or before this timestamp are skipped.
     deleted_after: Stamp,
     seen: Position,
 }
 
 impl Going<'_> {
-    /// Rows to look at next: one more than the page has room for shows whether it is the last page.
+    /// How many rows to look at next. One more than the page has room for tells whether it is the
+    /// last page.
     fn wanted(&self) -> usize {
         let room = self.scan.page_rows().saturating_sub(self.page.rows.len());
         room.saturating_add(1).min(Order::CHUNK)
@@ -33,7 +34,8 @@ impl Going<'_> {
 }
 
 impl Partition {
-    /// The page, and up to where the log must be durable before somebody is told.
+    /// Reads one page. Returns it with the record up to which the log must be durable before a
+    /// client is told.
     pub(super) fn scan(&mut self, head: &Head, scan: &Scan) -> Result<(Part, Position), Stop> {
         let def = self.schema.table(scan.table)?.clone();
         scan.check(def.columns.len(), def.indexes.len())?;
@@ -61,7 +63,7 @@ impl Partition {
         Ok((Part { answer, places }, going.seen))
     }
 
-    /// Fills the page; whether the range is through.
+    /// Fills the page, and returns whether the range is exhausted.
     fn go_through(
         &mut self,
         head: &Head,
@@ -93,8 +95,8 @@ impl Partition {
         }
     }
 
-    /// A row that was deleted at or before the timestamp that this returns is nothing for a scan at `stamp`: it does
-    /// not see the row, and needs not wait until the log is durable up to the deletion.
+    /// A scan at `stamp` may skip rows that were deleted at or before the returned timestamp: it
+    /// does not see them, and their deletions are durable, so that it need not wait for the log.
     fn deleted_unseen(&self, stamp: Stamp) -> Stamp {
         let not_durable = self.held.oldest_commit();
         stamp.min(not_durable.saturating_sub(1))
@@ -150,7 +152,8 @@ impl Partition {
         Ok(())
     }
 
-    /// Nobody older may put something where this scan found nothing.
+    /// Notes the range that was read, gaps included, so that no older transaction may write into
+    /// it.
     fn record_range(&mut self, head: &Head, going: &Going<'_>, whole: bool) {
         let (scan, after) = (going.scan, going.scan.after.as_ref().map(|after| &*after.0));
         // One byte more is the next key after the last one, which is thereby included.

@@ -1,5 +1,5 @@
-//! Making tables: partition 0 gives the number and tells the others; a table is there when all have it.
-//! And the bounds that partitions keep for the oracle.
+//! Creating tables, and keeping the oracle's bounds. Partition 0 assigns a table's number and tells
+//! the others. The table exists once all of them have it.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use super::{Partition, Timer};
 use crate::message::{Address, Message, PartitionId};
 use crate::record::Record;
 
-/// A table that some partitions do not have yet.
+/// A table under creation.
 #[derive(Debug)]
 pub(super) struct Making {
     table: Table,
     missing: BTreeSet<PartitionId>,
-    /// Who asked for it.
+    /// The clients that wait for it, with their tickets.
     asked: Vec<(Address, u64)>,
 }
 
@@ -27,7 +27,7 @@ impl Partition {
             result: Err(Error::new(code, text)),
         };
         if self.config.id != 0 {
-            let text = "tables are made by partition 0".to_owned();
+            let text = "only partition 0 creates tables".to_owned();
             return self.send(from, refuse(Code::BadArgument, text));
         }
         if let Err(error) = def.check() {
@@ -43,17 +43,18 @@ impl Partition {
             Err(_) => self.schema.next(),
             Ok(id) if self.schema.table(id).is_ok_and(|old| **old == def) => id,
             Ok(_) => {
-                let text = format!("table `{}`: it is there, defined in another way", def.name);
+                let text = format!("table `{}` exists with another definition", def.name);
                 return self.send(from, refuse(Code::TableExists, text));
             }
         };
         if id.0 >> TABLE_BITS != 0 {
             return self.send(
                 from,
-                refuse(Code::TooLarge, "no more table numbers".to_owned()),
+                refuse(Code::TooLarge, "all table numbers are in use".to_owned()),
             );
         }
-        // Also for a table that is there: a crash may have come before all partitions had it.
+        // Also for a table that exists here, because a crash may have come before all partitions
+        // had it.
         let table = Table { id, def };
         let missing = (0..self.config.partitions).collect();
         let making = self.making.entry(id).or_insert(Making {
@@ -65,7 +66,7 @@ impl Partition {
         self.making_is_late(id);
     }
 
-    /// Tells those that have not answered.
+    /// Sends the table to the partitions that have not confirmed it.
     pub(super) fn making_is_late(&mut self, id: TableId) {
         let Some(making) = self.making.get(&id) else {
             return;
@@ -128,7 +129,8 @@ impl Partition {
         }
     }
 
-    /// An oracle of a newer epoch fences those before it; within an epoch bounds only rise.
+    /// Keeps a bound for an oracle. A newer epoch fences the oracles before it. The bound itself
+    /// only rises, across epochs too, because a predecessor may have issued timestamps up to it.
     pub(super) fn keep_bound(&mut self, from: Address, epoch: u64, bound: Stamp) {
         let (kept_epoch, kept) = self.bound;
         if epoch >= kept_epoch {
