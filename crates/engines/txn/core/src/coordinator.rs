@@ -79,7 +79,7 @@ pub struct Coordinator {
     failed: Option<Error>,
     state: State,
     /// When to ask or to send a heartbeat next.
-    next_sign: u64,
+    next_signal: u64,
 }
 
 impl Coordinator {
@@ -100,7 +100,7 @@ impl Coordinator {
             next_batch: 0,
             failed: None,
             state: State::Open,
-            next_sign: now.saturating_add(ASK_NS),
+            next_signal: now.saturating_add(ASK_NS),
         }
     }
 
@@ -118,7 +118,7 @@ impl Coordinator {
     pub fn wake_at(&self) -> u64 {
         match self.state {
             State::Over => self.until,
-            State::Open | State::Committing => self.next_sign.min(self.until),
+            State::Open | State::Committing => self.next_signal.min(self.until),
         }
     }
 
@@ -146,9 +146,9 @@ impl Coordinator {
             let text = "a write in a read-only transaction";
             return Err(Error::new(Code::ReadOnly, text));
         }
-        let whole = self.whole(schema, &operations)?;
+        let single = self.single_partition(schema, &operations)?;
         let number = self.next_batch;
-        let batch = match whole {
+        let batch = match single {
             Some(at) => {
                 let count = operations.len();
                 let written = operations.iter().filter(|one| one.is_write()).count() as u32;
@@ -168,8 +168,12 @@ impl Coordinator {
     }
 
     /// The partition that has the rows of all these operations, if there is one that has.
-    fn whole(&self, schema: &Schema, operations: &[Operation]) -> Result<Option<PartitionId>> {
-        let mut whole = None;
+    fn single_partition(
+        &self,
+        schema: &Schema,
+        operations: &[Operation],
+    ) -> Result<Option<PartitionId>> {
+        let mut single = None;
         for operation in operations {
             let at = match operation {
                 Operation::Get(key) | Operation::Write(key, _) => {
@@ -180,11 +184,11 @@ impl Coordinator {
                     _ => return Ok(None),
                 },
             };
-            if whole.replace(at).is_some_and(|before| before != at) {
+            if single.replace(at).is_some_and(|before| before != at) {
                 return Ok(None);
             }
         }
-        Ok(whole)
+        Ok(single)
     }
 
     /// Sends each partition the operations on its rows.
@@ -274,7 +278,7 @@ impl Coordinator {
             return Some(Event::Ended(Ok(())));
         };
         self.state = State::Committing;
-        self.next_sign = now.saturating_add(ASK_NS);
+        self.next_signal = now.saturating_add(ASK_NS);
         sends.push((holder, self.commit_message()));
         None
     }
@@ -377,8 +381,8 @@ impl Coordinator {
             }
             return Some(Event::Ended(Err(error)));
         }
-        if now >= self.next_sign {
-            self.next_sign = now.saturating_add(ASK_NS);
+        if now >= self.next_signal {
+            self.next_signal = now.saturating_add(ASK_NS);
             let stamp = self.stamp;
             match (self.state, self.holder) {
                 (State::Committing, Some(holder)) => sends.push((holder, Message::Ask { stamp })),

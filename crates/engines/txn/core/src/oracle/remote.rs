@@ -37,6 +37,15 @@ enum State {
     Deposed,
 }
 
+/// The bound that was asked for last.
+#[derive(Debug, Default)]
+struct Asked {
+    bound: Stamp,
+    /// When it was asked for, by the driver's clock. 0 before the first time.
+    at: u64,
+    kept_by: BTreeSet<PartitionId>,
+}
+
 /// The state machine of an oracle.
 #[derive(Debug)]
 pub struct Oracle {
@@ -46,8 +55,7 @@ pub struct Oracle {
     last: Stamp,
     bound: Stamp,
     lease_until: u64,
-    /// The bound that was asked for last, when that was, and which keepers hold it.
-    asked: (Stamp, u64, BTreeSet<PartitionId>),
+    asked: Asked,
     waiting: Vec<(Address, u64, u32)>,
 }
 
@@ -62,7 +70,7 @@ impl Oracle {
             last: 0,
             bound: 0,
             lease_until: 0,
-            asked: (0, 0, BTreeSet::new()),
+            asked: Asked::default(),
             waiting: Vec::new(),
         }
     }
@@ -82,26 +90,30 @@ impl Oracle {
             // one is kept.
             self.state = State::Serving;
             self.bound = self.last;
-            self.ask(now, wall_ns, sends);
+            self.ask_for_bound(now, wall_ns, sends);
             return;
         }
-        let due = now >= self.asked.1.saturating_add(RENEW_NS) || self.asked.1 == 0;
+        let due = now >= self.asked.at.saturating_add(RENEW_NS) || self.asked.at == 0;
         if due && matches!(self.state, State::Fencing | State::Serving) {
-            self.ask(now, wall_ns, sends);
+            self.ask_for_bound(now, wall_ns, sends);
         }
     }
 
-    fn ask(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
+    fn ask_for_bound(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
         let bound = match self.state {
             // Above the last bound asked for, so that a late answer to that is not mistaken for one
             // to this, which would extend the lease too far.
             State::Serving => wall_ns
                 .max(self.last)
                 .saturating_add(WINDOW_NS)
-                .max(self.asked.0 + 1),
+                .max(self.asked.bound + 1),
             _ => 0,
         };
-        self.asked = (bound, now, BTreeSet::new());
+        self.asked = Asked {
+            bound,
+            at: now,
+            kept_by: BTreeSet::new(),
+        };
         for &keeper in &self.keepers {
             let keep = Message::KeepBound {
                 epoch: self.epoch,
@@ -143,7 +155,7 @@ impl Oracle {
             self.state = State::Deposed;
             return;
         }
-        if epoch < self.epoch || !self.keepers.contains(&keeper) || bound < self.asked.0 {
+        if epoch < self.epoch || !self.keepers.contains(&keeper) || bound < self.asked.bound {
             return;
         }
         // While fencing every answer counts, even before the majority: a keeper outside of it may
@@ -151,17 +163,17 @@ impl Oracle {
         if self.state == State::Fencing {
             self.last = self.last.max(bound);
         }
-        self.asked.2.insert(keeper);
-        if self.asked.2.len() * 2 <= self.keepers.len() {
+        self.asked.kept_by.insert(keeper);
+        if self.asked.kept_by.len() * 2 <= self.keepers.len() {
             return;
         }
         match self.state {
             State::Fencing => self.state = State::Waiting(now.saturating_add(LEASE_WAIT_NS)),
             State::Serving => {
-                self.bound = self.bound.max(self.asked.0);
+                self.bound = self.bound.max(self.asked.bound);
                 // From the question, not from the answer: a keeper may have accepted a successor
                 // between the two.
-                self.lease_until = self.asked.1.saturating_add(LEASE_NS);
+                self.lease_until = self.asked.at.saturating_add(LEASE_NS);
             }
             State::Waiting(_) | State::Deposed => {}
         }
@@ -199,10 +211,10 @@ impl Oracle {
             ));
         }
         self.waiting.drain(..served);
-        if served == 0 && !self.waiting.is_empty() && self.asked.0 <= self.bound {
+        if served == 0 && !self.waiting.is_empty() && self.asked.bound <= self.bound {
             // The bound is used up before the lease is due for renewal, so a larger one is asked
             // for at once.
-            self.ask(now, wall_ns, sends);
+            self.ask_for_bound(now, wall_ns, sends);
         }
     }
 }

@@ -305,8 +305,8 @@ impl Partition {
         }
     }
 
-    /// Handles the client's request to abort. After a request to commit it may be too late, and then
-    /// nothing happens.
+    /// Handles the client's request to abort. After a request to commit it may be too late, and
+    /// then nothing happens.
     pub(super) fn client_aborts(&mut self, head: Head) {
         let stamp = head.stamp;
         if self

@@ -44,7 +44,7 @@ use batch::Batch;
 use holder::TxnRecord;
 use one_shot::{Fetch, OneShot};
 use participant::Participant;
-use tables::Making;
+use tables::NewTable;
 use waiting::Waiting;
 
 pub use config::{Config, Counters, Stamps};
@@ -83,7 +83,7 @@ pub struct Partition {
     fetching: HashMap<Stamp, Fetch>,
     /// Unfinished one-shots whose timestamps were chosen by clients.
     active: HashSet<Stamp>,
-    making: HashMap<TableId, Making>,
+    new_tables: HashMap<TableId, NewTable>,
     /// The oracle's epoch and the bound that this partition keeps for it.
     bound: (u64, Stamp),
     timers: BTreeSet<(u64, Timer)>,
@@ -118,7 +118,7 @@ enum Timer {
     Fetch(Stamp),
     TxnRecord(Stamp),
     Participant(Stamp),
-    Making(TableId),
+    NewTable(TableId),
 }
 
 impl Partition {
@@ -144,7 +144,7 @@ impl Partition {
             waiting_batches: HashSet::new(),
             fetching: HashMap::new(),
             active: HashSet::new(),
-            making: HashMap::new(),
+            new_tables: HashMap::new(),
             bound: (0, 0),
             timers: BTreeSet::new(),
             own: VecDeque::new(),
@@ -199,7 +199,7 @@ impl Partition {
                 Timer::Fetch(stamp) => self.fetch_is_late(stamp),
                 Timer::TxnRecord(stamp) => self.txn_record_is_late(stamp),
                 Timer::Participant(stamp) => self.participant_is_late(stamp),
-                Timer::Making(id) => self.making_is_late(id),
+                Timer::NewTable(id) => self.new_table_is_late(id),
             }
         }
         self.forget(FORGET_ROWS * 8);

@@ -13,11 +13,11 @@ use crate::record::Record;
 
 /// A table under creation.
 #[derive(Debug)]
-pub(super) struct Making {
+pub(super) struct NewTable {
     table: Table,
     missing: BTreeSet<PartitionId>,
     /// The clients that wait for it, with their tickets.
-    asked: Vec<(Address, u64)>,
+    clients: Vec<(Address, u64)>,
 }
 
 impl Partition {
@@ -57,22 +57,22 @@ impl Partition {
         // had it.
         let table = Table { id, def };
         let missing = (0..self.config.partitions).collect();
-        let making = self.making.entry(id).or_insert(Making {
+        let new_table = self.new_tables.entry(id).or_insert(NewTable {
             table: table.clone(),
             missing,
-            asked: Vec::new(),
+            clients: Vec::new(),
         });
-        making.asked.push((from, ticket));
-        self.making_is_late(id);
+        new_table.clients.push((from, ticket));
+        self.new_table_is_late(id);
     }
 
     /// Sends the table to the partitions that have not confirmed it.
-    pub(super) fn making_is_late(&mut self, id: TableId) {
-        let Some(making) = self.making.get(&id) else {
+    pub(super) fn new_table_is_late(&mut self, id: TableId) {
+        let Some(new_table) = self.new_tables.get(&id) else {
             return;
         };
-        let table = making.table.clone();
-        for partition in making.missing.clone() {
+        let table = new_table.table.clone();
+        for partition in new_table.missing.clone() {
             let add = Message::AddTable {
                 table: table.clone(),
             };
@@ -80,7 +80,7 @@ impl Partition {
         }
         self.at(
             self.now.saturating_add(self.config.resend_ns),
-            Timer::Making(id),
+            Timer::NewTable(id),
         );
     }
 
@@ -109,15 +109,16 @@ impl Partition {
     }
 
     pub(super) fn table_added(&mut self, from: Address, id: TableId) {
-        let (Address::Partition(from), Some(making)) = (from, self.making.get_mut(&id)) else {
+        let (Address::Partition(from), Some(new_table)) = (from, self.new_tables.get_mut(&id))
+        else {
             return;
         };
-        making.missing.remove(&from);
-        if !making.missing.is_empty() {
+        new_table.missing.remove(&from);
+        if !new_table.missing.is_empty() {
             return;
         }
-        if let Some(making) = self.making.remove(&id) {
-            for (to, ticket) in making.asked {
+        if let Some(new_table) = self.new_tables.remove(&id) {
+            for (to, ticket) in new_table.clients {
                 self.send(
                     to,
                     Message::Created {
