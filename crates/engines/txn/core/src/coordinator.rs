@@ -151,6 +151,7 @@ impl Coordinator {
         let batch = match single {
             Some(at) => {
                 let count = operations.len();
+                // The first partition that is written to decides, and stays the holder.
                 let written = operations.iter().filter(|one| one.is_write()).count() as u32;
                 if written > 0 {
                     self.holder.get_or_insert(at);

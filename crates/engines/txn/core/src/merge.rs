@@ -28,6 +28,8 @@ pub(crate) fn merge(scan: &Scan, parts: Vec<Part>) -> Result<Page> {
             rows.push((place, found));
         }
     }
+    // A partition that stopped early may have rows of its own between its last one and those of the
+    // others. Rows behind the first stop are left for the next page, so that none is passed over.
     if let Some(bound) = &bound {
         rows.retain(|(place, _)| !before(bound, place));
     }

@@ -257,6 +257,9 @@ impl Partition {
         for (partition, key, change) in remote {
             writes.entry(partition).or_default().push((key, change));
         }
+        // No record of a vote is needed: the commit record of this partition will have these
+        // writes. The others vote on the writes that they are sent below, and the answer is kept
+        // until they have.
         txn.prepared = true;
         txn.touched = self.now;
         self.participants.insert(head.stamp, txn);

@@ -87,6 +87,7 @@ impl Partition {
             if let Some(last) = slots[..seen].last() {
                 page_scan.last = Some(self.store.key(*last).to_vec());
             }
+            // Rows are left over, so the page is full. The next one begins behind `last`.
             if seen < slots.len() {
                 return Ok(false);
             }
@@ -132,6 +133,8 @@ impl Partition {
         let mut value = value;
         let mut key = self.store.key(slot).to_vec();
         let mut entry_place = None;
+        // The row is read beside the entry, at the same timestamp: an intent on it blocks the scan
+        // as one on the entry does.
         if let Some(index) = page_scan.scan.index {
             let entry = key;
             let (table, bytes) = (page_scan.scan.table, def.key_of_entry(index, &entry)?);

@@ -142,6 +142,7 @@ impl Values {
         }
         self.used += (units * UNIT) as u64;
         let unit = cell as usize * units;
+        // Cells are cut from the front, so that everything from `populated` on is untouched memory.
         let end = (unit + units) * UNIT;
         if end > about.populated {
             let from = std::mem::replace(&mut about.populated, end.next_multiple_of(POPULATED));
