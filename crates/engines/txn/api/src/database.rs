@@ -138,7 +138,7 @@ pub trait Database: Send + Sync {
         let mut tables = self.tables()?.into_iter();
         tables
             .find(|table| table.def.name == name)
-            .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}`: there is none")))
+            .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}` does not exist")))
     }
 
     /// One-shot transactions from one thread, so many under way. Engines without such a thing run each

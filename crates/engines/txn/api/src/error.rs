@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn an_error_says_its_code() {
-        let error = Error::new(Code::NoSuchTable, "table `orders`: there is none");
+        let error = Error::new(Code::NoSuchTable, "table `orders` does not exist");
         assert_eq!(
             error.to_string(),
-            "table `orders`: there is none [no-such-table]"
+            "table `orders` does not exist [no-such-table]"
         );
         assert_eq!(error.retry(), Retry::Never);
     }

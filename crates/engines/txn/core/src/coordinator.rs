@@ -1,5 +1,5 @@
-//! The client's side of an interactive transaction: operations to the partitions that have the rows, in
-//! parallel; one message that commits; and what to do when an answer does not come.
+//! The client's side of an interactive transaction. It sends operations to the partitions that have
+//! the rows, in parallel, commits by one message, and asks again when an answer does not come.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::message::{Fate, Head, Message, Part, PartitionId};
 use crate::placement::{partition_of, partitions_of};
 use crate::schema::Schema;
 
-/// After how long an unanswered commit is asked about, and a holder hears that the client lives.
+/// The interval at which the holder is asked about an unanswered commit, or is sent a heartbeat.
 const ASK_NS: u64 = 100_000_000;
 
 /// Messages to partitions.
 pub type Sends = Vec<(PartitionId, Message)>;
 
-/// What a transaction came to know.
+/// What the caller is told about its transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A batch was answered, or failed.
@@ -39,23 +39,24 @@ enum State {
     Over,
 }
 
-/// Operations under way.
+/// A batch of operations that was sent.
 #[derive(Debug)]
 enum Batch {
-    /// All at one partition, as most are: they travel without a copy, and nothing is put together.
+    /// All of them went to one partition, as is usual: they are sent without a copy, and their
+    /// answers are not merged.
     Whole {
         at: PartitionId,
         count: usize,
         writes: bool,
     },
-    /// At several.
+    /// They went to several partitions.
     Spread(Spread),
 }
 
 #[derive(Debug)]
 struct Spread {
     operations: Vec<Operation>,
-    /// Which operations each partition has to answer.
+    /// The operations, by index, that each partition has yet to answer.
     missing: BTreeMap<PartitionId, Vec<usize>>,
     parts: Vec<Vec<Part>>,
 }
@@ -77,13 +78,13 @@ pub struct Coordinator {
     next_batch: u32,
     failed: Option<Error>,
     state: State,
-    /// When to ask, or to send a heartbeat.
-    next_sign: u64,
+    /// When to ask or to send a heartbeat next.
+    next_signal: u64,
 }
 
 impl Coordinator {
-    /// A transaction with a stamp of the oracle that was taken for it, now. Stamp 0: it is under way, and
-    /// [`Coordinator::stamped`] follows.
+    /// Begins a transaction at a timestamp that the oracle issued for it. Timestamp 0 means that it
+    /// is on its way, and [`Coordinator::stamped`] is called when it has arrived.
     pub fn begin(now: u64, stamp: Stamp, partitions: u32, options: &Options) -> Self {
         let deadline_ns = u64::try_from(options.deadline.as_nanos()).unwrap_or(u64::MAX);
         Self {
@@ -99,30 +100,34 @@ impl Coordinator {
             next_batch: 0,
             failed: None,
             state: State::Open,
-            next_sign: now.saturating_add(ASK_NS),
+            next_signal: now.saturating_add(ASK_NS),
         }
     }
 
-    /// Its stamp has come.
+    /// Sets the timestamp of a transaction that was begun without one.
     pub fn stamped(&mut self, stamp: Stamp) {
         self.stamp = stamp;
     }
 
-    /// Its stamp; 0 while that is under way.
+    /// The transaction's timestamp, or 0 until it has arrived.
     pub fn stamp(&self) -> Stamp {
         self.stamp
     }
 
-    /// When [`Coordinator::tick`] has something to do.
+    /// When [`Coordinator::tick`] is due next.
     pub fn wake_at(&self) -> u64 {
         match self.state {
             State::Over => self.until,
-            State::Open | State::Committing => self.next_sign.min(self.until),
+            State::Open | State::Committing => self.next_signal.min(self.until),
         }
     }
 
-    /// Sends operations; their number comes back in an [`Event::Batch`]. Several batches may be under
-    /// way; operations on one key keep their order, others may not.
+    /// Sends a batch of operations, and returns the number that its [`Event::Batch`] will have.
+    /// Several batches may be unanswered at once. Operations on one key keep their order, others
+    /// may not.
+    ///
+    /// # Errors
+    /// When the transaction is over, or the batch is not allowed. Then nothing was sent.
     pub fn run(
         &mut self,
         now: u64,
@@ -138,14 +143,15 @@ impl Coordinator {
             return Err(Error::new(Code::TooLarge, text));
         }
         if self.read_only && operations.iter().any(Operation::is_write) {
-            let text = "a write in a transaction that was begun as read only";
+            let text = "a write in a read-only transaction";
             return Err(Error::new(Code::ReadOnly, text));
         }
-        let whole = self.whole(schema, &operations)?;
+        let single = self.single_partition(schema, &operations)?;
         let number = self.next_batch;
-        let batch = match whole {
+        let batch = match single {
             Some(at) => {
                 let count = operations.len();
+                // The first partition that is written to decides, and stays the holder.
                 let written = operations.iter().filter(|one| one.is_write()).count() as u32;
                 if written > 0 {
                     self.holder.get_or_insert(at);
@@ -162,9 +168,13 @@ impl Coordinator {
         Ok(number)
     }
 
-    /// The one partition of all these operations, if it is one.
-    fn whole(&self, schema: &Schema, operations: &[Operation]) -> Result<Option<PartitionId>> {
-        let mut whole = None;
+    /// The partition that has the rows of all these operations, if there is one that has.
+    fn single_partition(
+        &self,
+        schema: &Schema,
+        operations: &[Operation],
+    ) -> Result<Option<PartitionId>> {
+        let mut single = None;
         for operation in operations {
             let at = match operation {
                 Operation::Get(key) | Operation::Write(key, _) => {
@@ -175,14 +185,14 @@ impl Coordinator {
                     _ => return Ok(None),
                 },
             };
-            if whole.replace(at).is_some_and(|before| before != at) {
+            if single.replace(at).is_some_and(|before| before != at) {
                 return Ok(None);
             }
         }
-        Ok(whole)
+        Ok(single)
     }
 
-    /// Sends to each partition what is its own of the operations.
+    /// Sends each partition the operations on its rows.
     fn spread(
         &mut self,
         now: u64,
@@ -214,7 +224,7 @@ impl Coordinator {
         })
     }
 
-    /// The message of the next batch to one of its partitions.
+    /// The message that sends a partition its share of the next batch.
     fn execute(&mut self, now: u64, to: PartitionId, operations: Vec<Operation>) -> Message {
         let sent = self.sent.entry(to).or_default();
         let after = *sent;
@@ -249,24 +259,27 @@ impl Coordinator {
         }
     }
 
-    /// Commits. The end comes as an [`Event::Ended`], here at once when nothing was written.
+    /// Asks to commit. The result comes as an [`Event::Ended`], which is returned here if it is
+    /// known at once.
     pub fn commit(&mut self, now: u64, sends: &mut Sends) -> Option<Event> {
         if self.state != State::Open {
             return None;
         }
         if let Some(error) = &self.failed {
+            // A batch with writes failed. The holder would refuse the commit anyway, after a round
+            // trip.
             let text = format!("an operation of the transaction failed: {}", error.text());
             let error = Error::new(Code::WriteFailed, text);
             self.rollback(sends);
             return Some(Event::Ended(Err(error)));
         }
         let Some(holder) = self.holder else {
-            // Reads alone are repeatable at their stamp: there is nothing to decide.
+            // Nothing was written, so there is nothing to decide: all reads are of one timestamp.
             self.state = State::Over;
             return Some(Event::Ended(Ok(())));
         };
         self.state = State::Committing;
-        self.next_sign = now.saturating_add(ASK_NS);
+        self.next_signal = now.saturating_add(ASK_NS);
         sends.push((holder, self.commit_message()));
         None
     }
@@ -280,7 +293,7 @@ impl Coordinator {
         Message::Commit { head, writes }
     }
 
-    /// Gives the transaction up.
+    /// Aborts the transaction. The partitions are told, but not waited for.
     pub fn rollback(&mut self, sends: &mut Sends) {
         if self.state == State::Over {
             return;
@@ -291,7 +304,7 @@ impl Coordinator {
         }
     }
 
-    /// Takes an answer of a partition in.
+    /// Handles an answer of a partition.
     pub fn handle(
         &mut self,
         from: PartitionId,
@@ -306,7 +319,8 @@ impl Coordinator {
             }
             Message::Told { fate, .. } if self.state == State::Committing => {
                 let result = match fate {
-                    // The commit did not arrive, or has not been decided: once more.
+                    // The request to commit was lost, or is not decided yet. Repeating it is
+                    // harmless.
                     Fate::Open => {
                         sends.push((from, self.commit_message()));
                         return None;
@@ -348,16 +362,19 @@ impl Coordinator {
         Some(Event::Batch { number, result })
     }
 
-    /// Does what is due: signs of life, questions after a lost answer, the deadline.
+    /// Does what is due: sends a heartbeat, asks about a lost answer, or ends the transaction at
+    /// its deadline.
     pub fn tick(&mut self, now: u64, sends: &mut Sends) -> Option<Event> {
         if self.state == State::Over {
             return None;
         }
         if now >= self.until {
+            // A transaction that asked to commit may have committed, so its outcome is unknown and
+            // it must not be rolled back. Any other is aborted.
             let committing = self.state == State::Committing;
             let error = match committing {
-                true => self.unknown("its time was over before the commit was answered"),
-                false => Error::new(Code::Deadline, "the transaction's time is over"),
+                true => self.unknown("its deadline passed before the commit was answered"),
+                false => Error::new(Code::Deadline, "the transaction's deadline has passed"),
             };
             match committing {
                 true => self.state = State::Over,
@@ -365,8 +382,8 @@ impl Coordinator {
             }
             return Some(Event::Ended(Err(error)));
         }
-        if now >= self.next_sign {
-            self.next_sign = now.saturating_add(ASK_NS);
+        if now >= self.next_signal {
+            self.next_signal = now.saturating_add(ASK_NS);
             let stamp = self.stamp;
             match (self.state, self.holder) {
                 (State::Committing, Some(holder)) => sends.push((holder, Message::Ask { stamp })),
@@ -377,17 +394,17 @@ impl Coordinator {
         None
     }
 
-    /// Whether it has sent a write.
+    /// Whether the transaction has sent a write.
     pub fn has_written(&self) -> bool {
         self.holder.is_some()
     }
 
-    /// When its time is over.
+    /// When the transaction ends at the latest, by the caller's clock.
     pub fn deadline(&self) -> u64 {
         self.until
     }
 
-    /// Partitions with operations that are not answered.
+    /// The partitions that have not answered all operations sent to them.
     pub fn waits_for(&self) -> BTreeSet<PartitionId> {
         let missing = self.batches.values().flat_map(|batch| match batch {
             Batch::Whole { at, .. } => vec![*at],
@@ -403,7 +420,8 @@ impl Coordinator {
 }
 
 impl Spread {
-    /// A partition has answered. None: others have not, or this one was not asked.
+    /// Handles the answer of one partition. Returns the answers of the batch once all partitions
+    /// have answered.
     fn answered(
         &mut self,
         from: PartitionId,

@@ -1,4 +1,4 @@
-//! What a partition wants done after an input.
+//! The effects of an input: what a partition wants its driver to send and to log.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher};
@@ -10,29 +10,30 @@ use crate::message::{Address, Message, PartitionId};
 /// Counts a partition's log records: the first one is 1.
 pub type Position = u64;
 
-/// What a partition wants done. The driver empties it after each call, records before messages.
+/// What the driver has to do. It empties this after each call, and appends the records before it
+/// sends anything.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// To be sent now. Those that wait for the log are kept in the partition.
+    /// Messages to send now. The partition keeps those that wait for the log.
     pub sends: Vec<(Address, Message)>,
-    /// To be sent now, to clients, in the bytes of messages: what [`Partition::handle_bytes`] answers at once.
+    /// Encoded messages to send to clients now: what [`Partition::handle_bytes`] answers at once.
     ///
     /// [`Partition::handle_bytes`]: crate::Partition::handle_bytes
     pub answers: Answers,
-    /// To be appended to the log, in order.
+    /// Records to append to the log, in order.
     pub records: Records,
 }
 
-/// Answers to clients as messages in bytes, one after the other in one buffer.
+/// Encoded answers to clients, one after the other in one buffer.
 #[derive(Debug, Default)]
 pub struct Answers {
     bytes: Vec<u8>,
-    /// To which client, from which partition, and where it ends.
+    /// Of each answer: the client, the partition it is from, and where it ends in `bytes`.
     list: Vec<(u64, PartitionId, usize)>,
 }
 
 impl Answers {
-    /// Each answer: the client, the partition it is from, and a message's bytes.
+    /// The answers in order: the client, the partition it is from, and the bytes of the message.
     pub fn iter(&self) -> impl Iterator<Item = (u64, PartitionId, &[u8])> {
         let mut start = 0;
         self.list.iter().map(move |&(client, from, end)| {
@@ -47,29 +48,29 @@ impl Answers {
         self.list.is_empty()
     }
 
-    /// Forgets them, keeping memory, though no more than `most_bytes`.
+    /// Empties the buffer, and keeps at most `most_bytes` of its memory.
     pub fn clear(&mut self, most_bytes: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(most_bytes);
         self.list.clear();
     }
 
-    /// Where one that is being made goes; it counts with [`Answers::end`].
+    /// The buffer for the next answer, which counts once [`Answers::end`] is called.
     pub(crate) fn open(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// The one that is being made is whole.
+    /// Ends the answer that was written to [`Answers::open`].
     pub(crate) fn end(&mut self, client: u64, from: PartitionId) {
         self.list.push((client, from, self.bytes.len()));
     }
 
-    /// What was made of one that is not whole.
+    /// The bytes of the answer that was begun and not ended.
     pub(crate) fn made(&self) -> &[u8] {
         &self.bytes[self.list.last().map_or(0, |&(.., end)| end)..]
     }
 
-    /// Forgets what was made of it.
+    /// Drops the answer that was begun and not ended.
     pub(crate) fn cancel(&mut self) {
         self.bytes
             .truncate(self.list.last().map_or(0, |&(.., end)| end));
@@ -84,7 +85,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Each record's bytes, in order.
+    /// The bytes of each record, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().map(move |&end| {
@@ -104,7 +105,7 @@ impl Records {
         self.ends.is_empty()
     }
 
-    /// Forgets them, keeping the memory.
+    /// Empties the buffer and keeps its memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -116,7 +117,7 @@ impl Records {
     }
 }
 
-/// One thing that waits for the log.
+/// An answer that waits for the log.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Message(Address, Message),
@@ -124,11 +125,12 @@ pub(crate) enum Answer {
     Bytes(u64, Vec<u8>),
 }
 
-/// Buffers of answers that are kept for the next ones, and the longest of those.
+/// Buffers of earlier answers that are kept for later ones.
 const SPARE_MOST: usize = 1024;
+/// The largest buffer that is kept.
 const SPARE_BYTES: usize = 4 << 10;
 
-/// What waits for the log.
+/// Answers and commits that wait until the log is durable.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     pub appended: Position,
@@ -136,10 +138,12 @@ pub(crate) struct Held {
     messages: VecDeque<(Position, Answer)>,
     /// Buffers that were used before.
     spare: Vec<Vec<u8>>,
-    /// Commits whose record is not durable yet: who reads their rows must not tell before it is.
+    /// Commits whose record is not durable yet. An answer that depends on their rows waits until it
+    /// is.
     commits: HashMap<Stamp, Position, StampHash>,
     in_order: VecDeque<(Position, Stamp)>,
-    /// Those of them that no later one is older than: its first one is the oldest of all.
+    /// A monotonic queue over `in_order`: the commits that no later commit is older than. Its first
+    /// is the oldest.
     oldest: VecDeque<(Position, Stamp)>,
 }
 
@@ -151,7 +155,7 @@ impl Held {
         }
     }
 
-    /// A commit's record was appended.
+    /// Notes that the record of a commit was appended.
     pub fn committed(&mut self, stamp: Stamp) {
         self.commits.insert(stamp, self.appended);
         self.in_order.push_back((self.appended, stamp));
@@ -163,13 +167,14 @@ impl Held {
         self.oldest.push_back((self.appended, stamp));
     }
 
-    /// The oldest timestamp of a commit whose record is not durable yet; of all versions with an older one people may
-    /// be told. The largest timestamp when there is none.
+    /// The smallest timestamp of a commit whose record is not durable yet, or the largest possible
+    /// one if there is none. All versions with smaller timestamps are durable.
     pub fn oldest_commit(&self) -> Stamp {
         self.oldest.front().map_or(Stamp::MAX, |(_, stamp)| *stamp)
     }
 
-    /// Up to where the log must be durable before somebody may be told of this version.
+    /// The record up to which the log must be durable before a client is told of a version of this
+    /// timestamp.
     pub fn position_of(&self, stamp: Stamp) -> Position {
         match self.commits.is_empty() {
             true => 0,
@@ -177,14 +182,15 @@ impl Held {
         }
     }
 
-    // Positions ascend but for answers that saw an older record; those wait a little longer.
+    // Answers go out in the order in which they were held. One that needs an older record than the
+    // answer before it waits a little longer than it must, which saves sorting them.
 
     pub fn hold(&mut self, position: Position, to: Address, message: Message) {
         self.messages
             .push_back((position, Answer::Message(to, message)));
     }
 
-    /// The same for an answer in bytes, of which it takes a copy.
+    /// Holds a copy of an encoded answer.
     pub fn hold_bytes(&mut self, position: Position, client: u64, bytes: &[u8]) {
         let mut kept = self.spare.pop().unwrap_or_default();
         kept.extend_from_slice(bytes);
@@ -192,7 +198,7 @@ impl Held {
             .push_back((position, Answer::Bytes(client, kept)));
     }
 
-    /// A buffer of [`Answer::Bytes`] that is not needed any more.
+    /// Takes a buffer of [`Answer::Bytes`] back for later answers.
     pub fn give_back(&mut self, mut bytes: Vec<u8>) {
         if bytes.capacity() <= SPARE_BYTES && self.spare.len() < SPARE_MOST {
             bytes.clear();
@@ -200,7 +206,8 @@ impl Held {
         }
     }
 
-    /// The log is durable up to here: what waited no longer does, and comes out of [`Held::next`].
+    /// Notes that the log is durable up to this record. [`Held::next`] then returns the answers
+    /// that waited for it.
     pub fn release(&mut self, durable: Position) {
         self.durable = self.durable.max(durable);
         while let Some(&(position, stamp)) = self.in_order.front() {
@@ -214,7 +221,7 @@ impl Held {
         while self.oldest.pop_front_if(|(at, _)| *at <= durable).is_some() {}
     }
 
-    /// An answer that waited, and need not wait any more.
+    /// Removes and returns the next answer that need not wait any more.
     pub fn next(&mut self) -> Option<Answer> {
         let durable = self.durable;
         let ready = |(position, _): &mut (Position, Answer)| *position <= durable;
@@ -222,7 +229,8 @@ impl Held {
     }
 }
 
-/// Hashes stamps for `commits`. Who commits does not choose how they hash: a seed is mixed in.
+/// Hashes the timestamps of `commits`. The seed keeps clients from choosing timestamps whose hashes
+/// collide.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct StampHash(u64);
 

@@ -1,12 +1,13 @@
-//! One page of the pages of several partitions.
+//! Merges the pages of several partitions into one.
 
 use dyno_txn_api::limits::PAGE_BYTES_MAX;
 use dyno_txn_api::{Answer, Continuation, Direction, Found, Page, Result, Scan};
 
 use crate::message::Part;
 
-/// Merges the partitions' pages of one scan: rows in its order, as many as the scan asks for, up to where
-/// every partition has looked.
+/// Merges the pages of one scan. The result has the rows in the order of the scan, at most as many
+/// as it asks for, and ends where the first partition stopped, because later rows of that one are
+/// not known yet.
 pub(crate) fn merge(scan: &Scan, parts: Vec<Part>) -> Result<Page> {
     let mut bound: Option<Vec<u8>> = None;
     let mut rows: Vec<(Vec<u8>, Found)> = Vec::new();
@@ -27,6 +28,8 @@ pub(crate) fn merge(scan: &Scan, parts: Vec<Part>) -> Result<Page> {
             rows.push((place, found));
         }
     }
+    // A partition that stopped early may have rows of its own between its last one and those of the
+    // others. Rows behind the first stop are left for the next page, so that none is passed over.
     if let Some(bound) = &bound {
         rows.retain(|(place, _)| !before(bound, place));
     }
@@ -49,7 +52,7 @@ pub(crate) fn merge(scan: &Scan, parts: Vec<Part>) -> Result<Page> {
     Ok(page)
 }
 
-/// The page of one partition as a part, for a scan that asks only one.
+/// The answer of a scan that only one partition was asked for.
 pub(crate) fn single(part: Part) -> Answer {
     part.answer
 }

@@ -1,8 +1,8 @@
-//! What clients, partitions and oracles say to each other.
+//! The messages between clients, partitions and oracles.
 //!
 //! A message is a version byte, a byte for its kind, and its fields (FORMAT.md, "Messages of
-//! transactions"). It travels as the body of a frame of `dyno-net`; between cores of one process it need
-//! not be encoded.
+//! transactions"). It travels as the body of a frame of `dyno-net`; between cores of one process it
+//! need not be encoded.
 
 use dyno_txn_api::{
     Answer, Change, Code, Committed, Error, Key, Operation, Request, Result, Stamp, Table,
@@ -14,13 +14,13 @@ use crate::wire::{Reader, Wire, wire_enum, wire_struct};
 /// The version of the messages that this program speaks.
 pub const MESSAGE_VERSION: u8 = 1;
 
-/// A partition's number, from 0; each core has one.
+/// A partition's number, from 0. Each thread of an engine drives one partition.
 pub type PartitionId = u32;
 
-/// Who says or hears something.
+/// The sender or the receiver of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Address {
-    /// A client's connection, numbered by whoever drives the partition; never used again for another.
+    /// A client's connection. The driver of the partition numbers them, and never reuses a number.
     Client(u64),
     /// A partition.
     Partition(PartitionId),
@@ -28,14 +28,14 @@ pub enum Address {
     Oracle(u32),
 }
 
-/// What every message of an interactive transaction says of it.
+/// The transaction that a message belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Its stamp: identity, snapshot and place in the order.
+    /// Its timestamp, which is its identity, its snapshot and its position in the serial order.
     pub stamp: Stamp,
-    /// Where its fate is decided: the partition of the first key it wrote.
+    /// The partition that decides whether it commits: that of the first key it wrote.
     pub holder: PartitionId,
-    /// Who gives way.
+    /// The larger priority wins when two transactions push each other.
     pub priority: u16,
 }
 
@@ -44,11 +44,11 @@ pub struct Head {
 pub enum Fate {
     /// Not decided yet.
     Open,
-    /// All of it was done.
+    /// It took effect.
     Committed,
-    /// Nothing of it was done.
+    /// It had no effect.
     Aborted,
-    /// Over for so long that it is not remembered.
+    /// It has been over for so long that its outcome is no longer remembered.
     Forgotten,
 }
 
@@ -57,19 +57,20 @@ pub enum Fate {
 pub struct Part {
     /// The answer.
     pub answer: Answer,
-    /// For a page of an index: each row's place in its order. Else empty: the key is the place.
+    /// For a page of an index: the index key of each row, by which rows are ordered. Empty for a
+    /// page of a table, which is ordered by the rows' own keys.
     pub places: Vec<Vec<u8>>,
 }
 
-/// A message.
+/// One message. A comment that begins with "Back" describes the answer to the message above it.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(
     missing_docs,
     reason = "the fields' names say it, and the table in FORMAT.md"
 )]
 pub enum Message {
-    /// Client to partition: a transaction in one request. Without a stamp it takes one there; then it
-    /// must not be delivered twice.
+    /// Client to partition: a transaction in one request. Without a timestamp it is given one
+    /// there, and must then not be delivered twice.
     OneShot {
         ticket: u64,
         stamp: Option<Stamp>,
@@ -77,14 +78,14 @@ pub enum Message {
         deadline_ns: u64,
         request: Request,
     },
-    /// Partition to client: what came of it.
+    /// Back: the result.
     Done {
         ticket: u64,
         result: Result<Committed>,
     },
-    /// Client (or partition, reads only) to partition: operations of one batch, in order.
-    /// `after` counts the batches with writes that were sent there before: one that is lost, repeated or
-    /// overtaken is found by it.
+    /// Client to partition, or for reads partition to partition: the operations of one batch, in
+    /// order. `after` counts the batches with writes that were sent there before, by which the
+    /// partition recognizes batches that were lost, repeated or overtaken.
     Execute {
         head: Head,
         batch: u32,
@@ -98,67 +99,70 @@ pub enum Message {
         batch: u32,
         result: Result<Vec<Part>>,
     },
-    /// Client to the record holder: commit; how many writes were sent to which partition.
+    /// Client to the record holder: commit. `writes` says how many writes were sent to which
+    /// partition.
     Commit {
         head: Head,
         writes: Vec<(PartitionId, u32)>,
     },
-    /// Client to every partition it wrote to: give up.
+    /// Client to every partition that it wrote to: abort.
     Abort { head: Head },
-    /// Back after a commit (once it is durable), or when it was given up.
+    /// Back: the transaction is committed durably, or aborted.
     Ended { stamp: Stamp, result: Result<()> },
-    /// Client to the record holder: still alive.
+    /// Client to the record holder: the client is alive.
     Heartbeat { stamp: Stamp },
-    /// Client to the record holder: what became of it? A transaction that is not known is aborted.
+    /// Client to the record holder: what is the fate of this transaction? One that is not known is
+    /// aborted by this.
     Ask { stamp: Stamp },
-    /// Back.
+    /// Back: the fate.
     Told { stamp: Stamp, fate: Fate },
-    /// Record holder to partition: writes of a one-shot; write them and vote.
+    /// Record holder to partition: apply these writes of a one-shot, and vote.
     Prepare {
         head: Head,
         deadline_ns: u64,
         writes: Vec<(Key, Change)>,
     },
-    /// Record holder to partition: so many writes were sent; vote once all are there and durable.
+    /// Record holder to partition: vote once this many writes have arrived and are durable.
     Confirm { head: Head, writes: u32 },
-    /// Back: they are, or why not.
+    /// Back: yes, or the reason why the transaction must not commit.
     Vote { stamp: Stamp, result: Result<()> },
-    /// Partition to record holder: this one is in the way of `by`. With `force` it is aborted where the
-    /// conflict rule says so.
+    /// Partition to record holder: transaction `stamp` is in the way of `by`. With `force` it is
+    /// aborted if `by` has precedence; otherwise this only asks for its fate.
     Push {
         stamp: Stamp,
         by: Stamp,
         priority: u16,
         force: bool,
     },
-    /// Back.
+    /// Back: the fate of the pushed transaction.
     Pushed { stamp: Stamp, by: Stamp, fate: Fate },
-    /// Record holder to partition: it is decided.
+    /// Record holder to partition: the transaction is decided.
     Finalize { stamp: Stamp, commit: bool },
-    /// Back, once that is durable.
+    /// Back: the partition has the decision durably.
     Finalized { stamp: Stamp },
-    /// Client to partition 0.
+    /// Client to partition 0: create a table.
     CreateTable { ticket: u64, def: TableDef },
-    /// Back, when all partitions have it.
+    /// Back: all partitions have the table, or the reason why it was not created.
     Created {
         ticket: u64,
         result: Result<TableId>,
     },
-    /// Client to a partition.
+    /// Client to partition: list the tables.
     ListTables { ticket: u64 },
-    /// Back.
+    /// Back: the tables.
     TableList { ticket: u64, tables: Vec<Table> },
-    /// Partition 0 to the others.
+    /// Partition 0 to the others: add this table.
     AddTable { table: Table },
-    /// Back, once it is durable.
+    /// Back: the partition has the table durably.
     TableAdded { id: TableId },
-    /// To an oracle: so many stamps.
+    /// To an oracle: issue this many timestamps.
     TakeStamps { ticket: u64, count: u32 },
-    /// Back: that many from `first` on.
+    /// Back: the first of that many consecutive timestamps.
     Stamps { ticket: u64, result: Result<Stamp> },
-    /// Oracle to keepers (partitions): it will give no stamp above this bound; `epoch` must be the newest.
+    /// Oracle to keepers (partitions): keep this bound, above which the oracle issues no timestamp.
+    /// An epoch older than the newest one seen is refused.
     KeepBound { epoch: u64, bound: Stamp },
-    /// Back, once it is durable: the newest epoch seen, and the largest bound of all.
+    /// Back: the newest epoch and the largest bound that the keeper has, durably.
     BoundKept { epoch: u64, bound: Stamp },
 }
 
@@ -232,7 +236,7 @@ impl Message {
     /// Appends the message's bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(MESSAGE_VERSION);
-        self.put(out);
+        self.write(out);
     }
 
     /// The message of these bytes, all of them. [`Code::Damaged`] for bytes that are none,
@@ -245,7 +249,7 @@ impl Message {
                 format!("a message of version {version}: this program has {MESSAGE_VERSION}");
             return Err(Error::new(Code::NewerVersion, text));
         }
-        let message = Message::take(&mut reader)?;
+        let message = Message::read(&mut reader)?;
         reader.finish()?;
         Ok(message)
     }

@@ -1,4 +1,4 @@
-//! What became of transactions that are over, for messages that come late or twice.
+//! The outcomes of the latest transactions, for messages about them that arrive late or twice.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,14 +6,15 @@ use dyno_txn_api::Stamp;
 
 use crate::message::Fate;
 
-/// Transactions that are remembered.
+/// How many outcomes are remembered.
 const REMEMBERED: usize = 1 << 17;
 
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     fates: HashMap<Stamp, bool>,
     in_order: VecDeque<Stamp>,
-    /// The largest stamp that was forgotten: at or below it, what is not known may have been anything.
+    /// The largest timestamp whose outcome was dropped. At or below it, a transaction that is not
+    /// known may have committed or aborted.
     forgotten: Stamp,
 }
 
@@ -39,7 +40,8 @@ impl Outcomes {
         }
     }
 
-    /// Nothing at or below this stamp is known, as after a restart.
+    /// Treats every unknown transaction at or below this timestamp as forgotten, as after a
+    /// restart.
     pub fn forget_to(&mut self, stamp: Stamp) {
         self.forgotten = self.forgotten.max(stamp);
     }

@@ -1,4 +1,4 @@
-//! Which partition has a row, and which ones a scan must ask.
+//! Placement: which partition has a row, and which ones a scan must ask.
 
 use dyno_txn_api::{Partitioning, Scan, TableDef};
 
@@ -15,7 +15,8 @@ pub fn partition_of(def: &TableDef, partitions: u32, key: &[u8]) -> PartitionId 
                 0 => key,
                 bytes => &key[..bytes.min(key.len())],
             };
-            // The remainder of a multiplication takes high bits, which CRC32C mixes as well as low ones.
+            // The remainder of a multiplication takes high bits, which CRC32C mixes as well as low
+            // ones.
             ((u64::from(dyno_checksum::crc32c(prefix)) * u64::from(partitions)) >> 32) as u32
         }
         Partitioning::Range { splits } => {
@@ -65,7 +66,8 @@ fn fixed_prefix(scan: &Scan) -> &[u8] {
         .zip(end)
         .take_while(|(a, b)| a == b)
         .count();
-    // A range from `p` to the end of prefix `p` differs in its last byte, and fixes it all the same.
+    // The range of all keys with prefix `p` ends at `p` with its last byte raised by one, so the
+    // two differ there although every key of the range begins with `p`.
     let ends_prefix = end.len() == same + 1
         && scan
             .start
@@ -74,7 +76,8 @@ fn fixed_prefix(scan: &Scan) -> &[u8] {
     if !ends_prefix {
         return &scan.start[..same];
     }
-    // Behind it only 0xff can follow what is 0xff in the first key.
+    // Bytes of the start that are 0xff behind it cannot be exceeded within the range, so they are
+    // fixed too.
     let more = scan.start[same + 1..]
         .iter()
         .take_while(|byte| **byte == 0xff);

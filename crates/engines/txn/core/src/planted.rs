@@ -1,7 +1,7 @@
-//! Bugs put in on purpose, to prove that the checkers catch them. Without the feature `planted-bugs`
-//! there is nothing here to switch on, and [`Planted::has`] is false at compile time.
+//! Bugs put in on purpose, to prove that the checkers catch them. Without the feature
+//! `planted-bugs` none can be switched on, and `Planted::has` is false at compile time.
 
-/// Where a bug can be put in.
+/// A bug that can be switched on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
     /// Reads of rows are not recorded, so that an older write may slip below them.
@@ -24,24 +24,24 @@ pub struct Planted {
 }
 
 impl Planted {
-    /// None.
+    /// No bug.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// This one.
+    /// This bug alone.
     #[cfg(feature = "planted-bugs")]
     pub fn one(bug: Bug) -> Self {
         Self { bug: Some(bug) }
     }
 
-    /// Whether this one is on.
+    /// Whether this bug is switched on.
     #[cfg(feature = "planted-bugs")]
     pub(crate) fn has(self, bug: Bug) -> bool {
         self.bug == Some(bug)
     }
 
-    /// Whether this one is on: without the feature, never.
+    /// Whether this bug is switched on. Without the feature it never is.
     #[cfg(not(feature = "planted-bugs"))]
     pub(crate) fn has(self, _bug: Bug) -> bool {
         false

@@ -1,15 +1,17 @@
-//! Who read what is not there: absent keys, and ranges. Reads of rows that are there lie beside the row.
+//! The read cache: the newest reads of absent keys and of ranges. Reads of rows are noted in the
+//! row itself.
 //!
-//! Both structures have a fixed size and only ever say too much, which costs an abort, never too
-//! little. Absent keys: an array of stamps by hash; keys that share a place share its newest stamp.
-//! Ranges: the newest few, first in first out; what falls out raises a watermark for all keys.
+//! Both structures have a fixed size, and may only report a read that is too new. That costs an
+//! abort, while one that is too old would let a write slip below a read. Absent keys are an array
+//! of timestamps indexed by hash, in which keys that collide share the newest timestamp. Ranges are
+//! a queue: the oldest one that falls out raises a watermark that holds for all keys.
 
 use std::collections::VecDeque;
 
 use dyno_txn_api::{Stamp, TableId};
 
-/// Places for absent keys; 512 KiB.
-const PLACES: usize = 1 << 16;
+/// Entries for absent keys, 512 KiB in all.
+const ENTRIES: usize = 1 << 16;
 /// Ranges that are kept one by one.
 const RANGES_MAX: usize = 4096;
 
@@ -25,7 +27,7 @@ struct Range {
 pub(crate) struct ReadCache {
     absent: Vec<Stamp>,
     ranges: VecDeque<Range>,
-    /// The newest stamp among `ranges`: who is younger than it need not look.
+    /// The newest timestamp among `ranges`. A younger writer need not look at them.
     newest: Stamp,
     watermark: Stamp,
 }
@@ -33,20 +35,20 @@ pub(crate) struct ReadCache {
 impl ReadCache {
     pub fn new() -> Self {
         Self {
-            absent: vec![0; PLACES],
+            absent: vec![0; ENTRIES],
             ranges: VecDeque::new(),
             newest: 0,
             watermark: 0,
         }
     }
 
-    /// The key with this hash was looked for and is not there.
+    /// Notes that a transaction at this timestamp found no row for a key with this hash.
     pub fn absent(&mut self, hash: u32, stamp: Stamp) {
-        let place = &mut self.absent[hash as usize % PLACES];
-        *place = stamp.max(*place);
+        let entry = &mut self.absent[hash as usize % ENTRIES];
+        *entry = stamp.max(*entry);
     }
 
-    /// A range was read, gaps included.
+    /// Notes that a range was read, its gaps included.
     pub fn range(&mut self, table: TableId, start: &[u8], end: Option<&[u8]>, stamp: Stamp) {
         self.newest = self.newest.max(stamp);
         // Scans of the same range by ever younger transactions are the usual case.
@@ -71,15 +73,16 @@ impl ReadCache {
         });
     }
 
-    /// All keys may have been read up to this stamp.
+    /// Assumes from now on that every key was read at this timestamp.
     pub fn raise(&mut self, stamp: Stamp) {
         self.watermark = self.watermark.max(stamp);
     }
 
-    /// The newest stamp that may have read this key while it was not there, or one above that which is
-    /// not above `writer`, the stamp of who wants to write.
+    /// The newest timestamp that may have read this key while it was absent. If that is not above
+    /// `writer`, the timestamp of the transaction that wants to write, a larger one that is not
+    /// above `writer` either may be returned.
     pub fn newest(&self, hash: u32, table: TableId, key: &[u8], writer: Stamp) -> Stamp {
-        let mut newest = self.watermark.max(self.absent[hash as usize % PLACES]);
+        let mut newest = self.watermark.max(self.absent[hash as usize % ENTRIES]);
         if self.newest <= writer {
             // The usual case, without a look at each range.
             newest = newest.max(self.newest);

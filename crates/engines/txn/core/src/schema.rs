@@ -9,12 +9,12 @@ use dyno_txn_api::{Code, Error, Result, Table, TableDef, TableId};
 #[derive(Debug, Clone, Default)]
 pub struct Schema {
     tables: BTreeMap<TableId, Arc<TableDef>>,
-    /// The definitions of tables with small numbers once more, by number: each operation looks here.
+    /// Tables with small numbers by number, because each operation looks one up.
     by_number: Vec<Option<Arc<TableDef>>>,
     by_name: BTreeMap<String, TableId>,
 }
 
-/// Numbers that are found by an index.
+/// Table numbers below this are in `by_number`.
 const SMALL: u32 = 1024;
 
 impl Schema {
@@ -22,7 +22,7 @@ impl Schema {
     pub fn table(&self, id: TableId) -> Result<&Arc<TableDef>> {
         let small = self.by_number.get(id.0 as usize).and_then(Option::as_ref);
         small.or_else(|| self.tables.get(&id)).ok_or_else(|| {
-            let text = format!("table number {}: there is none", id.0);
+            let text = format!("table number {} does not exist", id.0);
             Error::new(Code::NoSuchTable, text)
         })
     }
@@ -32,7 +32,7 @@ impl Schema {
         self.by_name
             .get(name)
             .copied()
-            .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}`: there is none")))
+            .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}` does not exist")))
     }
 
     /// Adds a table, or replaces it.
@@ -58,7 +58,7 @@ impl Schema {
         tables.collect()
     }
 
-    /// The number after the largest.
+    /// The number for a new table: one above the largest.
     pub fn next(&self) -> TableId {
         TableId(self.tables.last_key_value().map_or(0, |(id, _)| id.0) + 1)
     }

@@ -31,7 +31,7 @@ impl Catalogue {
         }
         self.all(client)?;
         self.known(id).ok_or_else(|| {
-            let text = format!("table number {}: there is none", id.0);
+            let text = format!("table number {} does not exist", id.0);
             Error::new(Code::NoSuchTable, text)
         })
     }
@@ -50,7 +50,7 @@ impl Catalogue {
         }
         self.all(client)?;
         of_name(&self.lock())
-            .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}`: there is none")))
+            .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}` does not exist")))
     }
 
     /// All tables, read anew.

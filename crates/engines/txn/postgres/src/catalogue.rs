@@ -33,7 +33,7 @@ impl Catalogue {
         self.find(
             pool,
             |layout| layout.table.id == id,
-            || format!("table number {}: there is none", id.0),
+            || format!("table number {} does not exist", id.0),
         )
     }
 
@@ -42,7 +42,7 @@ impl Catalogue {
         self.find(
             pool,
             |layout| layout.table.def.name == name,
-            || format!("table `{name}`: there is none"),
+            || format!("table `{name}` does not exist"),
         )
     }
 

@@ -96,7 +96,7 @@ impl Held<'_> {
     fn one(&mut self, state: &mut State, operation: &Operation) -> Result<Answer> {
         let table = operation.table();
         let Some(def) = state.tables.get(&table) else {
-            let text = format!("table number {}: there is none", table.0);
+            let text = format!("table number {} does not exist", table.0);
             return Err(Error::new(Code::NoSuchTable, text));
         };
         match operation {
@@ -194,7 +194,7 @@ impl Database for Model {
                 true => Ok(*id),
                 false => Err(Error::new(
                     Code::TableExists,
-                    format!("table `{}`: it is there, defined in another way", def.name),
+                    format!("table `{}` exists with another definition", def.name),
                 )),
             };
         }

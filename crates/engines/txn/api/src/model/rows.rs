@@ -37,13 +37,19 @@ impl Rows {
         let new = match (change, &old) {
             (Change::Put(value), _) | (Change::Insert(value), None) => Some(value.clone()),
             (Change::Insert(_), Some(_)) => {
-                let text = format!("key {key:?} of table `{}`: there is a row", def.name);
+                let text = format!(
+                    "key {key:?} of table `{}`: the row exists already",
+                    def.name
+                );
                 return Err(Error::new(Code::AlreadyExists, text));
             }
             (Change::Delete, _) => None,
             (Change::Update(columns), Some(old)) => Some(Row::parse(old)?.update(columns)?),
             (Change::Update(_), None) => {
-                let text = format!("key {key:?} of table `{}`: there is no row", def.name);
+                let text = format!(
+                    "key {key:?} of table `{}`: the row does not exist",
+                    def.name
+                );
                 return Err(Error::new(Code::NotFound, text));
             }
         };

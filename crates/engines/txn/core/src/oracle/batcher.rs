@@ -1,4 +1,4 @@
-//! A client of a remote oracle: those who wait at the same moment share one request.
+//! A client of a remote oracle: transactions that wait at the same time share one request.
 
 use dyno_txn_api::{Code, Error, Result, Stamp};
 
@@ -7,8 +7,9 @@ use crate::message::Message;
 /// Transactions that may share a request.
 const BATCH_MAX: usize = 4096;
 
-/// Collects who wants a stamp. A stamp is never asked for before a transaction wants it, so it is above
-/// every stamp of a transaction that was over by then.
+/// Collects requests for timestamps. A timestamp is never requested before a transaction wants it,
+/// so it is above the timestamp of every transaction that was over by then: that is what makes the
+/// order strict.
 #[derive(Debug, Default)]
 pub struct Batcher {
     waiting: Vec<u64>,
@@ -17,8 +18,8 @@ pub struct Batcher {
 }
 
 impl Batcher {
-    /// Somebody, by a number of the caller's own, wants a stamp. What is to be sent to the oracle, if
-    /// anything is.
+    /// Asks for a timestamp for `who`, a number of the caller's choice. Returns the request to send
+    /// to the oracle, unless one is under way already.
     pub fn want(&mut self, who: u64) -> Option<Message> {
         self.waiting.push(who);
         match self.under_way.is_empty() {
@@ -27,7 +28,7 @@ impl Batcher {
         }
     }
 
-    /// The oracle answered: who gets which stamp, and what is to be sent next.
+    /// Handles the oracle's answer. Returns who gets which timestamp, and the next request to send.
     pub fn answered(
         &mut self,
         ticket: u64,
@@ -41,7 +42,8 @@ impl Batcher {
         (given.collect(), self.ask())
     }
 
-    /// The oracle is gone, or another one is asked from now on: what was under way is asked for again.
+    /// Asks again for what was under way, after the connection was lost or another oracle was
+    /// chosen. A late answer to the earlier request is ignored.
     pub fn again(&mut self) -> Option<Message> {
         let mut under_way = std::mem::take(&mut self.under_way);
         under_way.append(&mut self.waiting);
@@ -49,7 +51,7 @@ impl Batcher {
         self.ask()
     }
 
-    /// Gives up: everybody who waits gets this.
+    /// Fails all requests with this reason.
     pub fn fail(&mut self, why: &str) -> Vec<(u64, Result<Stamp>)> {
         let under_way = std::mem::take(&mut self.under_way);
         let all = under_way

@@ -1,10 +1,10 @@
-//! The oracle within a process: one number that all cores share.
+//! The oracle within a process: one number that all threads share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dyno_txn_api::Stamp;
 
-/// Gives stamps up to a bound that was logged, so that a restart begins above all of them.
+/// Issues timestamps up to a bound that was logged, so that a restart begins above all of them.
 #[derive(Debug)]
 pub struct Clock {
     last: AtomicU64,
@@ -12,7 +12,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Gives stamps above `last` and up to `bound`, which is durable.
+    /// A clock that issues timestamps above `last` and up to `bound`, which must be durable.
     pub fn new(last: Stamp, bound: Stamp) -> Self {
         Self {
             last: AtomicU64::new(last),
@@ -20,8 +20,8 @@ impl Clock {
         }
     }
 
-    /// A stamp: the time where it has moved on, else one more than the last. None at the bound, until
-    /// [`Clock::extend`]. `now_ns` is the wall clock; it may step back.
+    /// Issues a timestamp: the time of day, or one more than the last timestamp if that is larger.
+    /// None once the bound is reached, until [`Clock::extend`]. `now_ns` may step back.
     pub fn take(&self, now_ns: u64) -> Option<Stamp> {
         let bound = self.bound.load(Ordering::Acquire);
         let next = |last: u64| Some(now_ns.max(last + 1)).filter(|&stamp| stamp <= bound);
@@ -30,17 +30,17 @@ impl Clock {
         Some(now_ns.max(last + 1))
     }
 
-    /// A larger bound is durable now.
+    /// Raises the bound, which must be durable.
     pub fn extend(&self, bound: Stamp) {
         self.bound.fetch_max(bound, Ordering::AcqRel);
     }
 
-    /// The last stamp that was given: whatever is above it was not.
+    /// The last timestamp that was issued. None above it was.
     pub fn last(&self) -> Stamp {
         self.last.load(Ordering::Acquire)
     }
 
-    /// The bound.
+    /// The largest timestamp that may be issued at present.
     pub fn bound(&self) -> Stamp {
         self.bound.load(Ordering::Acquire)
     }

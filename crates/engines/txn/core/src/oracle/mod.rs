@@ -1,4 +1,4 @@
-//! Stamps: each above all that were given before, across restarts and failovers.
+//! Oracles issue timestamps, each above all that were issued before, across restarts and failovers.
 
 mod batcher;
 mod candidate;

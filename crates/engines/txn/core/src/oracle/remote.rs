@@ -1,11 +1,12 @@
 //! The oracle as a process of its own, with others that may take over.
 //!
-//! It gives no stamp above a bound that most of the keepers (the partitions) hold durably, and only while
-//! its lease lasts, which counts from when it asked for the bound it has. One that takes over comes with
-//! a larger epoch, learns the bounds from most keepers, which from then on refuse older epochs, waits as
-//! long as a lease lasts, and begins above all bounds. So it never gives a smaller stamp than its
-//! predecessor did, nor does the predecessor give one after its successor has begun. Needed for that: the
-//! drivers' clocks run at rates that differ by less than a tenth.
+//! It issues no timestamp above a bound that a majority of the keepers (the partitions) hold
+//! durably, and only while its lease lasts, which counts from the time at which it asked for that
+//! bound. A successor comes with a larger epoch and learns the bounds from a majority, whose
+//! members refuse older epochs from then on. Then it waits as long as a lease lasts, and begins
+//! above all bounds. So it never issues a smaller timestamp than its predecessor, and the
+//! predecessor issues none after its successor has begun. This needs clocks whose rates differ by
+//! less than a tenth.
 
 use std::collections::BTreeSet;
 
@@ -13,26 +14,36 @@ use dyno_txn_api::{Code, Error, Stamp};
 
 use crate::message::{Address, Message, PartitionId};
 
-/// Stamps that a bound goes beyond the time at which it was asked for.
+/// How far beyond the time of day a bound is asked for. A timestamp counts as a nanosecond.
 const WINDOW_NS: u64 = 2_000_000_000;
-/// How long a bound may be used, and how long a successor waits; a tenth more for the clocks' rates.
+/// How long a bound may be used.
 const LEASE_NS: u64 = 1_000_000_000;
+/// How long a successor waits: a tenth more, because the predecessor's clock may run slower.
 const LEASE_WAIT_NS: u64 = LEASE_NS / 10 * 11;
-/// After how long a bound is asked for again.
+/// The interval at which the lease is renewed. Several renewals may be lost before it ends.
 const RENEW_NS: u64 = LEASE_NS / 4;
-/// Requests that may wait for a bound, and stamps that one may ask for.
+/// Requests that may wait for a bound, and timestamps that one of them may ask for.
 const WAITING_MAX: usize = 4096;
 const COUNT_MAX: u32 = 1 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// Learning the bounds from most keepers.
+    /// Learning the bounds from a majority of the keepers.
     Fencing,
-    /// The predecessor's lease may last until then.
+    /// Waiting until this time, when the predecessor's lease is over for certain.
     Waiting(u64),
     Serving,
-    /// Another one has a larger epoch.
+    /// Another oracle has a larger epoch.
     Deposed,
+}
+
+/// The bound that was asked for last.
+#[derive(Debug, Default)]
+struct Asked {
+    bound: Stamp,
+    /// When it was asked for, by the driver's clock. 0 before the first time.
+    at: u64,
+    kept_by: BTreeSet<PartitionId>,
 }
 
 /// The state machine of an oracle.
@@ -44,14 +55,13 @@ pub struct Oracle {
     last: Stamp,
     bound: Stamp,
     lease_until: u64,
-    /// The bound that was asked for, when, and who has it.
-    asked: (Stamp, u64, BTreeSet<PartitionId>),
+    asked: Asked,
     waiting: Vec<(Address, u64, u32)>,
 }
 
 impl Oracle {
-    /// One that takes over: `epoch` must be above those of all before. It asks at its first
-    /// [`Oracle::tick`].
+    /// An oracle that takes over. `epoch` must be above those of all earlier oracles. It sends its
+    /// first messages at the first [`Oracle::tick`].
     pub fn new(epoch: u64, keepers: impl IntoIterator<Item = PartitionId>) -> Self {
         Self {
             epoch,
@@ -60,43 +70,50 @@ impl Oracle {
             last: 0,
             bound: 0,
             lease_until: 0,
-            asked: (0, 0, BTreeSet::new()),
+            asked: Asked::default(),
             waiting: Vec::new(),
         }
     }
 
-    /// Whether another one has taken over.
+    /// Whether another oracle has taken over.
     pub fn is_deposed(&self) -> bool {
         self.state == State::Deposed
     }
 
-    /// Asks for bounds. Call it some times in each quarter of a second. `now` is monotonic, `wall_ns` the
-    /// time of the day, which may step.
+    /// Asks for bounds. Call it some times in each quarter of a second. `now` is monotonic,
+    /// `wall_ns` the time of the day, which may step.
     pub fn tick(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
         if let State::Waiting(until) = self.state
             && now >= until
         {
+            // `last` is the largest bound of any predecessor. Nothing may be issued until a larger
+            // one is kept.
             self.state = State::Serving;
             self.bound = self.last;
-            self.ask(now, wall_ns, sends);
+            self.ask_for_bound(now, wall_ns, sends);
             return;
         }
-        let due = now >= self.asked.1.saturating_add(RENEW_NS) || self.asked.1 == 0;
+        let due = now >= self.asked.at.saturating_add(RENEW_NS) || self.asked.at == 0;
         if due && matches!(self.state, State::Fencing | State::Serving) {
-            self.ask(now, wall_ns, sends);
+            self.ask_for_bound(now, wall_ns, sends);
         }
     }
 
-    fn ask(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
+    fn ask_for_bound(&mut self, now: u64, wall_ns: u64, sends: &mut Vec<(Address, Message)>) {
         let bound = match self.state {
-            // Above the one before, so that an answer to that is not taken for one to this.
+            // Above the last bound asked for, so that a late answer to that is not mistaken for one
+            // to this, which would extend the lease too far.
             State::Serving => wall_ns
                 .max(self.last)
                 .saturating_add(WINDOW_NS)
-                .max(self.asked.0 + 1),
+                .max(self.asked.bound + 1),
             _ => 0,
         };
-        self.asked = (bound, now, BTreeSet::new());
+        self.asked = Asked {
+            bound,
+            at: now,
+            kept_by: BTreeSet::new(),
+        };
         for &keeper in &self.keepers {
             let keep = Message::KeepBound {
                 epoch: self.epoch,
@@ -120,7 +137,7 @@ impl Oracle {
                 self.waiting.push((from, ticket, count));
                 if self.waiting.len() > WAITING_MAX || count > COUNT_MAX || self.is_deposed() {
                     self.waiting.pop();
-                    let text = "this oracle does not serve, or has too much to do";
+                    let text = "this oracle does not serve, or is overloaded";
                     let result = Err(Error::new(Code::Unavailable, text));
                     sends.push((from, Message::Stamps { ticket, result }));
                 }
@@ -138,21 +155,25 @@ impl Oracle {
             self.state = State::Deposed;
             return;
         }
-        if epoch < self.epoch || !self.keepers.contains(&keeper) || bound < self.asked.0 {
+        if epoch < self.epoch || !self.keepers.contains(&keeper) || bound < self.asked.bound {
             return;
         }
+        // While fencing every answer counts, even before the majority: a keeper outside of it may
+        // hold a larger bound.
         if self.state == State::Fencing {
             self.last = self.last.max(bound);
         }
-        self.asked.2.insert(keeper);
-        if self.asked.2.len() * 2 <= self.keepers.len() {
+        self.asked.kept_by.insert(keeper);
+        if self.asked.kept_by.len() * 2 <= self.keepers.len() {
             return;
         }
         match self.state {
             State::Fencing => self.state = State::Waiting(now.saturating_add(LEASE_WAIT_NS)),
             State::Serving => {
-                self.bound = self.bound.max(self.asked.0);
-                self.lease_until = self.asked.1.saturating_add(LEASE_NS);
+                self.bound = self.bound.max(self.asked.bound);
+                // From the question, not from the answer: a keeper may have accepted a successor
+                // between the two.
+                self.lease_until = self.asked.at.saturating_add(LEASE_NS);
             }
             State::Waiting(_) | State::Deposed => {}
         }
@@ -190,9 +211,10 @@ impl Oracle {
             ));
         }
         self.waiting.drain(..served);
-        if served == 0 && !self.waiting.is_empty() && self.asked.0 <= self.bound {
-            // The bound is used up before its time: one more is asked for at once.
-            self.ask(now, wall_ns, sends);
+        if served == 0 && !self.waiting.is_empty() && self.asked.bound <= self.bound {
+            // The bound is used up before the lease is due for renewal, so a larger one is asked
+            // for at once.
+            self.ask_for_bound(now, wall_ns, sends);
         }
     }
 }

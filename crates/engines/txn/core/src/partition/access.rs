@@ -1,9 +1,9 @@
-//! One read or write of one row, under the rules of the order:
+//! Reads or writes one row, under the rules of timestamp ordering:
 //!
-//! - A read at `s` sees the newest version at or before `s`, and is recorded. An undecided write of an
-//!   older transaction is in its way; one of a younger transaction is not seen.
-//! - A write at `s` is refused where a read or a version above `s` is. Somebody else's undecided write is
-//!   in its way, whichever is older.
+//! - A read at `s` sees the newest version at or before `s`, and is recorded. The intent of an
+//!   older transaction blocks it; it does not see that of a younger one.
+//! - A write at `s` is refused if the row has a read or a version above `s`. The intent of any
+//!   other transaction blocks it.
 
 use dyno_txn_api::limits::{check_key, check_value};
 use dyno_txn_api::{
@@ -17,12 +17,12 @@ use crate::message::Head;
 use crate::planted::Bug;
 use crate::store::{Slot, Stored};
 
-/// Why an operation did not happen.
+/// Why an operation was not done.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The intent at this place is in the way.
+    /// The intent of another transaction at this row is in the way.
     Blocked(Slot),
-    /// It cannot be done.
+    /// It was refused.
     Failed(Error),
 }
 
@@ -32,7 +32,7 @@ impl From<Error> for Stop {
     }
 }
 
-/// A [`Key`] whose bytes lie elsewhere: in an operation, or in a message that is not decoded.
+/// A [`Key`] that borrows its bytes from an operation or from an encoded message.
 #[derive(Clone, Copy)]
 pub(super) struct KeyRef<'a> {
     pub table: TableId,
@@ -40,12 +40,12 @@ pub(super) struct KeyRef<'a> {
 }
 
 impl KeyRef<'_> {
-    /// One of its own.
+    /// A copy that owns its bytes.
     pub fn to_key(self) -> Key {
         Key::new(self.table, self.bytes)
     }
 
-    /// For messages.
+    /// The key as error messages show it.
     fn text(&self) -> String {
         format!("{:?}", Key::new(self.table, self.bytes))
     }
@@ -58,7 +58,7 @@ impl<'a> From<&'a Key> for KeyRef<'a> {
     }
 }
 
-/// A [`Change`] whose bytes lie elsewhere.
+/// A [`Change`] that borrows its bytes.
 #[derive(Clone, Copy)]
 pub(super) enum ChangeRef<'a> {
     Put(&'a [u8]),
@@ -78,14 +78,15 @@ impl<'a> From<&'a Change> for ChangeRef<'a> {
     }
 }
 
-/// An entry of an index that comes or goes.
+/// An index entry to add, or to remove.
 struct EntryStep {
     slot: Slot,
-    there: bool,
+    added: bool,
 }
 
 impl Partition {
-    /// A row's value, and up to where the log must be durable before somebody is told.
+    /// Reads a row. Returns the value, and the record up to which the log must be durable before a
+    /// client is told.
     pub(super) fn get(&mut self, head: &Head, key: KeyRef<'_>) -> Result<(Stored, Position), Stop> {
         let hash = self.store.hash(key.table, key.bytes);
         let Some(slot) = self.store.find(hash, key.table, key.bytes) else {
@@ -104,6 +105,8 @@ impl Partition {
                 return Err(Stop::Blocked(slot));
             }
         }
+        // From here on no older transaction may write this row, because it would change what was
+        // read.
         if !self.config.planted.has(Bug::ReadCache) {
             self.store.note_read(slot, stamp);
         }
@@ -111,8 +114,9 @@ impl Partition {
         Ok((value, self.held.position_of(written)))
     }
 
-    /// Writes a row and its index entries as intents of the transaction: all of them, or none. Up to
-    /// where the log must be durable before somebody is told how it went.
+    /// Writes a row and its index entries as intents of the transaction: all of them, or none.
+    /// Returns the record up to which the log must be durable before a client is told of the
+    /// result.
     pub(super) fn write(
         &mut self,
         txn: &mut Participant,
@@ -122,6 +126,8 @@ impl Partition {
         self.created.clear();
         let written = self.try_write(txn, key, change);
         if written.is_err() {
+            // Rows that were made for this write have no version and no intent. They would stay for
+            // ever.
             for slot in std::mem::take(&mut self.created) {
                 self.store.abandon(slot);
             }
@@ -137,12 +143,16 @@ impl Partition {
     ) -> Result<Position, Stop> {
         check_key(key.bytes)?;
         self.schema.table(key.table)?;
+        // A full partition still accepts deletes, which are the way to make room.
         let deletes = matches!(change, ChangeRef::Delete);
         if self.store.bytes() > self.config.memory_bytes && !deletes {
-            let text = format!("the partition holds its {} bytes", self.config.memory_bytes);
+            let text = format!(
+                "the partition has reached its limit of {} bytes",
+                self.config.memory_bytes
+            );
             return Err(Error::new(Code::MemoryFull, text).into());
         }
-        let slot = self.place(&txn.head, key)?;
+        let slot = self.writable_slot(&txn.head, key)?;
         let row = self.store.row(slot);
         let (old, seen) = match self.store.intent(slot) {
             Some(intent) => (intent.value, 0),
@@ -158,9 +168,11 @@ impl Partition {
         };
         if !stays {
             let (def, old) = (def.clone(), old.map(<[u8]>::to_vec));
+            // All entries are checked before the first intent is made, so that a write that fails
+            // leaves none.
             let steps = self.index_steps(txn, &def, key, old.as_deref(), value)?;
             for step in steps {
-                self.intend(txn, step.slot, step.there.then_some(&[]));
+                self.intend(txn, step.slot, step.added.then_some(&[]));
             }
         }
         self.intend(txn, slot, value);
@@ -168,8 +180,8 @@ impl Partition {
         Ok(seen)
     }
 
-    /// The row's place, made when it is not there, once nothing is in the way of a write.
-    fn place(&mut self, head: &Head, key: KeyRef<'_>) -> Result<Slot, Stop> {
+    /// The slot of a row that the transaction may write now. Makes the row if it does not exist.
+    fn writable_slot(&mut self, head: &Head, key: KeyRef<'_>) -> Result<Slot, Stop> {
         let hash = self.store.hash(key.table, key.bytes);
         let slot = match self.store.find(hash, key.table, key.bytes) {
             Some(slot) => slot,
@@ -192,8 +204,9 @@ impl Partition {
         }
         let mut above = row.read.max(row.stamp);
         if row.value.is_none() && !self.config.planted.has(Bug::DeletedRows) {
-            // Scans pass over deleted rows without a trace in them: as of a row that is not there, only the ranges
-            // that were read tell who saw that there is nothing.
+            // Scans pass over deleted rows without noting it in the row. As with an absent row,
+            // only the ranges in the read cache tell which transactions have seen that it does not
+            // exist.
             let (hash, table) = (row.hash, key.table);
             above = above.max(self.reads.newest(hash, table, key.bytes, head.stamp));
         }
@@ -206,13 +219,14 @@ impl Partition {
     fn conflict(&mut self, key: KeyRef<'_>, above: Stamp) -> Error {
         self.counters.conflicts += 1;
         let text = format!(
-            "key {}: a younger transaction ({above}) was there before",
+            "key {}: a younger transaction ({above}) has read or written it",
             key.text()
         );
         Error::new(Code::Conflict, text)
     }
 
-    /// Entries that go and come with a row, where nothing is in the way of any of them.
+    /// The index entries to remove and to add for a new value of a row, each of which the
+    /// transaction may write now.
     fn index_steps(
         &mut self,
         txn: &Participant,
@@ -229,11 +243,11 @@ impl Partition {
                 continue;
             }
             let table = index_id(key.table, index);
-            for (bytes, there) in [(old, false), (new, true)] {
+            for (bytes, added) in [(old, false), (new, true)] {
                 if let Some(bytes) = bytes {
                     let bytes = &*bytes;
-                    let slot = self.place(&txn.head, KeyRef { table, bytes })?;
-                    steps.push(EntryStep { slot, there });
+                    let slot = self.writable_slot(&txn.head, KeyRef { table, bytes })?;
+                    steps.push(EntryStep { slot, added });
                 }
             }
         }
@@ -248,7 +262,8 @@ impl Partition {
     }
 }
 
-/// The value after a change; that of an update is made in `scratch`.
+/// The value after a change, checked against the table. The value of an update is built in
+/// `scratch`.
 fn changed<'a>(
     def: &TableDef,
     key: KeyRef<'_>,
@@ -256,18 +271,18 @@ fn changed<'a>(
     old: Option<&[u8]>,
     scratch: &'a mut Vec<u8>,
 ) -> Result<Option<&'a [u8]>> {
-    let there = || format!("key {} of table `{}`", key.text(), def.name);
+    let which = || format!("key {} of table `{}`", key.text(), def.name);
     let new = match change {
         ChangeRef::Put(value) => value,
         ChangeRef::Insert(value) if old.is_none() => value,
         ChangeRef::Insert(_) => {
-            let text = format!("{}: there is a row", there());
+            let text = format!("{}: the row exists already", which());
             return Err(Error::new(Code::AlreadyExists, text));
         }
         ChangeRef::Delete => return Ok(None),
         ChangeRef::Update(columns) => {
             let Some(old) = old else {
-                let text = format!("{}: there is no row", there());
+                let text = format!("{}: the row does not exist", which());
                 return Err(Error::new(Code::NotFound, text));
             };
             Columns::parse(old)?.update_into(columns, scratch)?;

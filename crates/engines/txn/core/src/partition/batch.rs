@@ -10,10 +10,10 @@ use super::waiting::Work;
 use super::{Partition, Position};
 use crate::message::{Address, Fate, Head, Message, Part};
 
-/// Batches of one transaction that may wait for one of it.
-const LANE_MAX: usize = 256;
+/// Batches that may wait behind a waiting batch of their transaction.
+const QUEUE_MAX: usize = 256;
 
-/// A batch under way: what is done of it stays done when it has to wait.
+/// A batch of operations. Operations that are done stay done if it has to wait for a later one.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub from: Address,
@@ -24,7 +24,7 @@ pub(super) struct Batch {
     pub until: u64,
     pub operations: Vec<Operation>,
     pub parts: Vec<Part>,
-    /// Up to where the log must be durable before the answer may go out.
+    /// The record up to which the log must be durable before the answer may go out.
     pub seen: Position,
 }
 
@@ -49,7 +49,8 @@ impl Batch {
         }
     }
 
-    /// Whether writes of it would be missing if it failed now: then the transaction can only be given up.
+    /// Whether writes would be missing if the batch failed now. Then the transaction can only be
+    /// aborted.
     pub fn loses_writes(&self) -> bool {
         let left = self.operations.iter().skip(self.parts.len());
         left.into_iter().any(Operation::is_write)
@@ -61,43 +62,48 @@ impl Partition {
         if let Err(error) = self.check_head(batch.from, &batch.head) {
             return self.fail_batch(batch, error);
         }
-        match self.lanes.get_mut(&batch.head.stamp) {
+        match self.batch_queues.get_mut(&batch.head.stamp) {
             None => self.run_batch(batch),
-            Some(lane) if lane.len() < LANE_MAX => lane.push_back(batch),
+            Some(queue) if queue.len() < QUEUE_MAX => queue.push_back(batch),
             Some(_) => {
-                let text = format!("{LANE_MAX} batches of the transaction wait already");
+                let text = format!("{QUEUE_MAX} batches of the transaction are waiting already");
                 self.fail_batch(batch, Error::new(Code::Overloaded, text));
             }
         }
     }
 
-    /// The batch before is through: the next one of its transaction.
-    pub(super) fn next_in_lane(&mut self, stamp: Stamp) {
+    /// Runs the next queued batch of a transaction, once the one before it does not wait any more.
+    pub(super) fn next_in_queue(&mut self, stamp: Stamp) {
         if self.waiting_batches.contains(&stamp) {
             return;
         }
-        match self.lanes.get_mut(&stamp).map(VecDeque::pop_front) {
+        match self.batch_queues.get_mut(&stamp).map(VecDeque::pop_front) {
             Some(Some(batch)) => {
                 self.run_batch(batch);
                 let waits = self.waiting_batches.contains(&stamp);
                 if !waits {
-                    self.lanes_free.push_back(stamp);
+                    self.queues_free.push_back(stamp);
                 }
             }
-            Some(None) => drop(self.lanes.remove(&stamp)),
+            Some(None) => drop(self.batch_queues.remove(&stamp)),
             None => {}
         }
     }
 
-    /// A batch that waited is through, or was given up.
-    pub(super) fn leave_lane(&mut self, stamp: Stamp) {
+    /// Lets the queued batches of a transaction go on after a batch that waited was given up.
+    pub(super) fn leave_queue(&mut self, stamp: Stamp) {
         if self.waiting_batches.remove(&stamp) {
-            self.lanes_free.push_back(stamp);
+            self.queues_free.push_back(stamp);
         }
     }
 
-    /// Whether the batches with writes that were sent before this one are done, and it is not. A
-    /// repetition is passed over without an answer: it was answered.
+    /// Whether it is this batch's turn: all batches with writes that the client sent before it are
+    /// done, and it is not. A repetition gets `false` and is dropped, because it was answered the
+    /// first time.
+    ///
+    /// # Errors
+    /// When a batch before it is missing. It was lost or is still on its way, and this one must not
+    /// be applied without it.
     fn in_turn(&self, batch: &Batch, writes: bool) -> Result<bool> {
         let done = self
             .participants
@@ -108,7 +114,7 @@ impl Partition {
         }
         if done != batch.after {
             let text = format!(
-                "transaction {}: {done} of its batches with writes are here, {} were sent before",
+                "transaction {}: {done} of its batches with writes are done, {} were sent before",
                 batch.head.stamp, batch.after
             );
             return Err(Error::new(Code::Conflict, text));
@@ -138,7 +144,7 @@ impl Partition {
             let Some(operation) = batch.operations.get(batch.parts.len()) else {
                 break None;
             };
-            match self.one(batch.head, txn.as_mut(), operation) {
+            match self.execute_one(batch.head, txn.as_mut(), operation) {
                 Ok((part, seen)) => {
                     batch.seen = batch.seen.max(seen);
                     batch.parts.push(part);
@@ -146,12 +152,15 @@ impl Partition {
                 Err(stop) => break Some(stop),
             }
         };
+        // The transaction must not commit without these writes, even if the client asks for it.
         if let (Some(Stop::Failed(error)), Some(txn)) = (&stop, &mut txn)
             && batch.loses_writes()
         {
             txn.failed.get_or_insert_with(|| error.clone());
         }
         if stop.is_none() && writes {
+            // After a wait only reads may be left. Then the batch has not joined again, and its
+            // participant is in the map.
             match (&mut txn, self.participants.get_mut(&batch.head.stamp)) {
                 (Some(txn), _) | (None, Some(txn)) => txn.batches += 1,
                 (None, None) => {}
@@ -172,8 +181,10 @@ impl Partition {
                 self.send_after(batch.seen, batch.from, message);
             }
             Some(Stop::Blocked(slot)) => {
+                // Later batches of the transaction queue up from now on, because its operations on
+                // one key must keep their order.
                 let stamp = batch.head.stamp;
-                self.lanes.entry(stamp).or_default();
+                self.batch_queues.entry(stamp).or_default();
                 self.waiting_batches.insert(stamp);
                 self.wait(Work::Batch(batch), slot);
             }
@@ -181,7 +192,7 @@ impl Partition {
         }
     }
 
-    fn one(
+    fn execute_one(
         &mut self,
         head: Head,
         txn: Option<&mut Participant>,
@@ -213,7 +224,8 @@ impl Partition {
     pub(super) fn fail_batch(&mut self, batch: Batch, error: Error) {
         let (stamp, number) = (batch.head.stamp, batch.batch);
         let result = Err(error);
-        // What failed may depend on a commit that is not durable yet: the answer waits for all.
+        // The failure may reveal a commit that is not durable yet, so the answer waits for all of
+        // them.
         let message = Message::Executed {
             stamp,
             batch: number,
@@ -222,14 +234,21 @@ impl Partition {
         self.send_after(self.held.appended, batch.from, message);
     }
 
-    /// The transaction's part here, taken out while something is done with it.
+    /// Takes the participant out of the map, or makes one, for a write. [`Partition::part_with`]
+    /// puts it back.
+    ///
+    /// # Errors
+    /// When the transaction is over, has voted, or is older than the last restart.
     pub(super) fn join(&mut self, from: Address, head: Head) -> Result<Participant> {
         self.check_writer(&head)?;
         let participant = match self.participants.remove(&head.stamp) {
             Some(participant) => participant,
             None => {
+                // A write that comes after the end would leave an intent that is never decided.
+                // With an open record here the transaction is not over, whatever older outcomes
+                // were forgotten.
                 let over = match self.outcomes.get(head.stamp) {
-                    _ if self.holdings.contains_key(&head.stamp) => None,
+                    _ if self.txn_records.contains_key(&head.stamp) => None,
                     None => None,
                     Some(Fate::Aborted) => Some((Code::Aborted, "it was aborted")),
                     Some(Fate::Forgotten) => Some((Code::TooOld, "it is too old to write")),
@@ -248,11 +267,11 @@ impl Partition {
             self.participants.insert(head.stamp, participant);
             return Err(Error::new(Code::Finished, text));
         }
-        self.open_holding(from, head);
+        self.open_txn_record(from, head);
         Ok(participant)
     }
 
-    /// Puts the part back, and votes when all writes that were announced are there.
+    /// Puts the participant back, and votes if all announced writes are there.
     pub(super) fn part_with(&mut self, mut txn: Participant) {
         let stamp = txn.head.stamp;
         txn.touched = self.now;

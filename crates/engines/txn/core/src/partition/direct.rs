@@ -1,7 +1,8 @@
-//! The usual one-shot without a detour: reads and writes of whole rows, all of them here, none of them in
-//! anybody's way. Its keys and values are taken from where its message lies, and what it reads goes to where the
-//! answer's bytes lie, so nothing is allocated. Whatever else comes, or comes of it, is undone and left to `shot`,
-//! which knows all cases; both obey the same rules of `access`.
+//! The fast path for the usual one-shot transaction: reads and writes of whole rows, all of them in
+//! this partition and free of other transactions' intents. Keys and values are read from the
+//! message's bytes, and values are written to the answer's bytes, so that nothing is allocated. If
+//! anything else comes up, the run is undone and left to `one_shot`, which knows all cases. Both
+//! obey the rules of `access`.
 
 use dyno_txn_api::limits::OPERATIONS_MAX;
 use dyno_txn_api::{Result, Stamp, TableId};
@@ -12,18 +13,19 @@ use super::participant::{Participant, encode_writes};
 use crate::effects::{Effects, Position};
 use crate::message::{Address, Head, MESSAGE_VERSION, Message};
 use crate::placement::partition_of;
-use crate::record::RECORD_VERSION;
+use crate::record::begin_commit;
 use crate::store::Slot;
-use crate::wire::{Reader, Wire, put_optional};
+use crate::wire::{Reader, Wire, write_optional};
 
-// Tags of messages and their parts, as FORMAT.md has them; the test below holds them to the encoder.
+// Tags of messages and their parts, as FORMAT.md has them; the test below holds them to the
+// encoder.
 const ONE_SHOT: u8 = 1;
 const DONE: u8 = 2;
 const OPERATIONS: u8 = 0;
 const ANSWER_VALUE: u8 = 0;
 const ANSWER_DONE: u8 = 1;
 
-/// A message that this module can try.
+/// A one-shot that this module may be able to run, with its operations still in bytes.
 pub(super) struct Direct<'a> {
     ticket: u64,
     priority: u16,
@@ -31,7 +33,7 @@ pub(super) struct Direct<'a> {
     operations: &'a [u8],
 }
 
-/// An operation that it knows.
+/// An operation that the fast path knows.
 #[derive(Clone, Copy)]
 pub(super) enum Step<'a> {
     Get(KeyRef<'a>),
@@ -40,23 +42,24 @@ pub(super) enum Step<'a> {
 
 impl<'a> Direct<'a> {
     #[inline]
-    fn take(bytes: &'a [u8]) -> Result<Option<Self>> {
+    fn parse(bytes: &'a [u8]) -> Result<Option<Self>> {
         let mut reader = Reader::new(bytes);
         if reader.bytes(2)? != [MESSAGE_VERSION, ONE_SHOT] {
             return Ok(None);
         }
-        let ticket = u64::take(&mut reader)?;
-        if bool::take(&mut reader)? {
-            // One that brings its stamp may have come before.
+        let ticket = u64::read(&mut reader)?;
+        if bool::read(&mut reader)? {
+            // A client that chose the timestamp may send the same request again, which only
+            // `one_shot` recognizes.
             return Ok(None);
         }
-        let priority = u16::take(&mut reader)?;
-        // When it is over: it ends before it could be.
-        u64::take(&mut reader)?;
+        let priority = u16::read(&mut reader)?;
+        // The deadline. The run is over before any time passes, so it cannot be missed.
+        u64::read(&mut reader)?;
         if reader.byte()? != OPERATIONS {
             return Ok(None);
         }
-        let count = u32::take(&mut reader)?;
+        let count = u32::read(&mut reader)?;
         Ok(Some(Self {
             ticket,
             priority,
@@ -65,7 +68,8 @@ impl<'a> Direct<'a> {
         }))
     }
 
-    /// Its operations in order; none for one that is damaged or not known here, behind which there are no more.
+    /// Its operations in order. Ends with a `None` at the first one that is damaged or unknown
+    /// here.
     pub fn steps(&self) -> impl Iterator<Item = Option<Step<'a>>> + use<'a> {
         let (mut reader, mut left) = (Reader::new(self.operations), self.count);
         std::iter::from_fn(move || {
@@ -78,7 +82,8 @@ impl<'a> Direct<'a> {
         })
     }
 
-    /// Whether these steps are all of it, and each one is `right`.
+    /// Whether the message is nothing but steps that the fast path knows, and `right` accepts each
+    /// of them.
     fn is_whole(&self, right: impl Fn(Step<'a>) -> bool) -> bool {
         let mut reader = Reader::new(self.operations);
         let mut known = (0..self.count).map(|_| step(&mut reader));
@@ -94,7 +99,7 @@ fn step<'a>(reader: &mut Reader<'a>) -> Result<Option<Step<'a>>> {
     if tag > 1 {
         return Ok(None);
     }
-    let table = TableId::take(reader)?;
+    let table = TableId::read(reader)?;
     let bytes = reader.counted()?;
     let key = KeyRef { table, bytes };
     if tag == 0 {
@@ -109,15 +114,15 @@ fn step<'a>(reader: &mut Reader<'a>) -> Result<Option<Step<'a>>> {
     Ok(Some(Step::Write(key, change)))
 }
 
-/// Whether these are the bytes of a message that [`Partition::handle_bytes`] takes without decoding it: a one-shot
-/// without a stamp, of reads and writes of rows. They are whole then.
+/// Whether [`Partition::handle_bytes`] can run this message without decoding it: a whole, undamaged
+/// one-shot without a timestamp, of reads and writes of rows.
 pub fn is_direct(bytes: &[u8]) -> bool {
-    matches!(Direct::take(bytes), Ok(Some(direct)) if direct.is_whole(|_| true))
+    matches!(Direct::parse(bytes), Ok(Some(direct)) if direct.is_whole(|_| true))
 }
 
-/// The keys of such a message, and whether their values are read.
+/// The keys of such a message, and for each whether its value is read.
 pub(super) fn keys_of(bytes: &[u8]) -> impl Iterator<Item = (KeyRef<'_>, bool)> {
-    let direct = Direct::take(bytes).ok().flatten();
+    let direct = Direct::parse(bytes).ok().flatten();
     let steps = direct.into_iter().flat_map(|direct| direct.steps());
     steps.map_while(|step| {
         step.map(|step| match step {
@@ -128,7 +133,7 @@ pub(super) fn keys_of(bytes: &[u8]) -> impl Iterator<Item = (KeyRef<'_>, bool)> 
 }
 
 impl Partition {
-    /// Takes a message in that is still in bytes. What it wants is the same as after [`Partition::handle`], but
+    /// Handles an encoded message. The effects are those of [`Partition::handle`], except that
     /// answers may be in [`Effects::answers`] instead.
     ///
     /// # Errors
@@ -149,14 +154,16 @@ impl Partition {
         done
     }
 
-    /// Whether it was done. If not, nothing was.
+    /// Runs the message if it is one for the fast path. If this returns false, nothing has changed.
     fn run_direct(&mut self, from: Address, bytes: &[u8]) -> bool {
-        let (Address::Client(client), Ok(Some(direct))) = (from, Direct::take(bytes)) else {
+        let (Address::Client(client), Ok(Some(direct))) = (from, Direct::parse(bytes)) else {
             return false;
         };
         if !direct.is_whole(|step| self.is_here(step)) {
             return false;
         }
+        // From here on the timestamp is spent, even if the fast path gives up: `one_shot` draws a
+        // new one, which is above it.
         let Some(stamp) = self.stamps.take() else {
             return false;
         };
@@ -181,7 +188,7 @@ impl Partition {
         ran.is_some()
     }
 
-    /// Whether a row is of this partition, and of a table that there is.
+    /// Whether the row's table exists and this partition owns the row.
     fn is_here(&self, step: Step<'_>) -> bool {
         let (Step::Get(key) | Step::Write(key, _)) = step;
         self.schema
@@ -189,16 +196,17 @@ impl Partition {
             .is_ok_and(|def| partition_of(def, self.config.partitions, key.bytes) == self.config.id)
     }
 
-    /// Makes the answer while it runs. Up to where the log must be durable before it may be told; none when
-    /// something was in the way.
+    /// Runs the operations and encodes the answer on the way. Returns the record up to which the
+    /// log must be durable before the answer may go out, or none if an operation could not be done:
+    /// then the caller undoes the writes and the half-made answer.
     fn run_steps(&mut self, txn: &mut Participant, direct: &Direct<'_>) -> Option<Position> {
         self.check_writer(&txn.head).ok()?;
         let out = self.out.answers.open();
         out.extend_from_slice(&[MESSAGE_VERSION, DONE]);
-        direct.ticket.put(out);
-        true.put(out);
-        Some(txn.head.stamp).put(out);
-        direct.count.put(out);
+        direct.ticket.write(out);
+        true.write(out);
+        Some(txn.head.stamp).write(out);
+        direct.count.write(out);
         let mut seen = 0;
         for step in direct.steps() {
             seen = seen.max(match step? {
@@ -206,7 +214,7 @@ impl Partition {
                     let (value, seen) = self.get(&txn.head, key).ok()?;
                     let out = self.out.answers.open();
                     out.push(ANSWER_VALUE);
-                    put_optional(self.store.value(value), out);
+                    write_optional(self.store.value(value), out);
                     seen
                 }
                 Step::Write(key, change) => {
@@ -216,8 +224,9 @@ impl Partition {
                 }
             });
         }
-        // What a procedure returns: nothing.
-        0u32.put(self.out.answers.open());
+        // Operations return nothing but their answers; only a procedure has a value of its own
+        // here.
+        0u32.write(self.out.answers.open());
         Some(seen)
     }
 
@@ -236,11 +245,11 @@ impl Partition {
         }
     }
 
-    /// Logs a commit of what was written here alone, and makes it seen.
+    /// Logs the commit of a transaction that wrote to this partition alone, and makes its writes
+    /// visible.
     pub(super) fn append_commit(&mut self, stamp: Stamp, slots: &[Slot]) -> Position {
         let position = self.append(|store, out| {
-            out.extend_from_slice(&[RECORD_VERSION, 1]);
-            stamp.put(out);
+            begin_commit(stamp, out);
             encode_writes(store, slots, out);
         });
         self.committed(position, stamp);

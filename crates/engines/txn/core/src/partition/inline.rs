@@ -1,4 +1,10 @@
-//! One run of a one-shot against what is known: this partition's rows, and those fetched before.
+//! One run of a one-shot against the rows of this partition and the rows fetched from others
+//! before.
+//!
+//! A run may find that a row is missing, or that another transaction's intent is in its way. The
+//! operation then returns an error, because a procedure cannot be stopped in the middle. What the
+//! procedure makes of the error is ignored, the run's writes are undone, and it runs again from the
+//! start when the row is there.
 
 use dyno_txn_api::limits::check_key;
 use dyno_txn_api::{
@@ -7,34 +13,36 @@ use dyno_txn_api::{
 };
 
 use super::access::{KeyRef, Stop};
+use super::one_shot::OneShot;
 use super::participant::Participant;
-use super::shot::Shot;
 use super::{Partition, Position};
 use crate::merge::merge;
 use crate::message::{Head, PartitionId};
 use crate::placement::{partition_of, partitions_of};
 use crate::store::Slot;
 
-/// How a run went. But for `Through` it left nothing behind.
-pub(super) enum Ran {
-    /// To its end: `txn` has the intents here, `remote` the writes elsewhere.
-    Through {
+/// How a run ended. Unless it is `Completed`, its writes were undone.
+pub(super) enum Run {
+    /// The run reached its end. `txn` has the intents in this partition, `remote` the writes for
+    /// others, and `seen` is the record up to which the log must be durable before the client is
+    /// answered.
+    Completed {
         txn: Participant,
         answers: Vec<Answer>,
         returned: Vec<u8>,
         remote: Vec<(PartitionId, Key, Change)>,
         seen: Position,
     },
-    /// An intent is in the way.
+    /// The intent of another transaction at this row is in the way.
     Blocked(Slot),
-    /// This must be fetched first.
+    /// These operations must be run by other partitions first.
     Missing(Vec<(PartitionId, Operation)>),
     Failed(Error),
 }
 
 pub(super) struct Inline<'a> {
     partition: &'a mut Partition,
-    shot: &'a Shot,
+    one_shot: &'a OneShot,
     txn: Participant,
     remote: Vec<(PartitionId, Key, Change)>,
     missing: Vec<(PartitionId, Operation)>,
@@ -44,10 +52,11 @@ pub(super) struct Inline<'a> {
 }
 
 impl<'a> Inline<'a> {
-    pub fn run(partition: &'a mut Partition, shot: &'a Shot, head: Head) -> Ran {
+    /// Runs the one-shot once, to its end.
+    pub fn run(partition: &'a mut Partition, one_shot: &'a OneShot, head: Head) -> Run {
         let mut run = Inline {
             partition,
-            shot,
+            one_shot,
             txn: Participant::new(head),
             remote: Vec::new(),
             missing: Vec::new(),
@@ -55,7 +64,7 @@ impl<'a> Inline<'a> {
             failed: None,
             seen: 0,
         };
-        let result = match &shot.request {
+        let result = match &one_shot.request {
             Request::Operations(operations) => run.run(operations).map(|all| (all, Vec::new())),
             Request::Call {
                 procedure,
@@ -67,9 +76,12 @@ impl<'a> Inline<'a> {
                 returned.map(|returned| (Vec::new(), returned))
             }
         };
+        // A procedure may have swallowed the error of a row that was not there, and returned a
+        // result all the same. So what it returned counts only if nothing was missing, nothing was
+        // in the way and no write failed.
         let stopped = run.blocked.is_some() || !run.missing.is_empty();
         match (result, run.failed) {
-            (Ok((answers, returned)), None) if !stopped => Ran::Through {
+            (Ok((answers, returned)), None) if !stopped => Run::Completed {
                 txn: run.txn,
                 answers,
                 returned,
@@ -77,33 +89,37 @@ impl<'a> Inline<'a> {
                 seen: run.seen,
             },
             (result, failed) => {
+                // Its intents go even if it will run again, because it will then write them again.
                 run.partition.settle(&run.txn.slots, false);
                 if let Some(slot) = run.blocked {
-                    return Ran::Blocked(slot);
+                    return Run::Blocked(slot);
                 }
                 if stopped {
-                    return Ran::Missing(run.missing);
+                    return Run::Missing(run.missing);
                 }
-                let wrong = || Error::new(Code::WriteFailed, "a write failed");
-                Ran::Failed(failed.or(result.err()).unwrap_or_else(wrong))
+                let wrong = || Error::new(Code::WriteFailed, "a write of the procedure failed");
+                Run::Failed(failed.or(result.err()).unwrap_or_else(wrong))
             }
         }
     }
 
-    /// The answer, or nothing when it must be fetched first.
-    fn one(&mut self, operation: &Operation) -> Result<Option<Answer>> {
+    /// The answer of one operation, or none if it must be fetched first.
+    fn execute(&mut self, operation: &Operation) -> Result<Option<Answer>> {
         match operation {
             Operation::Get(key) => {
                 let value = self.value(key.into())?;
                 Ok(value.map(Answer::Value))
             }
-            Operation::Write(key, change) => self.written(key, change).map(|()| Some(Answer::Done)),
+            Operation::Write(key, change) => {
+                self.write_row(key, change).map(|()| Some(Answer::Done))
+            }
             Operation::Scan(scan) => Ok(self.page(scan)?.map(Answer::Page)),
         }
     }
 
-    /// Writes; one that fails dooms the run.
-    fn written(&mut self, key: &Key, change: &Change) -> Result<()> {
+    /// Writes a row. If that fails, the run fails with it, even if the procedure ignores the error:
+    /// the transaction would otherwise commit without one of its writes.
+    fn write_row(&mut self, key: &Key, change: &Change) -> Result<()> {
         let written = self.change(key, change);
         if let Err(error) = &written
             && self.blocked.is_none()
@@ -141,12 +157,15 @@ impl<'a> Inline<'a> {
         }
     }
 
-    /// A row of another partition as the run's own writes left it.
+    /// The value of another partition's row, with the writes of this run applied to it; none if it
+    /// must be fetched first.
     fn remote_value(&mut self, at: PartitionId, key: &Key) -> Result<Option<Option<Vec<u8>>>> {
         let own = self.remote.iter().filter(|(_, other, _)| other == key);
         let own: Vec<&Change> = own.map(|(_, _, change)| change).collect();
-        let mut value = match (self.shot.gets.get(key), own.first()) {
+        let mut value = match (self.one_shot.gets.get(key), own.first()) {
             (Some(value), _) => value.clone(),
+            // A put, an insert or a delete says what the row is, whatever it was before. Only an
+            // update needs it.
             (None, None | Some(Change::Update(_))) => {
                 self.missing.push((at, Operation::Get(key.clone())));
                 return Ok(None);
@@ -159,7 +178,8 @@ impl<'a> Inline<'a> {
                 Change::Delete => None,
                 Change::Update(columns) => match &value {
                     Some(old) => Some(Row::parse(old)?.update(columns)?),
-                    // Its partition will refuse the update, and with it the transaction.
+                    // There is no row to update, so its partition will vote against the
+                    // transaction.
                     None => None,
                 },
             };
@@ -170,6 +190,7 @@ impl<'a> Inline<'a> {
     fn change(&mut self, key: &Key, change: &Change) -> Result<()> {
         let at = self.partition_of(key.into())?;
         if at != self.partition.config.id {
+            // Only collected here. Its partition checks the rest when it is asked for its vote.
             check_key(&key.bytes)?;
             self.remote.push((at, key.clone(), change.clone()));
             return Ok(());
@@ -195,6 +216,8 @@ impl<'a> Inline<'a> {
             let mut remote = self.remote.iter();
             remote.any(|(other, key, _)| other == at && key.table == scan.table)
         };
+        // The other partition would not see this run's writes, which are sent to it only at the
+        // end.
         if asked.iter().any(written) {
             let text = format!(
                 "table `{}`: a scan after a write to it on another partition, in one request",
@@ -215,10 +238,12 @@ impl<'a> Inline<'a> {
                 }
                 continue;
             }
-            let mut pages = self.shot.pages.iter();
+            let mut pages = self.one_shot.pages.iter();
             match pages.find(|(from, other, _)| *from == at && other == scan) {
                 Some((_, _, part)) => parts.push(part.clone()),
                 None => {
+                    // All partitions are looked at before the run stops, so that one round fetches
+                    // every page.
                     missing = true;
                     self.missing.push((at, Operation::Scan(scan.clone())));
                 }
@@ -235,43 +260,45 @@ impl<'a> Inline<'a> {
             Stop::Failed(error) => error,
             Stop::Blocked(slot) => {
                 self.blocked = Some(slot);
-                again()
+                will_rerun()
             }
         }
     }
 
-    fn go_on(&self) -> Result<()> {
+    fn check_stopped(&self) -> Result<()> {
         match (&self.failed, self.blocked) {
             (Some(error), _) => Err(error.clone()),
-            (None, Some(_)) => Err(again()),
+            (None, Some(_)) => Err(will_rerun()),
             (None, None) => Ok(()),
         }
     }
 }
 
-/// What a procedure gets when it will run again; what it makes of it is not looked at.
-fn again() -> Error {
+/// The error for a procedure whose run cannot complete. It runs again later, and its result is
+/// ignored.
+fn will_rerun() -> Error {
     Error::new(
         Code::Conflict,
-        "the procedure runs again when the row is there",
+        "a row is not available yet: the procedure will run again",
     )
 }
 
 impl Operations for Inline<'_> {
     fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
         let mut answers = Vec::with_capacity(operations.len());
-        let mut whole = true;
+        let mut complete = true;
         for operation in operations {
-            self.go_on()?;
-            match self.one(operation)? {
+            self.check_stopped()?;
+            match self.execute(operation)? {
                 Some(answer) => answers.push(answer),
-                // The rest is looked at too, so that all that is missing is fetched at once.
-                None => whole = false,
+                // The other operations run all the same, so that one round fetches everything that
+                // is missing.
+                None => complete = false,
             }
         }
-        match whole {
+        match complete {
             true => Ok(answers),
-            false => Err(again()),
+            false => Err(will_rerun()),
         }
     }
 
@@ -280,8 +307,9 @@ impl Operations for Inline<'_> {
     }
 
     fn get(&mut self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.go_on()?;
-        self.value(KeyRef { table, bytes: key })?.ok_or_else(again)
+        self.check_stopped()?;
+        self.value(KeyRef { table, bytes: key })?
+            .ok_or_else(will_rerun)
     }
 
     fn get_many(&mut self, keys: &[(TableId, &[u8])]) -> Result<Rows> {
@@ -289,9 +317,9 @@ impl Operations for Inline<'_> {
         self.partition
             .prefetch_keys(keys.clone().map(|key| (key, true)));
         let mut rows = Rows::with_capacity(keys.len());
-        let mut whole = true;
+        let mut complete = true;
         for key in keys {
-            self.go_on()?;
+            self.check_stopped()?;
             let at = self.partition_of(key)?;
             if at == self.partition.config.id {
                 rows.push(self.value_here(key)?);
@@ -299,12 +327,12 @@ impl Operations for Inline<'_> {
             }
             match self.remote_value(at, &key.to_key())? {
                 Some(value) => rows.push(value.as_deref()),
-                None => whole = false,
+                None => complete = false,
             }
         }
-        match whole {
+        match complete {
             true => Ok(rows),
-            false => Err(again()),
+            false => Err(will_rerun()),
         }
     }
 
@@ -321,8 +349,8 @@ impl Operations for Inline<'_> {
         let keys = writes.iter().map(|(key, _)| (key.into(), false));
         self.partition.prefetch_keys(keys);
         for (key, change) in &writes {
-            self.go_on()?;
-            self.written(key, change)?;
+            self.check_stopped()?;
+            self.write_row(key, change)?;
         }
         Ok(())
     }

@@ -1,28 +1,31 @@
-//! One partition: a state machine that is handed messages and time, and says what to send and to log.
+//! One partition: a state machine that is given messages and time, and returns what to send and to
+//! log.
 //!
 //! | file | what |
 //! |---|---|
-//! | `access` | one read or write of one row under the rules of the order; `scan` beside it |
+//! | `access`, `scan` | reads, writes and scans under the rules of timestamp ordering |
 //! | `batch` | operations of an interactive transaction |
-//! | `direct` | most transactions in one request: from a message's bytes to an answer's |
-//! | `shot`, `inline` | all others, procedures, fetching from other partitions |
-//! | `waiting` | work that waits for somebody's intent, and pushing |
-//! | `holder` | as record holder: deciding, commit, abort |
-//! | `participant` | as one that voted: prepared, finalized |
-//! | `tables` | making tables; bounds kept for the oracle |
-//! | `prefetch` | asking for the rows of several messages at once |
-//! | `recovery` | from checkpoint and log back to a partition, and checkpoints |
+//! | `config` | settings, counters, and the source of timestamps |
+//! | `direct` | fast path of most one-shots: from a message's bytes to an answer's |
+//! | `one_shot`, `inline` | all other one-shots: procedures, fetching from other partitions |
+//! | `waiting` | work that waits for another transaction's intent, and pushing |
+//! | `holder` | the record holder: deciding, commit, abort |
+//! | `participant` | a partition that votes: prepared, finalized |
+//! | `tables` | creating tables; keeping bounds for the oracle |
+//! | `prefetch` | prefetching the rows of several messages |
+//! | `recovery` | recovery from checkpoint and log, and writing checkpoints |
 
 mod access;
 mod batch;
+mod config;
 mod direct;
 mod holder;
 mod inline;
+mod one_shot;
 mod participant;
 mod prefetch;
 mod recovery;
 mod scan;
-mod shot;
 mod tables;
 mod waiting;
 
@@ -31,99 +34,30 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use dyno_txn_api::{Code, Error, Procedures, Result, Stamp, TableId};
 
 use crate::effects::{Answer, Effects, Held, Position};
-use crate::message::{Address, Head, Message, PartitionId};
+use crate::message::{Address, Head, Message};
 use crate::outcomes::Outcomes;
-use crate::planted::Planted;
 use crate::reads::ReadCache;
 use crate::schema::Schema;
 use crate::store::{Slot, Store};
 
 use batch::Batch;
-use holder::Holding;
+use holder::TxnRecord;
+use one_shot::{Fetch, OneShot};
 use participant::Participant;
-use shot::{Fetch, Shot};
-use tables::Making;
+use tables::NewTable;
 use waiting::Waiting;
 
+pub use config::{Config, Counters, Stamps};
 pub use direct::is_direct;
 pub use recovery::Checkpoint;
 
-/// Messages after which old versions are looked for in any case, and how many rows then. A transaction that leaves many
-/// behind pays for twice as many as soon as they are `FORGET_AT`: what is forgotten keeps up with what is written,
-/// whatever a message writes, and memory stays level.
+/// Old versions are collected at least every so many messages.
 const FORGET_EVERY: u64 = 64;
+/// Rows that a collection looks at, in addition to twice the rows left behind since the last one.
+/// Looking at twice as many as were added keeps memory level, however much a message writes.
 const FORGET_ROWS: usize = 256;
+/// Rows left behind after which a collection does not wait for `FORGET_EVERY`.
 const FORGET_AT: u64 = 128;
-
-/// How a partition behaves. Times are nanoseconds of the driver's clock.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Its number.
-    pub id: PartitionId,
-    /// How many there are.
-    pub partitions: u32,
-    /// Mixed into hashes, so that nobody can choose keys that collide.
-    pub seed: u64,
-    /// Whether records are written. Without, every answer is given at once and nothing survives.
-    pub log: bool,
-    /// Bytes of rows, versions and index from which on writes are refused.
-    pub memory_bytes: u64,
-    /// How far behind the newest stamp a transaction may read, in nanoseconds of stamps.
-    pub retention_ns: u64,
-    /// How long work waits for an older transaction before it pushes it.
-    pub wait_ns: u64,
-    /// How long an interactive transaction lives without a heartbeat or an operation.
-    pub heartbeat_ns: u64,
-    /// After how long an unanswered message between partitions is sent again.
-    pub resend_ns: u64,
-    /// Work that may wait at once; more is refused.
-    pub waiting_max: usize,
-    /// Bugs put in on purpose.
-    pub planted: Planted,
-}
-
-impl Config {
-    /// Partition `id` of `partitions`, with times for a network of one machine.
-    pub fn new(id: PartitionId, partitions: u32) -> Self {
-        Self {
-            id,
-            partitions,
-            seed: 0x5eed,
-            log: true,
-            memory_bytes: 1 << 30,
-            retention_ns: 5_000_000_000,
-            wait_ns: 10_000_000,
-            heartbeat_ns: 2_000_000_000,
-            resend_ns: 200_000_000,
-            waiting_max: 64 << 10,
-            planted: Planted::none(),
-        }
-    }
-}
-
-/// Where a partition takes stamps for one-shots that come without one.
-pub trait Stamps {
-    /// A stamp above all that were ever given; none where no oracle is in this process.
-    fn take(&mut self) -> Option<Stamp>;
-
-    /// Whether an oracle may have given this stamp. One from the future would make the partition refuse
-    /// all others, so what strangers send is asked about.
-    fn plausible(&mut self, stamp: Stamp) -> bool;
-}
-
-/// What a partition counted since it started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub struct Counters {
-    pub committed_inline: u64,
-    pub committed_across: u64,
-    pub aborted: u64,
-    pub conflicts: u64,
-    pub waits: u64,
-    pub pushes: u64,
-    pub reruns: u64,
-    pub scanned: u64,
-}
 
 /// The state machine of one partition. See the crate's documentation for how to drive it.
 pub struct Partition {
@@ -134,42 +68,46 @@ pub struct Partition {
     store: Store,
     reads: ReadCache,
     participants: HashMap<Stamp, Participant>,
-    holdings: HashMap<Stamp, Holding>,
+    txn_records: HashMap<Stamp, TxnRecord>,
     outcomes: Outcomes,
     waiting: HashMap<u64, Waiting>,
     next_work: u64,
-    /// Work whose intent is gone, oldest transaction first.
+    /// Waiting work whose intent is gone, oldest transaction first.
     ready: BTreeSet<(Stamp, u64)>,
-    /// Batches of transactions one of whose batches waits: they go on in their order.
-    lanes: HashMap<Stamp, VecDeque<Batch>>,
-    /// Transactions whose waiting batch is through.
-    lanes_free: VecDeque<Stamp>,
+    /// Batches that queue up behind a waiting batch of their transaction.
+    batch_queues: HashMap<Stamp, VecDeque<Batch>>,
+    /// Transactions whose waiting batch is done, so that the next queued one may run.
+    queues_free: VecDeque<Stamp>,
     /// Transactions one of whose batches waits.
     waiting_batches: HashSet<Stamp>,
     fetching: HashMap<Stamp, Fetch>,
-    /// One-shots under way whose stamps came from clients.
+    /// Unfinished one-shots whose timestamps were chosen by clients.
     active: HashSet<Stamp>,
-    making: HashMap<TableId, Making>,
+    new_tables: HashMap<TableId, NewTable>,
+    /// The oracle's epoch and the bound that this partition keeps for it.
     bound: (u64, Stamp),
     timers: BTreeSet<(u64, Timer)>,
-    /// Messages to itself.
+    /// Messages of this partition to itself.
     own: VecDeque<Message>,
     held: Held,
     out: Effects,
     now: u64,
-    /// The newest stamp seen; the horizon below which versions are forgotten; the stamp at or below
-    /// which nobody may write, since what was read before a restart is not known.
+    /// The newest timestamp seen.
     newest: Stamp,
+    /// Transactions below this timestamp may not read any more, so versions that only they see are
+    /// dropped.
     horizon: Stamp,
+    /// Transactions at or below this timestamp may not write, because reads that forbid it were
+    /// lost in a restart.
     floor: Stamp,
-    /// Rows that the write under way has made.
+    /// Rows made by the current write, which are removed if it fails.
     created: Vec<Slot>,
-    /// For the rows that the next one-shot writes.
+    /// A buffer for the rows that a one-shot writes, kept for the next one.
     slots: Vec<Slot>,
-    /// Where the value after an update is made.
+    /// A buffer for the value after an update.
     scratch: Vec<u8>,
     handled: u64,
-    /// How much the store had left behind when old versions were looked for last.
+    /// [`Store::left_behind`] at the last collection of old versions.
     forgotten_at: u64,
     counters: Counters,
 }
@@ -178,13 +116,13 @@ pub struct Partition {
 enum Timer {
     Work(u64),
     Fetch(Stamp),
-    Holding(Stamp),
+    TxnRecord(Stamp),
     Participant(Stamp),
-    Making(TableId),
+    NewTable(TableId),
 }
 
 impl Partition {
-    /// An empty partition. To go on from a log: [`Partition::restore`] for each record, then
+    /// An empty partition. To recover one, call [`Partition::restore`] for each record and then
     /// [`Partition::finish_recovery`].
     pub fn new(config: Config, procedures: Procedures, stamps: Box<dyn Stamps + Send>) -> Self {
         Self {
@@ -196,17 +134,17 @@ impl Partition {
             stamps,
             reads: ReadCache::new(),
             participants: HashMap::new(),
-            holdings: HashMap::new(),
+            txn_records: HashMap::new(),
             outcomes: Outcomes::default(),
             waiting: HashMap::new(),
             next_work: 0,
             ready: BTreeSet::new(),
-            lanes: HashMap::new(),
-            lanes_free: VecDeque::new(),
+            batch_queues: HashMap::new(),
+            queues_free: VecDeque::new(),
             waiting_batches: HashSet::new(),
             fetching: HashMap::new(),
             active: HashSet::new(),
-            making: HashMap::new(),
+            new_tables: HashMap::new(),
             bound: (0, 0),
             timers: BTreeSet::new(),
             own: VecDeque::new(),
@@ -224,14 +162,14 @@ impl Partition {
         }
     }
 
-    /// Takes a message in. `now` never goes back.
+    /// Handles a message. `now` is monotonic.
     pub fn handle(&mut self, now: u64, from: Address, message: Message, effects: &mut Effects) {
         self.enter(now, effects);
         self.dispatch(from, message);
         self.leave(effects);
     }
 
-    /// The log is durable up to this record: answers that waited for it go out.
+    /// Notes that the log is durable up to this record, and sends the answers that waited for it.
     pub fn durable(&mut self, now: u64, position: Position, effects: &mut Effects) {
         self.enter(now, effects);
         self.held.release(position);
@@ -248,7 +186,7 @@ impl Partition {
         self.leave(effects);
     }
 
-    /// Does what is due. Call it when [`Partition::wake_at`] has passed.
+    /// Runs the timers that are due. To be called when [`Partition::wake_at`] has passed.
     pub fn tick(&mut self, now: u64, effects: &mut Effects) {
         self.enter(now, effects);
         while let Some(&(at, timer)) = self.timers.first() {
@@ -259,16 +197,16 @@ impl Partition {
             match timer {
                 Timer::Work(id) => self.work_is_late(id),
                 Timer::Fetch(stamp) => self.fetch_is_late(stamp),
-                Timer::Holding(stamp) => self.holding_is_late(stamp),
+                Timer::TxnRecord(stamp) => self.txn_record_is_late(stamp),
                 Timer::Participant(stamp) => self.participant_is_late(stamp),
-                Timer::Making(id) => self.making_is_late(id),
+                Timer::NewTable(id) => self.new_table_is_late(id),
             }
         }
         self.forget(FORGET_ROWS * 8);
         self.leave(effects);
     }
 
-    /// When [`Partition::tick`] has something to do.
+    /// When [`Partition::tick`] is due next, if ever.
     pub fn wake_at(&self) -> Option<u64> {
         self.timers.first().map(|(at, _)| *at)
     }
@@ -278,18 +216,18 @@ impl Partition {
         &self.schema
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Bytes counted against [`Config::memory_bytes`].
+    /// The bytes that count against [`Config::memory_bytes`].
     pub fn memory_bytes(&self) -> u64 {
         self.store.bytes()
     }
 
-    /// The newest stamp that this partition has seen or stored: after recovery, an oracle must begin
-    /// above the largest of all partitions and of the bounds they kept.
+    /// The newest timestamp that this partition has seen or kept as a bound. After recovery an
+    /// oracle must begin above the largest of all partitions.
     pub fn newest_stamp(&self) -> Stamp {
         self.newest.max(self.bound.1)
     }
@@ -308,8 +246,8 @@ impl Partition {
         loop {
             if let Some(message) = self.own.pop_front() {
                 self.dispatch(Address::Partition(self.config.id), message);
-            } else if let Some(stamp) = self.lanes_free.pop_front() {
-                self.next_in_lane(stamp);
+            } else if let Some(stamp) = self.queues_free.pop_front() {
+                self.next_in_queue(stamp);
             } else if let Some((_, id)) = self.ready.pop_first() {
                 self.resume(id);
             } else {
@@ -326,7 +264,7 @@ impl Partition {
 
     fn dispatch(&mut self, from: Address, message: Message) {
         if message.is_between_partitions() {
-            // A client that speaks for a partition is confused or hostile: it is not heard.
+            // A client that sends such a message is broken or hostile, and is ignored.
             if !matches!(from, Address::Client(_)) {
                 self.dispatch_between(from, message);
             }
@@ -341,8 +279,8 @@ impl Partition {
                 request,
             } => {
                 let until = self.now.saturating_add(deadline_ns);
-                let shot = Shot::new(from, ticket, stamp, priority, until, request);
-                self.start_shot(shot);
+                let one_shot = OneShot::new(from, ticket, stamp, priority, until, request);
+                self.start_one_shot(one_shot);
             }
             Message::Execute {
                 head,
@@ -355,7 +293,7 @@ impl Partition {
                 self.execute(Batch::new(from, head, (batch, after), until, operations));
             }
             Message::Commit { head, writes } => self.commit(from, head, writes),
-            Message::Abort { head } => self.abort_asked(head),
+            Message::Abort { head } => self.client_aborts(head),
             Message::Heartbeat { stamp } => self.heartbeat(stamp),
             Message::Ask { stamp } => self.asked(from, stamp),
             Message::CreateTable { ticket, def } => self.create_table(from, ticket, def),
@@ -363,7 +301,7 @@ impl Partition {
                 let tables = self.schema.list();
                 self.send(from, Message::TableList { ticket, tables });
             }
-            // The rest is for clients and oracles, or was dealt with above.
+            // The rest is for clients and oracles, or was handled above.
             _ => {}
         }
     }
@@ -409,7 +347,7 @@ impl Partition {
         }
     }
 
-    /// Sends once the log is durable up to a record.
+    /// Sends a message once the log is durable up to a record.
     fn send_after(&mut self, position: Position, to: Address, message: Message) {
         match position > self.held.durable {
             true => self.held.hold(position, to, message),
@@ -417,7 +355,8 @@ impl Partition {
         }
     }
 
-    /// Appends a record, and returns its number: 0, which is always durable, when nothing is logged.
+    /// Appends a record, and returns its number: 0, which is always durable, when nothing is
+    /// logged.
     fn append(&mut self, write: impl FnOnce(&Store, &mut Vec<u8>)) -> Position {
         if !self.config.log {
             return 0;
@@ -432,40 +371,47 @@ impl Partition {
         self.timers.insert((time, timer));
     }
 
-    /// A stamp from outside is looked at before anything is done with it.
+    /// Checks a timestamp from outside before it is used.
     fn check_stamp(&mut self, from: Address, stamp: Stamp) -> Result<()> {
         if matches!(from, Address::Client(_)) && !self.stamps.plausible(stamp) {
-            let text = format!("stamp {stamp}: no oracle has given it yet");
+            let text = format!("timestamp {stamp} was not issued by an oracle");
             return Err(Error::new(Code::BadArgument, text));
         }
         if stamp == 0 {
-            return Err(Error::new(Code::BadArgument, "stamp 0: stamps begin at 1"));
+            return Err(Error::new(
+                Code::BadArgument,
+                "timestamp 0 is not valid: timestamps begin at 1",
+            ));
         }
         self.newest = self.newest.max(stamp);
         self.check_horizon(stamp)
     }
 
-    /// Whether all versions that a transaction may see are still there, and all reads known that it may not write
-    /// below. Work that waited asks again, because the horizon may have passed it meanwhile.
+    /// Refuses a transaction below the horizon, because versions that it must see, or reads that it
+    /// must not write below, may be gone. Work that waited is checked again, because the horizon
+    /// may have passed it meanwhile.
     fn check_horizon(&self, stamp: Stamp) -> Result<()> {
         if stamp < self.horizon {
-            let text = "the snapshot is older than what is kept: begin again";
+            let text = "the snapshot is older than the versions that are kept: begin again";
             return Err(Error::new(Code::TooOld, text));
         }
         Ok(())
     }
 
-    /// The same for a transaction's head.
+    /// Checks the head of a transaction from outside.
     fn check_head(&mut self, from: Address, head: &Head) -> Result<()> {
         if head.holder >= self.config.partitions {
-            let text = format!("record holder {}: there is no such partition", head.holder);
+            let text = format!(
+                "record holder {}: the partition does not exist",
+                head.holder
+            );
             return Err(Error::new(Code::BadArgument, text));
         }
         self.check_stamp(from, head.stamp)
     }
 
-    /// Moves the horizon and forgets what nobody can read any more. Under memory pressure the past is
-    /// kept a tenth as long.
+    /// Moves the horizon, and drops versions that no transaction can read any more. Under memory
+    /// pressure old versions are kept a tenth as long.
     fn forget(&mut self, rows: usize) {
         let retention = match self.store.bytes() > self.config.memory_bytes / 4 * 3 {
             true => self.config.retention_ns / 10,
@@ -473,7 +419,8 @@ impl Partition {
         };
         self.horizon = self.horizon.max(self.newest.saturating_sub(retention));
         self.forgotten_at = self.store.left_behind();
-        // Who finds that a deleted row is gone is not told to wait for the log, so it stays until the log has it.
+        // A transaction that finds no row does not wait for the log, so a deleted row stays until
+        // the log has the deletion.
         let durable = self.held.oldest_commit().saturating_sub(1);
         let reads = &mut self.reads;
         self.store
@@ -482,7 +429,7 @@ impl Partition {
             });
     }
 
-    /// Whether a transaction may write here at all.
+    /// Refuses writes of transactions that began before the last restart.
     fn check_writer(&self, head: &Head) -> Result<()> {
         if head.stamp <= self.floor {
             let text = "the partition was restarted since the transaction began: begin again";

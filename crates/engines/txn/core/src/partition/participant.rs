@@ -1,5 +1,5 @@
-//! A transaction's writes in this partition: they are intents; when the record holder asks, they are made
-//! durable and voted for; when it has decided, they become versions or go.
+//! A transaction's writes in this partition. They begin as intents. When the record holder asks,
+//! they are made durable and voted for; when it has decided, they become versions or are dropped.
 
 use dyno_txn_api::{Change, Code, Error, Key, Result, Stamp};
 
@@ -8,27 +8,28 @@ use super::waiting::Work;
 use super::{Partition, Position, Timer};
 use crate::message::{Address, Fate, Head, Message};
 use crate::planted::Bug;
-use crate::record::{RECORD_VERSION, Record};
+use crate::record::{Record, begin_prepared};
 use crate::store::{Slot, Store};
-use crate::wire::{Wire, put_bytes, put_optional};
+use crate::wire::{Wire, write_bytes, write_optional};
 
-/// A transaction's part here.
+/// What this partition knows of a transaction that has written here.
 #[derive(Debug)]
 pub(super) struct Participant {
     pub head: Head,
     /// Rows with its intents, index entries included.
     pub slots: Vec<Slot>,
-    /// Write operations that were done.
+    /// Write operations done.
     pub writes: u32,
-    /// Batches with writes that were done.
+    /// Batches with writes done. The next one must say that as many came before it.
     pub batches: u32,
-    /// Why one was not: then it is never voted for.
+    /// Why a write failed. This partition then votes against the transaction, whatever else the
+    /// client sends.
     pub failed: Option<Error>,
-    /// Its vote was cast: only the record holder decides now.
+    /// Whether this partition voted for it. From then on only the record holder decides.
     pub prepared: bool,
-    /// How many writes it must have before it is voted for.
+    /// How many writes the client sent here, once the record holder has said so.
     pub announced: Option<u32>,
-    /// When something was done with it last.
+    /// The time of the last message for it, by the driver's clock.
     pub touched: u64,
 }
 
@@ -47,7 +48,8 @@ impl Participant {
     }
 }
 
-/// Writes of a one-shot that came from its record holder, under way.
+/// Writes of a one-shot that its record holder sent here. After a wait some of them may be done
+/// already.
 #[derive(Debug)]
 pub(super) struct Preparing {
     pub from: Address,
@@ -81,7 +83,7 @@ impl Partition {
         if let Some(txn) = self.participants.get(&head.stamp)
             && txn.prepared
         {
-            // The same message again: the vote may have been lost.
+            // The holder asks again, because the vote may have been lost.
             return self.send_after(self.held.appended, preparing.from, vote_of(head, Ok(())));
         }
         let joined = self
@@ -92,6 +94,7 @@ impl Partition {
             Err(error) => return self.vote(head, Err(error)),
         };
         let mut blocked = None;
+        // After a wait this runs again, and must not repeat the writes that are done.
         for (key, change) in preparing.writes.iter().skip(txn.writes as usize) {
             match self.write(&mut txn, key.into(), change.into()) {
                 Ok(_) => txn.writes += 1,
@@ -112,7 +115,8 @@ impl Partition {
         }
     }
 
-    /// The record holder announces a commit: so many writes were sent here.
+    /// The record holder asks for a vote, and says how many writes the client sent here. They may
+    /// still be on their way, because messages overtake each other.
     pub(super) fn confirm(&mut self, from: Address, head: Head, writes: u32) {
         if let Err(error) = self.check_head(from, &head) {
             return self.vote(head, Err(error));
@@ -140,6 +144,8 @@ impl Partition {
         };
         let head = txn.head;
         if let Some(error) = txn.failed.clone() {
+            // Voting against it ends it here: the intents can go before the holder has decided,
+            // because it can only decide to abort.
             self.drop_participant(stamp);
             let text = format!("a write of the transaction failed: {}", error.text());
             return self.vote(
@@ -148,22 +154,28 @@ impl Partition {
             );
         }
         if txn.writes > announced {
-            let text = format!("{} writes came, {announced} were announced", txn.writes);
+            let text = format!(
+                "{} writes arrived, but only {announced} were announced",
+                txn.writes
+            );
             self.drop_participant(stamp);
             return self.vote(head, Err(Error::new(Code::WriteFailed, text)));
         }
         if txn.writes < announced {
+            // The rest is on its way. If it was lost, the holder gives up at the deadline.
             return;
         }
+        // Set before the record is durable, so that no further write is accepted; the vote itself
+        // waits for the log.
         txn.prepared = true;
         if self.config.id == head.holder {
-            // Its own record will hold the writes: nothing is to be written before.
+            // This partition is the record holder: its commit record will have the writes, so that
+            // a record of the vote is not needed.
             return self.voted(Address::Partition(head.holder), stamp, Ok(()));
         }
         let slots = std::mem::take(&mut txn.slots);
         let position = self.append(|store, out| {
-            out.extend_from_slice(&[RECORD_VERSION, 2]);
-            head.put(out);
+            begin_prepared(&head, out);
             encode_writes(store, &slots, out);
         });
         if let Some(txn) = self.participants.get_mut(&stamp) {
@@ -178,17 +190,20 @@ impl Partition {
         self.send_after(self.held.appended, to, vote_of(head, result));
     }
 
-    /// The record holder has decided.
+    /// Does what the record holder has decided.
     pub(super) fn finalize(&mut self, from: Address, stamp: Stamp, commit: bool) {
         let known = self.participants.get(&stamp);
-        // A commit is only of what was voted for. Anything else that is here came late, and goes.
+        // Only what was voted for can be committed. Writes that were not came late or twice, and
+        // are dropped.
         let commit = commit && known.is_some_and(|txn| txn.prepared);
         self.conclude(stamp, commit);
-        // The holder forgets the transaction after this answer, so what it says must be durable.
+        // After this answer the holder may forget the transaction, so the answer waits until the
+        // record of it is durable: a restart would otherwise ask a holder that no longer knows, and
+        // take its commit for an abort.
         self.send_after(self.held.appended, from, Message::Finalized { stamp });
     }
 
-    /// The fate of a transaction became known here, in whatever way.
+    /// Acts on the fate of a transaction, however it became known here.
     pub(super) fn learned(&mut self, stamp: Stamp, fate: Fate) {
         let Some(txn) = self.participants.get(&stamp) else {
             return;
@@ -199,7 +214,8 @@ impl Partition {
                 let prepared = txn.prepared;
                 self.conclude(stamp, prepared);
             }
-            // A holder forgets a commit only after every participant has finalized it.
+            // `Forgotten` cannot mean committed, because a holder forgets a commit only after every
+            // participant has finalized it, and this one has not.
             Fate::Aborted | Fate::Forgotten => self.conclude(stamp, false),
         }
     }
@@ -214,7 +230,7 @@ impl Partition {
         self.settle(&txn.slots, commit);
     }
 
-    /// Turns intents into versions, or drops them, and wakes who waited.
+    /// Turns intents into versions, or drops them, and wakes the work that waited for them.
     pub(super) fn settle(&mut self, slots: &[Slot], commit: bool) {
         let lost = self.config.planted.has(Bug::Finalize) && commit && slots.len() > 1;
         let kept = slots.len() - usize::from(lost);
@@ -238,7 +254,8 @@ impl Partition {
         self.at(at, Timer::Participant(stamp));
     }
 
-    /// Nothing was heard of a transaction for a while: its record holder is asked.
+    /// Asks the record holder about a transaction that was silent for a while. Its client may have
+    /// died, or the holder's decision may have been lost.
     pub(super) fn participant_is_late(&mut self, stamp: Stamp) {
         let Some(txn) = self.participants.get(&stamp) else {
             return;
@@ -265,21 +282,21 @@ pub(super) fn vote_of(head: Head, result: Result<()>) -> Message {
     Message::Vote { stamp, result }
 }
 
-/// The intents at these places as a list of [`crate::record::Redo`], without a copy of each.
+/// Encodes the intents of these rows as a list of [`crate::record::Redo`], without a copy of each.
 pub(super) fn encode_writes(store: &Store, slots: &[Slot], out: &mut Vec<u8>) {
-    (slots.len() as u32).put(out);
+    (slots.len() as u32).write(out);
     for &slot in slots {
         let row = store.row(slot);
-        row.table.put(out);
-        put_bytes(store.key(slot), out);
+        row.table.write(out);
+        write_bytes(store.key(slot), out);
         let intent = store.intent(slot);
         let value = intent.and_then(|intent| store.value(intent.value));
-        put_optional(value, out);
+        write_optional(value, out);
     }
 }
 
-/// The number of a record that was appended for a commit, made known to readers of its rows.
 impl Partition {
+    /// Has readers of the commit's rows wait until its record is durable.
     pub(super) fn committed(&mut self, position: Position, stamp: Stamp) {
         if position > self.held.durable {
             self.held.committed(stamp);

@@ -1,5 +1,5 @@
-//! Asking for the rows of several messages at once, before the first of them is handled: then their waits
-//! for memory overlap.
+//! Prefetches the rows of several messages before the first of them is handled, so that their cache
+//! misses overlap.
 
 use dyno_txn_api::{Operation, Request};
 
@@ -8,23 +8,23 @@ use super::{Partition, direct};
 use crate::message::Message;
 use crate::store::Slot;
 
-/// Keys that one call asks for at most; more would push each other out of the processor's first cache.
+/// The most keys that one call prefetches. More would evict each other from the first-level cache.
 const KEYS_MAX: usize = 64;
 
 impl Partition {
-    /// Asks for the rows that these messages name, so that [`Partition::handle`] finds them in the
-    /// processor's cache. It changes nothing, and may be left out; it pays for some 4 to 32 messages that
-    /// came together.
+    /// Prefetches the rows that these messages name, so that [`Partition::handle`] finds them in
+    /// the processor's cache. Calling it is optional, and pays off for 4 to 32 messages that
+    /// arrived together.
     pub fn prefetch<'a>(&self, messages: impl IntoIterator<Item = &'a Message>) {
         self.prefetch_keys(messages.into_iter().flat_map(keys_of));
     }
 
-    /// The same for messages that are still in bytes, before [`Partition::handle_bytes`].
+    /// Prefetches the rows of encoded messages, for [`Partition::handle_bytes`].
     pub fn prefetch_bytes<'a>(&self, messages: impl IntoIterator<Item = &'a [u8]>) {
         self.prefetch_keys(messages.into_iter().flat_map(direct::keys_of));
     }
 
-    /// The same for rows that will be read at these places.
+    /// Prefetches these rows and their values.
     pub(super) fn prefetch_slots(&self, slots: &[Slot]) {
         for slot in slots {
             self.store.prefetch_at(*slot);
@@ -34,12 +34,15 @@ impl Partition {
         }
     }
 
-    /// The same for keys, and whether their values are read.
+    /// Prefetches the rows of these keys, and the values of those that come with `true`.
+    ///
+    /// Each step goes through all keys before the next one begins: the index entries are loaded
+    /// while later keys are hashed, and the rows while later entries are looked at.
     pub(super) fn prefetch_keys<'a>(&self, keys: impl IntoIterator<Item = (KeyRef<'a>, bool)>) {
         let (mut hashes, mut count) = ([(0, false); KEYS_MAX], 0);
-        for ((key, reads), place) in keys.into_iter().zip(&mut hashes) {
-            *place = (self.store.hash(key.table, key.bytes), reads);
-            self.store.prefetch_index(place.0);
+        for ((key, reads), entry) in keys.into_iter().zip(&mut hashes) {
+            *entry = (self.store.hash(key.table, key.bytes), reads);
+            self.store.prefetch_index(entry.0);
             count += 1;
         }
         let mut slots = [None; KEYS_MAX];
@@ -53,7 +56,7 @@ impl Partition {
     }
 }
 
-/// Keys, and whether their values are read.
+/// The keys of a message, each with whether its value is read.
 fn keys_of(message: &Message) -> impl Iterator<Item = (KeyRef<'_>, bool)> {
     let operations: &[Operation] = match message {
         Message::OneShot {

@@ -1,38 +1,41 @@
-//! From records back to a partition, and from a partition to a checkpoint.
+//! Recovers a partition from its records, and writes checkpoints of it.
 //!
-//! A checkpoint is records too. It need not stop the partition: rows are written as they are when their
-//! turn comes, and the log from the checkpoint's begin on is read over it. Installing a version twice, or
-//! an older one over a newer one, changes nothing, so both together give the newest versions.
+//! A checkpoint consists of records too. The partition goes on while it is written: each row is
+//! saved as it is when its turn comes, and recovery replays the log from the beginning of the
+//! checkpoint over it. Both together give the newest versions, because installing a version twice,
+//! or an older one over a newer one, changes nothing.
 
 use std::collections::BTreeSet;
 
 use dyno_txn_api::{Code, Error, Result, Stamp, TableId};
 
-use super::holder::{Holding, Reply, State};
+use super::holder::{Reply, State, TxnRecord};
 use super::participant::Participant;
 use super::{Partition, Timer};
 use crate::effects::{Effects, Position};
 use crate::message::Head;
 use crate::planted::Bug;
-use crate::record::{Kept, RECORD_VERSION, Record, Redo};
+use crate::record::{Kept, Record, Redo, begin_rows};
 use crate::store::Slot;
-use crate::wire::{Wire, put_bytes, put_optional};
+use crate::wire::{Wire, write_bytes, write_optional};
 
-/// Bytes of rows that one record of a checkpoint has, about.
+/// Bytes of rows after which a record of a checkpoint ends.
 const ROWS_BYTES: usize = 256 << 10;
-/// The kind of such a record, as FORMAT.md has it; the test below holds it to the encoder.
-const ROWS: u8 = 8;
-/// So many rows ahead values are asked for.
+/// How many rows ahead the checkpoint prefetches values.
 const VALUES_AHEAD: Slot = 16;
 
-/// A checkpoint that is being written.
+/// How far a checkpoint has come.
 #[derive(Debug)]
 pub struct Checkpoint {
     next: Slot,
 }
 
 impl Partition {
-    /// Applies a record of the checkpoint or, after those, of the log, in their order.
+    /// Applies one record. The records of the checkpoint come first, then those of the log, each in
+    /// their order.
+    ///
+    /// # Errors
+    /// Those of [`Record::decode`].
     pub fn restore(&mut self, record: &[u8]) -> Result<()> {
         match Record::decode(record)? {
             Record::Commit { stamp, writes } => {
@@ -52,6 +55,9 @@ impl Partition {
             } => {
                 self.redo(stamp, writes);
                 self.outcomes.insert(stamp, true);
+                // The client was answered, or asks for the outcome. The participants may still have
+                // intents: they are told to finalize until each has said that it did, however long
+                // that takes.
                 let head = Head {
                     stamp,
                     holder: self.config.id,
@@ -60,9 +66,9 @@ impl Partition {
                 let missing: BTreeSet<_> = participants.into_iter().collect();
                 let (reply, until) = (Reply::None, u64::MAX);
                 let state = State::Committed { missing };
-                self.holdings.insert(
+                self.txn_records.insert(
                     stamp,
-                    Holding {
+                    TxnRecord {
                         head,
                         state,
                         reply,
@@ -71,13 +77,13 @@ impl Partition {
                 );
             }
             Record::Finalized { stamp, commit } => {
-                self.saw(stamp);
+                self.note_stamp(stamp);
                 if let Some(txn) = self.participants.remove(&stamp) {
                     self.settle(&txn.slots, commit);
                 }
             }
             Record::Ended { stamp } => {
-                self.holdings.remove(&stamp);
+                self.txn_records.remove(&stamp);
             }
             Record::Schema { table } => {
                 if self.schema.table(table.id).is_err() {
@@ -85,13 +91,17 @@ impl Partition {
                 }
             }
             Record::Bound { epoch, bound } => self.bound = self.bound.max((epoch, bound)),
-            Record::Floor { stamp } => self.saw(stamp),
+            Record::Floor { stamp } => self.note_stamp(stamp),
         }
         Ok(())
     }
 
-    /// The end of recovery. `floor` is a stamp that was given after the restart: nobody at or
-    /// below it may write here, nor read what was forgotten. Then what was undecided is asked about.
+    /// Ends recovery. `floor` is a timestamp that the oracle issued after the restart. Older
+    /// transactions may neither write here, because reads that would forbid it were lost with
+    /// memory, nor read, because old versions were. What was undecided is then asked about.
+    ///
+    /// # Errors
+    /// When the log has a later timestamp than `floor`.
     pub fn finish_recovery(&mut self, now: u64, floor: Stamp, effects: &mut Effects) -> Result<()> {
         if floor < self.newest {
             let newest = self.newest;
@@ -99,16 +109,18 @@ impl Partition {
             return Err(Error::new(Code::BadArgument, text));
         }
         self.enter(now, effects);
-        self.saw(floor);
+        self.note_stamp(floor);
         self.floor = floor;
         self.horizon = floor;
         self.reads.raise(floor);
+        // A transaction at or below the floor that the log does not mention may have ended either
+        // way.
         self.outcomes.forget_to(floor);
         self.append(|_, out| Record::Floor { stamp: floor }.encode(out));
-        let (prepared, decided) = (self.participants.keys(), self.holdings.keys());
+        let (prepared, decided) = (self.participants.keys(), self.txn_records.keys());
         let due: Vec<_> = prepared
             .map(|&stamp| Timer::Participant(stamp))
-            .chain(decided.map(|&stamp| Timer::Holding(stamp)))
+            .chain(decided.map(|&stamp| Timer::TxnRecord(stamp)))
             .collect();
         for timer in due {
             self.at(self.now, timer);
@@ -117,13 +129,15 @@ impl Partition {
         Ok(())
     }
 
-    /// The next record's number is one above this: call it before the first input when the log goes on.
+    /// Numbers the next record one above `position`. To be called before the first input if the log
+    /// goes on.
     pub fn start_at(&mut self, position: Position) {
         self.held.appended = position;
         self.held.durable = position;
     }
 
-    /// Begins a checkpoint: what is not rows, as records. The log from here on belongs to it.
+    /// Begins a checkpoint: writes everything that is not a row. Recovery needs the log from here
+    /// on.
     pub fn begin_checkpoint(&self, write: &mut dyn FnMut(&[u8])) -> Checkpoint {
         let mut records = Vec::new();
         for table in self.schema.list() {
@@ -135,6 +149,8 @@ impl Partition {
         let mut prepared: Vec<&Participant> = self.participants.values().collect();
         prepared.retain(|txn| txn.prepared && txn.head.holder != self.config.id);
         prepared.sort_by_key(|txn| txn.head.stamp);
+        // A vote is a promise to commit if the holder says so. Its record may be in the part of the
+        // log that this checkpoint replaces, so it is written again.
         for txn in prepared {
             let writes = txn.slots.iter().map(|&slot| self.redo_of(slot)).collect();
             records.push(Record::Prepared {
@@ -142,11 +158,11 @@ impl Partition {
                 writes,
             });
         }
-        let mut holdings: Vec<&Holding> = self.holdings.values().collect();
-        holdings.sort_by_key(|holding| holding.head.stamp);
-        for holding in holdings {
-            if let State::Committed { missing } = &holding.state {
-                let (stamp, writes) = (holding.head.stamp, Vec::new());
+        let mut txn_records: Vec<&TxnRecord> = self.txn_records.values().collect();
+        txn_records.sort_by_key(|txn_record| txn_record.head.stamp);
+        for txn_record in txn_records {
+            if let State::Committed { missing } = &txn_record.state {
+                let (stamp, writes) = (txn_record.head.stamp, Vec::new());
                 let participants = missing.iter().copied().collect();
                 records.push(Record::Decided {
                     stamp,
@@ -164,30 +180,32 @@ impl Partition {
         Checkpoint { next: 0 }
     }
 
-    /// Writes some more rows, in one record; false when none are left.
+    /// Writes some more rows as one record, and returns whether any are left.
     ///
-    /// The record is encoded as it is filled: a checkpoint goes through all rows while transactions wait, so a copy of
-    /// each key and value on the way would be paid for by them.
+    /// Rows are encoded where they lie, because transactions wait meanwhile and would pay for a
+    /// copy of each key and value.
     pub fn go_on_checkpoint(&self, at: &mut Checkpoint, write: &mut dyn FnMut(&[u8])) -> bool {
         let slots = self.store.slots();
         let mut bytes = Vec::with_capacity(ROWS_BYTES * 2);
-        bytes.extend_from_slice(&[RECORD_VERSION, ROWS]);
+        begin_rows(&mut bytes);
         let counted = bytes.len()..bytes.len() + size_of::<u32>();
         let mut rows = 0u32;
-        rows.put(&mut bytes);
+        rows.write(&mut bytes);
         while at.next < slots && bytes.len() < ROWS_BYTES {
             let ahead = at.next.saturating_add(VALUES_AHEAD);
             if self.store.live(ahead).is_some() {
                 self.store.prefetch_value(ahead);
             }
+            // A row without a version has only an intent, and those that were voted for are written
+            // already.
             if let Some(row) = self.store.live(at.next)
                 && row.stamp != 0
             {
                 rows += 1;
-                row.stamp.put(&mut bytes);
-                row.table.put(&mut bytes);
-                put_bytes(self.store.key(at.next), &mut bytes);
-                put_optional(self.store.value(row.value), &mut bytes);
+                row.stamp.write(&mut bytes);
+                row.table.write(&mut bytes);
+                write_bytes(self.store.key(at.next), &mut bytes);
+                write_optional(self.store.value(row.value), &mut bytes);
             }
             at.next += 1;
         }
@@ -210,12 +228,12 @@ impl Partition {
         }
     }
 
-    fn saw(&mut self, stamp: Stamp) {
+    fn note_stamp(&mut self, stamp: Stamp) {
         self.newest = self.newest.max(stamp);
     }
 
     fn redo(&mut self, stamp: Stamp, writes: Vec<Redo>) {
-        self.saw(stamp);
+        self.note_stamp(stamp);
         for Redo { table, key, value } in writes {
             let slot = self.restored(table, &key);
             self.store.install(slot, stamp, value.as_deref());
@@ -231,7 +249,7 @@ impl Partition {
     }
 
     fn restore_prepared(&mut self, head: Head, writes: Vec<Redo>) {
-        self.saw(head.stamp);
+        self.note_stamp(head.stamp);
         if self.config.planted.has(Bug::Recovery) || self.participants.contains_key(&head.stamp) {
             return;
         }

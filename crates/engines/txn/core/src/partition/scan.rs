@@ -1,4 +1,4 @@
-//! One page of a range of this partition.
+//! Scans: one page of a range of this partition.
 
 use dyno_txn_api::limits::PAGE_BYTES_MAX;
 use dyno_txn_api::{
@@ -10,22 +10,23 @@ use super::{Partition, Position};
 use crate::message::{Head, Part};
 use crate::store::{Order, Range, Slot};
 
-/// A scan under way.
-struct Going<'a> {
+/// A scan that is running.
+struct PageScan<'a> {
     scan: &'a Scan,
     table: TableId,
     page: Page,
     places: Vec<Vec<u8>>,
     bytes: usize,
-    /// The last place that was looked at.
+    /// The last key that was looked at.
     last: Option<Vec<u8>>,
-    /// Rows that were deleted at or before this timestamp need not be looked at.
+    /// Rows that were deleted at or before this timestamp are skipped.
     deleted_after: Stamp,
     seen: Position,
 }
 
-impl Going<'_> {
-    /// Rows to look at next: one more than the page has room for shows whether it is the last page.
+impl PageScan<'_> {
+    /// How many rows to look at next. One more than the page has room for tells whether it is the
+    /// last page.
     fn wanted(&self) -> usize {
         let room = self.scan.page_rows().saturating_sub(self.page.rows.len());
         room.saturating_add(1).min(Order::CHUNK)
@@ -33,7 +34,8 @@ impl Going<'_> {
 }
 
 impl Partition {
-    /// The page, and up to where the log must be durable before somebody is told.
+    /// Reads one page. Returns it with the record up to which the log must be durable before a
+    /// client is told.
     pub(super) fn scan(&mut self, head: &Head, scan: &Scan) -> Result<(Part, Position), Stop> {
         let def = self.schema.table(scan.table)?.clone();
         scan.check(def.columns.len(), def.indexes.len())?;
@@ -41,7 +43,7 @@ impl Partition {
             Some(index) => index_id(scan.table, index),
             None => scan.table,
         };
-        let mut going = Going {
+        let mut page_scan = PageScan {
             scan,
             table,
             page: Page::default(),
@@ -51,39 +53,41 @@ impl Partition {
             deleted_after: self.deleted_unseen(head.stamp),
             seen: 0,
         };
-        let whole = self.go_through(head, &def, &mut going)?;
-        self.record_range(head, &going, whole);
+        let whole = self.fill_page(head, &def, &mut page_scan)?;
+        self.record_range(head, &page_scan, whole);
         if !whole {
-            going.page.next = going.last.map(Continuation);
+            page_scan.page.next = page_scan.last.map(Continuation);
         }
-        let answer = Answer::Page(going.page);
-        let places = going.places;
-        Ok((Part { answer, places }, going.seen))
+        let answer = Answer::Page(page_scan.page);
+        let places = page_scan.places;
+        Ok((Part { answer, places }, page_scan.seen))
     }
 
-    /// Fills the page; whether the range is through.
-    fn go_through(
+    /// Fills the page, and returns whether the range is exhausted.
+    fn fill_page(
         &mut self,
         head: &Head,
         def: &TableDef,
-        going: &mut Going<'_>,
+        page_scan: &mut PageScan<'_>,
     ) -> Result<bool, Stop> {
         loop {
-            let wanted = going.wanted();
-            let slots = self.next_slots(going, wanted);
-            self.prefetch_slots(&slots[..slots.len().min(going.scan.page_rows())]);
+            let wanted = page_scan.wanted();
+            let slots = self.next_slots(page_scan, wanted);
+            self.prefetch_slots(&slots[..slots.len().min(page_scan.scan.page_rows())]);
             let mut seen = 0;
             for &slot in &slots {
-                if going.page.rows.len() == going.scan.page_rows() || going.bytes >= PAGE_BYTES_MAX
+                if page_scan.page.rows.len() == page_scan.scan.page_rows()
+                    || page_scan.bytes >= PAGE_BYTES_MAX
                 {
                     break;
                 }
-                self.look_at(head, def, going, slot)?;
+                self.visit(head, def, page_scan, slot)?;
                 seen += 1;
             }
             if let Some(last) = slots[..seen].last() {
-                going.last = Some(self.store.key(*last).to_vec());
+                page_scan.last = Some(self.store.key(*last).to_vec());
             }
+            // Rows are left over, so the page is full. The next one begins behind `last`.
             if seen < slots.len() {
                 return Ok(false);
             }
@@ -93,47 +97,49 @@ impl Partition {
         }
     }
 
-    /// A row that was deleted at or before the timestamp that this returns is nothing for a scan at `stamp`: it does
-    /// not see the row, and needs not wait until the log is durable up to the deletion.
+    /// A scan at `stamp` may skip rows that were deleted at or before the returned timestamp: it
+    /// does not see them, and their deletions are durable, so that it need not wait for the log.
     fn deleted_unseen(&self, stamp: Stamp) -> Stamp {
         let not_durable = self.held.oldest_commit();
         stamp.min(not_durable.saturating_sub(1))
     }
 
-    fn next_slots(&mut self, going: &Going<'_>, most: usize) -> Vec<Slot> {
+    fn next_slots(&mut self, page_scan: &PageScan<'_>, most: usize) -> Vec<Slot> {
         let range = Range {
-            table: going.table,
-            start: &going.scan.start,
-            end: going.scan.end.as_deref(),
-            direction: going.scan.direction,
-            after: going.last.as_deref(),
-            deleted_after: going.deleted_after,
+            table: page_scan.table,
+            start: &page_scan.scan.start,
+            end: page_scan.scan.end.as_deref(),
+            direction: page_scan.scan.direction,
+            after: page_scan.last.as_deref(),
+            deleted_after: page_scan.deleted_after,
             most,
         };
-        self.store.order(going.table).range(&range)
+        self.store.order(page_scan.table).range(&range)
     }
 
-    fn look_at(
+    fn visit(
         &mut self,
         head: &Head,
         def: &TableDef,
-        going: &mut Going<'_>,
+        page_scan: &mut PageScan<'_>,
         slot: Slot,
     ) -> Result<(), Stop> {
         self.counters.scanned += 1;
         let (value, seen) = self.get_at(head.stamp, slot)?;
-        going.seen = going.seen.max(seen);
+        page_scan.seen = page_scan.seen.max(seen);
         if value.is_none() {
             return Ok(());
         }
         let mut value = value;
         let mut key = self.store.key(slot).to_vec();
         let mut entry_place = None;
-        if let Some(index) = going.scan.index {
+        // The row is read beside the entry, at the same timestamp: an intent on it blocks the scan
+        // as one on the entry does.
+        if let Some(index) = page_scan.scan.index {
             let entry = key;
-            let (table, bytes) = (going.scan.table, def.key_of_entry(index, &entry)?);
+            let (table, bytes) = (page_scan.scan.table, def.key_of_entry(index, &entry)?);
             let (row, seen) = self.get(head, KeyRef { table, bytes })?;
-            going.seen = going.seen.max(seen);
+            page_scan.seen = page_scan.seen.max(seen);
             if row.is_none() {
                 return Ok(());
             }
@@ -142,17 +148,21 @@ impl Partition {
             entry_place = Some(entry);
         }
         let bytes = self.store.value(value).unwrap_or(&[]);
-        if let Some(kept) = going.scan.keep(bytes)? {
-            going.bytes += key.len() + kept.len();
-            going.page.rows.push(Found { key, value: kept });
-            going.places.extend(entry_place);
+        if let Some(kept) = page_scan.scan.keep(bytes)? {
+            page_scan.bytes += key.len() + kept.len();
+            page_scan.page.rows.push(Found { key, value: kept });
+            page_scan.places.extend(entry_place);
         }
         Ok(())
     }
 
-    /// Nobody older may put something where this scan found nothing.
-    fn record_range(&mut self, head: &Head, going: &Going<'_>, whole: bool) {
-        let (scan, after) = (going.scan, going.scan.after.as_ref().map(|after| &*after.0));
+    /// Notes the range that was read, gaps included, so that no older transaction may write into
+    /// it.
+    fn record_range(&mut self, head: &Head, page_scan: &PageScan<'_>, whole: bool) {
+        let (scan, after) = (
+            page_scan.scan,
+            page_scan.scan.after.as_ref().map(|after| &*after.0),
+        );
         // One byte more is the next key after the last one, which is thereby included.
         let next = |key: &[u8]| [key, &[0]].concat();
         let (start, end) = match scan.direction {
@@ -160,7 +170,7 @@ impl Partition {
                 let start = after
                     .map_or(scan.start.clone(), next)
                     .max(scan.start.clone());
-                let end = match &going.last {
+                let end = match &page_scan.last {
                     Some(last) if !whole => Some(next(last)),
                     _ => scan.end.clone(),
                 };
@@ -172,7 +182,7 @@ impl Partition {
                     (Some(after), _) => Some(after.to_vec()),
                     (None, end) => end.clone(),
                 };
-                let start = match &going.last {
+                let start = match &page_scan.last {
                     Some(last) if !whole => last.clone(),
                     _ => scan.start.clone(),
                 };
@@ -180,6 +190,6 @@ impl Partition {
             }
         };
         self.reads
-            .range(going.table, &start, end.as_deref(), head.stamp);
+            .range(page_scan.table, &start, end.as_deref(), head.stamp);
     }
 }

@@ -1,5 +1,5 @@
-//! Making tables: partition 0 gives the number and tells the others; a table is there when all have it.
-//! And the bounds that partitions keep for the oracle.
+//! Creating tables, and keeping the oracle's bounds. Partition 0 assigns a table's number and tells
+//! the others. The table exists once all of them have it.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use super::{Partition, Timer};
 use crate::message::{Address, Message, PartitionId};
 use crate::record::Record;
 
-/// A table that some partitions do not have yet.
+/// A table under creation.
 #[derive(Debug)]
-pub(super) struct Making {
+pub(super) struct NewTable {
     table: Table,
     missing: BTreeSet<PartitionId>,
-    /// Who asked for it.
-    asked: Vec<(Address, u64)>,
+    /// The clients that wait for it, with their tickets.
+    clients: Vec<(Address, u64)>,
 }
 
 impl Partition {
@@ -27,7 +27,7 @@ impl Partition {
             result: Err(Error::new(code, text)),
         };
         if self.config.id != 0 {
-            let text = "tables are made by partition 0".to_owned();
+            let text = "only partition 0 creates tables".to_owned();
             return self.send(from, refuse(Code::BadArgument, text));
         }
         if let Err(error) = def.check() {
@@ -43,35 +43,36 @@ impl Partition {
             Err(_) => self.schema.next(),
             Ok(id) if self.schema.table(id).is_ok_and(|old| **old == def) => id,
             Ok(_) => {
-                let text = format!("table `{}`: it is there, defined in another way", def.name);
+                let text = format!("table `{}` exists with another definition", def.name);
                 return self.send(from, refuse(Code::TableExists, text));
             }
         };
         if id.0 >> TABLE_BITS != 0 {
             return self.send(
                 from,
-                refuse(Code::TooLarge, "no more table numbers".to_owned()),
+                refuse(Code::TooLarge, "all table numbers are in use".to_owned()),
             );
         }
-        // Also for a table that is there: a crash may have come before all partitions had it.
+        // Also for a table that exists here, because a crash may have come before all partitions
+        // had it.
         let table = Table { id, def };
         let missing = (0..self.config.partitions).collect();
-        let making = self.making.entry(id).or_insert(Making {
+        let new_table = self.new_tables.entry(id).or_insert(NewTable {
             table: table.clone(),
             missing,
-            asked: Vec::new(),
+            clients: Vec::new(),
         });
-        making.asked.push((from, ticket));
-        self.making_is_late(id);
+        new_table.clients.push((from, ticket));
+        self.new_table_is_late(id);
     }
 
-    /// Tells those that have not answered.
-    pub(super) fn making_is_late(&mut self, id: TableId) {
-        let Some(making) = self.making.get(&id) else {
+    /// Sends the table to the partitions that have not confirmed it.
+    pub(super) fn new_table_is_late(&mut self, id: TableId) {
+        let Some(new_table) = self.new_tables.get(&id) else {
             return;
         };
-        let table = making.table.clone();
-        for partition in making.missing.clone() {
+        let table = new_table.table.clone();
+        for partition in new_table.missing.clone() {
             let add = Message::AddTable {
                 table: table.clone(),
             };
@@ -79,7 +80,7 @@ impl Partition {
         }
         self.at(
             self.now.saturating_add(self.config.resend_ns),
-            Timer::Making(id),
+            Timer::NewTable(id),
         );
     }
 
@@ -108,15 +109,16 @@ impl Partition {
     }
 
     pub(super) fn table_added(&mut self, from: Address, id: TableId) {
-        let (Address::Partition(from), Some(making)) = (from, self.making.get_mut(&id)) else {
+        let (Address::Partition(from), Some(new_table)) = (from, self.new_tables.get_mut(&id))
+        else {
             return;
         };
-        making.missing.remove(&from);
-        if !making.missing.is_empty() {
+        new_table.missing.remove(&from);
+        if !new_table.missing.is_empty() {
             return;
         }
-        if let Some(making) = self.making.remove(&id) {
-            for (to, ticket) in making.asked {
+        if let Some(new_table) = self.new_tables.remove(&id) {
+            for (to, ticket) in new_table.clients {
                 self.send(
                     to,
                     Message::Created {
@@ -128,7 +130,8 @@ impl Partition {
         }
     }
 
-    /// An oracle of a newer epoch fences those before it; within an epoch bounds only rise.
+    /// Keeps a bound for an oracle. A newer epoch fences the oracles before it. The bound itself
+    /// only rises, across epochs too, because a predecessor may have issued timestamps up to it.
     pub(super) fn keep_bound(&mut self, from: Address, epoch: u64, bound: Stamp) {
         let (kept_epoch, kept) = self.bound;
         if epoch >= kept_epoch {

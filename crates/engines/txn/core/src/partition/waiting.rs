@@ -1,23 +1,25 @@
-//! Work that waits for somebody's intent. The younger waits for the older, for a time, then pushes; the
-//! older pushes at once. So nobody waits in a circle, and nobody waits without an end.
+//! Work that waits for another transaction's intent, and pushing. A younger transaction waits for
+//! an older one for a bounded time and then pushes it; an older one pushes a younger one at once. A
+//! push ends with one of the two aborted or decided, so that no two transactions wait for each
+//! other for ever.
 
 use dyno_txn_api::{Code, Error, Stamp};
 
 use super::batch::Batch;
+use super::one_shot::OneShot;
 use super::participant::Preparing;
-use super::shot::Shot;
 use super::{Partition, Timer};
 use crate::message::{Address, Fate, Head, Message};
 use crate::store::Slot;
 
-/// How often a push without an answer is sent again.
+/// Pushes without a decision after which the work gives up.
 const PUSHES_MAX: u8 = 4;
 
-/// What waits.
+/// The kinds of work that an intent can block.
 #[derive(Debug)]
 pub(super) enum Work {
     Batch(Batch),
-    Shot(Box<Shot>),
+    OneShot(Box<OneShot>),
     Prepare(Preparing),
 }
 
@@ -27,7 +29,7 @@ pub(super) struct Waiting {
     stamp: Stamp,
     priority: u16,
     until: u64,
-    /// Whose intent it is.
+    /// The transaction whose intent it is.
     owner: Head,
     pushes: u8,
 }
@@ -36,17 +38,18 @@ impl Work {
     fn head(&self) -> (Stamp, u16, u64) {
         match self {
             Work::Batch(batch) => (batch.head.stamp, batch.head.priority, batch.until),
-            Work::Shot(shot) => (shot.stamp, shot.priority, shot.until),
+            Work::OneShot(one_shot) => (one_shot.stamp, one_shot.priority, one_shot.until),
             Work::Prepare(work) => (work.head.stamp, work.head.priority, work.until),
         }
     }
 }
 
 impl Partition {
-    /// Puts work aside until the intent at a place is gone.
+    /// Sets work aside until the intent at a row is gone.
     pub(super) fn wait(&mut self, work: Work, slot: Slot) {
         let Some(intent) = self.store.intent(slot) else {
-            // Gone already: it goes on as soon as this message is done with.
+            // The intent is gone already. The work does not run here, inside of what it came from,
+            // but as soon as this message is handled.
             let (stamp, priority, until) = work.head();
             let owner = Head {
                 stamp: 0,
@@ -81,6 +84,8 @@ impl Partition {
         });
         self.store.wait_on(slot, id);
         if stamp < owner.stamp {
+            // The older one pushes at once: the younger owner may be waiting for an intent of the
+            // older one, which would not end otherwise.
             self.work_is_late(id);
         } else {
             let at = self.now.saturating_add(self.config.wait_ns).min(until);
@@ -94,8 +99,8 @@ impl Partition {
         self.next_work
     }
 
-    /// The intent is gone: the oldest of who waited goes on first, because a younger one that came first
-    /// would make it fail.
+    /// Readies work whose intent is gone. The oldest transaction goes first, because a younger one
+    /// that read or wrote the row before it would make it fail.
     pub(super) fn wake(&mut self, waiters: Vec<u64>) {
         for id in waiters {
             if let Some(waiting) = self.waiting.get(&id) {
@@ -113,20 +118,21 @@ impl Partition {
         }
         match waiting.work {
             Work::Batch(batch) => {
-                // Marked again when it waits again; else the next one of its transaction goes on.
+                // Running it may set the mark again. If it does not, the next batch of its
+                // transaction may run.
                 let stamp = batch.head.stamp;
                 self.waiting_batches.remove(&stamp);
                 self.run_batch(batch);
                 if !self.waiting_batches.contains(&stamp) {
-                    self.lanes_free.push_back(stamp);
+                    self.queues_free.push_back(stamp);
                 }
             }
-            Work::Shot(shot) => self.run_shot(*shot),
+            Work::OneShot(one_shot) => self.run_one_shot(*one_shot),
             Work::Prepare(preparing) => self.run_prepare(preparing),
         }
     }
 
-    /// It has waited long enough: the owner is pushed, or the work is given up.
+    /// Pushes the owner of the intent once work has waited long enough, or gives the work up.
     pub(super) fn work_is_late(&mut self, id: u64) {
         let Some(waiting) = self.waiting.get_mut(&id) else {
             return;
@@ -155,7 +161,8 @@ impl Partition {
         self.at(at, Timer::Work(id));
     }
 
-    /// What the record holder said to a push.
+    /// Handles the answer to a push: the fate of the pushed transaction `stamp`, or that it is
+    /// still open. Open means that it has precedence, so the work that pushed gives up.
     pub(super) fn pushed(&mut self, stamp: Stamp, by: Stamp, fate: Fate) {
         if fate != Fate::Open {
             return self.learned(stamp, fate);
@@ -163,6 +170,8 @@ impl Partition {
         let lost = self.waiting.iter().filter(|(_, waiting)| {
             waiting.owner.stamp == stamp && waiting.stamp == by && waiting.pushes > 0
         });
+        // A hash map has an order of its own in each process. The simulation repeats a run from its
+        // seed, so the order must not depend on it.
         let mut lost: Vec<u64> = lost.map(|(&id, _)| id).collect();
         lost.sort_unstable();
         for id in lost {
@@ -183,16 +192,18 @@ impl Partition {
         match work {
             Work::Batch(batch) => {
                 let stamp = batch.head.stamp;
+                // Without these writes the transaction must not commit, and the client may already
+                // have asked for it.
                 if batch.loses_writes()
                     && let Some(txn) = self.participants.get_mut(&stamp)
                 {
                     txn.failed.get_or_insert_with(|| error.clone());
                     self.vote_when_complete(stamp);
                 }
-                self.leave_lane(stamp);
+                self.leave_queue(stamp);
                 self.fail_batch(batch, error);
             }
-            Work::Shot(shot) => self.shot_failed(*shot, error),
+            Work::OneShot(one_shot) => self.one_shot_failed(*one_shot, error),
             Work::Prepare(preparing) => {
                 let stamp = preparing.head.stamp;
                 if let Some(txn) = self.participants.get_mut(&stamp) {
@@ -207,6 +218,6 @@ impl Partition {
 fn late() -> Error {
     Error::new(
         Code::Deadline,
-        "its time was over while it waited for another transaction",
+        "its deadline passed while it waited for another transaction",
     )
 }

@@ -1,10 +1,12 @@
-//! The deleted rows of one table in the order of their keys, each with the timestamp of its deletion.
+//! The deleted rows of one table in the order of their keys, each with the timestamp of its
+//! deletion.
 //!
-//! A scan at timestamp `s` sees a deleted row only if the row was deleted after `s`. Rows that were deleted before
-//! must not cost the scan anything, however many there are and wherever they lie: a queue whose oldest entries are
-//! taken out has all of its deleted rows before the first living one. So this is a treap (a binary tree in the order of
-//! keys that random priorities keep balanced; Seidel and Aragon, "Randomized Search Trees", 1996) in which each node
-//! also knows the newest deletion of its subtree. A scan passes over a subtree whose newest deletion it does not
+//! A scan at timestamp `s` sees a deleted row only if the row was deleted after `s`. Rows that were
+//! deleted before must not cost the scan anything, however many there are and wherever they lie: a
+//! queue whose oldest entries are taken out has all of its deleted rows before the first living
+//! one. So this is a treap (a binary tree in the order of keys that random priorities keep
+//! balanced; Seidel and Aragon, "Randomized Search Trees", 1996) in which each node also knows the
+//! newest deletion of its subtree. A scan passes over a subtree whose newest deletion it does not
 //! ask for, and so visits O(log n) nodes for each row that it finds.
 
 use std::cmp::Ordering;
@@ -22,7 +24,7 @@ const NONE: u32 = u32::MAX;
 struct Node {
     key: OrderKey,
     slot: Slot,
-    /// When this row was deleted.
+    /// The timestamp of the deletion.
     deleted: Stamp,
     /// The newest `deleted` of this node and all below it.
     newest: Stamp,
@@ -36,7 +38,7 @@ struct Node {
 pub(super) struct Deleted {
     nodes: Vec<Node>,
     root: u32,
-    /// Places in `nodes` that hold no node.
+    /// Indexes in `nodes` that are free.
     free: Vec<u32>,
 }
 
@@ -46,7 +48,7 @@ pub(super) struct Search<'a> {
     pub direction: Direction,
     /// Only rows deleted after this.
     pub after: Stamp,
-    /// The search ends when it has found so many rows.
+    /// The search ends when it has found this many rows.
     pub most: usize,
     pub found: Vec<(&'a OrderKey, Slot)>,
     /// Nodes that were visited.
@@ -92,7 +94,7 @@ impl Deleted {
     pub fn remove(&mut self, key: &OrderKey) {
         self.root = self.remove_below(self.root, key);
         if self.root == NONE {
-            // The usual end of a burst of deletions: its memory goes back.
+            // This is how a burst of deletions usually ends, so its memory is freed.
             *self = Self::new();
         }
     }
@@ -130,7 +132,7 @@ impl Deleted {
         }
     }
 
-    /// Keys before `key`, and those behind it.
+    /// Splits a subtree into the keys before `key` and the others.
     fn split(&mut self, at: u32, key: &OrderKey) -> (u32, u32) {
         let Some(node) = self.nodes.get(at as usize) else {
             return (NONE, NONE);
@@ -149,7 +151,7 @@ impl Deleted {
         }
     }
 
-    /// One tree of two, where all keys of the first lie before those of the second.
+    /// Merges two trees, where all keys of the first are before those of the second.
     fn merge(&mut self, first: u32, second: u32) -> u32 {
         let (Some(a), Some(b)) = (
             self.nodes.get(first as usize),
@@ -169,7 +171,7 @@ impl Deleted {
         }
     }
 
-    /// The root of what is left of a subtree without this key.
+    /// Removes a key from a subtree, and returns the new root.
     fn remove_below(&mut self, at: u32, key: &OrderKey) -> u32 {
         let Some(node) = self.nodes.get(at as usize) else {
             return NONE;
@@ -196,7 +198,7 @@ impl Deleted {
     }
 }
 
-/// A number that clients cannot choose: with numbers of their choice they could make the tree a list.
+/// A priority that clients cannot choose. If they could, they could turn the tree into a list.
 fn priority(seed: u64, slot: Slot, deleted: Stamp) -> u32 {
     index::hash(seed, slot, &deleted.to_le_bytes())
 }

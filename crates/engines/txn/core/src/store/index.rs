@@ -1,87 +1,87 @@
-//! The point index: from the hash of a key to its row's place, open addressing with linear probing.
+//! The point index, from the hash of a key to its row's slot: a hash table with linear probing.
 //!
-//! An entry is 8 bytes, the hash and the place, so that a miss seldom looks at a row and growing never
-//! does. Deleting moves later entries of the chain back, so there are no tombstones. It is [`PARTS`] small
-//! tables by the first bits of the hash, each of which doubles when it is full: no insert moves more
-//! than the entries of one, 1/256 of all.
+//! An entry is 8 bytes, the hash and the slot, so that a miss seldom looks at a row and growing
+//! never does. Deleting moves later entries of the chain back, so that there are no tombstones. The
+//! index is split into [`SEGMENTS`] tables by the first bits of the hash, each of which doubles
+//! when it is full. So no insert moves more than 1/256 of all entries.
 
 use super::Slot;
 
-/// Tables; a power of two.
-const PARTS: usize = 1 << PART_BITS;
-const PART_BITS: u32 = 8;
-/// Bits that choose within a table: those of the hash that are left.
-const LEFT_BITS: u32 = u32::BITS - PART_BITS;
-/// Entries for which a table is made at first; a power of two.
+/// The number of tables, a power of two.
+const SEGMENTS: usize = 1 << SEGMENT_BITS;
+const SEGMENT_BITS: u32 = 8;
+/// The other bits of the hash, which choose the entry within a table.
+const LEFT_BITS: u32 = u32::BITS - SEGMENT_BITS;
+/// The entries of a new table, a power of two.
 const FIRST: usize = 1 << 4;
 const EMPTY: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(crate) struct PointIndex {
-    parts: Vec<Part>,
-    /// Entries of all tables, used or not.
+    segments: Vec<Segment>,
+    /// The entries of all tables, used or not.
     entries: usize,
 }
 
 #[derive(Debug)]
-struct Part {
+struct Segment {
     entries: Box<[u64]>,
     used: usize,
-    /// Bits of the hash that choose the first entry to look at.
+    /// How many bits of the hash choose the first entry to look at.
     bits: u32,
 }
 
 impl PointIndex {
     pub fn new() -> Self {
-        let part = || Part {
+        let segment = || Segment {
             entries: vec![EMPTY; FIRST].into(),
             used: 0,
             bits: FIRST.trailing_zeros(),
         };
         Self {
-            parts: (0..PARTS).map(|_| part()).collect(),
-            entries: PARTS * FIRST,
+            segments: (0..SEGMENTS).map(|_| segment()).collect(),
+            entries: SEGMENTS * FIRST,
         }
     }
 
-    fn part(&self, hash: u32) -> &Part {
-        &self.parts[(hash >> LEFT_BITS) as usize]
+    fn segment(&self, hash: u32) -> &Segment {
+        &self.segments[(hash >> LEFT_BITS) as usize]
     }
 
-    fn part_mut(&mut self, hash: u32) -> &mut Part {
-        &mut self.parts[(hash >> LEFT_BITS) as usize]
+    fn segment_mut(&mut self, hash: u32) -> &mut Segment {
+        &mut self.segments[(hash >> LEFT_BITS) as usize]
     }
 
-    /// The place whose row `same` accepts, among those of this hash.
+    /// The slot of this hash whose row `same` accepts.
     pub fn find(&self, hash: u32, same: impl FnMut(Slot) -> bool) -> Option<Slot> {
-        self.part(hash).find(hash, same)
+        self.segment(hash).find(hash, same)
     }
 
     pub fn insert(&mut self, hash: u32, slot: Slot) {
-        let part = self.part_mut(hash);
-        let before = part.entries.len();
-        part.insert(hash, slot);
-        let added = part.entries.len() - before;
+        let segment = self.segment_mut(hash);
+        let before = segment.entries.len();
+        segment.insert(hash, slot);
+        let added = segment.entries.len() - before;
         self.entries += added;
     }
 
     pub fn remove(&mut self, hash: u32, slot: Slot) {
-        self.part_mut(hash).remove(hash, slot);
+        self.segment_mut(hash).remove(hash, slot);
     }
 
-    /// Bytes it takes.
+    /// The bytes of all entries.
     pub fn bytes(&self) -> usize {
         self.entries * size_of::<u64>()
     }
 
-    /// Where looking for this hash begins, for prefetching.
+    /// The entry at which a search for this hash begins, for prefetching.
     pub fn first_entry(&self, hash: u32) -> &u64 {
-        let part = self.part(hash);
-        &part.entries[part.first(hash)]
+        let segment = self.segment(hash);
+        &segment.entries[segment.first(hash)]
     }
 }
 
-impl Part {
+impl Segment {
     fn find(&self, hash: u32, mut same: impl FnMut(Slot) -> bool) -> Option<Slot> {
         let mut at = self.first(hash);
         loop {
@@ -123,7 +123,8 @@ impl Part {
                 break;
             }
             let home = self.first((entry >> 32) as u32);
-            // An entry may move into the hole when its first choice does not lie between hole and entry.
+            // An entry may move into the hole when its first choice does not lie between hole and
+            // entry.
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
                 self.entries[hole] = entry;
                 hole = at;
@@ -134,7 +135,8 @@ impl Part {
 
     fn first(&self, hash: u32) -> usize {
         let left = (hash & ((1 << LEFT_BITS) - 1)) as usize;
-        // A table may have more entries than the bits count; then neighbours share a first choice.
+        // A table may have more entries than these bits can tell apart. Then neighbours share a
+        // first choice.
         match self.bits <= LEFT_BITS {
             true => left >> (LEFT_BITS - self.bits),
             false => left << (self.bits - LEFT_BITS),
@@ -161,8 +163,8 @@ impl Part {
     }
 }
 
-/// A hash of a key in its table, mixed with a seed that outsiders do not know: chains stay short for keys
-/// that somebody chose.
+/// The hash of a key in its table. It is mixed with a seed that clients do not know, so that they
+/// cannot choose keys that make long chains.
 pub(crate) fn hash(seed: u64, table: u32, key: &[u8]) -> u32 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed ^ (u64::from(table) + 1).wrapping_mul(ODD);

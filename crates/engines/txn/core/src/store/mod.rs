@@ -1,18 +1,18 @@
-//! The rows of one partition: point index, order, versions, and what may be forgotten.
+//! The rows of one partition: point index, order, versions, and the collection of old versions.
 //!
-//! A row's place (`Slot`) stays while the row lives. Tables that are hashed by their whole key get their
-//! order at the first scan, since most are never scanned and keeping one costs more than the rest of a
-//! write; all others are kept in order from the start.
+//! A row keeps its slot while it lives. Tables that are hashed by their whole key are put in order
+//! at their first scan, because most of them are never scanned and keeping the order costs more
+//! than the rest of a write. All other tables are kept in order from the start.
 //!
 //! | file | what |
 //! |---|---|
-//! | `index` | from a key's hash to a row's place |
-//! | `row` | a row in one cache line |
-//! | `values` | values and long keys, in cells that are used again |
-//! | `versions` | versions before the newest |
-//! | `order` | keys of tables in order, for scans |
-//! | `deleted` | those of them that are deleted, and still visible to older snapshots |
-//! | `prefetch` | asking for memory before it is needed |
+//! | `index` | from a key's hash to a row's slot |
+//! | `row` | one row, in one cache line |
+//! | `values` | values and long keys, in cells that are reused |
+//! | `versions` | older versions |
+//! | `order` | the keys of a table in order, for scans |
+//! | `deleted` | deleted keys that older snapshots still see |
+//! | `prefetch` | loading memory before it is needed |
 
 mod deleted;
 mod index;
@@ -37,10 +37,10 @@ pub(crate) use values::Stored;
 use values::{PREFETCH_LINES, Values};
 use versions::Versions;
 
-/// A row's place.
+/// The number of a row. It is stable while the row lives.
 pub(crate) type Slot = u32;
 
-/// Rows are allocated so many at a time: no growing moves those that are there.
+/// Rows per allocation. Growing never moves a row.
 const BLOCK: usize = 1 << 12;
 
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(crate) struct Store {
     seed: u64,
     index: PointIndex,
     blocks: Vec<Box<[Row]>>,
-    /// Places that were ever used.
+    /// Slots that were ever used.
     slots: Slot,
     free: Vec<Slot>,
     values: Values,
@@ -56,11 +56,11 @@ pub(crate) struct Store {
     intents: Vec<Intent>,
     free_intents: Vec<u32>,
     order: Order,
-    /// Bytes of rows, versions and intents without their values.
+    /// Bytes of rows, versions and intents, without those of their values.
     bytes: u64,
-    /// Rows with something to forget, and the stamp before which nobody may need it any more.
+    /// Rows that may have something to drop, each with the horizon at which that is possible.
     forget: VecDeque<(Stamp, Slot)>,
-    /// How many were ever added to `forget`.
+    /// How many rows were ever added to `forget`.
     left_behind: u64,
 }
 
@@ -100,8 +100,8 @@ impl Store {
         }
     }
 
-    /// A new row without versions, whose key was read last at this stamp. It must not be there yet. No scan sees it
-    /// until it gets an intent or a version.
+    /// Adds a row without versions, whose key was read last at timestamp `read`. The row must not
+    /// exist. Scans skip it until it has an intent or a version.
     pub fn add(&mut self, hash: u32, table: TableId, key: &[u8], read: Stamp) -> Slot {
         let row = Row {
             table,
@@ -136,12 +136,12 @@ impl Store {
         self.row(slot).key.bytes(&self.values)
     }
 
-    /// The bytes of a value; none of a deleted row.
+    /// The bytes of a value, or none if it marks a deleted row.
     pub fn value(&self, at: Stored) -> Option<&[u8]> {
         self.values.get(at)
     }
 
-    /// The row's newest version at or before a stamp: when it was written, and its value.
+    /// The row's newest version at or before a timestamp: its own timestamp, and its value.
     pub fn version(&self, slot: Slot, stamp: Stamp) -> (Stamp, Stored) {
         self.versions.at(self.row(slot), stamp)
     }
@@ -158,9 +158,10 @@ impl Store {
         row.read = row.read.max(stamp);
     }
 
-    /// Sets or changes the intent of the row; a foreign one must not be there.
+    /// Sets the intent of the row, or changes its value. An intent of another owner must not be
+    /// there.
     pub fn intend(&mut self, slot: Slot, owner: Head, value: Option<&[u8]>) {
-        let value = value.map_or(Stored::NONE, |value| self.values.put(value));
+        let value = value.map_or(Stored::NONE, |value| self.values.insert(value));
         let row = row_of(&mut self.blocks, slot);
         if row.intent != NOTHING {
             let intent = &mut self.intents[row.intent as usize];
@@ -185,11 +186,12 @@ impl Store {
                 (self.intents.len() - 1) as u32
             }
         };
-        self.order_again(slot, before);
+        self.update_order(slot, before);
     }
 
-    /// Tells the order of the row's table that the row was changed, and what it was before.
-    fn order_again(&mut self, slot: Slot, before: Visibility) {
+    /// Updates the order of the row's table after the row's visibility may have changed from
+    /// `before`.
+    fn update_order(&mut self, slot: Slot, before: Visibility) {
         let row = row_of(&mut self.blocks, slot);
         let now = row.visibility();
         if now != before {
@@ -198,13 +200,14 @@ impl Store {
         }
     }
 
-    /// Notes that older versions of the row, or the row itself, can go once the horizon has reached `when`.
+    /// Notes that old versions of the row, or the row itself, can be dropped once the horizon has
+    /// reached `when`.
     fn forget_at(&mut self, when: Stamp, slot: Slot) {
         self.left_behind += 1;
         self.forget.push_back((when, slot));
     }
 
-    /// How many times a row has left something behind that is to be forgotten one day.
+    /// How many times a write has left something behind that is to be dropped later.
     pub fn left_behind(&self) -> u64 {
         self.left_behind
     }
@@ -216,8 +219,9 @@ impl Store {
         }
     }
 
-    /// The row has no intent any more: its owner's stamp, its value, and who waits for it.
-    fn take_intent(&mut self, slot: Slot) -> Option<(Stamp, Stored, Vec<u64>)> {
+    /// Removes the intent of a row. Returns the owner's timestamp, the value, and the work that
+    /// waits for it.
+    fn remove_intent(&mut self, slot: Slot) -> Option<(Stamp, Stored, Vec<u64>)> {
         let row = row_of(&mut self.blocks, slot);
         let at = std::mem::replace(&mut row.intent, NOTHING);
         if at == NOTHING {
@@ -230,22 +234,22 @@ impl Store {
         Some((intent.owner.stamp, intent.value, waiters))
     }
 
-    /// Takes the intent away, and returns who waits for it.
+    /// Drops the intent, and returns the work that waits for it.
     pub fn drop_intent(&mut self, slot: Slot) -> Vec<u64> {
-        let Some((_, value, waiters)) = self.take_intent(slot) else {
+        let Some((_, value, waiters)) = self.remove_intent(slot) else {
             return Vec::new();
         };
         self.values.free(value);
-        self.order_again(slot, Visibility::Living);
+        self.update_order(slot, Visibility::Living);
         let row = self.row(slot);
         if row.value.is_none() {
-            // Nothing but the intent kept the row.
+            // Without a value only the intent kept the row.
             self.forget_at(row.stamp.max(1), slot);
         }
         waiters
     }
 
-    /// Nothing came of a row that was added: it goes again.
+    /// Removes a row that was added for a write that failed, at the next collection.
     pub fn abandon(&mut self, slot: Slot) {
         let row = self.row(slot);
         if row.stamp == 0 && !row.has_intent() {
@@ -253,28 +257,28 @@ impl Store {
         }
     }
 
-    /// Makes the intent a version, and returns who waits for it.
+    /// Makes the intent the newest version, and returns the work that waits for it.
     pub fn keep_intent(&mut self, slot: Slot) -> Vec<u64> {
-        let Some((stamp, value, waiters)) = self.take_intent(slot) else {
+        let Some((stamp, value, waiters)) = self.remove_intent(slot) else {
             return Vec::new();
         };
         match self.row(slot).stamp < stamp {
             true => self.add_version(slot, stamp, value),
             false => self.values.free(value),
         }
-        self.order_again(slot, Visibility::Living);
+        self.update_order(slot, Visibility::Living);
         waiters
     }
 
-    /// Adds a version that is newer than all others; an older one, as when a log is read again over a
-    /// checkpoint that has later rows, is passed over.
+    /// Adds a version if it is newer than all others. An older one is ignored: recovery replays the
+    /// log over a checkpoint that may have later versions.
     pub fn install(&mut self, slot: Slot, stamp: Stamp, value: Option<&[u8]>) {
         let row = self.row(slot);
         if row.stamp < stamp {
             let before = row.visibility();
-            let value = value.map_or(Stored::NONE, |value| self.values.put(value));
+            let value = value.map_or(Stored::NONE, |value| self.values.insert(value));
             self.add_version(slot, stamp, value);
-            self.order_again(slot, before);
+            self.update_order(slot, before);
         }
     }
 
@@ -291,20 +295,20 @@ impl Store {
         }
     }
 
-    /// Forgets versions that no transaction at or above the horizon can read, and rows that are deleted
-    /// since before it; at most `most` rows are looked at. That somebody above the horizon has read a row which goes,
-    /// and seen that there is nothing, must outlive it: `was_read` is told the hash of its key and the newest of those
-    /// timestamps.
+    /// Drops versions that no transaction at or above the horizon can read, and rows that were
+    /// deleted before it. Looks at no more than `most` rows. If a row goes that a transaction above
+    /// the horizon has read and found deleted, that read must not be lost: `was_read` is given the
+    /// hash of the key and the newest such timestamp.
     ///
-    /// Keeping the row until the horizon has passed that read would keep it for ever where something reads it again
-    /// and again, and with it the step that each scan takes over it.
+    /// The row is not kept until the horizon has passed that read, because a row that is read again
+    /// and again would then stay for ever, and each scan would have to step over it.
     pub fn forget_before(
         &mut self,
         horizon: Stamp,
         most: usize,
         mut was_read: impl FnMut(u32, Stamp),
     ) {
-        /// So many rows ahead memory is asked for.
+        /// How many rows ahead memory is prefetched.
         const AHEAD: usize = 8;
         for _ in 0..most {
             match self.forget.front() {
@@ -325,7 +329,8 @@ impl Store {
         }
     }
 
-    /// The hash of the row's key and who read it last, where the row goes and that read is above the horizon.
+    /// Drops what the horizon allows of one row. Returns the hash of its key and the timestamp of
+    /// its last read if the row itself is dropped and that read is above the horizon.
     fn forget_row(&mut self, slot: Slot, horizon: Stamp) -> Option<(u32, Stamp)> {
         let row = row_of(&mut self.blocks, slot);
         if row.table == FREE {
@@ -355,7 +360,7 @@ impl Store {
         self.free.push(slot);
     }
 
-    /// The order of a table, made when it is not there yet.
+    /// The order of a table, which is built now if the table was not kept in order.
     pub fn order(&mut self, table: TableId) -> &Order {
         if !self.order.has(table) {
             let rows = self.blocks.iter().flat_map(|block| block.iter());
@@ -369,45 +374,45 @@ impl Store {
         &self.order
     }
 
-    /// Keeps this table in order from now on; it must be empty.
+    /// Keeps a table in order from now on. The table must be empty.
     pub fn keep_order(&mut self, table: TableId) {
         self.order.build(table, std::iter::empty());
     }
 
-    /// Bytes of rows, versions and intents, as they are counted against the bound.
+    /// Bytes of rows, versions, intents and the index, which count against the partition's limit.
     pub fn bytes(&self) -> u64 {
         self.bytes + self.values.used() + self.index.bytes() as u64
     }
 
-    /// Places that rows may be at; those at and above it are free.
+    /// The end of the slots that rows may have. Those at and above it are free.
     pub fn slots(&self) -> Slot {
         self.slots
     }
 
-    /// The row at a place, unless the place is free.
+    /// The row of a slot, unless the slot is free.
     pub fn live(&self, slot: Slot) -> Option<&Row> {
         let row = (slot < self.slots).then(|| self.row(slot))?;
         (row.table != FREE).then_some(row)
     }
 
-    /// First of three steps before a row is used: asks for its place in the index.
+    /// The first of three steps before a row is used: prefetches its index entry.
     pub fn prefetch_index(&self, hash: u32) {
         prefetch(self.index.first_entry(hash));
     }
 
-    /// Second step: asks for the row, if one may have this hash.
+    /// The second step: prefetches the row, if one may have this hash.
     pub fn prefetch_row(&self, hash: u32) -> Option<Slot> {
         let slot = self.index.find(hash, |_| true)?;
         self.prefetch_at(slot);
         Some(slot)
     }
 
-    /// The same where the row's place is known.
+    /// The second step for a row whose slot is known.
     pub fn prefetch_at(&self, slot: Slot) {
         prefetch(self.row(slot));
     }
 
-    /// Third step: asks for the newest value's bytes.
+    /// The third step: prefetches the newest value.
     pub fn prefetch_value(&self, slot: Slot) {
         let Some(value) = self.values.get(self.row(slot).value) else {
             return;

@@ -1,8 +1,9 @@
-//! Keys of tables in order, for scans.
+//! The keys of tables in order, for scans.
 //!
-//! Most rows that a scan asks for are living ones: their newest version is a value, or an undecided transaction wants to
-//! write there. Deleted rows are kept beside them until no snapshot can see them any more, where a scan finds those that
-//! were deleted after its timestamp and passes over all others without a step (`deleted`).
+//! Most rows that a scan asks for are living: their newest version is a value, or they have an
+//! intent. Deleted rows are kept in a tree of their own until no snapshot can see them any more. A
+//! scan finds those that were deleted after its timestamp there, and passes over all others without
+//! a step (`deleted`).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -19,14 +20,14 @@ struct Keys {
     deleted: Deleted,
 }
 
-/// What a row is for a scan.
+/// How scans treat a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Visibility {
     /// Its newest version is a value, or it has an intent: every scan looks at it.
     Living,
-    /// Its newest version, of this timestamp, is that it was deleted.
+    /// Its newest version is a deletion at this timestamp. Scans of older snapshots look at it.
     Deleted(Stamp),
-    /// Nothing was ever committed here, and nothing is undecided: no scan sees it.
+    /// It has neither a version nor an intent, so that no scan sees it.
     Blank,
 }
 
@@ -37,24 +38,25 @@ pub(crate) struct Range<'a> {
     pub start: &'a [u8],
     pub end: Option<&'a [u8]>,
     pub direction: Direction,
-    /// Leaves out what lies before it in the direction of the scan, itself included.
+    /// The last key of the page before. Keys up to it, in the direction of the scan, are left out.
     pub after: Option<&'a [u8]>,
     /// Rows that were deleted at or before this timestamp are left out.
     pub deleted_after: Stamp,
-    /// The longest answer.
+    /// The most rows to return.
     pub most: usize,
 }
 
 /// Bytes of a key that are compared without looking elsewhere: the usual key is not longer.
 const FRONT: usize = 24;
 
-/// A key in the order of its bytes. Most of the time of an insert is comparing, so the first bytes lie in the tree itself, as
-/// numbers.
+/// A key that is ordered by its bytes. An insert spends most of its time comparing keys, so the
+/// first bytes are in the tree itself, as numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct OrderKey {
     /// The first bytes, and zeros behind them.
     front: (u128, u64),
-    /// How many of those are the key's: of two keys that differ only in zeros the shorter one is first.
+    /// How many of them are the key's. Of two keys that differ only in trailing zeros, the shorter
+    /// one is first.
     length: u8,
     /// The bytes behind them.
     rest: Box<[u8]>,
@@ -82,12 +84,13 @@ impl OrderKey {
 #[derive(Debug)]
 pub(crate) struct Order {
     tables: Vec<(TableId, Keys)>,
-    /// Of what balances the trees of deleted rows.
+    /// The seed of the priorities that balance the trees of deleted rows.
     seed: u64,
 }
 
 impl Order {
-    /// Rows that one look returns at most; a longer scan looks again from the last one.
+    /// The most rows that one call of [`Order::range`] is asked for. A longer scan goes on from the
+    /// last one.
     pub const CHUNK: usize = 64;
 
     pub fn new(seed: u64) -> Self {
@@ -96,7 +99,7 @@ impl Order {
     }
 
     pub fn has(&self, table: TableId) -> bool {
-        self.of(table).is_some()
+        self.keys(table).is_some()
     }
 
     /// Keeps this table in order from now on, beginning with these rows.
@@ -117,12 +120,12 @@ impl Order {
                 Visibility::Blank => {}
             }
         }
-        // All at once, which sorts them instead of looking for the place of each.
+        // Collecting sorts the rows once, instead of searching the tree for each of them.
         let living = living.into_iter().collect();
         self.tables.push((table, Keys { living, deleted }));
     }
 
-    /// A row has become something else for scans.
+    /// Moves a row whose visibility has changed.
     pub fn change(
         &mut self,
         table: TableId,
@@ -131,7 +134,7 @@ impl Order {
         (old, new): (Visibility, Visibility),
     ) {
         let seed = self.seed;
-        let Some(keys) = self.of_mut(table) else {
+        let Some(keys) = self.keys_mut(table) else {
             return;
         };
         let key = OrderKey::new(key);
@@ -147,7 +150,8 @@ impl Order {
         }
     }
 
-    /// The next rows of a scan in its direction. Fewer than it asks for: there are no more.
+    /// The next rows of a scan in its direction. If they are fewer than it asks for, there are no
+    /// more.
     pub fn range(&self, range: &Range<'_>) -> Vec<Slot> {
         let (start, end) = (range.start, range.end);
         let mut low = Bound::Included(start);
@@ -159,7 +163,7 @@ impl Order {
             }
             _ => {}
         }
-        let (Some(keys), false) = (self.of(range.table), is_empty(low, high)) else {
+        let (Some(keys), false) = (self.keys(range.table), is_empty(low, high)) else {
             return Vec::new();
         };
         let bounds = (low.map(OrderKey::new), high.map(OrderKey::new));
@@ -171,6 +175,8 @@ impl Order {
             found: Vec::new(),
             visited: 0,
         };
+        // The deleted rows are searched first, up to as many as are asked for. Together with as
+        // many living ones that is always enough, whichever of both come first.
         keys.deleted.search(&mut search);
         let living = keys.living.range(bounds);
         match range.direction {
@@ -179,12 +185,12 @@ impl Order {
         }
     }
 
-    fn of(&self, table: TableId) -> Option<&Keys> {
+    fn keys(&self, table: TableId) -> Option<&Keys> {
         let found = self.tables.iter().find(|(id, _)| *id == table);
         found.map(|(_, keys)| keys)
     }
 
-    fn of_mut(&mut self, table: TableId) -> Option<&mut Keys> {
+    fn keys_mut(&mut self, table: TableId) -> Option<&mut Keys> {
         let found = self.tables.iter_mut().find(|(id, _)| *id == table);
         found.map(|(_, keys)| keys)
     }
@@ -224,7 +230,7 @@ fn merge<'a>(
     slots
 }
 
-/// `BTreeMap::range` panics where the bounds cross.
+/// Whether no key is within the bounds, for which `BTreeMap::range` would panic.
 fn is_empty(low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
     match (low, high) {
         (Bound::Included(low), Bound::Excluded(high))

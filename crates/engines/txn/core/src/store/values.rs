@@ -1,37 +1,38 @@
-//! Values, and keys that are too long for their row, in cells of fixed sizes.
+//! A slab allocator for values, and for keys that are too long for their row.
 //!
-//! A chunk is [`CHUNK`] bytes, cut into cells of one size; sizes are at most an eighth apart, so a cell
-//! wastes little. A freed cell is used again before the chunk grows on, and a chunk without live cells is
-//! given back. What is larger than a cell can be has a chunk of its own size. So an update allocates and
-//! frees nothing as a rule, and a value is found by two reads.
+//! A chunk is [`CHUNK`] bytes, cut into cells of one size. Sizes are at most an eighth apart, so a
+//! cell wastes little. A freed cell is reused before new ones are cut, and a chunk without live
+//! cells is freed. A value that is larger than the largest cell has a chunk of its own size. So an
+//! update usually neither allocates nor frees, and a value is found by two reads.
 
 use super::prefetch::{populate, prefetch};
 
-/// Cells begin at multiples of it, and are multiples of it.
+/// Offsets and sizes of cells are multiples of it.
 const UNIT: usize = 16;
 const CHUNK: usize = 1 << 20;
-/// New memory is asked for in pieces of so much: one call for a piece costs less than a fault for each page, and
-/// takes some 10 us.
-const GIVEN: usize = 64 << 10;
-/// The largest cell: eight of them are a chunk.
+/// How much new memory is faulted in by one call. That costs less than a fault for each page, and
+/// takes about 10 us.
+const POPULATED: usize = 64 << 10;
+/// The largest cell. A chunk has eight of them.
 const CELL_MAX: usize = CHUNK / 8;
-/// Sizes: one for each unit up to 16, then 8 for each doubling.
+/// The number of sizes: one for each unit up to 16, then eight for each doubling.
 const CLASSES: usize = 16 + 8 * (CELL_MAX / UNIT / 16).ilog2() as usize;
-/// Of a larger cell the processor fetches the rest on its own, seeing that lines are taken in order.
+/// Cache lines of a value that are prefetched. The processor fetches the rest of a larger one on
+/// its own, because the lines are read in order.
 pub(super) const PREFETCH_LINES: usize = 9;
-/// The class of a chunk that holds one large value.
+/// The class of a chunk that has one large value.
 const LARGE: u8 = u8::MAX;
-/// Not in the list of chunks with room.
+/// Marks a chunk that is not in the list of chunks with room.
 const UNLISTED: u32 = u32::MAX;
 
-/// Where a value is, or that there is none, as of a deleted row: 24 bits of chunk, 16 bits of unit in it,
-/// 24 bits of length. It is a place, not an owner: who drops the last one frees it.
+/// The location of a value: 24 bits of chunk, 16 bits of unit within it, 24 bits of length. Or
+/// none, for a deleted row. It does not own the value, which must be freed by [`Values::free`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stored(u64);
 
 impl Stored {
     pub const NONE: Stored = Stored(u64::MAX);
-    /// A value without bytes takes no cell.
+    /// An empty value, which has no cell.
     const EMPTY: Stored = Stored(0);
 
     pub fn is_none(self) -> bool {
@@ -63,18 +64,20 @@ impl Stored {
     }
 }
 
-/// What is known of a chunk besides its bytes.
+/// The state of a chunk, apart from its bytes.
 #[derive(Debug)]
 struct Chunk {
     class: u8,
-    /// Cells that it has, that were ever used, and that are in use.
+    /// How many cells it has.
     cells: u32,
+    /// The first cell that was never used.
     fresh: u32,
+    /// How many cells are in use.
     live: u32,
-    /// Bytes from its start that the system has given already.
-    given: usize,
+    /// Bytes from its start that were faulted in.
+    populated: usize,
     free: Vec<u16>,
-    /// Its place in the list of its class's chunks with room.
+    /// Its index in the list of its class's chunks with room.
     listed: u32,
 }
 
@@ -82,9 +85,9 @@ struct Chunk {
 pub(crate) struct Values {
     bytes: Vec<Box<[u8]>>,
     chunks: Vec<Chunk>,
-    /// Numbers of chunks that were given back.
-    gone: Vec<u32>,
-    /// Of each class, chunks with room.
+    /// Numbers of chunks that were freed.
+    freed: Vec<u32>,
+    /// The chunks with room, by class.
     room: Vec<Vec<u32>>,
     /// Bytes of cells in use.
     used: u64,
@@ -95,13 +98,13 @@ impl Values {
         Self {
             bytes: Vec::new(),
             chunks: Vec::new(),
-            gone: Vec::new(),
+            freed: Vec::new(),
             room: vec![Vec::new(); CLASSES],
             used: 0,
         }
     }
 
-    /// Bytes of the cells in use.
+    /// The bytes of all cells in use, and of large values.
     pub fn used(&self) -> u64 {
         self.used
     }
@@ -114,7 +117,7 @@ impl Values {
         }
     }
 
-    pub fn put(&mut self, value: &[u8]) -> Stored {
+    pub fn insert(&mut self, value: &[u8]) -> Stored {
         if value.is_empty() {
             return Stored::EMPTY;
         }
@@ -139,10 +142,11 @@ impl Values {
         }
         self.used += (units * UNIT) as u64;
         let unit = cell as usize * units;
+        // Cells are cut from the front, so that everything from `populated` on is untouched memory.
         let end = (unit + units) * UNIT;
-        if end > about.given {
-            let from = std::mem::replace(&mut about.given, end.next_multiple_of(GIVEN));
-            let to = about.given.min(CHUNK);
+        if end > about.populated {
+            let from = std::mem::replace(&mut about.populated, end.next_multiple_of(POPULATED));
+            let to = about.populated.min(CHUNK);
             populate(&mut self.bytes[chunk][from..to]);
         }
         self.bytes[chunk][unit * UNIT..][..value.len()].copy_from_slice(value);
@@ -150,8 +154,8 @@ impl Values {
         Stored::new(chunk, unit, value.len())
     }
 
-    /// The next value of this class will be written to a cell that nobody read for long: its lines are
-    /// asked for while something else is done.
+    /// Prefetches the cell that the next value of this class will be written to, which was freed
+    /// long ago.
     fn prefetch_next(&self, class: usize, units: usize) {
         let next = self.room[class].last().and_then(|&chunk| {
             let cell = *self.chunks[chunk as usize].free.last()?;
@@ -171,7 +175,7 @@ impl Values {
         let about = &mut self.chunks[chunk];
         if about.class == LARGE {
             self.used -= at.length() as u64;
-            return self.give_back(chunk);
+            return self.free_chunk(chunk);
         }
         let (class, units) = class_of(at.length());
         self.used -= (units * UNIT) as u64;
@@ -181,10 +185,11 @@ impl Values {
             about.listed = self.room[class].len() as u32;
             self.room[class].push(chunk as u32);
         }
-        // One chunk of a class stays, so that a value that comes and goes does not make and drop it.
+        // One chunk of a class stays, so that inserting and freeing one value in turns does not
+        // allocate each time.
         if about.live == 0 && self.room[class].len() > 1 {
             self.unlist(class, chunk);
-            self.give_back(chunk);
+            self.free_chunk(chunk);
         }
     }
 
@@ -202,11 +207,11 @@ impl Values {
             cells,
             fresh: 0,
             live: 0,
-            given: 0,
+            populated: 0,
             free: Vec::new(),
             listed: UNLISTED,
         };
-        match self.gone.pop() {
+        match self.freed.pop() {
             Some(number) => {
                 self.chunks[number as usize] = chunk;
                 self.bytes[number as usize] = bytes;
@@ -228,14 +233,14 @@ impl Values {
         }
     }
 
-    fn give_back(&mut self, chunk: usize) {
+    fn free_chunk(&mut self, chunk: usize) {
         self.bytes[chunk] = Box::default();
         self.chunks[chunk].free = Vec::new();
-        self.gone.push(chunk as u32);
+        self.freed.push(chunk as u32);
     }
 }
 
-/// The class for so many bytes, at least one, and the units of its cells.
+/// The class for a value of this length, at least one byte, and the units of its cells.
 fn class_of(length: usize) -> (usize, usize) {
     let units = length.div_ceil(UNIT);
     if units <= 16 {
@@ -274,7 +279,7 @@ mod tests {
                 _ => 600,
             };
             let value = vec![round as u8; (random.bits() % size) as usize];
-            let at = values.put(&value);
+            let at = values.insert(&value);
             kept.push((at, value));
             if kept.len() > 300 || random.one_in(3) {
                 let (at, value) = kept.swap_remove(random.bits() as usize % kept.len());

@@ -1,5 +1,6 @@
-//! Older versions of all rows: each row's are a ring, from the newest to the oldest and on to the newest
-//! again, so that adding a newest and dropping the oldest take one step, however many there are.
+//! The older versions of all rows. Those of one row form a ring, from the newest to the oldest and
+//! on to the newest again, so that adding the newest and dropping the oldest take one step, however
+//! many there are.
 
 use dyno_txn_api::Stamp;
 
@@ -11,9 +12,9 @@ use super::values::Stored;
 struct Version {
     stamp: Stamp,
     value: Stored,
-    /// The next older one; nothing behind the oldest. In a free place: the next free place.
+    /// The next older version, if any. Of a free entry: the next free entry.
     older: u32,
-    /// The next newer one; the newest has the oldest here.
+    /// The next newer version. Of the newest version: the oldest.
     newer: u32,
 }
 
@@ -31,7 +32,7 @@ impl Versions {
         }
     }
 
-    /// The version of the row at or before a stamp: when it was written, and its value.
+    /// The row's newest version at or before a timestamp: its own timestamp, and its value.
     pub fn at(&self, row: &Row, stamp: Stamp) -> (Stamp, Stored) {
         if row.stamp <= stamp {
             return (row.stamp, row.value);
@@ -47,7 +48,7 @@ impl Versions {
         (0, Stored::NONE)
     }
 
-    /// What was the row's newest version becomes the newest of those before.
+    /// Makes the row's present version the newest of its older ones.
     pub fn add(&mut self, row: &mut Row) {
         let version = Version {
             stamp: row.stamp,
@@ -72,21 +73,21 @@ impl Versions {
         };
         self.versions[at as usize].newer = oldest;
         row.older = at;
-        // The next place was left long ago.
+        // The next free entry was freed long ago, and is not in the cache.
         if let Some(next) = self.versions.get(self.free as usize) {
             prefetch(next);
         }
     }
 
-    /// Asks for the row's newest version of those before, where [`Versions::drop_oldest`] begins.
+    /// Prefetches the newest of the row's older versions, where [`Versions::drop_oldest`] begins.
     pub fn prefetch(&self, row: &Row) {
         if let Some(version) = self.versions.get(row.older as usize) {
             prefetch(version);
         }
     }
 
-    /// Takes the row's oldest version away where nobody at or above the horizon reads it: the next newer
-    /// one is at or below the horizon too.
+    /// Removes the row's oldest version if no transaction at or above the horizon reads it, because
+    /// the next newer version is at or below the horizon too.
     pub fn drop_oldest(&mut self, row: &mut Row, horizon: Stamp) -> Option<Stored> {
         let head = row.older;
         if head == NOTHING {

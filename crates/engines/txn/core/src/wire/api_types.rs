@@ -50,10 +50,10 @@ wire_struct!(Scan {
 macro_rules! plain {
     ($name:ident: $($tag:literal $variant:ident)+) => {
         impl Wire for $name {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn write(&self, out: &mut Vec<u8>) {
                 out.push(match self { $($name::$variant => $tag),+ });
             }
-            fn take(reader: &mut Reader<'_>) -> Result<Self> {
+            fn read(reader: &mut Reader<'_>) -> Result<Self> {
                 Ok(match reader.byte()? {
                     $($tag => $name::$variant,)+
                     _ => return Err(reader.damaged("name a kind that is not known")),
@@ -67,17 +67,17 @@ macro_rules! plain {
 macro_rules! wrapped {
     ($name:ident: $($tag:literal $variant:ident)+) => {
         impl Wire for $name {
-            fn put(&self, out: &mut Vec<u8>) {
+            fn write(&self, out: &mut Vec<u8>) {
                 match self {
                     $($name::$variant(value) => {
                         out.push($tag);
-                        value.put(out);
+                        value.write(out);
                     })+
                 }
             }
-            fn take(reader: &mut Reader<'_>) -> Result<Self> {
+            fn read(reader: &mut Reader<'_>) -> Result<Self> {
                 Ok(match reader.byte()? {
-                    $($tag => $name::$variant(Wire::take(reader)?),)+
+                    $($tag => $name::$variant(Wire::read(reader)?),)+
                     _ => return Err(reader.damaged("name a kind that is not known")),
                 })
             }
@@ -91,37 +91,37 @@ plain!(Compare: 0 Equal 1 NotEqual 2 Less 3 LessOrEqual 4 Greater 5 GreaterOrEqu
 wrapped!(Assign: 0 Set 1 Add);
 
 impl Wire for TableId {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.0.put(out);
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
-        Ok(TableId(u32::take(reader)?))
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(TableId(u32::read(reader)?))
     }
 }
 
 impl Wire for Continuation {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.0.put(out);
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
-        Ok(Continuation(Vec::take(reader)?))
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(Continuation(Vec::read(reader)?))
     }
 }
 
 impl Wire for Error {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         out.push(self.kind().number());
         out.push(match self.retry() {
             Retry::Safe => 0,
             Retry::Never => 1,
             Retry::Unknown => 2,
         });
-        self.text().to_owned().put(out);
+        self.text().to_owned().write(out);
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
         let number = reader.byte()?;
         let Some(code) = Code::numbered(number) else {
             return Err(reader.damaged("name an error that is not known"));
@@ -132,12 +132,12 @@ impl Wire for Error {
             2 => Retry::Unknown,
             _ => return Err(reader.damaged("name a retry that is not known")),
         };
-        Ok(Error::with_retry(code, retry, String::take(reader)?))
+        Ok(Error::with_retry(code, retry, String::read(reader)?))
     }
 }
 
 impl Wire for Value {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         let mut tagged = |tag| out.push(tag);
         match self {
             Value::Null => tagged(0),
@@ -149,48 +149,48 @@ impl Wire for Value {
         }
         match self {
             Value::Null => {}
-            Value::U64(value) => value.put(out),
-            Value::I64(value) => value.put(out),
-            Value::F64(value) => value.put(out),
-            Value::Text(value) => value.put(out),
-            Value::Bytes(value) => value.put(out),
+            Value::U64(value) => value.write(out),
+            Value::I64(value) => value.write(out),
+            Value::F64(value) => value.write(out),
+            Value::Text(value) => value.write(out),
+            Value::Bytes(value) => value.write(out),
         }
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
         Ok(match reader.byte()? {
             0 => Value::Null,
-            1 => Value::U64(Wire::take(reader)?),
-            2 => Value::I64(Wire::take(reader)?),
-            3 => Value::F64(Wire::take(reader)?),
-            4 => Value::Text(Wire::take(reader)?),
-            5 => Value::Bytes(Wire::take(reader)?),
+            1 => Value::U64(Wire::read(reader)?),
+            2 => Value::I64(Wire::read(reader)?),
+            3 => Value::F64(Wire::read(reader)?),
+            4 => Value::Text(Wire::read(reader)?),
+            5 => Value::Bytes(Wire::read(reader)?),
             _ => return Err(reader.damaged("name a kind of value that is not known")),
         })
     }
 }
 
 impl Wire for Partitioning {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Partitioning::Hash { prefix } => {
                 out.push(0);
-                prefix.put(out);
+                prefix.write(out);
             }
             Partitioning::Range { splits } => {
                 out.push(1);
-                splits.put(out);
+                splits.write(out);
             }
         }
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
         Ok(match reader.byte()? {
             0 => Partitioning::Hash {
-                prefix: Wire::take(reader)?,
+                prefix: Wire::read(reader)?,
             },
             1 => Partitioning::Range {
-                splits: Wire::take(reader)?,
+                splits: Wire::read(reader)?,
             },
             _ => return Err(reader.damaged("name a partitioning that is not known")),
         })
@@ -198,95 +198,95 @@ impl Wire for Partitioning {
 }
 
 impl Wire for Change {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Change::Put(value) => {
                 out.push(0);
-                value.put(out);
+                value.write(out);
             }
             Change::Insert(value) => {
                 out.push(1);
-                value.put(out);
+                value.write(out);
             }
             Change::Delete => out.push(2),
             Change::Update(columns) => {
                 out.push(3);
-                columns.put(out);
+                columns.write(out);
             }
         }
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
         Ok(match reader.byte()? {
-            0 => Change::Put(Wire::take(reader)?),
-            1 => Change::Insert(Wire::take(reader)?),
+            0 => Change::Put(Wire::read(reader)?),
+            1 => Change::Insert(Wire::read(reader)?),
             2 => Change::Delete,
-            3 => Change::Update(Wire::take(reader)?),
+            3 => Change::Update(Wire::read(reader)?),
             _ => return Err(reader.damaged("name a change that is not known")),
         })
     }
 }
 
 impl Wire for Operation {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Operation::Get(key) => {
                 out.push(0);
-                key.put(out);
+                key.write(out);
             }
             Operation::Write(key, change) => {
                 out.push(1);
-                key.put(out);
-                change.put(out);
+                key.write(out);
+                change.write(out);
             }
             Operation::Scan(scan) => {
                 out.push(2);
-                scan.put(out);
+                scan.write(out);
             }
         }
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
         Ok(match reader.byte()? {
-            0 => Operation::Get(Wire::take(reader)?),
-            1 => Operation::Write(Wire::take(reader)?, Wire::take(reader)?),
-            2 => Operation::Scan(Wire::take(reader)?),
+            0 => Operation::Get(Wire::read(reader)?),
+            1 => Operation::Write(Wire::read(reader)?, Wire::read(reader)?),
+            2 => Operation::Scan(Wire::read(reader)?),
             _ => return Err(reader.damaged("name an operation that is not known")),
         })
     }
 }
 
 impl Wire for Answer {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Answer::Value(value) => {
                 out.push(0);
-                value.put(out);
+                value.write(out);
             }
             Answer::Done => out.push(1),
             Answer::Page(page) => {
                 out.push(2);
-                page.put(out);
+                page.write(out);
             }
         }
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
         Ok(match reader.byte()? {
-            0 => Answer::Value(Wire::take(reader)?),
+            0 => Answer::Value(Wire::read(reader)?),
             1 => Answer::Done,
-            2 => Answer::Page(Wire::take(reader)?),
+            2 => Answer::Page(Wire::read(reader)?),
             _ => return Err(reader.damaged("name an answer that is not known")),
         })
     }
 }
 
 impl Wire for Request {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Request::Operations(operations) => {
                 out.push(0);
-                operations.put(out);
+                operations.write(out);
             }
             Request::Call {
                 procedure,
@@ -294,20 +294,20 @@ impl Wire for Request {
                 home,
             } => {
                 out.push(1);
-                procedure.put(out);
-                arguments.put(out);
-                home.put(out);
+                procedure.write(out);
+                arguments.write(out);
+                home.write(out);
             }
         }
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
         Ok(match reader.byte()? {
-            0 => Request::Operations(Wire::take(reader)?),
+            0 => Request::Operations(Wire::read(reader)?),
             1 => Request::Call {
-                procedure: Wire::take(reader)?,
-                arguments: Wire::take(reader)?,
-                home: Wire::take(reader)?,
+                procedure: Wire::read(reader)?,
+                arguments: Wire::read(reader)?,
+                home: Wire::read(reader)?,
             },
             _ => return Err(reader.damaged("name a request that is not known")),
         })
@@ -315,7 +315,7 @@ impl Wire for Request {
 }
 
 impl Wire for Filter {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn write(&self, out: &mut Vec<u8>) {
         match self {
             Filter::Column {
                 column,
@@ -323,43 +323,43 @@ impl Wire for Filter {
                 value,
             } => {
                 out.push(0);
-                column.put(out);
-                compare.put(out);
-                value.put(out);
+                column.write(out);
+                compare.write(out);
+                value.write(out);
             }
             Filter::IsNull(column) => {
                 out.push(1);
-                column.put(out);
+                column.write(out);
             }
             Filter::Prefix(column, prefix) => {
                 out.push(2);
-                column.put(out);
-                prefix.put(out);
+                column.write(out);
+                prefix.write(out);
             }
             Filter::And(all) => {
                 out.push(3);
-                all.put(out);
+                all.write(out);
             }
             Filter::Or(any) => {
                 out.push(4);
-                any.put(out);
+                any.write(out);
             }
             Filter::Not(filter) => {
                 out.push(5);
-                filter.put(out);
+                filter.write(out);
             }
         }
     }
 
-    fn take(reader: &mut Reader<'_>) -> Result<Self> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
         Ok(match reader.byte()? {
             0 => Filter::Column {
-                column: Wire::take(reader)?,
-                compare: Wire::take(reader)?,
-                value: Wire::take(reader)?,
+                column: Wire::read(reader)?,
+                compare: Wire::read(reader)?,
+                value: Wire::read(reader)?,
             },
-            1 => Filter::IsNull(Wire::take(reader)?),
-            2 => Filter::Prefix(Wire::take(reader)?, Wire::take(reader)?),
+            1 => Filter::IsNull(Wire::read(reader)?),
+            2 => Filter::Prefix(Wire::read(reader)?, Wire::read(reader)?),
             3 => Filter::And(reader.nested()?),
             4 => Filter::Or(reader.nested()?),
             5 => Filter::Not(Box::new(reader.nested()?)),
