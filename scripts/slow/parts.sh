@@ -7,7 +7,7 @@ sf=${SF:-0.1}
 parts=6
 tables=(region nation supplier customer part partsupp orders lineitem)
 # Little enough for several tasks on a small machine.
-small=(--sf "$sf" --jobs 1 --memory 512MiB)
+small=(--sf "$sf" --threads 1 --memory 512MiB)
 
 skip() {
     echo "skipped: $proof: $*"

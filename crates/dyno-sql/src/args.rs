@@ -10,31 +10,32 @@ pub mod tpch;
 use crate::output::Format;
 use crate::session::Limits;
 
-/// SQL over a spots table, or over TPC-H tables.
+/// Run SQL over a spots table or over TPC-H tables
 #[derive(Debug, Parser)]
 #[command(name = "dyno-sql", version, about, arg_required_else_help = true)]
 pub struct Cli {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What the program can do.
+/// The commands of the program.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs SQL statements and prints their results
+    /// Run SQL statements and print their results
     #[command(after_help = QUERY_EXAMPLES)]
     Query(QueryArgs),
-    /// Times one query inside this process and prints JSON
+    /// Time one query inside this process, and print JSON
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
-    /// Runs and checks the TPC-H benchmark's queries
+    /// Run and check the queries of TPC-H
     #[command(subcommand)]
     Tpch(tpch::TpchCommand),
-    /// Reads written tables with the readers of other projects and prints their count and checksum as JSON
+    /// Read written tables with the readers of other projects, and print counts and checksums as
+    /// JSON
     #[command(subcommand)]
     Readback(readback::ReadbackCommand),
-    /// Prints the versions of this program and of its SQL engine
+    /// Print the versions of this program and of its SQL engine
     Version,
 }
 
@@ -47,29 +48,30 @@ Examples:
 
 const BENCH_EXAMPLES: &str = "\
 Examples:
+  dyno-sql bench spots/ \"SELECT count(*) FROM spots\"
   dyno-sql bench spots/ \"SELECT band, count(*) FROM spots GROUP BY band\" --threads 2 --repeats 5";
 
 /// Arguments of `query`.
 #[derive(Debug, Args)]
 pub struct QueryArgs {
-    /// The table's directory, made by `dyno ingest load`
+    /// Directory of the table, made by `dyno ingest load`
     pub table: PathBuf,
-    /// One or more statements, separated by semicolons, over the table `spots` (or `wspr.bronze`) and those of
-    /// other feeds: `rbn`, `cabrillo`, `psk`, `solar`
+    /// Statements to run, separated by semicolons, over the table `spots` (or `wspr.bronze`) and
+    /// those of other feeds: `rbn`, `cabrillo`, `psk`, `solar`
     pub sql: String,
-    /// How to print the results
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    /// Print the results as FORMAT
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Table)]
     pub format: Format,
-    /// Refuse all but one SELECT: for text that came from a stranger
+    /// Accept only one SELECT, for text that is not trusted
     #[arg(long)]
     pub select_only: bool,
-    /// Print so many rows at most, and say on stderr that there are more
+    /// Print at most N rows, and warn on stderr if there are more
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub max_rows: Option<usize>,
-    /// Give up after so many seconds
+    /// Stop a query after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub time_limit: Option<u64>,
-    /// What the query may use.
+    /// Bounds of the query.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -77,14 +79,14 @@ pub struct QueryArgs {
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// The table's directory, made by `dyno ingest load`
+    /// Directory of the table, made by `dyno ingest load`
     pub table: PathBuf,
-    /// The query
+    /// Query to time
     pub sql: String,
-    /// How often to run it
-    #[arg(long, default_value_t = 5, value_parser = at_least_one)]
+    /// Time the query N times
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least_one)]
     pub repeats: usize,
-    /// What the query may use.
+    /// Bounds of the query.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -92,11 +94,11 @@ pub struct BenchArgs {
 /// Bounds of a query.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
-    /// Threads to use [default: all cores]
-    #[arg(long, value_parser = at_least_one)]
+    /// Use N threads [default: all]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<usize>,
-    /// Memory for grouping, sorting and joining; what needs more spills to disk
-    #[arg(long, default_value = "1GiB", value_parser = size_bytes)]
+    /// Use at most SIZE of memory to group, sort and join; beyond that spill to disk
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size_bytes)]
     pub memory: usize,
 }
 

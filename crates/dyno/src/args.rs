@@ -1,5 +1,6 @@
-//! The command line as it is written; commands turn it into checked values once.
+//! The command line as the user writes it. Commands turn it into checked values once.
 
+mod bench;
 mod database;
 mod feeds;
 mod ingest;
@@ -23,11 +24,12 @@ use dyno_record::Size;
 
 use crate::units::{bytes, duration, setting, share, time_above_zero};
 
+pub use bench::BenchArgs;
 pub use database::OnArgs;
 pub use feeds::{CollectArgs, FetchArgs};
 pub use ingest::{
-    AskArgs, BenchArgs, GenerateArgs, Inflate, IngestArgs, IngestCommand, LoadArgs, LoadSource,
-    QueryArgs, ServerLoadArgs, StatusArgs,
+    AskArgs, GenerateArgs, Inflate, IngestArgs, IngestBenchArgs, IngestCommand, LoadArgs,
+    LoadSource, QueryArgs, ServerLoadArgs, StatusArgs, TableFormat,
 };
 pub use pages::{
     CodecArg, FrontArg, PagesArgs, PagesAskArgs, PagesAttachArgs, PagesBenchArgs, PagesCheckArgs,
@@ -51,28 +53,31 @@ pub use tpch_bench::TpchBenchArgs;
 pub use txn::{
     RoleArg, TxnArgs, TxnCommand, TxnRestoreArgs, TxnServeArgs, TxnShellArgs, TxnStatusArgs,
 };
-pub use txn_bench::{CarrierArg, KeysArg, TxnBenchArgs};
+pub use txn_bench::{KeysArg, TransportArg, TxnBenchArgs};
 pub use txn_check::{
     TxnBackupArgs, TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckRecoveryArgs,
     TxnCheckSimArgs, TxnCheckSoakArgs,
 };
 pub use watch::WatchArgs;
 
-/// Data engines close to the limit of the machine, and the lab that proves it.
+/// Five data engines, and the lab that measures how close they come to the machine's limits
 #[derive(Debug, Parser)]
 #[command(
     name = "dyno",
     version,
-    after_help = "Examples:\n  \
-        dyno doctor                     what will spoil a measurement here\n  \
-        dyno run wspr --quick --peers   measure, beside DuckDB and chDB\n  \
-        dyno report                     print the latest run\n  \
-        dyno ingest --help              spot archives into a table\n  \
-        dyno tpch gen --sf 1 --out tpch TPC-H as Parquet, ORC, CSV or TBL\n  \
-        dyno pubsub serve --data log    a log with topics, partitions and groups\n  \
-        dyno txn serve --data bank      strictly serializable transactions\n  \
-        dyno pages bench --peers        compressed pages in memory, beside zram\n\n\
-        Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence, 130 stopped by Ctrl-C."
+    after_help = "Examples:
+  dyno doctor                      # what will spoil a measurement here
+  dyno plan                        # the suites, each with its purpose
+  dyno run wspr --quick --peers    # measure, beside DuckDB and chDB
+  dyno report                      # print the latest run
+  dyno ingest --help               # radio spots into a table
+  dyno tpch gen --sf 1 --out tpch  # TPC-H as Parquet, ORC, CSV or TBL
+  dyno pubsub serve --data log     # a log with topics, partitions and groups
+  dyno txn serve --data bank       # strictly serializable transactions
+  dyno pages bench --peers         # compressed pages in memory, beside zram
+
+Exit codes: 0 done, 1 the answer is no, 2 misuse or failure, 3 not enough evidence, \
+130 stopped by Ctrl-C."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -81,7 +86,7 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say what this machine is and what will spoil a measurement
+    /// Describe this machine and list what will spoil a measurement
     Doctor(DoctorArgs),
     /// Measure what this machine can do
     Limits(LimitsArgs),
@@ -91,25 +96,25 @@ pub enum Command {
     Run(RunArgs),
     /// Print the report of a run
     Report(ReportArgs),
-    /// Check the figures of a run, or of somebody else's report
+    /// Check the figures of a run, or of another program's report
     Lint(LintArgs),
-    /// Set two runs side by side: did it become slower?
+    /// Compare two runs: did anything become slower?
     Compare(CompareArgs),
-    /// Write a site of static pages from all records below a directory
+    /// Write a static site from all records below a directory
     Site(SiteArgs),
-    /// List, install and verify the programs that are measured beside ours
+    /// List, install and verify the programs that dyno is measured against
     Peers(PeersArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory
     Man(ManArgs),
-    /// Load archives of radio spots into a table and ask it questions
+    /// Load radio spots into a table and query it
     Ingest(IngestArgs),
-    /// Write the tables of TPC-H, verify them and query them
+    /// Write, verify and query the tables of TPC-H
     Tpch(TpchArgs),
-    /// Keep records in a log on PostgreSQL: topics, partitions, groups of consumers
+    /// Keep records in a log on PostgreSQL: topics, partitions, consumer groups
     Pubsub(PubsubArgs),
-    /// Keep rows in strictly serializable transactions
+    /// Keep rows in a strictly serializable transactional store
     Txn(TxnArgs),
     /// Run the transactions of TPC-C on any engine
     Tpcc(TpccArgs),
@@ -125,7 +130,7 @@ pub enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub struct DocumentsArgs {
-    /// The checkout
+    /// Root of the checkout
     #[arg(value_name = "TREE")]
     pub tree: PathBuf,
     /// Write nothing, and exit 1 when a document is not up to date
@@ -141,20 +146,22 @@ pub struct RigArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno doctor\n  \
-    dyno doctor --data-dir /mnt/nvme --json\n  \
-    dyno doctor --for pubsub\n  \
-    dyno doctor --for pubsub --dsn postgres://postgres@localhost/app\n\n\
-    Exits 1 when something will spoil a measurement; with --dsn, when acknowledged records are at risk.")]
+#[command(after_help = "Examples:
+  dyno doctor
+  dyno doctor --data-dir /mnt/nvme --json
+  dyno doctor --engine pubsub
+  dyno doctor --engine pubsub --dsn postgres://postgres@localhost/app
+
+Exits 1 when something here will spoil a measurement; \
+with --dsn, when acknowledged records are at risk.")]
 pub struct DoctorArgs {
-    /// Advise on what an engine needs instead: settings of PostgreSQL for pubsub
-    #[arg(long = "for", value_name = "ENGINE", value_enum)]
+    /// Advise on what ENGINE needs instead, such as PostgreSQL's settings for pubsub
+    #[arg(long, alias = "for", value_name = "ENGINE", value_enum)]
     pub engine: Option<AdvisedEngine>,
-    /// Compare this PostgreSQL server with the advice
+    /// Compare the PostgreSQL server at DSN with the advice
     #[arg(long, value_name = "DSN", requires = "engine")]
     pub dsn: Option<String>,
-    /// Where the data will live; its disk is looked at
+    /// Check the disk that DIR is on
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Print JSON
@@ -170,11 +177,13 @@ pub enum AdvisedEngine {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno limits\n  dyno limits --full --json > limits.json")]
+#[command(after_help = "Examples:
+  dyno limits
+  dyno limits --full --json > limits.json")]
 pub struct LimitsArgs {
     #[command(flatten)]
     pub size: SizeArgs,
-    /// Measure the disk that this directory is on
+    /// Measure the disk that DIR is on
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Print JSON
@@ -182,17 +191,17 @@ pub struct LimitsArgs {
     pub json: bool,
 }
 
-/// How much to do; quick unless told otherwise.
+/// How much to do; quick by default.
 #[derive(Debug, Clone, ClapArgs)]
 #[command(group(ArgGroup::new("size").args(["tiny", "quick", "full"])))]
 pub struct SizeArgs {
-    /// Minutes, which is the default
+    /// Take minutes; this is the default
     #[arg(long)]
     pub quick: bool,
-    /// The figures that are published; tens of minutes
+    /// Take tens of minutes, for figures to be published
     #[arg(long)]
     pub full: bool,
-    /// Seconds: shows that everything works and measures nothing
+    /// Take seconds: shows that everything works, and measures nothing
     #[arg(long)]
     pub tiny: bool,
 }
@@ -207,32 +216,33 @@ impl SizeArgs {
     }
 }
 
-/// Which suites, with whom, from where.
+/// The suites, the peers, and the directories they come from.
 #[derive(Debug, ClapArgs)]
 pub struct SelectArgs {
-    /// Names of suites, paths of suite files, or `seeds` for all that make a seed document's tables
-    #[arg(value_name = "SUITE", required = true)]
+    /// Name of a suite, path of a suite file, or `seeds` for all suites that make a seed document's
+    /// tables; without one, list the suites
+    #[arg(value_name = "SUITE")]
     pub suites: Vec<String>,
     #[command(flatten)]
     pub size: SizeArgs,
-    /// Set a parameter of the suite, such as sf=10; parameters that the suite derives from it change too
+    /// Set a parameter of the suite, such as sf=10; parameters derived from it change too
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
-    /// Run this case alone, and others that are named so [default: all of the suite]
-    #[arg(long, value_name = "NAME")]
+    /// Run only this case; give it again for more cases [default: all of the suite]
+    #[arg(long, value_name = "CASE")]
     pub case: Vec<String>,
-    /// Run the peers too; those not installed are named
+    /// Measure the peers too, and name those that are not installed
     #[arg(long)]
     pub peers: bool,
-    /// Take suites from this directory instead of those built in
+    /// Read suites from DIR [default: those built in]
     #[arg(long, value_name = "DIR")]
     pub suites_dir: Option<PathBuf>,
     #[command(flatten)]
     pub peers_from: PeersFrom,
-    /// Keep prepared data and scratch files here [default: ~/.cache/dynolab]
+    /// Keep prepared data and scratch files in DIR [default: ~/.cache/dynolab]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Refuse a run that needs more disk than this, such as 20GB [default: what is free]
+    /// Refuse a run that needs more disk than SIZE, such as 20GB [default: what is free]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub max_disk: Option<u64>,
 }
@@ -240,13 +250,18 @@ pub struct SelectArgs {
 /// Where peers are declared.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PeersFrom {
-    /// Take peers from this directory instead of those built in
+    /// Read peers from DIR [default: those built in]
     #[arg(long, value_name = "DIR")]
     pub peers_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno plan wspr --full --peers\n  dyno plan seeds --json")]
+#[command(after_help = "Examples:
+  dyno plan
+  dyno plan wspr --full --peers
+  dyno plan seeds --json
+
+Without a suite it lists the suites. Exits 1 when a run would not fit the disk.")]
 pub struct PlanArgs {
     #[command(flatten)]
     pub select: SelectArgs,
@@ -256,33 +271,33 @@ pub struct PlanArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno run wspr --quick\n  \
-    dyno run tpch --full --set sf=10 --peers\n  \
-    dyno run seeds --full --peers --out results\n  \
-    dyno run wspr --beside 'stress-ng --vm 1' --report-every 30s")]
+#[command(after_help = "Examples:
+  dyno run wspr --quick
+  dyno run tpch --full --set sf=10 --peers
+  dyno run seeds --full --peers --out results
+  dyno run wspr --beside 'stress-ng --vm 1' --report-every 30s")]
 pub struct RunArgs {
     #[command(flatten)]
     pub select: SelectArgs,
-    /// Keep this command running beside every sample
+    /// Keep the command CMD running beside every sample
     #[arg(long, value_name = "CMD")]
     pub beside: Option<String>,
-    /// Print a line this often when no progress bar is shown
+    /// Print a line every TIME when no progress bar is shown
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub report_every: Duration,
-    /// Start no further block after this much time [default: the suite's budget]
+    /// Start no further block after TIME [default: the suite's budget]
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     pub budget: Option<Duration>,
-    /// Measure the machine's limits anew, however young the known ones are
-    #[arg(long)]
-    pub limits: bool,
-    /// Write runs below this directory
+    /// Measure the machine's limits again, although recent ones are known
+    #[arg(long, alias = "limits")]
+    pub measure_limits: bool,
+    /// Write each run below DIR
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
     /// Print each report as JSON instead of the headline
     #[arg(long)]
     pub json: bool,
-    /// The command that the record names, where it is another than this one
+    /// The command line that the record names, if it is not this one.
     #[arg(skip)]
     pub command: Option<String>,
 }
@@ -290,6 +305,7 @@ pub struct RunArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Markdown
+    #[value(alias = "markdown")]
     Md,
     /// One file that works offline
     Html,
@@ -300,39 +316,46 @@ pub enum Format {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno report\n  \
-    dyno report runs/wspr-20261120T101500Z --format html > report.html\n  \
-    dyno report --format xlsx > report.xlsx")]
+#[command(after_help = "Examples:
+  dyno report
+  dyno report runs/wspr-20261120T101500Z --format html > report.html
+  dyno report --format xlsx > report.xlsx
+
+On a terminal and without --format it prints the headline; otherwise the whole report.")]
 pub struct ReportArgs {
-    /// A run, or a directory of runs, of which the latest is taken
+    /// A run, or a directory of runs, of which the latest is printed
     #[arg(value_name = "RUN", default_value = "runs")]
     pub run: PathBuf,
-    /// What to print
-    #[arg(long, value_enum, default_value = "md")]
-    pub format: Format,
+    /// Print the whole report as FORMAT [default: md]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Print JSON, as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno site results --out public\n  \
-    dyno site runs --out my-site\n\n\
-Open index.html in a browser; the pages need no server and no network.\n\
-Exits 1 when a record has no page because it cannot be read, 2 when no record can be read.")]
+#[command(after_help = "Examples:
+  dyno site results --out public
+  dyno site runs --out my-site
+
+Open index.html in a browser; the pages need neither a server nor a network. \
+Exits 1 when a record has no page because it cannot be read, and 2 when no record can be read.")]
 pub struct SiteArgs {
-    /// Read the records below this directory, at any depth
+    /// Directory of records, which are found at any depth
     #[arg(value_name = "RECORDS", default_value = "results")]
     pub records: PathBuf,
-    /// Write the pages into this directory, over an earlier site
+    /// Write the pages into DIR, over an earlier site
     #[arg(long, value_name = "DIR", default_value = "public")]
     pub out: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Examples:\n  dyno lint runs\n  dyno lint somebody-elses-figures.toml\n\n\
-    Exits 1 when a figure cannot be right."
-)]
+#[command(after_help = "Examples:
+  dyno lint runs
+  dyno lint published-figures.toml
+
+Exits 1 when a figure cannot be right.")]
 pub struct LintArgs {
     /// A run, a directory of runs, or a file of figures (*.toml)
     #[arg(value_name = "RUN|FIGURES.toml", default_value = "runs")]
@@ -343,10 +366,11 @@ pub struct LintArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Examples:\n  dyno compare before after --max-slowdown 3%\n\n\
-    Exits 0 when no regression is shown, 1 when one is, 3 when the samples cannot tell."
-)]
+#[command(after_help = "Examples:
+  dyno compare before after --max-slowdown 3%
+  dyno compare laptop/runs server/runs --across --json
+
+Exits 0 when no regression is shown, 1 when one is, 3 when the samples cannot tell.")]
 pub struct CompareArgs {
     /// The older run
     #[arg(value_name = "BASE")]
@@ -354,7 +378,7 @@ pub struct CompareArgs {
     /// The newer run
     #[arg(value_name = "NEW")]
     pub new: PathBuf,
-    /// A slowdown that is still accepted, such as 3%
+    /// Accept a slowdown of up to SHARE, such as 3%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_slowdown: Option<f64>,
     /// Judge also when machine, size or build differ
@@ -366,9 +390,10 @@ pub struct CompareArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Examples:\n  dyno peers list\n  dyno peers install duckdb chdb\n  dyno peers verify"
-)]
+#[command(after_help = "Examples:
+  dyno peers list
+  dyno peers install duckdb chdb
+  dyno peers verify")]
 pub struct PeersArgs {
     #[command(subcommand)]
     pub command: PeersCommand,
@@ -376,7 +401,10 @@ pub struct PeersArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum PeersCommand {
-    /// Say which peers there are and which are installed
+    /// List the peers and whether they are installed
+    #[command(after_help = "Examples:
+  dyno peers list
+  dyno peers list --json")]
     List {
         #[command(flatten)]
         from: PeersFrom,
@@ -385,6 +413,9 @@ pub enum PeersCommand {
         json: bool,
     },
     /// Install peers, each into an environment of its own
+    #[command(after_help = "Examples:
+  dyno peers install
+  dyno peers install duckdb chdb")]
     Install {
         /// Peers to install [default: all]
         #[arg(value_name = "PEER")]
@@ -393,6 +424,9 @@ pub enum PeersCommand {
         from: PeersFrom,
     },
     /// Start each installed peer and check that it is the declared version
+    #[command(after_help = "Examples:
+  dyno peers verify
+  dyno peers verify duckdb")]
     Verify {
         /// Peers to verify [default: all installed]
         #[arg(value_name = "PEER")]
@@ -403,17 +437,21 @@ pub enum PeersCommand {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno completions bash > /etc/bash_completion.d/dyno")]
+#[command(after_help = "Examples:
+  dyno completions bash > /etc/bash_completion.d/dyno
+  dyno completions fish > ~/.config/fish/completions/dyno.fish")]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell to complete for
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno man /usr/local/share/man/man1")]
+#[command(after_help = "Examples:
+  dyno man /usr/local/share/man/man1
+  dyno man man && man -l man/dyno-run.1")]
 pub struct ManArgs {
-    /// Where to write them; made when missing
+    /// Directory to write to; made when missing
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
 }

@@ -7,10 +7,13 @@ use anyhow::Context;
 use dyno_suite::{Catalogue, Definition, Error};
 
 use crate::args::{PeersFrom, SelectArgs};
-use crate::places;
+use crate::{places, terminal};
 
 // `SUITES` and `PEERS`: name and content of each file of the folders, made by `build.rs`.
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+
+/// The word that stands for all suites with a seed document.
+const SEEDS: &str = "seeds";
 
 /// The peers, from a directory or from inside the program.
 pub fn peers(from: &PeersFrom) -> anyhow::Result<Catalogue> {
@@ -38,7 +41,7 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
     let mut chosen: Vec<Definition> = Vec::new();
     for word in &select.suites {
         let found = match word.as_str() {
-            "seeds" => known
+            SEEDS => known
                 .iter()
                 .filter(|s| s.seed_document().is_some())
                 .cloned()
@@ -58,21 +61,22 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
 }
 
 fn by_name(known: &[Definition], name: &str) -> Result<Definition, Error> {
-    known
+    let found = known.iter().find(|suite| suite.name == name).cloned();
+    found.ok_or_else(|| {
+        let names = known.iter().map(|suite| suite.name.as_str());
+        Error::unknown("suite", name, &names.chain([SEEDS]).collect::<Vec<_>>())
+    })
+}
+
+/// The suites that there are, each with what it is for.
+pub fn listed(select: &SelectArgs) -> anyhow::Result<String> {
+    let known = known_suites(select.suites_dir.as_deref())?;
+    let suites = known
         .iter()
-        .find(|suite| suite.name == name)
-        .cloned()
-        .ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|suite| suite.name.as_str()).collect();
-            Error::Unknown {
-                kind: "suite",
-                name: name.to_string(),
-                known: format!(
-                    "{}, and seeds for all with a seed document",
-                    names.join(", ")
-                ),
-            }
-        })
+        .map(|suite| [suite.name.clone(), suite.purpose()]);
+    let seeds = [SEEDS, "All suites that make the tables of a seed document."];
+    let rows = suites.chain([seeds.map(str::to_owned)]);
+    Ok(format!("Suites:\n{}\n", terminal::columns(rows)))
 }
 
 fn known_suites(dir: Option<&Path>) -> anyhow::Result<Vec<Definition>> {

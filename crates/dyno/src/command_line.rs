@@ -1,9 +1,9 @@
-//! From the words of the command line to arguments, with help that can be read and pasted.
+//! Parses the command line, prints help, and suggests what was meant by a word that is unknown.
 //!
-//! The text behind a command's options is written by hand in lines of the source. On its way to a terminal of any
-//! width a paragraph must be wrapped, and an example must not: a command that is broken in two cannot be pasted.
-//! Clap wraps every line that is too long, so [`shaped`] prepares all texts here, in one place: the lines of a
-//! paragraph are joined, for clap to wrap, and the spaces of a line that is indented are held together.
+//! The text behind a command's options has paragraphs, a line each, and indented examples. Clap
+//! wraps every line that is too long for the terminal. That is right for a paragraph, but an
+//! example that is broken in two cannot be pasted, so [`shaped`] joins the words of indented lines
+//! with a character that clap does not break at; printing turns it back into a space.
 
 use std::env;
 use std::process;
@@ -11,19 +11,21 @@ use std::process;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
+use dyno_suite::nearest;
 
 use crate::args::Args;
 use crate::exit::Exit;
 use crate::terminal;
 
-/// Stands for a space of an example until the text is printed, because clap breaks lines at spaces only.
+/// Stands for a space of an example until the text is printed, because clap breaks lines only at
+/// spaces.
 const HELD: char = '\u{a0}';
-/// What the values are called of options that take a number with a unit.
+/// The value names of options that take a number with a unit.
 const NUMBERS: [&str; 5] = ["TIME", "SIZE", "SHARE", "RATE", "TOTAL"];
 
-/// Reads the command line; on a mistake, and when help is asked for, it prints that and ends the program.
+/// Parses the command line. On a mistake, and for `--help`, it prints a text and ends the program.
 pub fn parse() -> Args {
-    let mut command = shaped(Args::command(), &held);
+    let mut command = shaped(Args::command());
     let parsed = command
         .try_get_matches_from_mut(env::args_os())
         .and_then(|matches| Args::from_arg_matches(&matches))
@@ -34,16 +36,14 @@ pub fn parse() -> Args {
     }
 }
 
-/// The commands for manuals and completions, whose readers wrap paragraphs themselves.
+/// The definitions of all commands, for manuals and completions.
 pub fn command() -> Command {
-    shaped(Args::command(), &joined)
+    Args::command()
 }
 
 fn end(mut error: clap::Error, command: &Command) -> ! {
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        suggest(&mut error, command);
-    }
-    // An error's own text has nothing that is held together, but the help that stands for one has.
+    suggest(&mut error, command, env::args().skip(1));
+    // The text of an error has no held spaces, but help that stands for an error has.
     if !matches!(
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -71,10 +71,11 @@ fn released(styled: &StyledStr, colours: bool) -> String {
     text.replace(HELD, " ")
 }
 
-/// Gives the texts of a command and of all below it the form that `text` makes, and lets negative numbers with a
-/// unit reach the parser that refuses them with a reason; clap would take `-5s` for options.
-fn shaped(command: Command, text: &dyn Fn(&str) -> String) -> Command {
-    let after = command.get_after_help().map(|help| text(&help.to_string()));
+/// Prepares a command and all below it. Spaces in indented lines of its text are held together.
+/// Negative numbers with a unit reach the parser of their option, which refuses them with a reason;
+/// clap would take `-5s` for options.
+fn shaped(command: Command) -> Command {
+    let after = command.get_after_help().map(|help| held(&help.to_string()));
     let command = match after {
         Some(after) => command.after_help(after),
         None => command,
@@ -84,7 +85,7 @@ fn shaped(command: Command, text: &dyn Fn(&str) -> String) -> Command {
             true => arg.allow_hyphen_values(true),
             false => arg,
         })
-        .mut_subcommands(|below| shaped(below, text))
+        .mut_subcommands(shaped)
 }
 
 fn takes_number(arg: &Arg) -> bool {
@@ -92,75 +93,60 @@ fn takes_number(arg: &Arg) -> bool {
     arg.get_action().takes_values() && names.iter().any(|name| NUMBERS.contains(&name.as_str()))
 }
 
-/// Joins the lines of each paragraph. An indented line stays as it is, and so does a line that ends in a colon,
-/// which heads what follows.
-fn joined(text: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let mut open = false;
-    for line in text.lines() {
-        let of_paragraph = !line.is_empty() && !line.starts_with(' ');
-        match lines.last_mut() {
-            Some(last) if open && of_paragraph => {
-                last.push(' ');
-                last.push_str(line);
-            }
-            _ => lines.push(line.to_owned()),
-        }
-        open = of_paragraph && !line.ends_with(':');
-    }
-    lines.join("\n")
-}
-
-/// As [`joined`], and the spaces of indented lines are held together.
+/// Holds the spaces of indented lines together.
 fn held(text: &str) -> String {
-    let joined = joined(text);
-    let lines = joined.lines().map(|line| match line.starts_with(' ') {
+    let lines = text.lines().map(|line| match line.starts_with(' ') {
         true => line.replace(' ', &HELD.to_string()),
         false => line.to_owned(),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Names the command that was meant where two letters changed places, which clap's own measure does not find in
-/// short names.
-fn suggest(error: &mut clap::Error, command: &Command) {
-    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+/// Names the command or the flag that was probably meant. Clap does this too, but its measure does
+/// not find short names in which two letters changed places.
+fn suggest(error: &mut clap::Error, root: &Command, arguments: impl Iterator<Item = String>) {
+    let (unknown, suggested) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (
+            ContextKind::InvalidSubcommand,
+            ContextKind::SuggestedSubcommand,
+        ),
+        ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        _ => return,
+    };
+    if error.get(suggested).is_some() {
         return;
     }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+    let Some(ContextValue::String(word)) = error.get(unknown) else {
         return;
     };
-    let (mut above, mut likely) = (command, None);
-    for given in env::args().skip(1) {
-        if given == *word {
-            likely = above
-                .get_subcommands()
-                .find(|below| changed_places(&given, below.get_name()));
-            break;
+    let command = command_before(word, arguments, root);
+    let meant = match word.strip_prefix("--") {
+        Some(flag) => {
+            let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
+            nearest(flag, shown.filter_map(Arg::get_long))
+                .map(|flag| ContextValue::String(format!("--{flag}")))
         }
-        if let Some(below) = above.find_subcommand(&given) {
-            above = below;
+        None => {
+            let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+            nearest(word, shown.map(Command::get_name))
+                .map(|name| ContextValue::Strings(vec![name.to_owned()]))
         }
-    }
-    if let Some(likely) = likely {
-        let names = vec![likely.get_name().to_owned()];
-        error.insert(
-            ContextKind::SuggestedSubcommand,
-            ContextValue::Strings(names),
-        );
+    };
+    if let Some(meant) = meant {
+        error.insert(suggested, meant);
     }
 }
 
-/// Whether one word becomes the other when two neighbouring letters change places.
-fn changed_places(word: &str, other: &str) -> bool {
-    let (word, other) = (word.as_bytes(), other.as_bytes());
-    let Some(first) = word.iter().zip(other).position(|(a, b)| a != b) else {
-        return false;
-    };
-    word.len() == other.len()
-        && word.len() > first + 1
-        && (word[first], word[first + 1]) == (other[first + 1], other[first])
-        && word[first + 2..] == other[first + 2..]
+/// The innermost command that the arguments before `word` name.
+fn command_before<'a>(
+    word: &str,
+    arguments: impl Iterator<Item = String>,
+    root: &'a Command,
+) -> &'a Command {
+    let before = arguments.take_while(|given| given.split('=').next() != Some(word));
+    before.fold(root, |above, given| {
+        above.find_subcommand(&given).unwrap_or(above)
+    })
 }
 
 #[cfg(test)]
@@ -178,7 +164,7 @@ mod tests {
                 collect(below, into);
             }
         }
-        let mut command = shaped(Args::command(), &held).term_width(width);
+        let mut command = shaped(Args::command()).term_width(width);
         command.build();
         let mut helps = Vec::new();
         collect(&mut command, &mut helps);
@@ -227,22 +213,31 @@ mod tests {
         lines.join("\n")
     }
 
-    #[test]
-    fn paragraphs_are_joined_and_examples_are_not() {
-        let text =
-            "Examples:\n  dyno a\n  dyno b\n\nA sentence that\nwas broken.\nAnd more.\n\nLast.";
-        assert_eq!(
-            joined(text),
-            "Examples:\n  dyno a\n  dyno b\n\nA sentence that was broken. And more.\n\nLast."
-        );
+    /// The message for a command line that clap refuses.
+    fn refused(words: &str) -> String {
+        let root = shaped(Args::command());
+        let words = || words.split(' ').map(str::to_owned);
+        let given = std::iter::once("dyno".to_owned()).chain(words());
+        let mut error = root.clone().try_get_matches_from(given).unwrap_err();
+        suggest(&mut error, &root, words());
+        error.to_string()
     }
 
     #[test]
-    fn letters_that_changed_places_are_found() {
-        assert!(changed_places("rnu", "run"));
-        assert!(changed_places("plna", "plan"));
-        assert!(!changed_places("run", "run"));
-        assert!(!changed_places("rn", "run"));
-        assert!(!changed_places("nur", "run"));
+    fn what_was_meant_is_named_also_where_letters_changed_places() {
+        for (words, meant) in [
+            ("rnu", "'run'"),
+            ("ingest laod", "'load'"),
+            ("pubsub topic crate", "'create'"),
+            ("doctor --josn", "'--json'"),
+            ("run wspr --otu", "'--out'"),
+            ("txn bench --thtea=0.5", "'--theta'"),
+            ("pubsub group reset a --ot", "'--to'"),
+        ] {
+            let message = refused(words);
+            assert!(message.contains(meant), "{words}: {message}");
+        }
+        let message = refused("doctor --nothing-of-the-kind");
+        assert!(!message.contains("similar"), "{message}");
     }
 }

@@ -1,15 +1,32 @@
-//! Which run a path of the command line means.
+//! Finds and opens the run that a path of the command line names.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure};
-use dyno_record::latest_run;
+use dyno_record::{RunDir, StoredRun, latest_run};
 
-/// Where runs are written and looked for unless the user says otherwise.
+/// Where runs are written and looked for by default.
 pub const DEFAULT: &str = "runs";
 
-/// The run at `path`, or the latest of the runs below it.
-pub fn at(path: &Path) -> anyhow::Result<PathBuf> {
+/// Opens the run at `path`, or the latest of the runs below it. What a reader must know before the
+/// figures, damage of the record and its withdrawal, is printed to stderr.
+pub fn open(path: &Path) -> anyhow::Result<StoredRun> {
+    let dir = at(path)?;
+    let stored = RunDir::open(&dir)?;
+    for warning in &stored.warnings {
+        eprintln!("{warning}");
+    }
+    if let Some(withdrawal) = &stored.withdrawn {
+        eprintln!(
+            "dyno: {}: {}; WITHDRAWN.md in it says why",
+            dir.display(),
+            withdrawal.what.replacen("Withdrawn: ", "withdrawn: ", 1)
+        );
+    }
+    Ok(stored)
+}
+
+fn at(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.exists() && path == Path::new(DEFAULT) {
         bail!("there are no runs in ./runs yet; `dyno run wspr --tiny` makes one in half a minute");
     }

@@ -26,7 +26,7 @@ pub fn write_binary(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     anyhow::ensure!(
         !stdout.is_terminal(),
-        "this is no text: send it to a file or a pipe, such as > report.xlsx"
+        "this is not text: send it to a file or a pipe, such as > report.xlsx"
     );
     stdout
         .write_all(bytes)
@@ -66,10 +66,57 @@ pub fn colours_stderr() -> bool {
     io::stderr().is_terminal() && colours_wanted()
 }
 
-/// By the conventions of <https://no-color.org> and of terminals that know none.
+/// Follows <https://no-color.org>, and TERM=dumb.
 fn colours_wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+}
+
+/// Whether standard output is a terminal, so that a person reads it and no program does.
+pub fn is_stdout() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// The columns of the terminal, at most 100, which is also for where there is no terminal.
+fn width() -> u16 {
+    let width = Table::new().width().filter(|width| *width >= 40);
+    width.map_or(100, |width| width.min(100))
+}
+
+/// Rows of two cells in columns without lines, of which the second is wrapped.
+pub fn columns(rows: impl Iterator<Item = [String; 2]>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(width());
+    table.add_rows(rows);
+    let lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    lines.join("\n")
+}
+
+/// `text` in lines that fit the terminal; what follows a broken line is indented as far as it.
+pub fn wrapped(text: &str) -> String {
+    let width = usize::from(width());
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let mut current = indent.to_owned();
+        for word in line.split_whitespace() {
+            let fits = current.chars().count() + 1 + word.chars().count() <= width;
+            if current.len() > indent.len() && !fits {
+                lines.push(std::mem::replace(&mut current, indent.to_owned()));
+            }
+            if current.len() > indent.len() {
+                current.push(' ');
+            }
+            current.push_str(word);
+        }
+        lines.push(current);
+    }
+    lines.join("\n")
 }
 
 /// Whether progress bars make sense.

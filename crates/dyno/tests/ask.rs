@@ -94,7 +94,11 @@ fn the_statement_its_rows_and_a_plot_are_shown() {
 fn a_statement_that_writes_is_refused_and_nothing_is_written() {
     let Some(folder) = table() else { return };
     let copy = "```sql\nCOPY spots TO 'stolen.csv'\n```";
-    let (output, _) = asked(folder.path(), vec![Reply::Writes(copy)], &["--mends", "0"]);
+    let (output, _) = asked(
+        folder.path(),
+        vec![Reply::Writes(copy)],
+        &["--corrections", "0"],
+    );
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("only a SELECT is run here"), "{said}");

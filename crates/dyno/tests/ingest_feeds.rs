@@ -428,7 +428,7 @@ fn what_is_fetched_is_loaded_and_what_is_not_there_is_said() {
         "2024-11-22..2024-11-23",
         "--into",
         "days",
-        "--from",
+        "--mirror",
         &address,
         "--json",
     ];
@@ -458,7 +458,7 @@ fn what_is_fetched_is_loaded_and_what_is_not_there_is_said() {
     let none = ran(
         dir,
         &[
-            "ingest", "fetch", "rbn", "2024-12", "--into", "days", "--from", &address,
+            "ingest", "fetch", "rbn", "2024-12", "--into", "days", "--mirror", &address,
         ],
     );
     assert_eq!(none.status.code(), Some(1), "none of them is the answer no");

@@ -10,16 +10,17 @@ use super::{LimitArgs, at_least_one};
 use crate::output::Format;
 use crate::tpch::layout::FileFormat;
 
-/// What can be done with a directory of TPC-H tables.
+/// The commands for a directory of TPC-H tables.
 #[derive(Debug, Subcommand)]
 pub enum TpchCommand {
-    /// Runs queries of the benchmark, and checks their answers
+    /// Run queries of the benchmark, and check their answers
     #[command(after_help = QUERY_EXAMPLES)]
     Query(TpchQueryArgs),
-    /// Says whether the tables are those of the benchmark: sizes, keys, rules, every value
+    /// Check that the tables are those of the benchmark: sizes, keys, rules, every value
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(TpchVerifyArgs),
-    /// Writes tables in the mode baseline, for `dyno tpch gen`, whose order is a socket as standard input
+    /// Write tables in the mode baseline for `dyno tpch gen`, which sends its order over a socket
+    /// that is the standard input
     #[command(hide = true)]
     Write,
 }
@@ -35,24 +36,24 @@ The answers are those that the specification publishes for scale factor 1.";
 /// Arguments of `tpch query`.
 #[derive(Debug, Args)]
 pub struct TpchQueryArgs {
-    /// The directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet and on
+    /// Directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet, ...
     pub directory: PathBuf,
-    /// Which queries, by their numbers [default: all 22]
+    /// Run only these queries, by number [default: all 22]
     #[arg(long = "q", value_name = "N", value_delimiter = ',', value_parser = query_number)]
     pub queries: Vec<u8>,
-    /// Compare with the published answers instead of printing the results; exit 1 where one differs
+    /// Compare with the published answers instead of printing the results; exit 1 if one differs
     #[arg(long)]
     pub check: bool,
-    /// How often to run each
-    #[arg(long, default_value_t = 1, value_parser = at_least_one)]
+    /// Time each query N times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
     pub repeats: usize,
-    /// How to print the results
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    /// Print the results as FORMAT
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Table)]
     pub format: Format,
-    /// Print one JSON object of times and verdicts instead
+    /// Print one JSON object of times and verdicts
     #[arg(long)]
     pub json: bool,
-    /// What is common to all commands.
+    /// How to read the tables.
     #[command(flatten)]
     pub source: SourceArgs,
 }
@@ -62,20 +63,20 @@ Examples:
   dyno-sql tpch verify sf1/
   dyno-sql tpch verify sf1/ --tables orders,lineitem --json
 
-The exit code is 1 where a check is broken, and the first rows that break it are named.";
+Exits 1 when a check fails, and names the first rows that fail it.";
 
 /// Arguments of `tpch verify`.
 #[derive(Debug, Args)]
 pub struct TpchVerifyArgs {
-    /// The directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet and on
+    /// Directory of the tables: DIR/lineitem.parquet, or parts DIR/lineitem/lineitem.1.parquet, ...
     pub directory: PathBuf,
-    /// Which tables [default: all eight]
+    /// Check only these tables [default: all eight]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub tables: Vec<Table>,
-    /// Print one JSON object instead
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// What is common to all commands.
+    /// How to read the tables.
     #[command(flatten)]
     pub source: SourceArgs,
 }
@@ -83,13 +84,13 @@ pub struct TpchVerifyArgs {
 /// How to read the tables.
 #[derive(Debug, Args)]
 pub struct SourceArgs {
-    /// Scale factor [default: what the number of rows says]
+    /// Expect scale factor F [default: read from the tables]
     #[arg(long, value_name = "F", value_parser = scale)]
     pub sf: Option<Scale>,
-    /// Read only files of this format
+    /// Read only files of FORMAT
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub files: Option<FileFormat>,
-    /// What the command may use.
+    /// Bounds of the command.
     #[command(flatten)]
     pub limits: LimitArgs,
 }

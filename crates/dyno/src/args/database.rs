@@ -1,4 +1,4 @@
-//! Which database, as commands of transactions are told.
+//! The flags that name a database, for all commands that run transactions.
 
 use std::path::PathBuf;
 
@@ -8,41 +8,41 @@ use dyno_txn_api::Target;
 
 use crate::units::bytes;
 
-/// Which database.
+/// The database, and how to reach it.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct OnArgs {
-    /// The database: local:DIR, dyno://HOST:PORT, etcd://HOST:PORT,..., or postgres:DSN
+    /// Use this database: local:DIR, dyno://HOST:PORT, etcd://HOST:PORT,..., or postgres:DSN
     #[arg(long, value_name = "ENGINE")]
     pub on: Target,
-    /// When our engine in this process acknowledges: fsync or memory
+    /// Acknowledge a commit of local:DIR after fsync, or when it is in memory
     #[arg(long, value_name = "MODE", default_value = "fsync")]
     pub durability: Durability,
-    /// Memory for rows of our engine in this process
+    /// Give the rows of local:DIR at most SIZE of memory
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
     pub memory: u64,
-    /// Pin the threads of our engine in this process: 1, or 2-9, or 0,2,4
+    /// Pin one thread of local:DIR to each core of LIST: 1, or 2-9, or 0,2,4
     #[arg(long, value_name = "LIST", value_parser = cores)]
     pub cores: Option<Cores>,
-    /// A file with the token of a server of ours [default: what DYNO_TOKEN holds]
+    /// Read the token from FILE [default: the environment variable DYNO_TOKEN]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Speak TLS with a server of ours whose certificate these roots have signed
+    /// Speak TLS, and trust the root certificates in PEM
     #[arg(long, value_name = "PEM")]
     pub tls_ca: Option<PathBuf>,
-    /// Do not move to shared memory when the server is on this host
+    /// Stay on TCP when the server is on this host, instead of moving to shared memory
     #[arg(long)]
     pub no_ring: bool,
-    /// Isolation level of transactions on a database that speaks PostgreSQL's protocol
-    #[arg(long, value_enum, default_value = "serializable")]
+    /// Run transactions of postgres:DSN at isolation level LEVEL
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "serializable")]
     pub isolation: IsolationArg,
 }
 
 /// Isolation level of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum IsolationArg {
-    /// As if one after the other
+    /// As if one ran after the other
     Serializable,
-    /// Statements see what is committed; rows that are read stay locked until the end
+    /// Statements see committed rows; rows that are read stay locked until the end
     ReadCommitted,
 }
 
@@ -61,7 +61,7 @@ pub struct Cores(pub Vec<usize>);
 
 /// `1`, `2-9`, `0,2,4-6`.
 pub fn cores(text: &str) -> Result<Cores, String> {
-    let wrong = || format!("`{text}` is no list of cores, such as 1, 2-9 or 0,2,4");
+    let wrong = || format!("`{text}` is not a list of cores, such as 1, 2-9 or 0,2,4");
     let mut cores = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

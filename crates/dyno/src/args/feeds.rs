@@ -1,4 +1,4 @@
-//! Feeds, and the commands that bring their archives, as they are written.
+//! `dyno ingest collect`, `dyno ingest fetch`, and the names of feeds.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use dyno_ingest_watch::Whose;
 
 use crate::units::duration;
 
-/// One of the names that there are.
+/// Parses the name of a feed; clap lists the names in help and in errors.
 pub fn feed() -> impl TypedValueParser<Value = Whose> {
     let names = FEEDS.iter().map(|feed| feed.name());
     PossibleValuesParser::new(std::iter::once(WSPR).chain(names))
@@ -21,61 +21,65 @@ pub fn feed() -> impl TypedValueParser<Value = Whose> {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno ingest collect mqtt://mqtt.pskreporter.info/pskr/filter/v2/# --out psk\n  \
-    dyno ingest collect mqtt://127.0.0.1:1883/pskr/filter/v2/20m/FT8/# --out psk --metrics 127.0.0.1:9431\n  \
-    dyno ingest collect mqtts://broker.example/a/# --tls-ca /etc/ssl/certs/ca-certificates.crt --out psk\n  \
-    dyno ingest load psk/*.jsonl.gz --into spots --feed psk\n\n\
-    Every message goes into a line with its time and topic, and what happens to the connection, too. A file appears\n\
-    when its hour is over; until then it is NAME.jsonl.open, and a process that is killed leaves all but its last\n\
-    second. The next one takes it up. Ctrl-C ends the hour. Numbers that messages leave out are counted: behind a\n\
-    filter they are other messages. A password is taken from DYNO_MQTT_PASSWORD.")]
+#[command(after_help = "Examples:
+  dyno ingest collect mqtt://mqtt.pskreporter.info/pskr/filter/v2/# --out psk
+  dyno ingest collect mqtt://127.0.0.1:1883/pskr/20m/# --out psk --metrics 127.0.0.1:9431
+  dyno ingest collect mqtts://broker.example/a/# --tls-ca /etc/ssl/certs/ca.pem --out psk
+  dyno ingest load psk/*.jsonl.gz --into spots --feed psk
+
+Each message becomes one line with its time and its topic; losing and regaining the connection \
+are lines too. While an hour lasts its file is called NAME.jsonl.open; it gets its final name when \
+the hour is over, or on Ctrl-C. A process that is killed loses its last second at most, and the \
+next one continues the file. Gaps in the sequence numbers of messages are counted; behind a filter \
+they are the messages that the filter left out. Set the password in DYNO_MQTT_PASSWORD.")]
 pub struct CollectArgs {
-    /// The broker and the topic, such as mqtt://USER@HOST:PORT/TOPIC; mqtts:// for TLS
+    /// Broker and topic: mqtt://USER@HOST:PORT/TOPIC, or mqtts:// for TLS
     #[arg(value_name = "ADDRESS")]
     pub broker: String,
-    /// Where the files go; made when missing
+    /// Write the files into DIR; made when missing
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// For mqtts://: roots to trust, in PEM
+    /// Speak TLS, and trust the root certificates in PEM
     #[arg(long, value_name = "PEM")]
     pub tls_ca: Option<PathBuf>,
-    /// What we call ourselves to the broker [default: dyno- and the number of the process]
+    /// Connect to the broker as NAME [default: dyno- and the process id]
     #[arg(long, value_name = "NAME")]
     pub client: Option<String>,
-    /// How long the connection may be silent before it is asked whether it is there
+    /// Ping the broker after a silence of TIME
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub keep_alive: Duration,
-    /// Metrics for Prometheus at http://HOST:PORT/metrics, on this machine only
+    /// Serve Prometheus metrics at http://HOST:PORT/metrics, on this machine only
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Print a summary as JSON at the end
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno ingest fetch wspr 2026-01.. --into archives\n  \
-    dyno ingest fetch rbn 2024-11-23..2024-11-24 --into days\n  \
-    dyno ingest fetch wspr 2023-01 --into archives --from http://mirror.example/wspr/\n\n\
-    A period is a month, a day, or two of them; one without an end goes on to today. What was cut off goes on where\n\
-    it was. What is there is fetched again only when the server has another version of it, since the running month\n\
-    grows. A file gets its name when it has come whole and its checksums are right.")]
+#[command(after_help = "Examples:
+  dyno ingest fetch wspr 2026-01.. --into archives
+  dyno ingest fetch rbn 2024-11-23..2024-11-24 --into days
+  dyno ingest fetch wspr 2023-01 --into archives --mirror http://mirror.example/wspr/
+
+A period is a month, a day, or a range of them; a range without an end lasts until today. A \
+download that was interrupted resumes. A file that is here already is downloaded again only when \
+the server has another version, as it has of the current month. A file gets its name when it is \
+complete and its checksums match.")]
 pub struct FetchArgs {
-    /// Whose archives
+    /// Publisher of the archives
     #[arg(value_name = "FEED", value_parser = published())]
     pub feed: Published,
-    /// Which of them
+    /// Months or days to download
     #[arg(value_name = "PERIOD")]
     pub period: String,
-    /// Where they go; made when missing
+    /// Download into DIR; made when missing
     #[arg(long, value_name = "DIR")]
     pub into: PathBuf,
-    /// Where they are [default: their maker's address]
-    #[arg(long, value_name = "URL")]
-    pub from: Option<String>,
-    /// Attempts that bring nothing, one after the other, before a file is given up
+    /// Download from URL [default: the publisher's address]
+    #[arg(long, alias = "from", value_name = "URL")]
+    pub mirror: Option<String>,
+    /// Give a file up after N attempts in a row that downloaded nothing
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub attempts: u32,
     /// Print JSON
@@ -83,7 +87,7 @@ pub struct FetchArgs {
     pub json: bool,
 }
 
-/// The feeds that are published file by file.
+/// Parses the name of a feed whose archives are published as files.
 fn published() -> impl TypedValueParser<Value = Published> {
     PossibleValuesParser::new(["wspr", "rbn"]).try_map(|name| {
         Published::named(&name).ok_or_else(|| format!("{name} is not published file by file"))

@@ -1,4 +1,4 @@
-//! `dyno pages ...` as it is written.
+//! The flags of `dyno pages ...`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::PeersFrom;
+use super::BenchArgs;
 use crate::units::{bytes, count, duration, share};
 
-/// A time that is worth a pause: a shorter one would keep a processor busy with nothing.
+/// Parses a pause of at least a second; a shorter one would keep a processor busy without need.
 fn second_or_more(text: &str) -> Result<Duration, String> {
     at_least(Duration::from_secs(1), text)
 }
@@ -26,16 +26,17 @@ fn at_least(least: Duration, text: &str) -> Result<Duration, String> {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809\n  \
-    dyno pages attach --size 8GiB --mkfs ext4\n  \
-    dyno pages list\n  \
-    dyno pages status\n  \
-    dyno pages detach\n  \
-    dyno pages bench --peers\n  \
-    dyno pages check --kills 20\n\n\
-    Stores are found by name below /run/dyno-pages (root) or $XDG_RUNTIME_DIR/dyno-pages (others);\n\
-    DYNO_PAGES_DIR names another folder.")]
+#[command(after_help = "Examples:
+  dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809
+  dyno pages attach --size 8GiB --mkfs ext4
+  dyno pages list
+  dyno pages status
+  dyno pages detach
+  dyno pages bench --peers
+  dyno pages check --kills 20
+
+Stores are found by name below /run/dyno-pages (root) or $XDG_RUNTIME_DIR/dyno-pages (other \
+users); set DYNO_PAGES_DIR to use another directory.")]
 pub struct PagesArgs {
     #[command(subcommand)]
     pub command: PagesCommand,
@@ -45,110 +46,126 @@ pub struct PagesArgs {
 pub enum PagesCommand {
     /// Serve a store to NBD clients, until Ctrl-C
     Serve(PagesServeArgs),
-    /// Make a store a block device of this machine
+    /// Attach a store to this machine as a block device
     Attach(PagesAttachArgs),
-    /// End a block device, and forget its pages
+    /// Remove a block device and drop its pages
     Detach(PagesNameArgs),
-    /// Show what a store that is served or attached holds
+    /// Show what a served or attached store holds
     Status(PagesStatusArgs),
-    /// List the stores that are served or attached here
+    /// List the stores that are served or attached on this machine
     List(PagesListArgs),
-    /// Move what a store holds together, and give free memory back
+    /// Compact a store and return free memory to the system
+    #[command(after_help = "Examples:
+  dyno pages compact
+  dyno pages compact --name scratch --json")]
     Compact(PagesAskArgs),
-    /// Forget every page of a store, which stays; one with clients, or a device in use, is refused
+    /// Drop every page of a store; refused while it has clients or its device is in use
+    #[command(after_help = "Examples:
+  dyno pages reset
+  dyno pages reset --name scratch --json")]
     Reset(PagesAskArgs),
-    /// Take every page for idle until it is touched again
+    /// Mark every page as idle until it is accessed again
+    #[command(after_help = "Examples:
+  dyno pages idle
+  dyno pages idle --name scratch --json")]
     Idle(PagesAskArgs),
     /// Move idle or incompressible pages to the store's file now
     Writeback(PagesWritebackArgs),
     /// Measure the store on pages of one class, beside the kernel's zram and tmpfs
     Bench(PagesBenchArgs),
-    /// Check the store against a model of it, and kill processes in the middle of their writes
+    /// Check the store against a model, and kill processes in the middle of writes
     Check(PagesCheckArgs),
-    /// What a process of a check does until it is killed
+    /// Write to a store until a check kills this process
     #[command(hide = true)]
     CheckJob,
-    /// What holds the memory of an attached store
+    /// Hold the memory of an attached store
     #[command(hide = true)]
     Hold(PagesHoldArgs),
-    /// What serves the file of an attached store
+    /// Serve the block device of an attached store
     #[command(hide = true)]
     Device(PagesDeviceArgs),
 }
 
-/// The store behind a front.
+/// The store behind an NBD server or a block device.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PagesStoreArgs {
-    /// What it can hold; the index takes 8 bytes of memory for each page that was ever used, beside --limit
+    /// Make a store of SIZE; its index takes 8 bytes of memory, beside --limit, for each page that
+    /// was ever used
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub size: u64,
-    /// Memory for pages; from 94% of it, less 256KiB, on pages move to --backing, or writes can get ENOSPC [default:
-    /// the size and 32MiB, at most three quarters of the machine's or control group's memory]
+    /// Keep at most SIZE of compressed pages in memory. From 94% of it, less 256KiB, on, pages move
+    /// to --backing; without that, writes can fail with ENOSPC [default: --size and 32MiB, at most
+    /// three quarters of the memory of the machine or control group]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub limit: Option<u64>,
-    /// Let pages of equal content share memory
+    /// Store pages of equal content once
     #[arg(long)]
     pub share: bool,
-    /// What packs pages
+    /// Compress pages with CODEC
     #[arg(long, value_enum, value_name = "CODEC", default_value = "auto")]
     pub codec: CodecArg,
-    /// zstd's level
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=19))]
+    /// Compress at level N of zstd
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(i32).range(1..=19))]
     pub level: i32,
-    /// A new file for pages that leave memory, by --writeback, by hand, or when --limit is reached; it loses
-    /// its name at once, and goes with the store
+    /// Write pages that leave memory to the new file FILE. Pages leave by --writeback, by `dyno
+    /// pages writeback`, or when --limit is reached. The file is unlinked at once and ends with the
+    /// store
     #[arg(long, value_name = "FILE")]
     pub backing: Option<PathBuf>,
-    /// What that file can hold [default: the size]
+    /// Let the backing file grow to SIZE [default: --size]
     #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "backing")]
     pub backing_size: Option<u64>,
-    /// Pages that leave memory by themselves
+    /// Write pages of KIND back without being asked
     #[arg(long, value_enum, value_name = "KIND", requires = "backing")]
     pub writeback: Option<WriteBackArg>,
-    /// Pages not touched for so long are packed again with zstd; free memory goes back every half of it
+    /// Recompress pages with zstd when they were not accessed for TIME; free memory is returned to
+    /// the system every half of TIME
     #[arg(long, value_name = "TIME", value_parser = second_or_more, default_value = "1m")]
     pub idle: Duration,
-    /// Most of one processor that packing again takes; 0 turns it off
+    /// Let recompression use at most SHARE of one processor; 0 turns it off
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "5%")]
     pub cpu: f64,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pages serve --size 8GiB --nbd unix:/run/pages.sock\n  \
-    dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809 --metrics 127.0.0.1:9809\n  \
-    dyno pages serve --size 8GiB --nbd 10.0.0.5:10809 --tls-cert c.pem --tls-key k.pem --tls-clients roots.pem\n\n\
-    Prints where it listens when it is ready. Any NBD client reads and writes it: qemu, nbd-client, nbdcopy, fio. Pages are in\n\
-    memory and go with the process; the end of the terminal does not end it, Ctrl-C does. Addresses beyond this machine are\n\
-    refused unless clients show certificates.")]
+#[command(after_help = "Examples:
+  dyno pages serve --size 8GiB --nbd unix:/run/pages.sock
+  dyno pages serve --size 8GiB --limit 4GiB --nbd 127.0.0.1:10809 --metrics 127.0.0.1:9809
+  dyno pages serve --size 8GiB --nbd 10.0.0.5:10809 --tls-cert c.pem --tls-key k.pem \\
+    --tls-clients roots.pem
+
+Prints its address when it is ready. Any NBD client can use it: qemu, nbd-client, nbdcopy, fio. \
+Pages are in memory and are lost with the process. It keeps running when the terminal closes; \
+Ctrl-C stops it. Addresses beyond this machine are refused unless clients show certificates.")]
 pub struct PagesServeArgs {
     #[command(flatten)]
     pub store: PagesStoreArgs,
-    /// Where to listen: HOST:PORT or unix:PATH
+    /// Listen for NBD clients on ADDRESS: HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     pub nbd: String,
-    /// The export's name, under which `status` finds it too
+    /// Name the store and its NBD export NAME
     #[arg(long, value_name = "NAME", default_value = "pages")]
     pub name: String,
-    /// Metrics for Prometheus at http://HOST:PORT/metrics
+    /// Serve Prometheus metrics at http://HOST:PORT/metrics
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Certificate chain
+    /// Show clients the certificate chain in PEM
     #[arg(long, value_name = "PEM", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// Private key to it
+    /// Use the private key in PEM, which belongs to --tls-cert
     #[arg(long, value_name = "PEM", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Roots that clients' certificates must lead to
+    /// Require client certificates that lead to the roots in PEM
     #[arg(long, value_name = "PEM", requires = "tls_cert")]
     pub tls_clients: Option<PathBuf>,
-    /// Listen beyond this machine though nothing asks who comes
+    /// Listen beyond this machine without authenticating clients
     #[arg(long)]
     pub open_to_all: bool,
-    /// Connections at once; one that never sent a request makes room for another
+    /// Accept N connections at once; one that never sent a request is closed to make room
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = connections)]
     pub connections: usize,
-    /// Hang up on clients that send nothing for so long [default: never]
+    /// Disconnect clients that send nothing for TIME [default: never]
     #[arg(long, value_name = "TIME", value_parser = second_or_more)]
     pub client_idle: Option<Duration>,
 }
@@ -156,27 +173,27 @@ pub struct PagesServeArgs {
 fn connections(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=4096) => Ok(count),
-        _ => Err("1 to 4096 can be".to_string()),
+        _ => Err("it must be 1 to 4096".to_string()),
     }
 }
 
-/// What packs pages.
+/// What compresses pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CodecArg {
-    /// LZ4, and what is idle again with zstd
+    /// LZ4 at first, zstd for pages that are idle
     Auto,
-    /// LZ4 alone
+    /// Only LZ4
     Lz4,
-    /// zstd, when pages are written
+    /// zstd at once, when pages are written
     Zstd,
 }
 
 /// Which pages leave memory for a store's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WriteBackArg {
-    /// Those not touched for one and a half times --idle
+    /// Pages not accessed for one and a half times --idle
     Idle,
-    /// Those that nothing packs, after half of --idle
+    /// Pages that no codec makes smaller, after half of --idle
     Incompressible,
     /// Both
     Both,
@@ -185,64 +202,77 @@ pub enum WriteBackArg {
 /// How a block device is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FrontArg {
-    /// By ublk where there is one, else by FUSE; says which
+    /// Use ublk where the kernel has it, else FUSE; the choice is printed
     Auto,
-    /// The kernel's driver for devices in user space (Linux 6.0 or later, module ublk_drv)
+    /// Use the kernel's user-space block driver (Linux 6.0 or later, module ublk_drv)
     Ublk,
-    /// A file system of one file, and a loop device on it
+    /// Use a FUSE file system of one file, and a loop device on it
     Fuse,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pages attach --size 8GiB --limit 4GiB --mkfs ext4\n  \
-    mount $(dyno pages attach --size 8GiB --mkfs ext4) /mnt\n  \
-    dyno pages attach --size 8GiB --limit 3GiB --swap\n  \
-    dyno pages attach --size 64GiB --limit 8GiB --backing /var/tmp/pages --writeback both\n\n\
-    Needs root. Prints the device. A small process holds the memory: when the one that serves it dies, the holder starts it\n\
-    again with every page, and those who wait on the device go on; after five deaths in ten minutes the same command does. Pages survive that and nothing more: with the\n\
-    machine, or the holder, they go, those in the file too. --swap takes the memory of --limit at once, and needs ublk; what the limit has no room for fails\n\
-    to be written, and stays where it was.")]
+#[command(after_help = "Examples:
+  dyno pages attach --size 8GiB --limit 4GiB --mkfs ext4
+  mount $(dyno pages attach --size 8GiB --mkfs ext4) /mnt
+  dyno pages attach --size 8GiB --limit 3GiB --swap
+  dyno pages attach --size 64GiB --limit 8GiB --backing /var/tmp/pages --writeback both
+
+Needs root. Prints the path of the device.
+
+A small process, the holder, owns the memory. When the process that serves the device dies, the \
+holder restarts it with every page, and requests that wait on the device continue. After five \
+deaths in ten minutes it stops doing so; then run the same command again. Pages are lost when the \
+holder or the machine stops, even those written back to a file.
+
+--swap needs ublk, and takes the memory of --limit at once. A page that does not fit the limit \
+fails to be swapped out and stays in memory.")]
 pub struct PagesAttachArgs {
     #[command(flatten)]
     pub store: PagesStoreArgs,
-    /// Its name, for the other commands
+    /// Name the store NAME
     #[arg(long, value_name = "NAME", default_value = "pages")]
     pub name: String,
-    /// How the device is made
-    #[arg(long, value_enum, default_value = "auto")]
+    /// Make the device with DRIVER
+    #[arg(long, value_enum, value_name = "DRIVER", default_value = "auto")]
     pub front: FrontArg,
-    /// Threads that serve it; by ublk each has a queue of its own
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// Serve the device with N threads, each with a queue of its own if the driver is ublk
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u16).range(1..=64))]
     pub queues: u16,
-    /// Metrics for Prometheus at http://HOST:PORT/metrics
+    /// Serve Prometheus metrics at http://HOST:PORT/metrics
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Make a file system of this kind on it, such as ext4
+    /// Make a file system of KIND on the device, such as ext4
     #[arg(long, value_name = "KIND", conflicts_with = "swap")]
     pub mkfs: Option<String>,
-    /// Keep nothing, and read anything: what the way to a device costs without the store
+    /// Store nothing and answer reads with any bytes, to measure what the device costs without the
+    /// store
     #[arg(long, conflicts_with_all = ["swap", "mkfs"])]
     pub null: bool,
-    /// Have the system swap to it, until `detach`; needs ublk
+    /// Let the system swap to the device until `dyno pages detach`; needs ublk
     #[arg(long, requires = "limit")]
     pub swap: bool,
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno pages detach
+  dyno pages detach --name scratch")]
 pub struct PagesNameArgs {
-    /// Which
+    /// Name of the store
     #[arg(long, value_name = "NAME", default_value = "pages")]
     pub name: String,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dyno pages status\n  dyno pages status --watch 2s --json")]
+#[command(after_help = "Examples:
+  dyno pages status
+  dyno pages status --watch 2s --json")]
 pub struct PagesStatusArgs {
-    /// Which
+    /// Name of the store
     #[arg(long, value_name = "NAME", default_value = "pages")]
     pub name: String,
-    /// Again and again, this often
+    /// Print again every TIME, until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = tenth_or_more)]
     pub watch: Option<Duration>,
     /// Print JSON
@@ -251,6 +281,9 @@ pub struct PagesStatusArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno pages list
+  dyno pages list --json")]
 pub struct PagesListArgs {
     /// Print JSON
     #[arg(long)]
@@ -259,7 +292,7 @@ pub struct PagesListArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct PagesAskArgs {
-    /// Which
+    /// Name of the store
     #[arg(long, value_name = "NAME", default_value = "pages")]
     pub name: String,
     /// Print JSON
@@ -268,14 +301,14 @@ pub struct PagesAskArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pages writeback incompressible --most 1GiB\n  \
-    dyno pages idle && dyno pages writeback idle")]
+#[command(after_help = "Examples:
+  dyno pages writeback incompressible --most 1GiB
+  dyno pages idle && dyno pages writeback idle")]
 pub struct PagesWritebackArgs {
-    /// Which pages
+    /// Pages to write back
     #[arg(value_enum, value_name = "KIND", default_value = "both")]
     pub kind: WriteBackArg,
-    /// No more than this
+    /// Write back at most SIZE
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub most: Option<u64>,
     #[command(flatten)]
@@ -284,23 +317,24 @@ pub struct PagesWritebackArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct PagesHoldArgs {
-    /// Its socket
+    /// Socket of the holder
     pub socket: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]
 pub struct PagesDeviceArgs {
-    #[arg(long)]
+    /// Name of the store
+    #[arg(long, value_name = "NAME")]
     pub name: String,
-    /// After another one that died
+    /// Take over from a process that died
     #[arg(long)]
     pub again: bool,
 }
 
-/// Pages to measure with; the seed document's names are there too.
+/// Pages to measure with; the names of the seed document are aliases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WorkloadArg {
-    /// All real classes together
+    /// All real classes, mixed
     Real,
     /// Zeros
     #[value(alias = "W1", alias = "w1")]
@@ -330,7 +364,7 @@ pub enum WorkloadArg {
     Parquet,
 }
 
-/// How pages are met; the seed document's patterns.
+/// The order of reads and writes; P1 to P6 are the seed document's patterns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PatternArg {
     /// Read in order, 256 pages a call
@@ -354,79 +388,68 @@ pub enum PatternArg {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pages bench --peers\n  \
-    dyno pages bench --workload heap --pattern p3 --pages 100k --threads 2 --peers\n  \
-    dyno pages bench --workload w2 --pattern p4 --batch 64\n\n\
-    Workloads w1 to w4 and patterns p1 to p6 are those of the original benchmark; its pages were all equal, these are\n\
-    distinct. --peers adds zram (root) and a tmpfs, which get the same pages by direct reads and writes, one call at a time.\n\
-    All tables: `dyno run pages`.")]
+#[command(after_help = "Examples:
+  dyno pages bench --peers
+  dyno pages bench --workload heap --pattern p3 --pages 100k --threads 2 --peers
+  dyno pages bench --workload w2 --pattern p4 --batch 64
+
+Workloads w1 to w4 and patterns p1 to p6 are those of the original benchmark. Its pages were all \
+equal; these are distinct. --peers adds zram (needs root) and a tmpfs, which get the same pages by \
+direct reads and writes, one call at a time. `dyno run pages` measures all cases.")]
 pub struct PagesBenchArgs {
-    /// Which pages
+    /// Measure with pages of CLASS
     #[arg(long, value_enum, default_value = "real", value_name = "CLASS")]
     pub workload: WorkloadArg,
-    /// Order in which pages are read and written
-    #[arg(long, value_enum, default_value = "p3")]
+    /// Read and write pages in the order of PATTERN
+    #[arg(long, value_enum, value_name = "PATTERN", default_value = "p3")]
     pub pattern: PatternArg,
-    /// What packs pages
+    /// Compress pages with CODEC
     #[arg(long, value_enum, value_name = "CODEC", default_value = "auto")]
     pub codec: CodecArg,
-    /// Pages in the store
+    /// Keep N pages in the store
     #[arg(long, value_name = "N", value_parser = count, default_value = "24k")]
     pub pages: u64,
-    /// Threads
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    /// Use N threads
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=64))]
     pub threads: u64,
-    /// Pages a call, instead of the pattern's own
+    /// Read or write N pages a call [default: the pattern's own number]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub batch: Option<u64>,
-    /// Times over all pages in one invocation
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    /// Go over all pages N times in one invocation
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub passes: u64,
-    /// Timed invocations of each system
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeats: u32,
-    /// Measure zram and a tmpfs too, where they can be had
-    #[arg(long)]
-    pub peers: bool,
     #[command(flatten)]
-    pub peers_from: PeersFrom,
-    /// Keep pages and scratch files here [default: ~/.cache/dynolab]
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Write the run below this directory
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub out: PathBuf,
-    /// Print the report as JSON instead of the headline
-    #[arg(long)]
-    pub json: bool,
+    pub bench: BenchArgs,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pages check\n  \
-    dyno pages check --kills 100 --steps 1M --share\n  \
-    dyno pages check --soak 30m\n  \
-    dyno pages check --seed 42 --json\n\n\
-    Exits 1 when a rule is broken. The steps follow from the seed; the moments of kills do not.")]
+#[command(after_help = "Examples:
+  dyno pages check
+  dyno pages check --kills 100 --steps 1M --share
+  dyno pages check --soak 30m
+  dyno pages check --seed 42 --json
+
+Exits 1 when a rule is broken. The steps follow from the seed; the moments of kills do not.")]
 pub struct PagesCheckArgs {
-    /// Random steps beside the model
+    /// Take N random steps and compare each with the model
     #[arg(long, value_name = "N", value_parser = count, default_value = "50k")]
     pub steps: u64,
-    /// Processes to kill in the middle of their writes
+    /// Kill N processes, in the middle of their writes
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub kills: u32,
-    /// How long the first process lives
+    /// Kill the first process after TIME
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub life: Duration,
-    /// Let pages of equal content share slots
+    /// Store pages of equal content once
     #[arg(long)]
     pub share: bool,
-    /// Go on with one store for so long afterwards: its memory and its slowest calls must not grow
+    /// Then run for TIME, and judge whether memory and latency stay flat
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub soak: Option<Duration>,
-    /// From which the steps follow [default: drawn]
-    #[arg(long, value_name = "N")]
+    /// Derive the steps from SEED [default: drawn, and printed]
+    #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
     /// Print JSON
     #[arg(long)]

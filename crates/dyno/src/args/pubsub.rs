@@ -1,4 +1,4 @@
-//! `dyno pubsub ...` as it is written.
+//! The flags of `dyno pubsub ...`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,13 +11,14 @@ use super::{PubsubBenchArgs, PubsubCheckArgs, PubsubCheckJobArgs};
 use crate::units::{bytes, count, duration, start};
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub serve --data log\n  \
-    dyno pubsub topic create orders --partitions 4\n  \
-    seq 1000 | dyno pubsub produce orders\n  \
-    dyno pubsub consume orders --group billing --from earliest --count 1000\n  \
-    dyno pubsub status\n\n\
-    Commands talk to the broker at --broker, or with --dsn straight to PostgreSQL.")]
+#[command(after_help = "Examples:
+  dyno pubsub serve --data log
+  dyno pubsub topic create orders --partitions 4
+  seq 1000 | dyno pubsub produce orders
+  dyno pubsub consume orders --group billing --from earliest --count 1000
+  dyno pubsub status
+
+Commands talk to the broker at --broker, or with --dsn directly to PostgreSQL.")]
 pub struct PubsubArgs {
     #[command(subcommand)]
     pub command: PubsubCommand,
@@ -27,101 +28,108 @@ pub struct PubsubArgs {
 pub enum PubsubCommand {
     /// Run a broker, on a private PostgreSQL server or on yours
     Serve(PubsubServeArgs),
-    /// Put the schema and its SQL functions into a database, or bring them up to date
+    /// Install the schema and its SQL functions in a database, or upgrade them
     Install(PubsubInstallArgs),
-    /// Make, change, remove and list topics
+    /// Create, alter, drop and list topics
     Topic(PubsubTopicArgs),
-    /// Send lines of standard input as records
+    /// Send each line of standard input as a record
     Produce(PubsubProduceArgs),
-    /// Print records as a member of a group
+    /// Print records, as a member of a consumer group
     Consume(PubsubConsumeArgs),
-    /// Show groups and how far they are behind; set them to another place, delete them
+    /// Show groups and their lag; reset or delete a group
     Group(PubsubGroupArgs),
     /// Show topics, partitions, queues, sizes and brokers
+    #[command(after_help = "Examples:
+  dyno pubsub status
+  dyno pubsub status --dsn postgres://log@db/log --json")]
     Status(PubsubStatusArgs),
-    /// Kill servers, brokers and clients under load, and check that nothing is lost or twice
+    /// Kill servers, brokers and clients under load, and check that nothing is lost or duplicated
     Check(PubsubCheckArgs),
-    /// Measure, with the flags of the benchmark that started this
+    /// Measure a flow of messages; accepts the flags of pg_msg_bench
     Bench(PubsubBenchArgs),
     /// Be one client of a check
     #[command(hide = true)]
     CheckJob(PubsubCheckJobArgs),
 }
 
-/// Where the log is.
+/// How to reach the log.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PubsubPlaceArgs {
-    /// A broker: HOST:PORT or unix:PATH [default: 127.0.0.1:7411]
-    #[arg(long, value_name = "ADDR", conflicts_with = "dsn")]
+    /// Use the broker at ADDRESS: HOST:PORT or unix:PATH [default: 127.0.0.1:7411]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "dsn")]
     pub broker: Option<String>,
-    /// A PostgreSQL server, without a broker: postgres://... or key=value
+    /// Use the PostgreSQL server at DSN, without a broker: postgres://... or key=value
     #[arg(long, value_name = "DSN")]
     pub dsn: Option<String>,
-    /// A file with the token that the broker asks for [default: what DYNO_TOKEN holds]
+    /// Read the token from FILE [default: the environment variable DYNO_TOKEN]
     #[arg(long, value_name = "FILE", conflicts_with = "dsn")]
     pub token_file: Option<PathBuf>,
-    /// Speak TLS to the broker, whose certificate one of these roots has signed
+    /// Speak TLS, and trust the root certificates in PEM
     #[arg(long, value_name = "PEM", conflicts_with = "dsn")]
     pub tls_ca: Option<PathBuf>,
 }
 
-/// Where brokers listen unless told otherwise.
+/// Where brokers listen by default.
 pub const BROKER_DEFAULT: &str = "127.0.0.1:7411";
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub serve --data log\n  \
-    dyno pubsub serve --data log --listen unix:/run/dyno/log.sock --memory 1GiB\n  \
-    dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 \\\n    \
-    --token-file token --tls-cert c.pem --tls-key k.pem\n\n\
-    Prints where it listens when it is ready, and how to reach its server without it. Addresses beyond this machine are refused \
-    without a token. Ctrl-C finishes what was accepted. The database at --dsn needs the schema: `dyno pubsub install`.")]
+#[command(after_help = "Examples:
+  dyno pubsub serve --data log
+  dyno pubsub serve --data log --listen unix:/run/dyno/log.sock --memory 1GiB
+  dyno pubsub serve --dsn postgres://log@db/log --listen 10.0.0.5:7411 \\
+    --token-file token --tls-cert c.pem --tls-key k.pem
+
+Prints its address when it is ready, and how to reach its PostgreSQL server directly. Addresses \
+beyond this machine are refused without a token. Ctrl-C stops it after the accepted records are \
+stored. The database at --dsn needs the schema: `dyno pubsub install`.")]
 #[command(group(clap::ArgGroup::new("server").required(true).args(["data", "dsn"])))]
 pub struct PubsubServeArgs {
-    /// Keep a private PostgreSQL server here, made at the first start
+    /// Keep a private PostgreSQL server in DIR; made at the first start
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Use this PostgreSQL server
+    /// Use the PostgreSQL server at DSN
     #[arg(long, value_name = "DSN")]
     pub dsn: Option<String>,
-    /// Where to listen: HOST:PORT or unix:PATH
-    #[arg(long, value_name = "ADDR", default_value = BROKER_DEFAULT)]
+    /// Listen on ADDRESS: HOST:PORT or unix:PATH
+    #[arg(long, value_name = "ADDRESS", default_value = BROKER_DEFAULT)]
     pub listen: String,
-    /// Metrics for Prometheus at http://HOST:PORT/metrics
+    /// Serve Prometheus metrics at http://HOST:PORT/metrics
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<String>,
-    /// Memory for queues and for what was just written
+    /// Use at most SIZE of memory for queues and for recently written records
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "256MiB")]
     pub memory: u64,
-    /// How long an append waits for more records; without, only while another append is under way
+    /// Let an append wait TIME for more records; with 0s only while another append runs
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s")]
     pub linger: Duration,
-    /// How long a broker keeps its partitions without a sign of life
+    /// Give a broker's partitions to others when it was silent for TIME
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s")]
     pub lease: Duration,
-    /// The system's user under which PostgreSQL runs when root starts it [default: postgres]
+    /// Run PostgreSQL as the system user USER when root starts it [default: postgres]
     #[arg(long, value_name = "USER", conflicts_with = "dsn")]
     pub pg_user: Option<String>,
-    /// A file with the token that clients must show
+    /// Read the token that clients must show from FILE
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Certificate chain, for TLS on TCP and on the metrics
+    /// Show clients the certificate chain in PEM, on TCP and for metrics
     #[arg(long, value_name = "PEM", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// Private key to it
+    /// Use the private key in PEM, which belongs to --tls-cert
     #[arg(long, value_name = "PEM", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub install --dsn postgres://postgres@localhost/app\n  \
-    psql app -c \"SELECT pubsub.create_topic('orders')\"\n  \
-    psql app -c \"SELECT pubsub.send('orders', 'hello', key => 'customer-7')\"\n\n\
-    The schema belongs to the role that installs it; docs/pubsub.md says what other roles are granted. An older version is \
-    brought up to this one; then start brokers and programs with the new one too.")]
+#[command(after_help = "Examples:
+  dyno pubsub install --dsn postgres://postgres@localhost/app
+  dyno pubsub install --dsn 'host=/run/postgresql user=log dbname=log' --json
+  psql app -c \"SELECT pubsub.create_topic('orders')\"
+  psql app -c \"SELECT pubsub.send('orders', 'hello', key => 'customer-7')\"
+
+The schema belongs to the role that installs it; docs/pubsub.md says what other roles are granted. \
+An older version is upgraded; then upgrade brokers and programs too.")]
 pub struct PubsubInstallArgs {
-    /// The PostgreSQL server
+    /// Use the PostgreSQL server at DSN
     #[arg(long, value_name = "DSN")]
     pub dsn: String,
     /// Print JSON
@@ -130,6 +138,9 @@ pub struct PubsubInstallArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno pubsub topic create orders --partitions 4
+  dyno pubsub topic list")]
 pub struct PubsubTopicArgs {
     #[command(subcommand)]
     pub command: PubsubTopicCommand,
@@ -137,61 +148,68 @@ pub struct PubsubTopicArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum PubsubTopicCommand {
-    /// Make a topic
+    /// Create a topic
     Create(PubsubTopicCreateArgs),
-    /// Change how many partitions a topic has, or how long it keeps its records
+    /// Add partitions to a topic, or change its retention
     Alter(PubsubTopicAlterArgs),
-    /// Remove a topic with its records
+    /// Drop a topic with its records
     Drop(PubsubTopicDropArgs),
     /// List topics
+    #[command(after_help = "Examples:
+  dyno pubsub topic list
+  dyno pubsub topic list --json")]
     List(PubsubStatusArgs),
 }
 
-/// How long records are kept.
+/// How long records are kept, and how many.
 #[derive(Debug, Clone, ClapArgs)]
 pub struct PubsubRetentionArgs {
-    /// Keep records this long, or up to an eighth longer; `0s` for ever
+    /// Keep records for TIME, or up to an eighth longer; `0s` is for ever
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub retention: Option<Duration>,
-    /// Keep about this much in a partition: its oldest eighth (256 KiB at least) goes when it has more; 0 without limit
+    /// Keep about SIZE in each partition: when it has more, its oldest eighth, at least 256KiB, is
+    /// removed; 0 is without limit
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub retention_bytes: Option<u64>,
-    /// Records in a table at most, which retention drops as a whole [default: 1000000]
+    /// Put at most N records into a table, which retention drops as a whole [default: 1000000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(100..))]
     pub range_records: Option<i64>,
-    /// Keep what a group has not read yet, even beyond that
+    /// Keep what a group has not read yet, beyond the retention
     #[arg(long, value_name = "true|false")]
     pub retain_for_groups: Option<bool>,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub topic create orders --partitions 4\n  \
-    dyno pubsub topic create clicks --partitions 16 --retention 168h --compression zstd\n  \
-    dyno pubsub topic create wide --partitions 8 \\\n    \
-    --dsn 'host=/run/a dbname=log' --on 'b=host=/run/b dbname=log'\n\n\
-    A broker applies retention every few seconds; without one, call SELECT * FROM pubsub.maintain() now and then.")]
+#[command(after_help = "Examples:
+  dyno pubsub topic create orders --partitions 4
+  dyno pubsub topic create clicks --partitions 16 --retention 168h --compression zstd
+  dyno pubsub topic create wide --partitions 8 \\
+    --dsn 'host=/run/a dbname=log' --add-cluster 'b=host=/run/b dbname=log'
+
+A broker applies retention every few seconds; without a broker, call SELECT * FROM \
+pubsub.maintain() from time to time.")]
 pub struct PubsubTopicCreateArgs {
-    /// Letters, digits, dot, underscore and hyphen
+    /// Name of the topic: letters, digits, dot, underscore and hyphen
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Records with the same key go to the same partition, in order
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Split the topic into N partitions; records with the same key go to the same one, in order
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub partitions: u32,
-    /// What clients do to batches: none, lz4 or zstd. SQL reads only none
+    /// Let clients compress batches with CODEC: none, lz4 or zstd; SQL can read only none
     #[arg(long, value_name = "CODEC", default_value = "none", value_parser = Codec::named)]
     pub compression: Codec,
-    /// Another cluster that gets partitions in turn with the one of --dsn, which is the topic's home; may be given
-    /// several times. It holds no password: docs/pubsub.md says where those come from
-    #[arg(long = "on", value_name = "CLUSTER=DSN", requires = "dsn", value_parser = cluster)]
-    pub on: Vec<NamedCluster>,
+    /// Assign partitions in turn to this cluster too, beside the one at --dsn, which stays the home
+    /// of the topic; repeatable. Leave out the password: docs/pubsub.md says where it comes from
+    #[arg(long, alias = "on", value_name = "CLUSTER=DSN", requires = "dsn", value_parser = cluster)]
+    pub add_cluster: Vec<NamedCluster>,
     #[command(flatten)]
     pub retention: PubsubRetentionArgs,
     #[command(flatten)]
     pub place: PubsubPlaceArgs,
 }
 
-/// A cluster's name and its connection string.
+/// Parses the name of a cluster and its connection string.
 fn cluster(text: &str) -> Result<NamedCluster, String> {
     match text.split_once('=') {
         Some((name, dsn)) if !name.is_empty() && !dsn.is_empty() => Ok(NamedCluster {
@@ -203,11 +221,14 @@ fn cluster(text: &str) -> Result<NamedCluster, String> {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno pubsub topic alter orders --partitions 8
+  dyno pubsub topic alter orders --retention 24h --retain-for-groups true")]
 pub struct PubsubTopicAlterArgs {
-    /// The topic
+    /// Name of the topic
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// More partitions than before: keys then belong to other partitions
+    /// Grow the topic to N partitions; keys then belong to other partitions than before
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub partitions: Option<u32>,
     #[command(flatten)]
@@ -217,11 +238,14 @@ pub struct PubsubTopicAlterArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno pubsub topic drop orders --yes
+  dyno pubsub topic drop orders --yes --dsn postgres://log@db/log")]
 pub struct PubsubTopicDropArgs {
-    /// The topic
+    /// Name of the topic
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Do it: the records cannot be brought back
+    /// Confirm that the records are to be deleted for good
     #[arg(long, required = true)]
     pub yes: bool,
     #[command(flatten)]
@@ -229,32 +253,36 @@ pub struct PubsubTopicDropArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    seq 1000 | dyno pubsub produce orders\n  \
-    dyno pubsub produce orders --key-separator : < pairs.txt\n  \
-    printf '{\"value\":\"1\",\"headers\":{\"from\":\"shop\"}}\\n' | dyno pubsub produce orders --json\n  \
-    zcat 2023-01.csv.gz | dyno pubsub produce spots --resume 2023-01 \\\n    \
-    --dsn postgres://log@db/log\n\n\
-    A line is acknowledged when its record is on stable storage. Prints how many were; when it is stopped, a line is bad, or \
-    the log is lost, also how many were not, and exits with 2. Lines without a key go to one partition as long as a batch \
-    takes more of them, and then to the next.\n\n\
-    With --resume the same lines may be sent again after a kill: those that are there are left out, so each is in the topic \
-    once. Other lines under the same name are refused.")]
+#[command(after_help = "Examples:
+  seq 1000 | dyno pubsub produce orders
+  dyno pubsub produce orders --key-separator : < pairs.txt
+  dyno pubsub produce orders --partition 0 < pairs.txt
+  printf '{\"value\":\"1\",\"headers\":{\"from\":\"shop\"}}\\n' | dyno pubsub produce orders --json
+  zcat 2023-01.csv.gz | dyno pubsub produce spots --resume 2023-01 \\
+    --dsn postgres://log@db/log
+
+A line is acknowledged when its record is on stable storage. The command prints how many lines \
+were acknowledged. If it is stopped, reads a bad line or loses the log, it also prints how many \
+were not, and exits 2. Lines without a key fill a batch of one partition, then of the next.
+
+With --resume, send the same lines again after a crash: lines that are in the topic are left out, \
+so each is there once. Other lines under the same name are refused.")]
 pub struct PubsubProduceArgs {
-    /// The topic
+    /// Name of the topic
     #[arg(value_name = "TOPIC")]
     pub topic: String,
-    /// Split each line at the first of these: key before, value behind
+    /// Split each line at the first TEXT into a key and a value
     #[arg(long, value_name = "TEXT", conflicts_with = "json")]
     pub key_separator: Option<String>,
-    /// Lines are JSON objects with value, key, headers and partition, as `consume --json` prints them; print JSON
+    /// Read and print JSON; a line is an object with value, key, headers and partition, as `consume
+    /// --json` prints it
     #[arg(long)]
     pub json: bool,
-    /// Send all records to this partition, whatever their keys
+    /// Send all records to partition N, whatever their keys
     #[arg(long, value_name = "N")]
     pub partition: Option<u32>,
-    /// Leave out the lines that are there of an earlier run of this name with the same lines. Lines without keys go to
-    /// the partitions in turn; the number of partitions may not change meanwhile
+    /// Leave out the lines that an earlier run with the same NAME and the same lines stored. Lines
+    /// without keys go to the partitions in turn; do not change the number of partitions meanwhile
     #[arg(
         long,
         value_name = "NAME",
@@ -262,10 +290,10 @@ pub struct PubsubProduceArgs {
         conflicts_with = "unsafe_async"
     )]
     pub resume: Option<String>,
-    /// How long a record waits for others that go with it
+    /// Let a record wait TIME for others of its batch
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5ms")]
     pub linger: Duration,
-    /// Do not wait for stable storage: what was sent last may be lost
+    /// Do not wait for stable storage; the records sent last may be lost
     #[arg(long = "async", requires = "dsn")]
     pub unsafe_async: bool,
     #[command(flatten)]
@@ -273,30 +301,32 @@ pub struct PubsubProduceArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub consume orders --group billing --from earliest --count 1000\n  \
-    dyno pubsub consume orders --group audit --from 2026-11-20T08:00:00Z --json\n  \
-    dyno pubsub consume orders --group tail --from latest --until-empty\n\n\
-    A record is committed for the group after its line was written: a member that is killed gets the last lines again when it \
-    comes back, and loses none. Values that are not UTF-8 are {\"base64\": \"...\"} in JSON.")]
+#[command(after_help = "Examples:
+  dyno pubsub consume orders --group billing --from earliest --count 1000
+  dyno pubsub consume orders --group audit --from 2026-11-20T08:00:00Z --json
+  dyno pubsub consume orders --group tail --from latest --until-empty
+
+A record is committed for the group after its line was written, so a member that is killed may get \
+its last lines again but loses none. Values that are not UTF-8 are {\"base64\": \"...\"} in JSON.")]
 pub struct PubsubConsumeArgs {
-    /// The topic
+    /// Name of the topic
     #[arg(value_name = "TOPIC")]
     pub topic: String,
-    /// Members of a group share the partitions
+    /// Join the group NAME, whose members share the partitions
     #[arg(long, value_name = "NAME")]
     pub group: String,
-    /// Where a new group starts: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z. One that is there
-    /// goes on where it is: see `dyno pubsub group reset`
-    #[arg(long, value_name = "WHERE", default_value = "earliest", value_parser = start)]
+    /// Start a new group at POSITION: earliest, latest, an offset, or a time such as
+    /// 2026-11-20T08:00:00Z. A group that exists continues; `dyno pubsub group reset` moves it
+    #[arg(long, value_name = "POSITION", default_value = "earliest", value_parser = start)]
     pub from: Start,
-    /// The member's name; one that comes back with its name has its partitions at once [default: a new one]
+    /// Join as the member NAME; a member that returns has its partitions at once [default: a new
+    /// name]
     #[arg(long, value_name = "NAME")]
     pub member: Option<String>,
-    /// How long others wait for a member that is silent
+    /// Give a member's partitions to others when it was silent for TIME
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     pub lease: Duration,
-    /// Stop after so many records
+    /// Stop after N records
     #[arg(long, value_name = "N", value_parser = count)]
     pub count: Option<u64>,
     /// Stop when the group has read everything
@@ -312,21 +342,22 @@ pub struct PubsubConsumeArgs {
 #[derive(Debug, ClapArgs)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  \
-    dyno pubsub group\n  \
-    dyno pubsub group orders --group billing --json\n  \
-    dyno pubsub group reset orders --group billing --to earliest\n  \
-    dyno pubsub group delete orders --group billing\n\n\
-    `redelivered` is an upper bound: a member that is lost had claimed records in advance, and which of them it had handled is \
-    not known."
+    after_help = "Examples:
+  dyno pubsub group
+  dyno pubsub group orders --group billing --json
+  dyno pubsub group reset orders --group billing --to earliest
+  dyno pubsub group delete orders --group billing
+
+`redelivered` is an upper bound, because it is not known which of its claimed records a lost \
+member had handled."
 )]
 pub struct PubsubGroupArgs {
     #[command(subcommand)]
     pub command: Option<PubsubGroupCommand>,
-    /// The topic; all groups of all topics without
+    /// Show the groups of this topic [default: of all topics]
     #[arg(value_name = "TOPIC")]
     pub topic: Option<String>,
-    /// One group alone
+    /// Show only the group NAME
     #[arg(long, value_name = "NAME", requires = "topic")]
     pub group: Option<String>,
     /// Print JSON
@@ -338,32 +369,34 @@ pub struct PubsubGroupArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum PubsubGroupCommand {
-    /// Set a group to another place
+    /// Move a group to another position
     Reset(PubsubGroupResetArgs),
-    /// Delete a group with its cursors
+    /// Delete a group and its positions
     Delete(PubsubGroupDeleteArgs),
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub group reset orders --group billing --to earliest\n  \
-    dyno pubsub group reset orders --group billing --to 1000 --partition 0\n  \
-    dyno pubsub group reset orders --group billing --to 2026-11-20T08:00:00Z --force\n\n\
-    A group with living members is refused unless it is forced; then they go on from the new place.")]
+#[command(after_help = "Examples:
+  dyno pubsub group reset orders --group billing --to earliest
+  dyno pubsub group reset orders --group billing --to 1000 --partition 0
+  dyno pubsub group reset orders --group billing --to 2026-11-20T08:00:00Z --force
+
+A group with live members is refused without --force; with it they continue from the new \
+position.")]
 pub struct PubsubGroupResetArgs {
-    /// The topic
+    /// Name of the topic
     #[arg(value_name = "TOPIC")]
     pub topic: String,
-    /// The group
+    /// Name of the group
     #[arg(long, value_name = "NAME")]
     pub group: String,
-    /// Where to: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z
-    #[arg(long, value_name = "WHERE", value_parser = start)]
+    /// Move to POSITION: earliest, latest, an offset, or a time such as 2026-11-20T08:00:00Z
+    #[arg(long, value_name = "POSITION", value_parser = start)]
     pub to: Start,
-    /// One partition alone
+    /// Move only partition N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
     pub partition: Option<i32>,
-    /// Also where members live
+    /// Proceed although the group has live members
     #[arg(long)]
     pub force: bool,
     /// Print JSON
@@ -374,14 +407,17 @@ pub struct PubsubGroupResetArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno pubsub group delete orders --group billing
+  dyno pubsub group delete orders --group billing --force")]
 pub struct PubsubGroupDeleteArgs {
-    /// The topic
+    /// Name of the topic
     #[arg(value_name = "TOPIC")]
     pub topic: String,
-    /// The group
+    /// Name of the group
     #[arg(long, value_name = "NAME")]
     pub group: String,
-    /// Also where members live
+    /// Proceed although the group has live members
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]

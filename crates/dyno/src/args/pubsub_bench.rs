@@ -1,17 +1,18 @@
-//! `dyno pubsub bench` as it is written.
+//! The flags of `dyno pubsub bench`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::PeersFrom;
+use super::BenchArgs;
 use crate::units::{bytes, count, duration, setting};
 
-/// Who gets a message.
+/// Which readers get a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BenchMode {
+    /// Each group reads every message
     Pubsub,
+    /// Each message goes to one reader
     Queue,
 }
 
@@ -23,9 +24,10 @@ pub struct Bound {
 }
 
 fn bound(text: &str) -> Result<Bound, String> {
-    let (quantile, at_most) = setting(text)?;
+    let (quantile, at_most) = setting(text)
+        .map_err(|_| format!("`{text}` is not of the form QUANTILE=TIME, such as p99=50ms"))?;
     if !["p50", "p95", "p99", "p999"].contains(&quantile.as_str()) {
-        return Err(format!("`{quantile}` is none of p50, p95, p99, p999"));
+        return Err(format!("`{quantile}` is not one of p50, p95, p99, p999"));
     }
     Ok(Bound {
         quantile,
@@ -34,116 +36,108 @@ fn bound(text: &str) -> Result<Bound, String> {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub bench --peers\n  \
-    dyno pubsub bench --partitions 4 --writers 10 --consumer-groups 5 --write-batch 100 \\\n    \
-    --read-batch 200 --throttle-writes 5000\n  \
-    dyno pubsub bench --way broker --write-batch 1 --window 125\n  \
-    dyno pubsub bench --way text-array      the protocol of the original\n  \
-    dyno pubsub bench --cursors relaxed     readers do not wait for the disk\n  \
-    dyno pubsub bench --mode queue --writers 4 --readers 4 --peers\n  \
-    dyno pubsub bench --capacity p99=50ms   the highest rate that holds it\n  \
-    dyno pubsub bench --nodes 3             commits wait for one of two standbys\n  \
-    dyno pubsub bench --host db --user bench --db postgres --throttle_writes 5000 --duration 1m\n\n\
-    A command line of pg_msg_bench, the benchmark of the third seed document, runs as it stands. Readers are one for each \
-    partition of each group, as there. Without --cursors and --window both sides commit every read on stable storage and have \
-    one batch of each writer under way.")]
+#[command(
+    mut_arg("report_every", |arg| arg.alias("report").default_value("5s")),
+    after_help = "Examples:
+  dyno pubsub bench --peers
+  dyno pubsub bench --partitions 4 --writers 10 --consumer-groups 5 --throttle-writes 5000
+  dyno pubsub bench --way broker --write-batch 1 --window 125
+  dyno pubsub bench --way text-array      # the protocol of the original
+  dyno pubsub bench --cursors relaxed     # readers do not wait for the disk
+  dyno pubsub bench --mode queue --writers 4 --readers 4 --peers
+  dyno pubsub bench --capacity p99=50ms   # the highest rate that keeps this bound
+  dyno pubsub bench --nodes 3             # commits wait for one of two standbys
+  dyno pubsub bench --host db --user bench --db postgres --throttle_writes 5000 --duration 1m
+
+A command line of pg_msg_bench, the benchmark of the third seed document, runs unchanged: flags \
+with underscores and --report are accepted. As there, each partition of each group has one reader. \
+Without --cursors and --window, readers commit every read on stable storage, and each writer has \
+one batch without acknowledgement."
+)]
 pub struct PubsubBenchArgs {
-    /// pubsub: each group reads everything; queue: each message is one reader's
-    #[arg(long, value_enum, default_value_t = BenchMode::Pubsub)]
+    /// Deliver messages as MODE
+    #[arg(long, value_enum, value_name = "MODE", default_value_t = BenchMode::Pubsub)]
     pub mode: BenchMode,
-    /// What is measured, in --mode pubsub: the library on the server (direct) or through a broker; the original's protocol
-    /// (text-array), the same with its arrays as bytes (binary), the same without what a log does not need (lean)
+    /// With --mode pubsub, measure WAY: the library on the server (direct) or through a broker
+    /// (broker); the protocol of the original (text-array), the same with binary arrays (binary),
+    /// or without what a log does not need (lean)
     #[arg(long, value_name = "WAY", default_value = "direct")]
     pub way: String,
-    /// Writers, dealt to partitions in turn
+    /// Use N writers, assigned to the partitions in turn
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub writers: u64,
-    /// Partitions
+    /// Use N partitions
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub partitions: u64,
-    /// Readers of each group [default: one for each partition; of a queue, 4]
+    /// Use N readers in each group [default: one for each partition; 4 of a queue]
     #[arg(long, value_name = "N")]
     pub readers: Option<u64>,
-    /// Groups, each of which reads everything
+    /// Use N consumer groups, each of which reads everything
     #[arg(long, value_name = "N", default_value_t = 5, alias = "consumer_groups")]
     pub consumer_groups: u64,
-    /// Messages written at once [default: 200; of a queue, 1]
+    /// Write N messages at once [default: 200; 1 into a queue]
     #[arg(long, alias = "write_batch", value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub write_batch: Option<u64>,
-    /// Messages read at once [default: 200; of a queue, 50]
+    /// Read N messages at once [default: 200; 50 from a queue]
     #[arg(long, alias = "read_batch", value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub read_batch: Option<u64>,
-    /// Bytes of a message
+    /// Write messages of SIZE
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "1KiB")]
     pub payload: u64,
-    /// Messages in all, in whole batches of each writer
-    #[arg(long, value_name = "N", value_parser = count, default_value = "200000", conflicts_with = "duration")]
+    /// Write N messages in all, in whole batches of each writer
+    #[arg(long, value_name = "N", value_parser = count, default_value = "200000",
+        conflicts_with = "duration")]
     pub messages: u64,
-    /// How long to write, instead of how much
+    /// Run each invocation for TIME [default: until --messages are written]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
-    /// Messages a second over all writers; 0 as fast as they are acknowledged
+    /// Write N messages a second in all; 0 is as fast as they are acknowledged
     #[arg(long, value_name = "N", default_value_t = 0, alias = "throttle_writes")]
     pub throttle_writes: u64,
-    /// When readers store how far they are: after every poll, on stable storage, or ten times a second without waiting for
-    /// the disk [default: every-poll; with --way broker, relaxed]
+    /// Let readers store their position after every read on stable storage (every-poll), or ten
+    /// times a second without waiting for the disk (relaxed) [default: every-poll; relaxed with
+    /// --way broker]
     #[arg(long, value_name = "HOW", value_parser = ["every-poll", "relaxed"])]
     pub cursors: Option<String>,
-    /// Batches of each writer that may be without acknowledgement
+    /// Let each writer have N batches without acknowledgement
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub window: u64,
-    /// Find the highest rate at which a quantile of the latency from end to end holds, such as p99=50ms
+    /// Find the highest rate that keeps a bound on end-to-end latency, such as p99=50ms
     #[arg(long, value_name = "QUANTILE=TIME", value_parser = bound,
         conflicts_with_all = ["messages", "duration", "throttle_writes", "window"])]
     pub capacity: Option<Bound>,
-    /// How long each rate is tried, with --capacity
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s", requires = "capacity")]
+    /// With --capacity, try each rate for TIME
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "5s",
+        requires = "capacity")]
     pub probe: Duration,
-    /// Servers: with 2 or 3 commits wait for one synchronous standby
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3))]
+    /// Use N servers; with 2 or 3, commits wait for one synchronous standby
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=3))]
     pub nodes: u64,
-    /// Measure this PostgreSQL server, on this machine or another, in a database of the run's own; its password is in PGPASSWORD
+    /// Measure the PostgreSQL server at DSN, in a new database; set the password in PGPASSWORD
     #[arg(long, value_name = "DSN", conflicts_with = "nodes")]
     pub dsn: Option<String>,
-    /// The server's host or the folder of its socket, instead of --dsn
+    /// Measure the PostgreSQL server at HOST, a name or the directory of its socket
     #[arg(long, value_name = "HOST", conflicts_with_all = ["dsn", "nodes"])]
     pub host: Option<String>,
-    /// Its port, with --host
+    /// With --host, connect to PORT
     #[arg(long, value_name = "PORT", requires = "host")]
     pub port: Option<u16>,
-    /// A database that is there, with --host: the run's own is made beside it
+    /// With --host, connect to the existing database NAME, beside which a new one is made
     #[arg(long, value_name = "NAME", requires = "host")]
     pub db: Option<String>,
-    /// Who connects, with --host
+    /// With --host, connect as NAME
     #[arg(long, value_name = "NAME", requires = "host")]
     pub user: Option<String>,
-    /// Its password, with --host; others on this machine may see it here, and not in PGPASSWORD
+    /// With --host, log in with password TEXT; other users of this machine can see it, so prefer
+    /// PGPASSWORD
     #[arg(long, value_name = "TEXT", requires = "host")]
     pub password: Option<String>,
-    /// Taken for the command lines of the original; tables here always have their own settings for vacuum
+    /// Accepted for command lines of the original; tables here always have own vacuum settings
     #[arg(long, hide = true)]
     pub tune_table_vacuum: bool,
-    /// Timed invocations of each system
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeats: u32,
-    /// Run the original's protocol too
-    #[arg(long)]
-    pub peers: bool,
     #[command(flatten)]
-    pub peers_from: PeersFrom,
-    /// Keep servers and scratch files here [default: ~/.cache/dynolab]
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Print a line this often while messages flow
-    #[arg(long = "report", value_name = "TIME", value_parser = duration, default_value = "5s")]
-    pub report_every: Duration,
-    /// Write the run below this directory
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub out: PathBuf,
-    /// Print the report as JSON instead of the headline
-    #[arg(long)]
-    pub json: bool,
+    pub bench: BenchArgs,
 }

@@ -1,4 +1,4 @@
-//! `dyno pubsub check` as it is written.
+//! The flags of `dyno pubsub check`.
 
 use std::time::Duration;
 
@@ -20,31 +20,36 @@ pub enum CheckedWay {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno pubsub check --kills 5 --seed 1\n  \
-    dyno pubsub check --kills 500 --seed 7 --on broker --json\n  \
-    dyno pubsub check --kills 20 --nodes 3\n  \
-    dyno pubsub check --kills 0 --soak 30m\n\n\
-    Servers, brokers and clients are private and live in a temporary directory; a run that fails leaves its history there.\n\
-    What was acknowledged must be in the log, once and in order, without gaps, and come to every group; it may come again\n\
-    only as often as the group counts. Exits with 1 when a rule is broken.")]
+#[command(after_help = "Examples:
+  dyno pubsub check --kills 5 --seed 1
+  dyno pubsub check --kills 500 --seed 7 --way broker --json
+  dyno pubsub check --kills 20 --nodes 3
+  dyno pubsub check --kills 0 --soak 30m
+
+Servers, brokers and clients are private and live in a temporary directory; a check that fails \
+leaves its history there. Each acknowledged record must be in the log once, in order and without \
+gaps, and must reach every group; it may be delivered again only as often as the group counts. \
+Exits 1 when a rule is broken.")]
 pub struct PubsubCheckArgs {
-    /// How many times something is killed, cut, stopped or filled up
+    /// Kill a process, cut a connection, or stop or fill something N times
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub kills: usize,
-    /// Decides what is killed, and when [default: drawn, and printed]
-    #[arg(long, value_name = "S")]
+    /// Derive the faults and their moments from SEED [default: drawn, and printed]
+    #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
-    /// What is checked
-    #[arg(long, value_name = "WAY", value_enum, default_value_t = CheckedWay::Direct)]
-    pub on: CheckedWay,
-    /// Servers: 1, or 2 and 3 with synchronous standbys, whose primary is killed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
+    /// Check clients of WAY
+    #[arg(long, alias = "on", value_name = "WAY", value_enum, default_value_t = CheckedWay::Direct)]
+    pub way: CheckedWay,
+    /// Use N servers; with 2 or 3, commits wait for one synchronous standby, and the primary is
+    /// killed
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=3))]
     pub nodes: u8,
-    /// Brokers at once, with --on broker; each is killed and taken over by the others
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    /// With --way broker, run N brokers; each is killed, and the others take over
+    #[arg(long, value_name = "N", default_value_t = 2,
+        value_parser = clap::value_parser!(u8).range(1..=8))]
     pub brokers: u8,
-    /// Go on this long afterwards, and judge whether memory, disk, dead rows and latency stay flat
+    /// Then run for TIME, and judge whether memory, disk, dead rows and latency stay flat
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub soak: Option<Duration>,
     /// Print JSON
@@ -55,6 +60,6 @@ pub struct PubsubCheckArgs {
 /// One client of a check, in a process of its own.
 #[derive(Debug, ClapArgs)]
 pub struct PubsubCheckJobArgs {
-    /// What it is to do, as JSON
+    /// Job to do, as JSON
     pub job: String,
 }

@@ -1,4 +1,4 @@
-//! `dyno txn ...` as it is written.
+//! The flags of `dyno txn ...`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use super::txn_check::{TxnBackupArgs, TxnCheckArgs};
 use crate::units::bytes;
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno txn serve --data bank\n  \
-    echo 'put accounts ada 700' | dyno txn shell --on dyno://127.0.0.1:7421\n  \
-    dyno txn status --on dyno://127.0.0.1:7421")]
+#[command(after_help = "Examples:
+  dyno txn serve --data bank
+  echo 'put accounts ada 700' | dyno txn shell --on dyno://127.0.0.1:7421
+  dyno txn status --on dyno://127.0.0.1:7421")]
 pub struct TxnArgs {
     #[command(subcommand)]
     pub command: TxnCommand,
@@ -23,107 +23,112 @@ pub struct TxnArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum TxnCommand {
-    /// Run the engine for other processes and hosts
+    /// Serve a database to other processes and hosts
     Serve(TxnServeArgs),
-    /// Read and write rows by hand, or from standard input
+    /// Read and write rows with commands from standard input
     Shell(TxnShellArgs),
-    /// Show what a database is, its tables and its counters
+    /// Show the guarantees, tables and counters of a database
     Status(TxnStatusArgs),
     /// Copy a database while it runs
     Backup(TxnBackupArgs),
-    /// Make a directory out of a backup
+    /// Make a data directory from a backup
     Restore(TxnRestoreArgs),
-    /// Simulate clusters and kill servers, and check that every rule holds
+    /// Simulate clusters and kill servers, and check the guarantees
     Check(TxnCheckArgs),
-    /// Measure, with the parameters of K2's benchmark
+    /// Measure transactions, with the parameters of K2's benchmark
     Bench(TxnBenchArgs),
 }
 
-/// Where servers listen unless told otherwise.
+/// Where servers listen by default.
 pub const TXN_DEFAULT: &str = "127.0.0.1:7421";
 
-/// What a server does.
+/// What a process of a database does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RoleArg {
-    /// Everything
+    /// Serve rows and timestamps
     All,
-    /// Rows alone
+    /// Serve only rows
     Partitions,
-    /// Timestamps alone
+    /// Serve only timestamps
     Oracle,
-    /// The bytes of others' logs, in memory
+    /// Keep the logs of other processes in memory
     Persist,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno txn serve --data bank\n  \
-    dyno txn serve --data bank --listen 10.0.0.5:7421 --token-file token --tls-cert c.pem --tls-key k.pem\n  \
-    dyno txn serve --data bank --cores 2-3 --memory 16GiB --metrics 127.0.0.1:9421\n  \
-    dyno txn serve --role oracle --listen 127.0.0.1:7441\n  \
-    dyno txn serve --role partitions --part 0/3 --join 127.0.0.1:7441 --data bank-0 --listen 127.0.0.1:7421\n  \
-    dyno txn serve --role persist --listen 127.0.0.1:7431 --memory 8GiB\n  \
-    dyno txn serve --data bank --durability remote-memory --persist 127.0.0.1:7431,127.0.0.1:7432\n\n\
-    Prints where it listens when it is ready. Addresses beyond this machine are refused without a token. Ctrl-C stops it;\n\
-    what was acknowledged is on the disk by then, as it is after a kill -9.")]
+#[command(after_help = "Examples:
+  dyno txn serve --data bank
+  dyno txn serve --data bank --listen 10.0.0.5:7421 --token-file token \\
+    --tls-cert c.pem --tls-key k.pem
+  dyno txn serve --data bank --cores 2-3 --memory 16GiB --metrics 127.0.0.1:9421
+  dyno txn serve --role oracle --listen 127.0.0.1:7441
+  dyno txn serve --role partitions --part 0/3 --join 127.0.0.1:7441 --data bank-0
+  dyno txn serve --role persist --listen 127.0.0.1:7431 --memory 8GiB
+  dyno txn serve --data bank --durability remote-memory --persist 127.0.0.1:7431,127.0.0.1:7432
+
+Prints its address when it is ready. Addresses beyond this machine are refused without a token. \
+Ctrl-C stops it; acknowledged transactions are on the disk then, as they are after a kill -9.")]
 pub struct TxnServeArgs {
-    /// Where rows and logs are, made at the first start; not for --role persist and oracle
+    /// Keep rows and logs in DIR, made at the first start; not for --role persist or oracle
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Where to listen
+    /// Listen on HOST:PORT
     #[arg(long, value_name = "HOST:PORT", default_value = TXN_DEFAULT)]
     pub listen: String,
-    /// What it does
-    #[arg(long, value_enum, default_value = "all")]
+    /// Do only the work of ROLE
+    #[arg(long, value_enum, value_name = "ROLE", default_value = "all")]
     pub role: RoleArg,
-    /// Pin one thread to each of these: 1, or 2-9, or 0,2,4 [default: one thread, not pinned]
+    /// Pin one thread to each core of LIST: 1, or 2-9, or 0,2,4 [default: one thread, not pinned]
     #[arg(long, value_name = "LIST", value_parser = cores)]
     pub cores: Option<Cores>,
-    /// Partitions of a new directory [default: one for each thread]
+    /// Split a new database into N partitions [default: one for each thread]
     #[arg(long, value_name = "N")]
     pub partitions: Option<u32>,
-    /// For --role partitions: which process this is, from 0, of how many
+    /// With --role partitions: run as process I, counted from 0, of N
     #[arg(long, value_name = "I/N", value_parser = part)]
     pub part: Option<(u32, u32)>,
-    /// For --role partitions: where oracles are, all of them
+    /// With --role partitions: use the oracles at these addresses, which must be all of them
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub join: Vec<String>,
-    /// For --role partitions: where others reach it; needed with --listen 0.0.0.0 [default: where it listens]
+    /// With --role partitions: tell others this address; needed with --listen 0.0.0.0 [default:
+    /// --listen]
     #[arg(long, value_name = "HOST:PORT")]
     pub advertise: Option<String>,
-    /// When it acknowledges: fsync, remote-memory or memory
+    /// Acknowledge a commit after MODE: fsync, remote-memory or memory
     #[arg(long, value_name = "MODE", default_value = "fsync")]
     pub durability: Durability,
-    /// For remote-memory: processes of --role persist, each of which holds all of the log
+    /// With --durability remote-memory: use these processes of --role persist, each of which holds
+    /// the whole log
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub persist: Vec<String>,
-    /// Memory for rows, or for others' logs; beyond it writes are refused
+    /// Use at most SIZE of memory for rows, or for the logs of others; beyond that refuse writes
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "4GiB")]
     pub memory: u64,
-    /// Checkpoint a partition after its log has grown by this much, and by half the size of its rows
+    /// Checkpoint a partition after its log has grown by SIZE, and by half the size of its rows
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "512MiB")]
     pub checkpoint: u64,
-    /// Let clients have backups made, below this directory
+    /// Let clients make backups below DIR
     #[arg(long, value_name = "DIR")]
     pub backups: Option<PathBuf>,
-    /// Metrics for Prometheus at http://HOST:PORT/metrics
+    /// Serve Prometheus metrics at http://HOST:PORT/metrics
     #[arg(long, value_name = "HOST:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// A file with the token that clients must show [default: what DYNO_TOKEN holds]
+    /// Read the token that clients must show from FILE [default: the environment variable
+    /// DYNO_TOKEN]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Certificate chain
+    /// Show clients the certificate chain in PEM
     #[arg(long, value_name = "PEM", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// Private key to it
+    /// Use the private key in PEM, which belongs to --tls-cert
     #[arg(long, value_name = "PEM", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Speak TLS with other processes of the database, whose certificates these roots have signed
+    /// Speak TLS with other processes of the database, and trust the root certificates in PEM
     #[arg(long, value_name = "PEM")]
     pub tls_ca: Option<PathBuf>,
 }
 
-/// `I/N`.
+/// Parses `I/N`: a process, counted from 0, and the number of processes.
 fn part(text: &str) -> Result<(u32, u32), String> {
     let parsed = text
         .split_once('/')
@@ -134,49 +139,54 @@ fn part(text: &str) -> Result<(u32, u32), String> {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno txn shell --on local:bank\n  \
-    printf 'begin\\nput accounts ada 700\\ncommit\\n' | dyno txn shell --on dyno://127.0.0.1:7421\n\n\
-    Commands, one a line:\n  \
-    create TABLE                 a table of plain bytes\n  \
-    tables                       all tables\n  \
-    get TABLE KEY                a row\n  \
-    put TABLE KEY VALUE          writes a row\n  \
-    delete TABLE KEY             removes it\n  \
-    scan TABLE [PREFIX] [LIMIT]  rows in order\n  \
-    begin, commit, rollback      a transaction over several lines\n  \
-    explain TABLE KEY            how a row is spread, and what a look at it costs\n\n\
-    Keys and values are taken as UTF-8; other bytes as \\x00. A line outside begin and commit is a transaction of its own.\n\
-    Exits 1 when a line failed.")]
+#[command(after_help = "Examples:
+  dyno txn shell --on local:bank
+  dyno txn shell --on local:bank --create < commands.txt
+  printf 'begin\\nput accounts ada 700\\ncommit\\n' | dyno txn shell --on dyno://127.0.0.1:7421
+
+Commands, one a line:
+  create TABLE                 create a table of plain bytes
+  tables                       list the tables
+  get TABLE KEY                print a row
+  put TABLE KEY VALUE          write a row
+  delete TABLE KEY             delete a row
+  scan TABLE [PREFIX] [LIMIT]  print rows in order of their keys
+  begin, commit, rollback      make several lines one transaction
+  explain TABLE KEY            show where a row is stored and what a read of it costs
+
+Keys and values are UTF-8; write other bytes as \\x00. A line outside begin and commit is a \
+transaction of its own. Exits 1 when a line failed.")]
 pub struct TxnShellArgs {
     #[command(flatten)]
     pub on: OnArgs,
-    /// Make the database of local:DIR if it is not there
+    /// Create the database of local:DIR if it does not exist
     #[arg(long)]
     pub create: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno txn status --on local:bank\n  \
-    dyno txn status --on dyno://127.0.0.1:7421 --json")]
+#[command(after_help = "Examples:
+  dyno txn status --on local:bank
+  dyno txn status --on dyno://127.0.0.1:7421 --json")]
 pub struct TxnStatusArgs {
     #[command(flatten)]
     pub on: OnArgs,
-    /// Print as JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno txn restore --from backup --data bank\n\n\
-    The directory must not exist. The backup is verified first.")]
+#[command(after_help = "Examples:
+  dyno txn restore --from backup --data bank
+  dyno txn restore --from copies/monday --data bank-again
+
+The directory must not exist. The backup is verified first.")]
 pub struct TxnRestoreArgs {
-    /// The backup
+    /// Read the backup in DIR
     #[arg(long, value_name = "DIR")]
     pub from: PathBuf,
-    /// The directory to make
+    /// Write rows and logs into the new directory DIR
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
 }

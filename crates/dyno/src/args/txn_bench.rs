@@ -1,18 +1,17 @@
-//! `dyno txn bench` as it is written.
+//! The flags of `dyno txn bench`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use dyno_rigs::txn::Durability;
 
-use super::PeersFrom;
+use super::BenchArgs;
 use super::tpcc::FormArg;
 use crate::units::{bytes, count, duration};
 
-/// How clients reach the server.
+/// The transport between clients and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CarrierArg {
+pub enum TransportArg {
     /// Shared memory
     Ring,
     /// A Unix socket
@@ -21,12 +20,12 @@ pub enum CarrierArg {
     Tcp,
 }
 
-/// Which rows.
+/// The rows that transactions use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeysArg {
-    /// K2's, of which none is there at first.
+    /// K2's keys, whose rows do not exist at first.
     All,
-    /// So many that are there.
+    /// This number of rows, loaded before.
     Rows(u64),
 }
 
@@ -37,7 +36,7 @@ fn keys(text: &str) -> Result<KeysArg, String> {
     }
 }
 
-/// A share of one: `0.99` becomes 99 hundredths.
+/// Parses Zipf's theta: `0.99` becomes 99 hundredths.
 fn theta(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not one of 0, 0.01, ... 0.99");
     let hundredths = text.parse::<f64>().map_err(|_| wrong())? * 100.0;
@@ -48,77 +47,76 @@ fn theta(text: &str) -> Result<u64, String> {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  \
-    dyno txn bench --peers\n  \
-    dyno txn bench --form interactive --carrier tcp --durability memory --depth 1     K2's own transaction\n  \
-    dyno txn bench --writes 2 --partitions 8 --depth 256\n  \
-    dyno txn bench --keys 1M --theta 0.99 --either --form interactive --clients 64 --depth 1\n  \
-    dyno txn bench --rate 20000 --depth 1024     latencies count from the intended start\n\n\
-    A transaction writes rows of 512 bytes under keys out of 2^31 and reads them again, as K2's does; every answer is\n\
-    verified. With --keys N it reads and writes rows that are there. Each run starts a server of its own.")]
+#[command(after_help = "Examples:
+  dyno txn bench --peers
+  dyno txn bench --form interactive --transport tcp --durability memory --depth 1 # as K2's own
+  dyno txn bench --writes 2 --partitions 8 --depth 256
+  dyno txn bench --keys 1M --theta 0.99 --either --form interactive --clients 64 --depth 1
+  dyno txn bench --rate 20000 --depth 1024   # latencies count from the intended start
+
+Like K2's, a transaction writes rows of 512 bytes under keys out of 2^31 and reads them again; \
+every answer is verified. With --keys N it reads and writes rows that exist. Each invocation \
+starts a server of its own.")]
 pub struct TxnBenchArgs {
-    /// How clients reach the server
-    #[arg(long, value_enum, default_value = "ring")]
-    pub carrier: CarrierArg,
-    /// When the server acknowledges: fsync, remote-memory or memory
+    /// Reach the server by TRANSPORT
+    #[arg(
+        long,
+        alias = "carrier",
+        value_enum,
+        value_name = "TRANSPORT",
+        default_value = "ring"
+    )]
+    pub transport: TransportArg,
+    /// Acknowledge a commit after MODE: fsync, remote-memory or memory
     #[arg(long, value_name = "MODE", default_value = "fsync")]
     pub durability: Durability,
-    /// How transactions go to the server
-    #[arg(long, value_enum, default_value = "one-shot")]
+    /// Send transactions to the engine as FORM
+    #[arg(long, value_enum, value_name = "FORM", default_value = "one-shot")]
     pub form: FormArg,
-    /// Threads of clients
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_024))]
+    /// Run N clients, each in a thread
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=1_024))]
     pub clients: u64,
-    /// Transactions that each has under way
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    /// Let each client have N transactions in flight
+    #[arg(long, value_name = "N", default_value_t = 64,
+        value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub depth: u64,
-    /// Rows written by a transaction
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=100))]
+    /// Write N rows in each transaction
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(0..=100))]
     pub writes: u64,
-    /// Rows read by a transaction
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=100))]
+    /// Read N rows in each transaction
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(0..=100))]
     pub reads: u64,
-    /// Half of the transactions write and half read, with --keys
+    /// With --keys, let half of the transactions only write and half only read
     #[arg(long)]
     pub either: bool,
-    /// Bytes of a value
+    /// Write values of SIZE
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "512")]
     pub value: u64,
-    /// Rows that are there; all: K2's keys, uniform over 2^31, read after they were written
+    /// Use N existing rows, or `all`: K2's keys, uniform over 2^31, read after they were written
     #[arg(long, value_name = "N", value_parser = keys, default_value = "all")]
     pub keys: KeysArg,
-    /// How uneven rows are used, by Zipf's law, with --keys: 0 evenly, 0.99 as YCSB
+    /// With --keys, skew the choice of rows by Zipf's law: 0 is uniform, 0.99 is YCSB's
     #[arg(long, value_name = "THETA", value_parser = theta, default_value = "0")]
     pub theta: u64,
-    /// Transactions a second at random moments, whatever was answered; 0 as fast as they are answered
+    /// Start N transactions a second in all, at random moments; 0 is as fast as they are answered
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub rate: u64,
-    /// How long
+    /// Run each invocation for TIME
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3s")]
     pub duration: Duration,
-    /// Pin the server's threads: 1, or 2-9, or 0,2,4 [default: one thread, not pinned]
+    /// Pin one thread of the server to each core of LIST: 1, or 2-9, or 0,2,4 [default: one thread,
+    /// not pinned]
     #[arg(long, value_name = "LIST", value_parser = super::database::cores)]
     pub cores: Option<super::database::Cores>,
-    /// Partitions of the server
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_024))]
+    /// Split the database into N partitions
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=1_024))]
     pub partitions: u64,
-    /// Timed invocations of each system
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeats: u32,
-    /// Run PostgreSQL and etcd too, with as many under way; one-shot and fsync alone
-    #[arg(long)]
-    pub peers: bool,
     #[command(flatten)]
-    pub peers_from: PeersFrom,
-    /// Keep servers and scratch files here [default: ~/.cache/dynolab]
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Write the run below this directory
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub out: PathBuf,
-    /// Print the report as JSON instead of the headline
-    #[arg(long)]
-    pub json: bool,
+    pub bench: BenchArgs,
 }
 
 #[cfg(test)]

@@ -3,38 +3,15 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::Context;
 use dyno_suite::Stop;
 
-use crate::args::{PeersFrom, RunArgs, SelectArgs, SizeArgs};
+use crate::args::{BenchArgs, RunArgs, SelectArgs, SizeArgs};
 use crate::cmd;
 use crate::exit::Exit;
 use crate::places;
-
-/// What was asked for.
-pub struct Bench<'a> {
-    /// The engine, after which the suite is named.
-    pub engine: &'a str,
-    /// The suite's TOML; the record keeps it, so the run can be repeated.
-    pub suite: String,
-    /// Whether peers run too, and where they are declared.
-    pub peers: bool,
-    pub peers_from: &'a PeersFrom,
-    /// For scratch files; the cache when there is none.
-    pub data_dir: Option<PathBuf>,
-    /// Below it the run and its report are written.
-    pub report: &'a Path,
-    /// How often a line is printed when no progress bar is shown.
-    pub report_every: Duration,
-    pub json: bool,
-}
-
-/// Unless the command has a flag for it.
-pub const REPORT_EVERY: Duration = Duration::from_secs(30);
 
 /// The command line that was given, as a shell would take it again.
 fn given(arguments: impl Iterator<Item = String>) -> String {
@@ -67,11 +44,13 @@ fn without_password(arguments: impl Iterator<Item = String>) -> Vec<String> {
     kept.collect()
 }
 
-pub fn run(bench: Bench<'_>, stop: &Stop) -> anyhow::Result<Exit> {
+/// Runs a suite that was made for one benchmark of `engine`, after which the suite is named. The
+/// record keeps the text of the suite, so the run can be repeated.
+pub fn run(engine: &str, suite: String, args: &BenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let folder = places::cache(None)?.join("bench");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let file = folder.join(format!("{}-bench.toml", bench.engine));
-    fs::write(&file, bench.suite).with_context(|| format!("cannot write {}", file.display()))?;
+    let file = folder.join(format!("{engine}-bench.toml"));
+    fs::write(&file, suite).with_context(|| format!("cannot write {}", file.display()))?;
     let run = RunArgs {
         select: SelectArgs {
             suites: vec![file.display().to_string()],
@@ -82,19 +61,19 @@ pub fn run(bench: Bench<'_>, stop: &Stop) -> anyhow::Result<Exit> {
             },
             set: Vec::new(),
             case: Vec::new(),
-            peers: bench.peers,
+            peers: args.peers,
             suites_dir: None,
-            peers_from: bench.peers_from.clone(),
-            data_dir: bench.data_dir,
+            peers_from: args.peers_from.clone(),
+            data_dir: args.data_dir.clone(),
             max_disk: None,
         },
         beside: None,
-        report_every: bench.report_every,
+        report_every: args.report_every,
         budget: None,
-        limits: false,
+        measure_limits: false,
         command: Some(given(std::env::args().skip(1))),
-        out: bench.report.to_owned(),
-        json: bench.json,
+        out: args.out.clone(),
+        json: args.json,
     };
     cmd::run::run(&run, stop)
 }

@@ -1,7 +1,6 @@
 //! `dyno compare BASE NEW`: did it become slower?
 
 use anyhow::bail;
-use dyno_record::RunDir;
 use dyno_report::{Answer, CompareRules, compare, nothing_to_compare};
 
 use crate::args::CompareArgs;
@@ -9,11 +8,8 @@ use crate::exit::Exit;
 use crate::{runs, terminal};
 
 pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
-    let base = RunDir::open(&runs::at(&args.base)?)?;
-    let new = RunDir::open(&runs::at(&args.new)?)?;
-    for warning in base.warnings.iter().chain(&new.warnings) {
-        eprintln!("{warning}");
-    }
+    let base = runs::open(&args.base)?;
+    let new = runs::open(&args.new)?;
     if let Some(reason) = nothing_to_compare(&base, &new) {
         bail!(reason);
     }
@@ -25,7 +21,12 @@ pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&comparison)?)?;
     } else {
-        terminal::print(&comparison.to_markdown())?;
+        let text = comparison.to_markdown();
+        terminal::print(&match terminal::is_stdout() {
+            // Emphasis is for Markdown; the table reads well as it is.
+            true => text.replace("**", ""),
+            false => text,
+        })?;
     }
     Ok(match comparison.answer {
         Answer::NoRegression => Exit::Done,

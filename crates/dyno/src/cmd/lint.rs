@@ -1,7 +1,7 @@
 //! `dyno lint RUN|FIGURES.toml`: holds figures against arithmetic and limits.
 
-use dyno_record::{Figures, RunDir, read_figures};
-use dyno_report::{Severity, build_stored, figures_of, lint, lint_markdown};
+use dyno_record::{Figures, read_figures};
+use dyno_report::{Severity, build_stored, figures_of, lint, lint_markdown, lint_text};
 
 use crate::args::LintArgs;
 use crate::exit::Exit;
@@ -12,6 +12,8 @@ pub fn run(args: &LintArgs) -> anyhow::Result<Exit> {
     let findings = lint(&figures);
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&findings)?)?;
+    } else if terminal::is_stdout() {
+        terminal::print(&terminal::wrapped(&lint_text(&figures, &findings)))?;
     } else {
         terminal::print(&lint_markdown(&figures, &findings))?;
     }
@@ -31,6 +33,6 @@ fn read(args: &LintArgs) -> anyhow::Result<Figures> {
          *.toml; reports of other programs are not read",
         args.what.display()
     );
-    let stored = RunDir::open(&runs::at(&args.what)?)?;
+    let stored = runs::open(&args.what)?;
     Ok(figures_of(&build_stored(&stored), &stored.samples))
 }

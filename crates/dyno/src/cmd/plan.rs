@@ -12,6 +12,10 @@ use crate::units::show_seconds;
 use crate::{built_in, places, room, sql, terminal};
 
 pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
+    if args.select.suites.is_empty() && !args.json {
+        terminal::print(&built_in::listed(&args.select)?)?;
+        return Ok(Exit::Done);
+    }
     let cache = places::cache(args.select.data_dir.as_deref())?;
     let data = cache.join("data");
     let size = args.select.size.size();

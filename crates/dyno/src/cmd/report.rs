@@ -1,28 +1,38 @@
 //! `dyno report RUN`: prints what a record says. It runs nothing.
 
-use dyno_record::RunDir;
-use dyno_report::build_stored;
+use dyno_report::{Report, build_stored, headline};
 
 use crate::args::{Format, ReportArgs};
 use crate::exit::Exit;
 use crate::{runs, terminal};
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let dir = runs::at(&args.run)?;
-    let stored = RunDir::open(&dir)?;
-    for warning in &stored.warnings {
-        eprintln!("{warning}");
-    }
-    let report = build_stored(&stored);
-    let text = match args.format {
-        Format::Md => report.to_markdown()?,
-        Format::Html => report.to_html()?,
-        Format::Json => report.to_json()?,
-        Format::Xlsx => {
+    let report = build_stored(&runs::open(&args.run)?);
+    let format = match args.json {
+        true => Some(Format::Json),
+        false => args.format,
+    };
+    let text = match format {
+        // A whole report is thousands of lines, too many for a screen.
+        None if terminal::is_stdout() => first_page(&report, args),
+        None | Some(Format::Md) => report.to_markdown()?,
+        Some(Format::Html) => report.to_html()?,
+        Some(Format::Json) => report.to_json()?,
+        Some(Format::Xlsx) => {
             terminal::write_binary(&report.to_xlsx()?)?;
             return Ok(Exit::Done);
         }
     };
     terminal::print(&text)?;
     Ok(Exit::Done)
+}
+
+/// The headline, and how to get more.
+fn first_page(report: &Report, args: &ReportArgs) -> String {
+    format!(
+        "{}\n\n{}\n\nThe whole report: dyno report {} --format md, html, xlsx or json\n",
+        report.run.plan.title,
+        headline(report).to_lines().join("\n"),
+        args.run.display()
+    )
 }

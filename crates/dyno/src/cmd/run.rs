@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use dyno_machine::{Root, machine};
 use dyno_record::{Limit, Machine, Run, RunDir, SCHEMA_VERSION, Size, SystemVersion};
 use dyno_report::{build_stored, headline};
@@ -25,6 +25,10 @@ use crate::{built_in, identity, places, room, terminal};
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    if args.select.suites.is_empty() {
+        eprint!("{}", built_in::listed(&args.select)?);
+        bail!("name a suite to run, such as `dyno run wspr --tiny`");
+    }
     let cache = places::cache(args.select.data_dir.as_deref())?;
     fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
     // Every suite is planned before the first is run: a mistake in the last one costs minutes less.
@@ -166,18 +170,18 @@ fn known_limits(
 ) -> anyhow::Result<Vec<Limit>> {
     let size = args.select.size.size();
     let known = Known::new(cache, &seen.fingerprint, size);
-    if !args.limits
+    if !args.measure_limits
         && let Some(limits) = known.read()
     {
         let at = limits
             .first()
             .map_or("an earlier run", |limit| limit.measured_at.as_str());
-        eprintln!("limits of this machine from {at}; --limits measures them anew");
+        eprintln!("limits of this machine from {at}; --measure-limits measures them again");
         return Ok(limits);
     }
     let scratch = cache.join(format!("scratch-limits-{}", std::process::id()));
     let found = limits::measure(size, &scratch, stop);
-    // Its own files are gone; a directory that stays behind would be found by nobody.
+    // The files in it are gone already, and nothing would remove an empty directory later.
     let _ = fs::remove_dir_all(&scratch);
     let found = found?;
     for (name, reason) in &found.missing {

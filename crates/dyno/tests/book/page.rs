@@ -172,7 +172,7 @@ fn starts<'a>(lines: &'a [Line], starts: &[&str]) -> Option<&'a Line> {
 
 fn has_postgres() -> bool {
     let asked = Command::new(program())
-        .args(["doctor", "--for", "pubsub"])
+        .args(["doctor", "--engine", "pubsub"])
         .output();
     asked.unwrap().status.success()
 }

@@ -159,7 +159,7 @@ pub fn with_input(command: &mut Command, input: &str) -> Output {
 /// Whether there is a server to run; where not, that is said and the test is over.
 pub fn has_server() -> bool {
     let output = Command::new(env!("CARGO_BIN_EXE_dyno"))
-        .args(["doctor", "--for", "pubsub"])
+        .args(["doctor", "--engine", "pubsub"])
         .output()
         .unwrap();
     let found = output.status.success();

@@ -38,7 +38,7 @@ fn a_full_disk_leaves_no_half_file_and_more_room_lets_the_job_finish() {
         path
     });
     let program = assert_cmd::cargo::cargo_bin!("dyno");
-    let job = format!("{} tpch gen --sf 0.05 --jobs 1", program.display());
+    let job = format!("{} tpch gen --sf 0.05 --threads 1", program.display());
     // What is on the disk is copied out, since it goes with the namespace.
     let script = format!(
         "code=0; {job} --out '{disk}' >&2 || code=$?; cp -a '{disk}/.' '{small}'\n\

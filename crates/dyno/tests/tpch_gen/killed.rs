@@ -21,7 +21,7 @@ type Files = BTreeMap<PathBuf, Vec<u8>>;
 fn job(folder: &Path) -> std::process::Command {
     let folder = folder.display();
     generate(&format!(
-        "--sf 0.3 --sink std --jobs 2 --group-bytes 2MiB --out {folder}"
+        "--sf 0.3 --sink std --threads 2 --group-bytes 2MiB --out {folder}"
     ))
 }
 

@@ -395,16 +395,28 @@ impl Program {
     /// Why the sources of this program cannot be found again from its revision, if they cannot: it
     /// was built from a tree with changes that were never committed, or outside a checkout.
     pub fn untraceable(&self) -> Option<String> {
-        let revision = self.git_revision.as_str();
-        if let Some(clean) = revision.strip_suffix('+') {
-            Some(format!(
-                "changed tree: it was built from revision {clean} with changes that were not committed"
-            ))
-        } else if revision == "unknown" {
-            Some("unknown revision: it was built outside a checkout".to_owned())
-        } else {
-            None
-        }
+        untraceable(&self.git_revision)
+    }
+}
+
+/// Revisions that records name and that are in no branch, because the history was rewritten before
+/// it was published.
+const LOST_REVISIONS: [&str; 1] = ["9154a291c754"];
+
+/// Why the sources of `revision`, as [`Program::git_revision`] has it, cannot be found again.
+pub fn untraceable(revision: &str) -> Option<String> {
+    if let Some(clean) = revision.strip_suffix('+') {
+        Some(format!(
+            "changed tree: it was built from revision {clean} with changes that were not committed"
+        ))
+    } else if revision == "unknown" {
+        Some("unknown revision: it was built outside a checkout".to_owned())
+    } else if LOST_REVISIONS.contains(&revision) {
+        Some(format!(
+            "lost revision: {revision} is in no branch of the repository"
+        ))
+    } else {
+        None
     }
 }
 

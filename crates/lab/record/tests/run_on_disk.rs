@@ -94,6 +94,8 @@ fn a_program_of_a_changed_tree_cannot_be_found_again() {
     let changed = told("59a74695818e+", &mut run).unwrap();
     assert!(changed.starts_with("changed tree: "), "{changed}");
     assert!(told("unknown", &mut run).is_some());
+    let lost = told("9154a291c754", &mut run).unwrap();
+    assert!(lost.starts_with("lost revision: "), "{lost}");
 }
 
 #[test]

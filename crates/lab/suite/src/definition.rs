@@ -174,6 +174,14 @@ impl Definition {
         &self.body.title
     }
 
+    /// The first sentence of what the suite is for, without its line ends.
+    pub fn purpose(&self) -> String {
+        let words: Vec<&str> = self.body.purpose.split_whitespace().collect();
+        let text = words.join(" ");
+        let end = text.find(". ").map_or(text.len(), |end| end + 1);
+        text[..end].to_owned()
+    }
+
     /// The seed document whose tables it makes again.
     pub fn seed_document(&self) -> Option<&str> {
         self.body.seed_document.as_deref()

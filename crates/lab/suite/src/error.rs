@@ -24,13 +24,15 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
-    /// No suite or peer of this name; the message lists those there are.
-    #[error("no {kind} is called `{name}`; there are: {known}")]
+    /// No suite or peer has this name; the message lists the names that exist.
+    #[error("no {kind} is called `{name}`; {nearest}there are: {known}")]
     Unknown {
         /// `suite` or `peer`.
         kind: &'static str,
         /// What was asked for.
         name: String,
+        /// The name that was probably meant, as a part of the message; empty if none is near.
+        nearest: String,
         /// Comma-separated names.
         known: String,
     },
@@ -80,11 +82,62 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error for a name that is not among `known`.
+    pub fn unknown(kind: &'static str, name: &str, known: &[&str]) -> Error {
+        let near = nearest(name, known.iter().copied());
+        Error::Unknown {
+            kind,
+            name: name.to_owned(),
+            nearest: near.map_or_else(String::new, |near| format!("did you mean `{near}`? ")),
+            known: known.join(", "),
+        }
+    }
+
     /// Wraps an I/O error with the path it concerns.
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Error {
         Error::Io {
             path: path.into(),
             source,
         }
+    }
+}
+
+/// The name that `word` was probably meant to be: the one that the fewest insertions, deletions,
+/// replacements and transpositions of neighbours away, if these are at most a third of its letters.
+pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let edits = |name: &&'a str| (strsim::damerau_levenshtein(word, name), *name);
+    let (edits, name) = names
+        .into_iter()
+        .map(|name| edits(&name))
+        .min_by_key(|(edits, _)| *edits)?;
+    let letters = word.chars().count().max(name.chars().count());
+    (edits <= (letters / 3).max(1)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_also_where_letters_changed_places() {
+        let names = ["run", "report", "wspr", "wspr-queries"];
+        assert_eq!(nearest("rnu", names), Some("run"));
+        assert_eq!(nearest("wpsr", names), Some("wspr"));
+        assert_eq!(nearest("repotr", names), Some("report"));
+        assert_eq!(nearest("wspr-query", names), Some("wspr-queries"));
+        assert_eq!(nearest("nothing", names), None);
+        assert_eq!(nearest("x", []), None);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_and_all_names() {
+        assert_eq!(
+            Error::unknown("suite", "wpsr", &["wspr", "k2"]).to_string(),
+            "no suite is called `wpsr`; did you mean `wspr`? there are: wspr, k2"
+        );
+        assert_eq!(
+            Error::unknown("suite", "nothing", &["wspr", "k2"]).to_string(),
+            "no suite is called `nothing`; there are: wspr, k2"
+        );
     }
 }

@@ -42,7 +42,7 @@ pub use child::ChildExecutor;
 pub use clock::{Clock, SystemClock, rfc3339};
 pub use data::{DataPlan, Preparer};
 pub use definition::{Definition, SizeParams};
-pub use error::Error;
+pub use error::{Error, nearest};
 pub use estimate::{CaseEstimate, Needs, Room, show_bytes};
 pub use executor::{Ended, Executor, Exit, Invocation};
 pub use order::{Slot, blocks};

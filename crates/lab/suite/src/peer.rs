@@ -132,11 +132,7 @@ impl Catalogue {
     pub fn peer(&self, name: &str) -> Result<&Peer, Error> {
         self.peers.iter().find(|p| p.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.peers.iter().map(|p| p.name.as_str()).collect();
-            Error::Unknown {
-                kind: "peer",
-                name: name.to_string(),
-                known: known.join(", "),
-            }
+            Error::unknown("peer", name, &known)
         })
     }
 

@@ -103,11 +103,8 @@ impl Planned {
         }
         let names: Vec<String> = self.plan.cases.iter().map(|c| c.name.clone()).collect();
         if let Some(unknown) = suite.only().iter().find(|name| !names.contains(name)) {
-            return Err(Error::Unknown {
-                kind: "case of the suite",
-                name: unknown.clone(),
-                known: names.join(", "),
-            });
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(Error::unknown("case of the suite", unknown, &known));
         }
         let mut kept = names.iter().map(|name| suite.only().contains(name));
         self.estimates.retain(|_| kept.next().unwrap_or(true));

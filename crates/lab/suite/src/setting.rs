@@ -44,11 +44,7 @@ impl Definition {
             .filter(in_all)
             .map(String::as_str)
             .collect();
-        Error::Unknown {
-            kind: "parameter of the suite",
-            name: name.to_owned(),
-            known: known.join(", "),
-        }
+        Error::unknown("parameter of the suite", name, &known)
     }
 
     fn following(

@@ -1,4 +1,4 @@
-//! `dyno doctor --for pubsub`: settings of PostgreSQL for a log on this machine, and where a server differs.
+//! `dyno doctor --engine pubsub`: settings of PostgreSQL for a log on this machine, and where a server differs.
 
 use std::path::{Path, PathBuf};
 

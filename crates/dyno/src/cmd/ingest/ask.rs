@@ -23,7 +23,7 @@ pub fn run(args: &AskArgs) -> anyhow::Result<Exit> {
     let question = Question {
         words: &args.question,
         about: &about,
-        mends: args.mends.into(),
+        mends: args.corrections.into(),
         most_tokens: MOST_TOKENS,
     };
     let mut more = false;

@@ -2,33 +2,23 @@
 
 use dyno_suite::Stop;
 
-use crate::args::{BenchArgs, LoadSource};
-use crate::cmd::bench::{self, Bench};
+use crate::args::{IngestBenchArgs, LoadSource};
+use crate::cmd::bench;
 use crate::exit::Exit;
 
-pub fn run(args: &BenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let bench = Bench {
-        engine: "ingest",
-        suite: suite(args),
-        peers: args.peers,
-        peers_from: &args.peers_from,
-        data_dir: None,
-        report: &args.report,
-        report_every: bench::REPORT_EVERY,
-        json: args.json,
-    };
-    bench::run(bench, stop)
+pub fn run(args: &IngestBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    bench::run("ingest", suite(args), &args.bench, stop)
 }
 
 /// The suite of one case.
-fn suite(args: &BenchArgs) -> String {
-    let BenchArgs {
+fn suite(args: &IngestBenchArgs) -> String {
+    let IngestBenchArgs {
         rows,
         months,
-        workers,
-        repeats,
+        threads,
         ..
     } = *args;
+    let repeats = args.bench.repeats;
     let source = args.source.name();
     let form = if args.source == LoadSource::Csv {
         "plain"
@@ -70,10 +60,10 @@ time_limit_s = 1800
 estimate = {{ units = "${{size.rows}}", units_per_s = {{ other = 5e5 }}, disk_bytes_per_unit = 84 }}
 {extra}
 [[case]]
-name = "load-{source}-{workers}"
-title = "Load from {source}, {workers} workers"
+name = "load-{source}-{threads}"
+title = "Load from {source}, {threads} threads"
 workload = "ingest-load"
-params = {{ source = "{source}", files = "{files}", workers = {workers} }}
+params = {{ source = "{source}", files = "{files}", workers = {threads} }}
 peers = ["duckdb", "chdb"]
 metric = "throughput"
 unit = "rows/s"

@@ -20,7 +20,7 @@ const ATTEMPT: Duration = Duration::from_secs(600);
 pub fn run(args: &FetchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let period = Period::parse(args.feed, &args.period, Day::of_ms(now_ms()))?;
     let mut from = args
-        .from
+        .mirror
         .clone()
         .unwrap_or_else(|| args.feed.address().to_owned());
     if !from.ends_with('/') {

@@ -31,9 +31,9 @@ fn archives(
     args: &GenerateArgs,
     stop: &Stop,
 ) -> anyhow::Result<Exit> {
-    if args.plain || args.workers.is_some() {
+    if args.plain || args.threads.is_some() {
         bail!(
-            "--plain and --workers are for wspr; {} has one form, made by one thread",
+            "--plain and --threads are for wspr; {} has one form, made by one thread",
             feed.name()
         );
     }
@@ -105,7 +105,7 @@ fn months(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let bar = WorkBar::new(args.rows, "rows");
     let made = generator.write(
         &args.out,
-        args.workers.unwrap_or_else(all_threads),
+        args.threads.unwrap_or_else(all_threads),
         &|rows| {
             bar.add(rows);
             if stop.asked() {

@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let options = Options {
-        workers: args.workers.unwrap_or_else(all_threads),
+        workers: args.threads.unwrap_or_else(all_threads),
         max_bad: args.max_bad,
         memory: usize::try_from(args.memory).context("--memory")?,
         engine: match args.inflate {

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use dyno_ingest::table::Snapshot;
 
-use crate::args::QueryArgs;
+use crate::args::{QueryArgs, TableFormat};
 use crate::exit::Exit;
 use crate::sql;
 
@@ -12,7 +12,11 @@ pub fn run(args: &QueryArgs) -> anyhow::Result<Exit> {
     drop(Snapshot::open(&args.table)?);
     let mut command = sql::command()?;
     command.arg("query").arg(&args.table).arg(&args.sql);
-    command.args(["--format", args.format.name()]);
+    let format = match args.json {
+        true => TableFormat::Json,
+        false => args.format,
+    };
+    command.args(["--format", format.name()]);
     if let Some(threads) = args.threads {
         command.args(["--threads", &threads.to_string()]);
     }

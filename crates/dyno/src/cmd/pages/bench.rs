@@ -4,21 +4,11 @@ use clap::ValueEnum;
 use dyno_suite::Stop;
 
 use crate::args::{PagesBenchArgs, PatternArg};
-use crate::cmd::bench::{self, Bench};
+use crate::cmd::bench;
 use crate::exit::Exit;
 
 pub fn run(args: &PagesBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let bench = Bench {
-        engine: "pages",
-        suite: suite(args),
-        peers: args.peers,
-        peers_from: &args.peers_from,
-        data_dir: args.data_dir.clone(),
-        report: &args.out,
-        report_every: bench::REPORT_EVERY,
-        json: args.json,
-    };
-    bench::run(bench, stop)
+    bench::run("pages", suite(args), &args.bench, stop)
 }
 
 /// Pages of each class that are made, as in the suite's quick size, so that both use the same ones.
@@ -48,9 +38,9 @@ fn suite(args: &PagesBenchArgs) -> String {
         pages,
         threads,
         passes,
-        repeats,
         ..
     } = args;
+    let repeats = args.bench.repeats;
     let (op, batch) = op(args.pattern);
     let batch = args.batch.unwrap_or(batch);
     // The first write of each page is done once; all else could go on for ever.

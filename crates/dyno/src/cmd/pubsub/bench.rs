@@ -5,7 +5,7 @@ use dyno_pubsub::Dsn;
 use dyno_suite::Stop;
 
 use crate::args::{BenchMode, PubsubBenchArgs};
-use crate::cmd::bench::{self, Bench};
+use crate::cmd::bench;
 use crate::exit::Exit;
 
 pub fn run(args: &PubsubBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
@@ -19,17 +19,7 @@ pub fn run(args: &PubsubBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
             asked.messages, args.messages, asked.write_batch
         );
     }
-    let bench = Bench {
-        engine: "pubsub",
-        suite: suite(args, &asked)?,
-        peers: args.peers,
-        peers_from: &args.peers_from,
-        data_dir: args.data_dir.clone(),
-        report: &args.out,
-        report_every: args.report_every,
-        json: args.json,
-    };
-    bench::run(bench, stop)
+    bench::run("pubsub", suite(args, &asked)?, &args.bench, stop)
 }
 
 /// What the flags come to, with the mode's own where nothing was said.
@@ -149,7 +139,7 @@ fn suite(args: &PubsubBenchArgs, asked: &Asked) -> anyhow::Result<String> {
          repeats = {repeats}\ncontrol = true\ntime_limit_s = 3600\n{lines}\
          estimate = {{ units = {units}, units_per_s = {{ dyno = 5e4, other = 1e4 }}, startup_s = 3, \
          disk_bytes_per_unit = {disk}, memory_bytes = 3e9 }}\n{tables}",
-        repeats = args.repeats,
+        repeats = args.bench.repeats,
         disk = args.payload * 3 + 500,
         tables = tables(args).replace("{case}", &case),
     ))
@@ -249,7 +239,7 @@ fn params(args: &PubsubBenchArgs, asked: &Asked, load: &Load) -> anyhow::Result<
         args.payload,
         asked.write_batch,
         asked.read_batch,
-        args.report_every.as_millis(),
+        args.bench.report_every.as_millis(),
     );
     if args.mode == BenchMode::Pubsub {
         params.push_str(&format!(

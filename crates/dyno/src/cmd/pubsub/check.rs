@@ -31,7 +31,7 @@ pub fn run(args: &PubsubCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
         args.kills,
         seed,
     );
-    options.mode = match args.on {
+    options.mode = match args.way {
         CheckedWay::Direct => Mode::Direct,
         CheckedWay::Sql => Mode::Sql,
         CheckedWay::Broker => Mode::Broker,

@@ -111,7 +111,7 @@ impl Log {
                 Ok(())
             }
             Log::Broker(_) => {
-                bail!("--on needs --dsn: a broker makes topics on its own server alone")
+                bail!("--add-cluster needs --dsn: a broker creates topics only on its own server")
             }
         }
     }

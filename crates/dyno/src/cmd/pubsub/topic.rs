@@ -45,7 +45,7 @@ fn create(args: &PubsubTopicCreateArgs) -> anyhow::Result<()> {
     check_name(&args.name)?;
     let mut log = Log::open(&args.place)?;
     let (name, partitions) = (&args.name, args.partitions);
-    if args.on.is_empty() {
+    if args.add_cluster.is_empty() {
         log.create_topic(name, &options)?;
         let noun = if partitions == 1 {
             "partition"
@@ -54,8 +54,12 @@ fn create(args: &PubsubTopicCreateArgs) -> anyhow::Result<()> {
         };
         return terminal::print(&format!("topic {name} has {partitions} {noun}"));
     }
-    log.create_placed_topic(name, &options, &args.on)?;
-    let clusters: Vec<&str> = args.on.iter().map(|cluster| &cluster.name[..]).collect();
+    log.create_placed_topic(name, &options, &args.add_cluster)?;
+    let clusters: Vec<&str> = args
+        .add_cluster
+        .iter()
+        .map(|cluster| &cluster.name[..])
+        .collect();
     let clusters = clusters.join(", ");
     terminal::print(&format!(
         "topic {name} has {partitions} partitions, in turn on this server and on {clusters}"

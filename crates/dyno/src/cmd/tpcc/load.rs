@@ -29,7 +29,7 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let progress = Progress::default();
     let bar = WorkBar::new(load::rows_of(&population.scale), "rows");
     let loaded = thread::scope(|scope| {
-        let loading = scope.spawn(|| load::load(&*db, population, args.loaders, &progress));
+        let loading = scope.spawn(|| load::load(&*db, population, args.threads, &progress));
         while !loading.is_finished() {
             bar.at(progress.rows.load(Ordering::Relaxed));
             if stop.asked() {

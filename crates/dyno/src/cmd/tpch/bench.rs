@@ -6,21 +6,11 @@ use dyno_tpch::{Generator, Scale, Table};
 use dyno_tpch_files::{Compression, Format, Mode, SinkKind};
 
 use crate::args::TpchBenchArgs;
-use crate::cmd::bench::{self, Bench};
+use crate::cmd::bench;
 use crate::exit::Exit;
 
 pub fn run(args: &TpchBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let bench = Bench {
-        engine: "tpch",
-        suite: suite(args)?,
-        peers: args.peers,
-        peers_from: &args.peers_from,
-        data_dir: args.data_dir.clone(),
-        report: &args.report,
-        report_every: bench::REPORT_EVERY,
-        json: args.json,
-    };
-    bench::run(bench, stop)
+    bench::run("tpch", suite(args)?, &args.bench, stop)
 }
 
 /// The suite of one case.
@@ -30,9 +20,9 @@ fn suite(args: &TpchBenchArgs) -> anyhow::Result<String> {
         format,
         mode,
         sink,
-        repeats,
         ..
     } = args;
+    let repeats = args.bench.repeats;
     let scale = Scale::new(*sf)?;
     let place = match sink {
         SinkKind::Null => "null",
@@ -45,8 +35,8 @@ fn suite(args: &TpchBenchArgs) -> anyhow::Result<String> {
         true => Compression::None,
         false => Compression::Snappy,
     });
-    let jobs = match args.jobs {
-        Some(jobs) => jobs.to_string(),
+    let threads = match args.threads {
+        Some(threads) => threads.to_string(),
         None => "\"all\"".to_string(),
     };
     let (tables, rows) = tables(args, scale);
@@ -69,7 +59,7 @@ order_seed = 1
 name = "write-{format}"
 title = "{format}, {compression}, {mode}, sink {sink}"
 workload = "tpch-write"
-params = {{ sf = {sf}, format = "{format}", mode = "{mode}", compression = "{compression}", jobs = {jobs}, sink = "{sink}", tables = {tables}, place = "{place}", text = "{texts}" }}
+params = {{ sf = {sf}, format = "{format}", mode = "{mode}", compression = "{compression}", jobs = {threads}, sink = "{sink}", tables = {tables}, place = "{place}", text = "{texts}" }}
 peers = [{peers}]
 metric = "throughput"
 unit = "rows/s"

@@ -61,8 +61,8 @@ pub fn job(args: &TpchWhatArgs) -> anyhow::Result<Job> {
     }
     job.layout = layout(args);
     job.mode = args.mode;
-    if let Some(jobs) = args.jobs {
-        job.jobs = usize::try_from(jobs).context("--jobs")?;
+    if let Some(threads) = args.threads {
+        job.jobs = usize::try_from(threads).context("--threads")?;
     }
     job.sink = args.sink;
     job.memory_bytes = args.memory;

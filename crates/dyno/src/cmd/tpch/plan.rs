@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::terminal;
 
 /// Processors of a task in a cluster, where nobody says.
-const DEFAULT_JOBS: u64 = 4;
+const DEFAULT_THREADS: u64 = 4;
 /// What a task may take beside its own bound, in bytes.
 const HEADROOM_BYTES: u64 = 128 << 20;
 
@@ -35,8 +35,8 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn jobs(&self) -> u64 {
-        self.args.what.jobs.unwrap_or(DEFAULT_JOBS)
+    fn threads(&self) -> u64 {
+        self.args.what.threads.unwrap_or(DEFAULT_THREADS)
     }
 
     fn memory_mib(&self) -> u64 {
@@ -48,7 +48,7 @@ impl Plan<'_> {
     }
 
     /// The command of a task, for a shell; `part` is how its scheduler says the part's number.
-    fn command(&self, part: &str, jobs: Option<u64>) -> String {
+    fn command(&self, part: &str, threads: Option<u64>) -> String {
         let what = &self.args.what;
         let mut words = vec![
             format!("{} tpch gen --sf {}", quoted(&self.args.dyno), what.sf),
@@ -56,7 +56,7 @@ impl Plan<'_> {
             format!("--format {}", what.format),
             format!("--memory {}", what.memory),
         ];
-        words.extend(jobs.map(|jobs| format!("--jobs {jobs}")));
+        words.extend(threads.map(|threads| format!("--threads {threads}")));
         words.extend(choices(what));
         if self.in_objects() {
             // An object has no receipt that tells a task tried again to keep it.
@@ -86,7 +86,7 @@ impl Plan<'_> {
              #SBATCH --job-name=tpch\n\
              #SBATCH --array=1-{parts}\n\
              #SBATCH --ntasks=1\n\
-             #SBATCH --cpus-per-task={jobs}\n\
+             #SBATCH --cpus-per-task={threads}\n\
              #SBATCH --mem={memory}M\n\
              #SBATCH --requeue\n\
              #SBATCH --open-mode=append\n\
@@ -95,15 +95,15 @@ impl Plan<'_> {
             sf = self.args.what.sf,
             parts = self.args.parts,
             relative = self.relative("the directory that sbatch is called in"),
-            jobs = self.jobs(),
+            threads = self.threads(),
             memory = self.memory_mib(),
-            command = self.command("\"$SLURM_ARRAY_TASK_ID\"", Some(self.jobs())),
+            command = self.command("\"$SLURM_ARRAY_TASK_ID\"", Some(self.threads())),
         )
     }
 
     /// One part after the other, each on all cores unless told otherwise: they share a machine.
     fn parallel(&self) -> anyhow::Result<String> {
-        let command = self.command("{}", self.args.what.jobs);
+        let command = self.command("{}", self.args.what.threads);
         if command.matches('{').count() > 1 {
             bail!("GNU parallel takes braces for its own: choose a --out without them");
         }
@@ -122,7 +122,7 @@ impl Plan<'_> {
 
     fn kubernetes(&self) -> anyhow::Result<String> {
         let part = "$((JOB_COMPLETION_INDEX + 1))";
-        let command = self.command(part, Some(self.jobs()));
+        let command = self.command(part, Some(self.threads()));
         if command.matches('$').count() > 1 {
             bail!("Kubernetes takes a dollar sign for its own: choose a --out without one");
         }
@@ -137,13 +137,13 @@ impl Plan<'_> {
              spec:\n  completionMode: Indexed\n  completions: {parts}\n  parallelism: {parts}\n  backoffLimitPerIndex: 3\n  template:\n    \
              spec:\n      restartPolicy: Never\n      containers:\n        - name: dyno\n          image: {image}\n          \
              command: [\"/bin/sh\", \"-c\", {shell}]\n          \
-             resources:\n            requests: {{ cpu: \"{jobs}\", memory: \"{memory}Mi\" }}\n            limits: {{ memory: \"{memory}Mi\" }}\n\
+             resources:\n            requests: {{ cpu: \"{threads}\", memory: \"{memory}Mi\" }}\n            limits: {{ memory: \"{memory}Mi\" }}\n\
              {place}",
             sf = self.args.what.sf,
             parts = self.args.parts,
             image = string(image)?,
             shell = string(&format!("exec {command}"))?,
-            jobs = self.jobs(),
+            threads = self.threads(),
             memory = self.memory_mib(),
             place = self.mount()?,
         ))

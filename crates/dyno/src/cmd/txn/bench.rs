@@ -5,26 +5,17 @@ use anyhow::ensure;
 use dyno_rigs::txn::Durability;
 use dyno_suite::Stop;
 
-use crate::args::{CarrierArg, FormArg, KeysArg, TxnBenchArgs};
-use crate::cmd::bench::{self, Bench};
+use crate::args::{FormArg, KeysArg, TransportArg, TxnBenchArgs};
+use crate::cmd::bench;
 use crate::exit::Exit;
 
 pub fn run(args: &TxnBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     ensure!(
-        !args.peers || (args.form == FormArg::OneShot && args.durability == Durability::Fsync),
+        !args.bench.peers
+            || (args.form == FormArg::OneShot && args.durability == Durability::Fsync),
         "--peers: PostgreSQL and etcd are measured with --form one-shot and --durability fsync alone"
     );
-    let bench = Bench {
-        engine: "txn",
-        suite: suite(args),
-        peers: args.peers,
-        peers_from: &args.peers_from,
-        data_dir: args.data_dir.clone(),
-        report: &args.out,
-        report_every: bench::REPORT_EVERY,
-        json: args.json,
-    };
-    bench::run(bench, stop)
+    bench::run("txn", suite(args), &args.bench, stop)
 }
 
 /// The suite of one case.
@@ -35,7 +26,7 @@ fn suite(args: &TxnBenchArgs) -> String {
         args.writes,
         args.reads,
         form(args.form),
-        carrier(args.carrier),
+        carrier(args.transport),
         args.durability
     );
     let (metric, unit, better, load) = match (args.rate, under_way) {
@@ -74,11 +65,11 @@ fn suite(args: &TxnBenchArgs) -> String {
          estimate = {{ units = 1, units_per_s = {{ other = {:?} }}, startup_s = 3, \
          disk_bytes_per_unit = 3e9, memory_bytes = 4e9 }}\n{FIXED}",
         params(args),
-        match args.peers {
+        match args.bench.peers {
             true => "peers = [\"postgres-serializable\", \"etcd\"]\n",
             false => "",
         },
-        args.repeats,
+        args.bench.repeats,
         1.0 / (args.duration.as_secs_f64() * 1.2).max(0.1),
     )
 }
@@ -97,7 +88,7 @@ fn params(args: &TxnBenchArgs) -> String {
          depth = {}, writes = {}, reads = {}, either = {}, value = {}, keys = {keys}, \
          theta-percent = {}, rate = {}, seconds = {:?}",
         cores.unwrap_or_default(),
-        carrier(args.carrier),
+        carrier(args.transport),
         args.durability,
         form(args.form),
         args.partitions,
@@ -113,11 +104,11 @@ fn params(args: &TxnBenchArgs) -> String {
     )
 }
 
-fn carrier(of: CarrierArg) -> &'static str {
+fn carrier(of: TransportArg) -> &'static str {
     match of {
-        CarrierArg::Ring => "ring",
-        CarrierArg::Unix => "unix",
-        CarrierArg::Tcp => "tcp",
+        TransportArg::Ring => "ring",
+        TransportArg::Unix => "unix",
+        TransportArg::Tcp => "tcp",
     }
 }
 

@@ -125,6 +125,25 @@ pub fn lint_markdown(figures: &Figures, findings: &[Finding]) -> String {
     text
 }
 
+/// The findings as text for a terminal: a line for each finding, and below it, indented, what was
+/// seen, why it matters and what to do.
+pub fn lint_text(figures: &Figures, findings: &[Finding]) -> String {
+    let mut text = format!("Findings: {}\nSource: {}\n", figures.title, figures.source);
+    if findings.is_empty() {
+        text.push_str("\nNo rule found anything.\n");
+    }
+    for f in findings {
+        let severity = f.severity.as_str();
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n{severity} {}: {}\n  {}.\n  {}\n  {}\n",
+            f.rule, f.subject, f.seen, f.why, f.advice
+        );
+    }
+    text
+}
+
 /// A few names in full, many as the first two and a number: forty lines of one complaint hide
 /// the others.
 fn listed(names: &[&str]) -> String {

@@ -50,7 +50,7 @@ pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let from = from(args)?;
     refuse_options(args, &from)?;
     let options = Options {
-        workers: args.workers.unwrap_or_else(all_threads),
+        workers: args.threads.unwrap_or_else(all_threads),
         max_bad: match from {
             // Where a batch ends is nobody's doing, so no share of it means anything.
             From::Topic(_) => 1.0,

@@ -44,7 +44,7 @@ fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let began = Instant::now();
     let ran = until_asked(stop, |stop| {
         many(
-            args.from,
+            args.first_seed,
             args.seeds,
             threads,
             &simulate::Options::default(),
@@ -66,7 +66,7 @@ fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
             })
         });
         terminal::print(&serde_json::to_string_pretty(&json!({
-            "from": args.from,
+            "from": args.first_seed,
             "seeds": ran.seeds,
             "seconds": seconds,
             "committed": ran.committed,
@@ -80,7 +80,7 @@ fn sim(args: &TxnCheckSimArgs, stop: &Stop) -> anyhow::Result<Exit> {
             "histories": files,
         }))?)?;
     } else {
-        terminal::print(&told(&ran, args.from, seconds, &files))?;
+        terminal::print(&told(&ran, args.first_seed, seconds, &files))?;
     }
     Ok(if ran.broken_seeds.is_empty() {
         Exit::Done

@@ -21,7 +21,7 @@ pub fn run(args: &TxnCheckSoakArgs, stop: &Stop) -> anyhow::Result<Exit> {
             start: &|data: &Path| server(&own, data),
             connect: &connect,
             folder: &folder,
-            length: args.length,
+            length: args.duration,
             seed,
             clients: args.clients,
             rate: args.rate,
