@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::Wrong) => ExitCode::from(WRONG),
-        // Who pipes into `head` has seen enough; that is no failure.
+        // Who pipes into `head` has seen enough; that is not a failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("dyno-sql: {}", said::explain(&error));

@@ -304,7 +304,7 @@ fn keys_that_pages_have_in_common_are_not_read() {
     assert_eq!(sorted(&context, hour), sorted(&general, hour));
 }
 
-/// A cast keeps the order of strings, and pages have one string in common; it is no integer for that.
+/// A cast keeps the order of strings, and pages have one string in common; it is not an integer for that.
 #[test]
 fn strings_that_look_like_numbers_stay_strings() {
     let folder = tempfile::tempdir().unwrap();

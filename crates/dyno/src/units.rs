@@ -19,13 +19,13 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         "TiB" => 1_099_511_627_776.0,
         _ => {
             return Err(format!(
-                "`{unit}` is no unit of size; use B, kB, MB, GB, TB, KiB, MiB, GiB, TiB"
+                "`{unit}` is not a unit of size; use B, kB, MB, GB, TB, KiB, MiB, GiB, TiB"
             ));
         }
     };
     let bytes = number * factor;
     if bytes.fract() != 0.0 || bytes > 9e18 {
-        return Err(format!("`{text}` is no whole number of bytes below 9 EB"));
+        return Err(format!("`{text}` is not a whole number of bytes below 9 EB"));
     }
     Ok(bytes as u64)
 }
@@ -41,11 +41,11 @@ pub fn count(text: &str) -> Result<u64, String> {
         (_, Some(power)) if power.parse::<u8>().is_ok_and(|power| power <= 15) => {
             power.parse::<i32>().map_or(1.0, |power| 10f64.powi(power))
         }
-        _ => return Err(format!("`{unit}` is no factor; use k, M, G or e6")),
+        _ => return Err(format!("`{unit}` is not a factor; use k, M, G or e6")),
     };
     let count = number * factor;
     if count.fract() != 0.0 || count > 9e15 {
-        return Err(format!("`{text}` is no whole number below 9e15"));
+        return Err(format!("`{text}` is not a whole number below 9e15"));
     }
     Ok(count as u64)
 }
@@ -90,7 +90,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "m" | "min" => number * 60.0,
         "h" => number * 3_600.0,
         "" => return Err(format!("`{text}` has no unit; write {text}s or {text}m")),
-        _ => return Err(format!("`{unit}` is no unit of time; use us, ms, s, m, h")),
+        _ => return Err(format!("`{unit}` is not a unit of time; use us, ms, s, m, h")),
     };
     Duration::try_from_secs_f64(seconds).map_err(|e| format!("`{text}`: {e}"))
 }
@@ -99,7 +99,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 pub fn time_above_zero(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err(format!(
-            "`{text}` is no time at all; write 15m, for example"
+            "`{text}` is not a time; write 15m, for example"
         )),
         time => Ok(time),
     }
@@ -114,10 +114,10 @@ pub fn start(text: &str) -> Result<Start, String> {
         _ if is_offset => text
             .parse()
             .map(Start::Offset)
-            .map_err(|e| format!("`{text}` is no offset: {e}")),
+            .map_err(|e| format!("`{text}` is not an offset: {e}")),
         _ => time_us(text).map(Start::TimeUs).ok_or_else(|| {
             format!(
-                "`{text}` is none of earliest, latest, an offset such as 1000, \
+                "`{text}` is not one of earliest, latest, an offset such as 1000, \
                  and a time such as 2026-11-20T08:00:00Z"
             )
         }),
@@ -196,7 +196,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     let share = match unit {
         "%" => number / 100.0,
         "" => number,
-        _ => return Err(format!("`{text}` is no share; write 3% or 0.03")),
+        _ => return Err(format!("`{text}` is not a share; write 3% or 0.03")),
     };
     if share > 1.0 {
         return Err(format!("`{text}` is more than all of it; write 3% or 0.03"));

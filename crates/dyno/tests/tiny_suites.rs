@@ -153,7 +153,7 @@ fn a_missing_peer_is_named_with_how_to_install_it() {
 }
 
 /// A peer that is a client or a server of this machine is installed where that is, and nowhere else: our own program,
-/// which speaks for it, is no sign of it.
+/// which speaks for it, is not a sign of it.
 #[test]
 fn a_peer_whose_programs_are_not_here_is_missing() {
     let home = tempfile::tempdir().expect("a directory");

@@ -161,7 +161,7 @@ impl Test for Computed {
         let results = self.evaluate(self.inputs(inputs)?)?;
         let results = results
             .as_boolean_opt()
-            .ok_or("a condition that is no boolean")?;
+            .ok_or("a condition that is not a boolean")?;
         // A condition that is neither true nor false chooses no row.
         out.extend(results.iter().map(|result| result == Some(true)));
         Ok(())

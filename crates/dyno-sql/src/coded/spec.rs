@@ -48,7 +48,7 @@ pub(super) struct Top {
 pub(super) struct Spec {
     /// What is scanned. Its keys are those of the answer, and behind them the spread column.
     pub(super) query: Query,
-    /// Whether the last key is no key of the answer, but a column whose values must be known one by
+    /// Whether the last key is not a key of the answer, but a column whose values must be known one by
     /// one, as percentiles do.
     pub(super) spread: bool,
     pub(super) measures: Vec<Measure>,

@@ -136,7 +136,7 @@ async fn broken_rows(tables: &Tables, table: Table, conditions: &[&str]) -> Resu
     for column in batches.iter().flat_map(RecordBatch::columns) {
         let count = column.as_primitive_opt::<Int64Type>();
         let count = count.filter(|counts| counts.len() == 1);
-        let count = count.context("a count is no integer")?.value(0);
+        let count = count.context("a count is not an integer")?.value(0);
         counts.push(count.unsigned_abs());
     }
     Ok(counts)

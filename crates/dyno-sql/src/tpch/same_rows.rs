@@ -238,7 +238,7 @@ fn generated(
     Ok(rows)
 }
 
-/// What is no number comes before all that are.
+/// What is not a number comes before all that are.
 fn key_of(table: Table, row: &[String]) -> Key {
     let (first, second) = key_places(table);
     let number = |place: usize| row[place].parse().unwrap_or(i64::MIN);

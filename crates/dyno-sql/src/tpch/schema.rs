@@ -58,7 +58,7 @@ pub fn check(table: Table, found: &Schema) -> Result<()> {
         }
         if !holds(field.data_type(), column.kind) {
             bail!(
-                "column {} has type {}, which is no {}",
+                "column {} has type {}, which is not {}",
                 column.name,
                 field.data_type(),
                 wanted(column.kind)
@@ -90,9 +90,9 @@ fn holds(found: &DataType, kind: Kind) -> bool {
 
 fn wanted(kind: Kind) -> &'static str {
     match kind {
-        Kind::Key | Kind::Integer => "integer of 32 or 64 bits",
-        Kind::Decimal | Kind::WholeDecimal => "decimal with two digits after the point",
-        Kind::Date => "date",
+        Kind::Key | Kind::Integer => "an integer of 32 or 64 bits",
+        Kind::Decimal | Kind::WholeDecimal => "a decimal with two digits after the point",
+        Kind::Date => "a date",
         Kind::Char(_) | Kind::Varchar(_) => "text",
     }
 }
@@ -128,7 +128,7 @@ mod tests {
         let float = refusal(Table::Orders, |fields| {
             fields[3] = Field::new("o_totalprice", DataType::Float64, false);
         });
-        let text = "column o_totalprice has type Float64, which is no decimal with two digits after the point";
+        let text = "column o_totalprice has type Float64, which is not a decimal with two digits after the point";
         assert_eq!(float, text);
         let more = refusal(Table::Region, |fields| {
             fields.push(Field::new(END_OF_LINE, DataType::Utf8, true));

@@ -172,7 +172,7 @@ fn failures_say_what_and_whether_to_try_again() {
         (
             &["produce", "t", "--json"],
             "{\"value\":\"ok\"}\n{\n",
-            "line 2: it is no JSON object",
+            "line 2: it is not a JSON object",
         ),
         (
             &["produce", "t", "--key-separator", "::"],

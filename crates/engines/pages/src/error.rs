@@ -35,7 +35,7 @@ pub enum StoreError {
         /// How it was noticed.
         what: Damage,
     },
-    /// What was opened is no store, or one of a later version.
+    /// What was opened is not a store, or one of a later version.
     #[error("not a store of compressed pages: {0}")]
     Format(String),
     /// Another store, here or in another process, uses the memory.

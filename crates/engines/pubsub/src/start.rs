@@ -41,7 +41,7 @@ impl Start {
                 .or_else(|| number("time:").map(Start::TimeUs))
                 .ok_or_else(|| {
                     let known = "earliest, latest, offset:N, time:MICROSECONDS";
-                    Error::bad_argument(format_args!("start {text:?} is none of {known}"))
+                    Error::bad_argument(format_args!("start {text:?} is not one of {known}"))
                 }),
         }
     }

@@ -25,7 +25,7 @@ impl Executor for ChildExecutor<'_> {
             reason,
         };
         let stdin = serde_json::to_vec(&invocation.request)
-            .map_err(|e| start_error(format!("its request is no JSON: {e}")))?;
+            .map_err(|e| start_error(format!("its request is not JSON: {e}")))?;
         let mut command = Command::new(&invocation.program);
         command.args(&invocation.args);
         // A relative path that a child writes lands where it is cleaned up.

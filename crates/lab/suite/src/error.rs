@@ -1,4 +1,4 @@
-//! What can go wrong around a run. A failing child is no error here: it becomes a sample that
+//! What can go wrong around a run. A failing child is not an error here: it becomes a sample that
 //! says so.
 
 use std::path::PathBuf;

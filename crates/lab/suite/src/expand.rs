@@ -146,7 +146,7 @@ impl<'a> Expander<'a> {
             // A name that the case lacks would be a mistake that measures the same thing twice.
             if let Some(key) = params.keys().find(|key| !def.params.contains_key(*key)) {
                 return Err(format!(
-                    "variant `{name}` sets `{key}`, which is no parameter of the case"
+                    "variant `{name}` sets `{key}`, which is not a parameter of the case"
                 ));
             }
             variants.insert(name.clone(), params);
@@ -166,7 +166,7 @@ impl<'a> Expander<'a> {
                     .apply(value)
                     .map_err(|e| format!("param {key}: {e}"))?;
                 let json = serde_json::to_value(&value)
-                    .map_err(|e| format!("param {key} is no JSON value: {e}"))?;
+                    .map_err(|e| format!("param {key} is not a JSON value: {e}"))?;
                 Ok((key.clone(), json))
             })
             .collect()
@@ -254,14 +254,14 @@ pub(crate) fn number(what: &str, value: &Value) -> Result<f64, String> {
     match value {
         Value::Integer(n) => Ok(*n as f64),
         Value::Float(x) if x.is_finite() => Ok(*x),
-        other => Err(format!("{what} is no number: {other}")),
+        other => Err(format!("{what} is not a number: {other}")),
     }
 }
 
 fn count(what: &str, value: &Value) -> Result<u64, String> {
     let number = number(what, value)?;
     if number < 0.0 || number.fract() != 0.0 || number > 9e15 {
-        return Err(format!("{what} is no count: {number}"));
+        return Err(format!("{what} is not a count: {number}"));
     }
     Ok(number as u64)
 }

@@ -151,7 +151,7 @@ impl Runner<'_> {
             self.observer,
             &self.stop,
         )?;
-        // Making data is no part of the budget: it happens once, the budget bounds every run.
+        // Making data is not a part of the budget: it happens once, the budget bounds every run.
         let begun_s = self.clock.elapsed_s();
         for index in 0..self.cases.len() {
             let case = self.cases[index].clone();

@@ -165,7 +165,7 @@ estimate = { units_per_s = { other = 1e6 } }
         assert_eq!(
             planned.systems(),
             ["dyno"],
-            "a variant is no program of its own"
+            "a variant is not a program of its own"
         );
     }
 

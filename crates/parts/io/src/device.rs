@@ -22,7 +22,7 @@ pub trait Device: Send + fmt::Debug {
     fn caching(&self) -> Caching;
 
     /// Writes the front of `block` at `offset_bytes` and returns how many bytes that was, as pwrite
-    /// does: fewer than asked is no error.
+    /// does: fewer than asked is not an error.
     ///
     /// # Errors
     /// [`IoError::Unaligned`] for a direct device, else the system's reason.

@@ -32,7 +32,7 @@ impl DirectSink {
     }
 
     /// Writes to `device`, which must be empty. The room for `expected_bytes` is taken at the first
-    /// write; a file that becomes longer or shorter is no error.
+    /// write; a file that becomes longer or shorter is not an error.
     pub fn over(device: Box<dyn Device>, block_bytes: usize, expected_bytes: Option<u64>) -> Self {
         Self {
             device,

@@ -58,13 +58,13 @@ pub enum IoError {
         /// What was written to.
         name: String,
     },
-    /// A name that is no sink.
-    #[error("{name:?} is no sink: give auto, std, direct, uring, null or stdout")]
+    /// A name that is not a sink.
+    #[error("{name:?} is not a sink: give auto, std, direct, uring, null or stdout")]
     UnknownSink {
         /// What was given.
         name: String,
     },
-    /// A store that is no file (see `dyno-objects`).
+    /// A store that is not a file (see `dyno-objects`).
     #[error(transparent)]
     Remote(Box<dyn std::error::Error + Send + Sync>),
     /// The system's own error.

@@ -100,7 +100,7 @@ impl FileSystem for HostFiles {
                     });
                 }
                 // Without locks (some network file systems) two writers of one file go unnoticed,
-                // which is no reason to refuse the one.
+                // which is not a reason to refuse the one.
                 Err(TryLockError::Error(e)) if lacks_locks(&e) => {}
                 Err(TryLockError::Error(e)) => return Err(fail(e)),
             }

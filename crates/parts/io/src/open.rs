@@ -119,7 +119,7 @@ fn best(path: &Path, buffering: &Buffering) -> Result<(Box<dyn Sink>, Chosen), I
     Ok((sink, Chosen { reason, ..chosen }))
 }
 
-/// Opens an output that appears at `path` only when it is published. What is no file (null, stdout)
+/// Opens an output that appears at `path` only when it is published. What is not a file (null, stdout)
 /// has nothing to appear.
 ///
 /// # Errors

@@ -140,7 +140,7 @@ pub struct QueuedSink<Q: Queue> {
 
 impl<Q: Queue> QueuedSink<Q> {
     /// Writes to the queue's file, which must be empty. The room for `expected_bytes` is taken at
-    /// the first write; a file that becomes longer or shorter is no error.
+    /// the first write; a file that becomes longer or shorter is not an error.
     pub fn over(queue: Q, block_bytes: usize, expected_bytes: Option<u64>) -> Self {
         let block = || AlignedBuffer::zeroed(block_bytes.max(1));
         Self {

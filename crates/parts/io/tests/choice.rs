@@ -22,7 +22,7 @@ fn names_come_back() {
     let error = "disk".parse::<SinkKind>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "\"disk\" is no sink: give auto, std, direct, uring, null or stdout"
+        "\"disk\" is not a sink: give auto, std, direct, uring, null or stdout"
     );
 }
 

@@ -64,7 +64,7 @@ impl FromStr for Address {
             host: host.to_owned(),
             port: port
                 .parse()
-                .map_err(|_| wrong("the port is no number from 0 to 65535"))?,
+                .map_err(|_| wrong("the port is not a number from 0 to 65535"))?,
         })
     }
 }

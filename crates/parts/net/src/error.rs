@@ -58,7 +58,7 @@ pub enum FrameError {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NetError {
     /// An address that is none.
-    #[error("{text:?} is no address: {reason}")]
+    #[error("{text:?} is not an address: {reason}")]
     Address {
         /// What was given.
         text: String,
@@ -76,7 +76,7 @@ pub enum NetError {
         #[source]
         source: Arc<io::Error>,
     },
-    /// The peer sent what is no frame.
+    /// The peer sent what is not a frame.
     #[error("{address}: {source}")]
     Frame {
         /// The peer.

@@ -44,7 +44,7 @@ pub trait Service: Send + Sync + 'static {
 pub enum Closed {
     /// The client hung up between two frames.
     Peer,
-    /// The client sent what is no frame.
+    /// The client sent what is not a frame.
     Frame(FrameError),
     /// Reading or writing failed.
     Io(io::Error),

@@ -66,7 +66,7 @@ impl Access {
 /// The value is not repeated in errors: an address may hold a password.
 fn address(name: &'static str, value: &str) -> Result<Url, ObjectError> {
     let fail = |reason: String| ObjectError::Setting { name, reason };
-    let url = Url::parse(value).map_err(|e| fail(format!("it is no address: {e}")))?;
+    let url = Url::parse(value).map_err(|e| fail(format!("it is not an address: {e}")))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(fail(
             "it begins with neither http:// nor https://".to_owned(),
@@ -125,7 +125,7 @@ mod tests {
                 "localhost:9000",
                 "it begins with neither http:// nor https://",
             ),
-            ("nothing", "it is no address: relative URL without a base"),
+            ("nothing", "it is not an address: relative URL without a base"),
             ("http://u:hidden@h", "it has a user or password in it"),
         ] {
             let mut settings = KEYS.to_vec();

@@ -241,7 +241,7 @@ impl Dsn {
             _ => {
                 self.ssl = match value {
                     "disable" => SslMode::Disable,
-                    // libpq's `allow` tries without TLS first; with it first is no weaker.
+                    // libpq's `allow` tries without TLS first; with it first is not weaker.
                     "allow" | "prefer" => SslMode::Prefer,
                     "require" => SslMode::Require,
                     "verify-ca" => SslMode::VerifyCa,
@@ -249,7 +249,7 @@ impl Dsn {
                     other => {
                         let known = "disable, prefer, require, verify-ca and verify-full";
                         return Err(PgError::Dsn {
-                            reason: format!("sslmode {other:?} is none of {known}"),
+                            reason: format!("sslmode {other:?} is not one of {known}"),
                         });
                     }
                 }

@@ -75,7 +75,7 @@ pub enum PgError {
         source: io::Error,
     },
     /// A name that the server's own files cannot hold: take another.
-    #[error("{dir:?} is no name for a cluster: it must be UTF-8 without control characters")]
+    #[error("{dir:?} is not a name for a cluster: it must be UTF-8 without control characters")]
     Name {
         /// The directory.
         dir: PathBuf,

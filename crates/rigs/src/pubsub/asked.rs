@@ -106,7 +106,7 @@ impl Asked {
                 "broker" => Name::Broker,
                 other => {
                     let known = "text-array, binary, lean, direct, broker";
-                    return Err(params.wrong("way", format!("`{other}` is none of {known}")));
+                    return Err(params.wrong("way", format!("`{other}` is not one of {known}")));
                 }
             },
             partitions,
@@ -170,7 +170,7 @@ impl Asked {
         }
         if flow.lasts.is_none() && !flow.messages.is_multiple_of(flow.batch as u64) {
             let (messages, batch) = (flow.messages, flow.batch);
-            let reason = format!("{messages} is no multiple of the batch of {batch}");
+            let reason = format!("{messages} is not a multiple of the batch of {batch}");
             return Err(params.wrong("messages", reason));
         }
         if !flow.before.is_multiple_of(flow.batch as u64) {

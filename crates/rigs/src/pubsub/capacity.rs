@@ -112,7 +112,7 @@ fn read_quantile(params: &mut Params<'_>) -> Result<(&'static str, f64), RigErro
     let found = QUANTILES.into_iter().find(|(name, _)| *name == asked);
     found.ok_or_else(|| {
         let known = QUANTILES.map(|(name, _)| name).join(", ");
-        params.wrong("quantile", format!("`{asked}` is none of {known}"))
+        params.wrong("quantile", format!("`{asked}` is not one of {known}"))
     })
 }
 

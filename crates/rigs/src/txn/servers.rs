@@ -251,7 +251,7 @@ impl Drop for EtcdNodes {
 }
 
 fn kill(child: &mut Child) {
-    // One that was killed already is no fault.
+    // One that was killed already is not a fault.
     let _ = child.kill();
     let _ = child.wait();
 }

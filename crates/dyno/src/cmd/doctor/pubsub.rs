@@ -109,7 +109,7 @@ fn compare(args: &DoctorArgs, dsn: &Dsn) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Who is no superuser is not told; sizes are then those of the disk here.
+/// Who is not a superuser is not told; sizes are then those of the disk here.
 fn data_directory(connection: &mut Connection) -> Option<PathBuf> {
     let row = connection
         .client()

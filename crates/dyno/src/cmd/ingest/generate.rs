@@ -88,7 +88,7 @@ fn day(text: &str) -> anyhow::Result<Day> {
     };
     let (year, month, day) = found
         .filter(|&(year, month, day)| is_day(year, month, day))
-        .with_context(|| format!("--start: `{text}` is no day; write 2023-01 or 2023-01-15"))?;
+        .with_context(|| format!("--start: `{text}` is not a day; write 2023-01 or 2023-01-15"))?;
     Ok(Day::new(year, month, day))
 }
 
@@ -153,9 +153,9 @@ fn month(text: &str) -> anyhow::Result<Month> {
             month: month.parse().ok()?,
         })
     });
-    let month = parsed.with_context(|| format!("--start: `{text}` is no month; write 2023-01"))?;
+    let month = parsed.with_context(|| format!("--start: `{text}` is not a month; write 2023-01"))?;
     if !(1..=12).contains(&month.month) {
-        bail!("--start: `{text}` is no month; write 2023-01");
+        bail!("--start: `{text}` is not a month; write 2023-01");
     }
     Ok(month)
 }

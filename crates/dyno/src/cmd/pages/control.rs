@@ -142,7 +142,7 @@ pub fn ask_within(path: &Path, word: &str, wait: Duration) -> anyhow::Result<Val
     stream.write_all(format!("{word}\n").as_bytes())?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
-    let answer: Value = serde_json::from_str(&text).context("the answer is no JSON")?;
+    let answer: Value = serde_json::from_str(&text).context("the answer is not JSON")?;
     match answer.get("error") {
         None => Ok(answer),
         Some(error) => bail!("{}", error.as_str().unwrap_or("it fails")),

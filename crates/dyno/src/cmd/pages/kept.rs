@@ -83,7 +83,7 @@ impl Kept {
     }
 
     pub fn parse(note: &[u8]) -> anyhow::Result<Kept> {
-        let note: Value = serde_json::from_slice(note).context("the holder's note is no JSON")?;
+        let note: Value = serde_json::from_slice(note).context("the holder's note is not JSON")?;
         let version = note[MAGIC].as_u64();
         ensure!(
             version == Some(VERSION),

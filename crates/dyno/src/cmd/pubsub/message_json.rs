@@ -56,7 +56,7 @@ pub fn print(message: &Message) -> Value {
 /// Reads a line, or says what is wrong with it.
 pub fn read(line: &[u8]) -> Result<Outgoing, String> {
     let object: Map<String, Value> =
-        serde_json::from_slice(line).map_err(|e| format!("it is no JSON object: {e}"))?;
+        serde_json::from_slice(line).map_err(|e| format!("it is not a JSON object: {e}"))?;
     let mut outgoing = Outgoing::default();
     let mut has_value = false;
     for (name, value) in object {
@@ -72,7 +72,7 @@ pub fn read(line: &[u8]) -> Result<Outgoing, String> {
             name if OF_THE_LOG.contains(&name) => {}
             name => {
                 return Err(format!(
-                    "{name:?} is none of value, key, headers and partition"
+                    "{name:?} is not one of value, key, headers and partition"
                 ));
             }
         }

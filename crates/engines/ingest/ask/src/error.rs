@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// The endpoint's address is none.
-    #[error("{address:?} is no endpoint: {reason}; write http://HOST:PORT/v1")]
+    #[error("{address:?} is not an endpoint: {reason}; write http://HOST:PORT/v1")]
     Address {
         /// As it was given, without a password.
         address: String,
@@ -53,8 +53,8 @@ pub enum AskError {
         /// Statements tried.
         tries: usize,
     },
-    /// What the SQL engine printed is no table.
-    #[error("the SQL engine's answer is no table: {0}")]
+    /// What the SQL engine printed is not a table.
+    #[error("the SQL engine's answer is not a table: {0}")]
     Rows(String),
 }
 

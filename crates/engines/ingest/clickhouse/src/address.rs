@@ -102,7 +102,7 @@ impl FromStr for Address {
     }
 }
 
-/// `None` for what is no host, or no host and port.
+/// `None` for what is not a host, or no host and port.
 fn with_port(server: &str, tls: bool) -> Option<String> {
     // The colons of an IPv6 address stand in brackets.
     let (host, port) = match server.rsplit_once(':') {

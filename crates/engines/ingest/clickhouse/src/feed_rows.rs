@@ -110,7 +110,7 @@ impl Encode for FeedRows {
                     aside(BadRow {
                         line: 0,
                         reason: format!(
-                            "column {} is {} and its value {time_ms} ms from 1970 is no second of the years \
+                            "column {} is {} and its value {time_ms} ms from 1970 is not a second of the years \
                              1970 to 2106",
                             column.name, column.kind
                         ),

@@ -161,9 +161,9 @@ pub(crate) enum Failure {
     Said(Exception),
     /// It may or may not have done it.
     Lost(String),
-    /// It never got it, and another attempt is no better.
+    /// It never got it, and another attempt is not better.
     Hopeless(String),
-    /// Something answered that is no ClickHouse: status and text.
+    /// Something answered that is not ClickHouse: status and text.
     NotClickHouse(u16, String),
     /// The request cannot be written down.
     Unsendable(String),

@@ -158,7 +158,7 @@ impl Wanted {
         }
     }
 
-    /// Whether a column of type `kind`, which is no word of what may be missing, will do.
+    /// Whether a column of type `kind`, which is not a word of what may be missing, will do.
     fn takes(&self, kind: &str) -> bool {
         let time = || kind == "DateTime" || kind.starts_with("DateTime(");
         kind == self.kind

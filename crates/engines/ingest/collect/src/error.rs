@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Why collecting cannot begin or go on. What was written stays.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
-    /// The address is no broker's: mend it.
-    #[error("{text:?} is no broker: {reason}; write mqtt://HOST:PORT/TOPIC or mqtts://...")]
+    /// The address is not a broker's: mend it.
+    #[error("{text:?} is not a broker: {reason}; write mqtt://HOST:PORT/TOPIC or mqtts://...")]
     Address {
         /// What was given.
         text: String,

@@ -44,7 +44,7 @@ pub trait Reader: Send {
     /// Takes one line without its line feed and adds the rows that it is. After an error there are none of it.
     ///
     /// # Errors
-    /// Why the line is no row, or why the archive cannot be this feed's.
+    /// Why the line is not a row, or why the archive cannot be this feed's.
     fn line(&mut self, line: &[u8], rows: &mut Rows) -> Result<Line, Refusal>;
 
     /// Counts a line that is too long to be read. It goes into quarantine without the reader.

@@ -247,7 +247,7 @@ fn indices_of_gfz_and_silso() {
         &found[20],
         &[("timestamp", "-1199232000000"), ("status", "definitive")],
     );
-    assert!(!found[38].contains_key("value"), "-1 is no flux");
+    assert!(!found[38].contains_key("value"), "-1 is not a flux");
 
     let found = rows(
         "solar",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The period is none: mend it.
-    #[error("{text:?} is no period of {feed}: {reason}")]
+    #[error("{text:?} is not a period of {feed}: {reason}")]
     Period {
         /// What was given.
         text: String,

@@ -44,7 +44,7 @@ pub struct Row {
 /// Parses one line without its line feed; `None` for a blank one.
 ///
 /// # Errors
-/// Why it is no row, in a sentence that names the field.
+/// Why it is not a row, in a sentence that names the field.
 pub fn parse_line(line: &[u8]) -> Result<Option<Row>, String> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {

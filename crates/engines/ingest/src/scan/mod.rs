@@ -22,7 +22,7 @@ use index::Index;
 
 use crate::contract::FIELDS;
 
-/// A row that is no row, and why.
+/// A row that is not a row, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRow<'a> {
     /// Line in the source, from 1.

@@ -124,7 +124,7 @@ fn is_finished(path: &Path) -> bool {
     !name.starts_with('.') && !UNFINISHED.iter().any(|end| name.ends_with(end))
 }
 
-/// Nothing for what is no file, or is gone.
+/// Nothing for what is not a file, or is gone.
 fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,

@@ -6,7 +6,7 @@
 //! stretch of a log by its offsets, which are in the same entry as its rows. So there is no moment at which rows
 //! are in the table and the place behind them is not, and nothing beside the table to be lost.
 //!
-//! It is no scheduler and no queue: one process, one source, one table.
+//! It is neither a scheduler nor a queue: one process, one source, one table.
 
 mod destination;
 mod error;

@@ -42,7 +42,7 @@ impl Connection {
 /// must serve before anybody looks into it.
 ///
 /// # Errors
-/// Without root, without `/dev/fuse`, or when `at` is no directory.
+/// Without root, without `/dev/fuse`, or when `at` is not a directory.
 pub fn mount(at: &Path) -> Result<Connection, FuseError> {
     let device = Path::new("/dev/fuse");
     let file = OpenOptions::new()

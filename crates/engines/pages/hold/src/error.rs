@@ -16,7 +16,7 @@ pub enum HoldError {
         /// The system's reason.
         source: io::Error,
     },
-    /// What came is no message, or one of a later version.
+    /// What came is not a message, or one of a later version.
     #[error("not a message of a holder: {0}")]
     Message(String),
     /// The holder has nothing of that name.

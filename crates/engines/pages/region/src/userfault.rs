@@ -148,7 +148,7 @@ impl Userfault {
         self.file.as_fd()
     }
 
-    /// The faults that are there now; none is no error.
+    /// The faults that are there now; an empty list is not an error.
     ///
     /// # Errors
     /// The system's reason.

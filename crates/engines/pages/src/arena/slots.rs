@@ -206,7 +206,7 @@ impl Slots {
         self.spans[at / SPAN_BYTES].class.load(Relaxed)
     }
 
-    /// Gives the slot that begins at byte `at` back. What is no slot that is taken is left alone: an
+    /// Gives the slot that begins at byte `at` back. What is not a slot that is taken is left alone: an
     /// entry was damaged then, and reading it was refused.
     pub fn free(&self, at: usize) {
         let number = (at / SPAN_BYTES) as u32;

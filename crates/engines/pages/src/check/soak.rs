@@ -340,7 +340,7 @@ mod tests {
         let mut broken = Vec::new();
         soak.judge(&mut broken);
         assert!(broken.is_empty(), "{broken:?}");
-        // More pages in more memory is no growth.
+        // More pages in more memory is not growth.
         for (at, window) in soak.windows.iter_mut().enumerate() {
             window.page_bytes += 900 * at as u64;
             window.store_bytes += 1000 * at as u64;

@@ -49,7 +49,7 @@ impl Store {
         self.memory.gather(huge)
     }
 
-    /// Gives memory back; what held it is no huge page any more.
+    /// Gives memory back; what held it is not a huge page any more.
     pub(super) fn give_back(&self, at: usize, len: usize) -> Result<(), crate::error::StoreError> {
         if let Some(huge) = self.memory.huge_of((at / SPAN_BYTES) as u32) {
             self.huge.0[huge].store(false, Relaxed);

@@ -35,7 +35,7 @@ pub struct Lane<'a> {
     block: Box<Block>,
     /// A page that may equal the one being written; there when pages share slots.
     twin: Option<Box<Page>>,
-    /// A packed form longer than this is no better than the page.
+    /// A packed form longer than this is not better than the page.
     limit_bytes: usize,
 }
 

@@ -71,7 +71,7 @@ pub struct Settings {
     pub level: i32,
     /// Whose LZ4 writes. Ours by default, which is the faster one.
     pub writer: lz4::Codec,
-    /// Whose LZ4 reads. The C library by default: ours is no faster.
+    /// Whose LZ4 reads. The C library by default: ours is not faster.
     pub reader: lz4::Codec,
     /// Whether checksums are compared when pages are read. Off, damage in memory goes unnoticed.
     pub verify: bool,

@@ -97,7 +97,7 @@ impl Recompressor<'_> {
     /// or the last page is done. A page that is packed waits meanwhile, some 30 microseconds.
     ///
     /// # Errors
-    /// What the file answers, and when there is no memory. A damaged page is no error: it is noted, and the
+    /// What the file answers, and when there is no memory. A damaged page is not an error: it is noted, and the
     /// pass goes on behind it.
     pub fn pass(
         &mut self,

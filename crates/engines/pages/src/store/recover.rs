@@ -46,7 +46,7 @@ impl Store {
     /// and is done, or has not, and its slot is free.
     ///
     /// # Errors
-    /// [`StoreError::Format`] when it is no store or one of a later version, [`StoreError::InUse`]
+    /// [`StoreError::Format`] when it is not a store or one of a later version, [`StoreError::InUse`]
     /// while another process has it.
     pub fn reopen(file: OwnedFd, settings: Settings) -> Result<(Self, Recovered), StoreError> {
         super::check(&settings)?;
@@ -187,7 +187,7 @@ fn upgrade(memory: &mut Memory) {
     });
 }
 
-/// A word that is no entry: the kind is one that nobody has.
+/// A word that is not an entry: the kind is one that nobody has.
 const DAMAGED: u64 = 7 << 1;
 
 /// Takes what an entry points at: whether there is a page, or nothing when it points at nothing of

@@ -65,7 +65,7 @@ counters! {
     failed_maintenances,
     /// Connections that were let in.
     connections,
-    /// Connections that ended because their client sent what is no frame or did not read.
+    /// Connections that ended because their client sent what is not a frame or did not read.
     broken_connections,
 }
 

@@ -161,7 +161,7 @@ impl Front {
             Verb::ListGroups => Request::ListGroups(read(frame)?),
             Verb::ResetGroup => Request::ResetGroup(read(frame)?),
             Verb::DropGroup => Request::DropGroup(read(frame)?),
-            Verb::Hello | Verb::Error => return Err(bad("this is no request for now")),
+            Verb::Hello | Verb::Error => return Err(bad("this is not a request for now")),
         };
         let asked = Asked {
             ack: ack.clone(),

@@ -36,7 +36,7 @@ impl Address {
             return Ok(Address::Server(Box::new(Dsn::parse(text)?)));
         }
         Err(Error::bad_argument(format_args!(
-            "address {text:?} is none of postgres://..., host=..., dyno://HOST:PORT, unix:PATH"
+            "address {text:?} is not one of postgres://..., host=..., dyno://HOST:PORT, unix:PATH"
         )))
     }
 }

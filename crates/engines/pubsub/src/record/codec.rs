@@ -63,7 +63,7 @@ impl Codec {
             .find(|codec| codec.name() == name)
             .ok_or_else(|| {
                 Error::bad_argument(format_args!(
-                    "compression {name:?} is none of none, lz4, zstd"
+                    "compression {name:?} is not one of none, lz4, zstd"
                 ))
             })
     }

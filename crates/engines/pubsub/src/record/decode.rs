@@ -1,4 +1,4 @@
-//! Reading records. The bytes may come from anywhere: what is no record is an error that says where.
+//! Reading records. The bytes may come from anywhere: what is not a record is an error that says where.
 
 use bytes::{Buf, Bytes};
 

@@ -97,7 +97,7 @@ pub(crate) fn standing(root: &Path, file: &Path, settings: &str) -> Result<Stand
         }
     };
     Ok(if receipt.magic != MAGIC {
-        Standing::Foreign(format!("{} is no receipt", path.display()))
+        Standing::Foreign(format!("{} is not a receipt", path.display()))
     } else if receipt.version != VERSION {
         Standing::Foreign(format!(
             "its receipt has version {}, this program knows {VERSION}",

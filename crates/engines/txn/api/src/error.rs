@@ -80,7 +80,7 @@ codes! {
     AlreadyExists = 14 "already-exists" Never,
     /// [`crate::Change::Update`] found no row under the key.
     NotFound = 15 "not-found" Never,
-    /// A value is no row of the table's columns.
+    /// A value is not a row of the table's columns.
     BadRow = 16 "bad-row" Never,
     /// An argument that makes no sense; the text says which.
     BadArgument = 17 "bad-argument" Never,

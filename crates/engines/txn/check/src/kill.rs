@@ -102,7 +102,7 @@ pub enum KillError {
 /// Runs the rounds and judges them.
 ///
 /// # Errors
-/// See [`KillError`]; a broken rule is no error, it is in the outcome.
+/// See [`KillError`]; a broken rule is not an error, it is in the outcome.
 pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
     let shape = Shape {
         lists: Shape::default().lists.max(options.rounds / ROUNDS_PER_LIST),

@@ -119,7 +119,7 @@ pub enum SoakError {
 /// Soaks and judges.
 ///
 /// # Errors
-/// See [`SoakError`]; a broken rule is no error, it is in what is returned.
+/// See [`SoakError`]; a broken rule is not an error, it is in what is returned.
 pub fn run(options: &Options<'_>) -> Result<Soaked, SoakError> {
     let server = Server::start(options.start, options.folder)?;
     let db = (options.connect)(server.address(), false)?;

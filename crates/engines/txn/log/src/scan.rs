@@ -95,7 +95,7 @@ impl Expected {
     }
 
     /// A header after `broken` in `image` that says `broken` was durable when it was written: then
-    /// what is missing there was lost later, and is no torn end.
+    /// what is missing there was lost later, and is not a torn end.
     pub fn proof(&self, image: &Image, broken: Lsn) -> Option<Header> {
         let blocks = image.bytes.chunks_exact(BLOCK_BYTES).enumerate().skip(1);
         blocks

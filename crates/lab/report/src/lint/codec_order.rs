@@ -5,7 +5,7 @@ use dyno_record::{CodecFigure, Figures};
 use super::{Finding, Severity};
 use crate::units::quantity;
 
-/// A tie is no contradiction.
+/// A tie is not a contradiction.
 const TOLERANCE: f64 = 1.10;
 
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {

@@ -18,7 +18,7 @@ pub const PAGE_ROWS: usize = 32 * 1024;
 /// Rows of one page of differences at most. Such a page is read from its beginning whichever of its rows are wanted, and the
 /// smaller ones are, the more of them lie within one day.
 pub const DELTA_PAGE_ROWS: usize = 8192;
-/// Rows of one page of text that is no dictionary at most.
+/// Rows of one page of text that is not a dictionary at most.
 pub const TEXT_PAGE_ROWS: usize = 4096;
 
 /// Smallest and largest value of a column chunk in PLAIN form without a length prefix.

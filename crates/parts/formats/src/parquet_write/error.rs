@@ -8,7 +8,7 @@ use crate::columns::BatchError;
 /// Why a table could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The output refused; what was written is no Parquet file.
+    /// The output refused; what was written is not a Parquet file.
     #[error("cannot write a Parquet file: {0}")]
     Io(#[from] io::Error),
     /// The batch does not fit the layout.
@@ -24,7 +24,7 @@ pub enum Error {
     },
     /// A word that is neither a codec nor an encoding.
     #[error(
-        "{given:?} is no compression or encoding: compressions are none, snappy, zstd, zstd:LEVEL and \
+        "{given:?} is not a compression or encoding: compressions are none, snappy, zstd, zstd:LEVEL and \
          lz4_raw, encodings auto, plain, dictionary, delta and prefix"
     )]
     UnknownOption {

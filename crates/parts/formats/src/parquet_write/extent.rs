@@ -148,7 +148,7 @@ fn cut(text: &[u8]) -> &[u8] {
 }
 
 /// The text with its last character raised by one: above all that begin with the text. None where no
-/// character can be raised, or where it is no UTF-8.
+/// character can be raised, or where it is not UTF-8.
 fn raised(text: &[u8]) -> Option<Vec<u8>> {
     let mut characters: Vec<char> = std::str::from_utf8(text).ok()?.chars().collect();
     while let Some(last) = characters.pop() {

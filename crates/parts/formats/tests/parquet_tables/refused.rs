@@ -55,7 +55,7 @@ fn options_that_make_no_sense_are_named() {
         "column sum: decimal(19,2) is not one of 1 to 18 digits"
     );
     let wrong = |given: &str| given.parse::<ColumnOptions>().unwrap_err().to_string();
-    assert!(wrong("brotli").starts_with("\"brotli\" is no compression or encoding"));
+    assert!(wrong("brotli").starts_with("\"brotli\" is not a compression or encoding"));
     assert_eq!(wrong("zstd:x"), "zstd has levels from 1 to 22, not x");
     assert_eq!(
         wrong("plain,auto"),

@@ -38,7 +38,7 @@ impl RingError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// It does not begin with `DYNORING`.
-    #[error("the memory that was handed over is no ring: its magic is wrong")]
+    #[error("the memory that was handed over is not a ring: its magic is wrong")]
     Magic,
     /// Another version of the layout.
     #[error("a ring of version {found}, this program knows version 1")]

@@ -86,7 +86,7 @@ fn last_segment(dir: &Path) -> io::Result<Option<(Segment, u64)>> {
             last = last.max(Some((segment, entry.metadata()?.len())));
         }
     }
-    // What is no power of two is no whole segment, and nothing to go by.
+    // What is not a power of two is not a whole segment, and nothing to go by.
     Ok(last.filter(|(_, bytes)| bytes.is_power_of_two() && *bytes <= LOG_BYTES))
 }
 

@@ -80,7 +80,7 @@ fn words(text: &str) -> Result<Options, PgError> {
             .ok_or_else(|| bad(format!("there is no '=' after {rest:?}")))?;
         let name = name.trim();
         if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(bad(format!("{name:?} is no name of an option")));
+            return Err(bad(format!("{name:?} is not a name of an option")));
         }
         let tail = tail.trim_start();
         let (value, tail) = value(tail).ok_or_else(|| {

@@ -64,7 +64,7 @@ impl Process {
         })
     }
 
-    /// Sends a signal. A process that is gone is no error.
+    /// Sends a signal. A process that is gone is not an error.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         let Some(descriptor) = open_descriptor(self.pid)? else {
             return Ok(());

@@ -54,12 +54,12 @@ impl Cluster {
     /// primary must be dead or deposed: two primaries would each take records that the other lacks.
     ///
     /// # Errors
-    /// When it is no standby, or does not leave recovery in a minute.
+    /// When it is not a standby, or does not leave recovery in a minute.
     pub fn promote(&mut self) -> Result<(), PgError> {
         if !self.is_standby() {
             return Err(failed(
                 &self.home.dir.display().to_string(),
-                "it is no standby",
+                "it is not a standby",
             ));
         }
         self.identity.role = Role::Primary;
@@ -88,12 +88,12 @@ impl Cluster {
     /// Has this standby follow another primary, as one that was just promoted.
     ///
     /// # Errors
-    /// When it is no standby, or the primary does not answer.
+    /// When it is not a standby, or the primary does not answer.
     pub fn follow(&mut self, new_primary: &Dsn) -> Result<(), PgError> {
         let Role::Standby { name, primary } = &mut self.identity.role else {
             return Err(failed(
                 &self.home.dir.display().to_string(),
-                "it is no standby",
+                "it is not a standby",
             ));
         };
         make_slot(new_primary, name)?;

@@ -26,7 +26,7 @@ fn a_cluster_is_made_once_and_keeps_what_it_was_given() {
         ("listen_addresses", ""),
     ] {
         let has: String = sql.query_one(&format!("SHOW {name}"), &[]).map_or_else(
-            |_| "C".to_owned(), // lc_collate is no setting from PostgreSQL 16 on
+            |_| "C".to_owned(), // lc_collate is not a setting from PostgreSQL 16 on
             |row| row.get(0),
         );
         assert_eq!(has, value, "{name}");

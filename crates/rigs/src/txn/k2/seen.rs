@@ -73,7 +73,7 @@ impl Seen {
         self.first_error.get_or_insert(text);
     }
 
-    /// A run in which transactions failed is no measurement.
+    /// A run in which transactions failed is not a measurement.
     pub fn whole(self) -> Result<Seen, K2Error> {
         match (&self.first_error, self.failed) {
             (Some(first), failed) => {

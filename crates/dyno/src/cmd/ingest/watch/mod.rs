@@ -109,7 +109,7 @@ fn from(args: &WatchArgs) -> anyhow::Result<From<'_>> {
     let folder = Path::new(&args.source);
     if !folder.is_dir() {
         bail!(
-            "{} is no folder, nor mqtt://... or pubsub://...",
+            "{} is not a folder, mqtt://... or pubsub://...",
             args.source
         );
     }

@@ -8,7 +8,7 @@ use dyno_pubsub::{Address, Code, ConsumerOptions, Error, Reader, Retry};
 use crate::args::PubsubPlaceArgs;
 use crate::cmd::pubsub::log;
 
-/// Connected when it is first asked for, so that a log that starts after us is no failure.
+/// Connected when it is first asked for, so that a log that starts after us is not a failure.
 pub struct Topic {
     name: String,
     address: Address,

@@ -119,7 +119,7 @@ pub(super) fn band(word: &str, remarks: &mut Vec<&'static str>) -> Result<Band, 
         return Ok(named(code, ""));
     }
     if scale == 1_000_000 {
-        return Err(format!("{} is no band", shown(word)));
+        return Err(format!("{} is not a band", shown(word)));
     }
     Ok(Band {
         frequency: Some(thousandth),

@@ -80,7 +80,7 @@ pub(super) fn parse(
 }
 
 /// Where the callsign of the other station is. Of several words that could be one, that with as many words behind
-/// it as before it wins (or one more, the transmitter), then what is no locator, then the first.
+/// it as before it wins (or one more, the transmitter), then what is not a locator, then the first.
 fn second_call(words: &[&str]) -> Option<usize> {
     let candidates = words
         .iter()

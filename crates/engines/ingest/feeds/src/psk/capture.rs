@@ -22,7 +22,7 @@ pub struct Capture {
     /// The message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
-    /// The message in hexadecimal digits, where it is no UTF-8.
+    /// The message in hexadecimal digits, where it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_hex: Option<String>,
     /// What happened: `connected`, `disconnected`, `sequence`, `started`, `stopped`, `torn`.

@@ -81,7 +81,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match from.deserialize_str(Any)? {
             Scalar::Text(text) => Ok(Key(text)),
-            _ => Err(D::Error::custom("a key is no text")),
+            _ => Err(D::Error::custom("a key is not text")),
         }
     }
 }

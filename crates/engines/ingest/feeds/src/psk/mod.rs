@@ -35,7 +35,7 @@ const FIELDS: &[Field] = &[
     Field::nullable(
         "event",
         Kind::Word,
-        "what happened to the connection: such a row is no report",
+        "what happened to the connection: such a row is not a report",
     ),
     Field::nullable("detail", Kind::Text, "more about it"),
     Field::nullable(
@@ -84,7 +84,7 @@ const FIELDS: &[Field] = &[
     Field::nullable(
         "raw",
         Kind::Text,
-        "the message; in hexadecimal digits where it is no UTF-8",
+        "the message; in hexadecimal digits where it is not UTF-8",
     ),
 ];
 
@@ -163,7 +163,7 @@ impl Reader for Reports {
         // A message in hexadecimal digits has its reason already.
         let message = match (&around.raw, &error) {
             (Some(raw), None) => serde_json::from_str::<Message<'_>>(raw)
-                .map_err(|e| error = Some(format!("the message is no object of JSON: {e}")))
+                .map_err(|e| error = Some(format!("the message is not an object of JSON: {e}")))
                 .ok(),
             _ => None,
         };
@@ -202,7 +202,7 @@ impl Reader for Reports {
 fn around(line: &str) -> Result<Around, String> {
     // An array of JSON would do for a capture, its elements for the keys in their order.
     if !line.trim_start().starts_with('{') {
-        return Err("it is no object of JSON".to_owned());
+        return Err("it is not an object of JSON".to_owned());
     }
     let capture = match serde_json::from_str::<Capture>(line) {
         Ok(capture) => capture,
@@ -228,7 +228,7 @@ fn around(line: &str) -> Result<Around, String> {
     let error = capture
         .raw_hex
         .as_ref()
-        .map(|_| "the message is no UTF-8".to_owned());
+        .map(|_| "the message is not UTF-8".to_owned());
     Ok(Around {
         received_ms: Some(received_ms),
         topic: capture.topic,

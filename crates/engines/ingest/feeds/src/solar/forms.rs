@@ -104,7 +104,7 @@ fn date(words: &[&str]) -> Result<Day, String> {
         .flatten();
     found.ok_or_else(|| {
         let text = format!("{year} {month} {day}");
-        format!("{} is no date", shown(&text))
+        format!("{} is not a date", shown(&text))
     })
 }
 
@@ -237,7 +237,7 @@ fn silso_text(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
 /// Date and time as digits, Julian date, Carrington rotation, observed, adjusted and absolute flux.
 fn drao(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
     count(words, 7)?;
-    let refused = || format!("{} {} is no moment", shown(words[0]), shown(words[1]));
+    let refused = || format!("{} {} is not a moment", shown(words[0]), shown(words[1]));
     let parts = |text: &str, year_digits: usize| {
         let (first, rest) = text.split_at_checked(year_digits)?;
         let (second, third) = rest.split_at_checked(2)?;

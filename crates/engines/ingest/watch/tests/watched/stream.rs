@@ -96,7 +96,7 @@ fn bad_records_are_kept_aside_and_count() {
     let line = "7,1672531200,W1AW,FN31,-10,14.097037,K1ABC,FN42,37,0,200,45,14,2.6.1,0";
     let mut source = Lines {
         partitions: vec![vec![
-            b"PK\x03\x04 is no archive".to_vec(),
+            b"PK\x03\x04 is not an archive".to_vec(),
             Vec::new(),
             // Two lines in one record.
             format!("{line}\n8{}\n", &line[1..]).into_bytes(),

@@ -21,7 +21,7 @@ use events::Events;
 /// Why a child ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// The argument is no job.
+    /// The argument is not a job.
     #[error("the job of this process cannot be read: {0}")]
     Job(#[from] serde_json::Error),
     /// Nobody listens any more.

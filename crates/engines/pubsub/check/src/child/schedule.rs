@@ -61,7 +61,7 @@ impl Schedule {
     }
 
     fn make(&mut self, due_us: i64) -> Due {
-        // Keys come in an order that visits all of them and is no round robin over partitions.
+        // Keys come in an order that visits all of them and is not round robin over partitions.
         let key = format!("key {}", self.made.wrapping_mul(29) % KEYS).into_bytes();
         let partition = message::partition_of(&key, self.sequences.len() as u32);
         let sequence = &mut self.sequences[partition as usize];

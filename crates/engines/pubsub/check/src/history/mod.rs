@@ -37,7 +37,7 @@ pub enum HistoryError {
         /// Why not.
         source: std::io::Error,
     },
-    /// A line of the file is no event.
+    /// A line of the file is not an event.
     #[error("history {path}, line {line}: {reason}")]
     Line {
         /// The file.

@@ -61,7 +61,7 @@ mod tests {
         let began = Instant::now();
         let mut drain = Drain::new(began);
         assert_eq!(drain.goes_on(7, began), Ok(()));
-        // More than before is no progress either.
+        // More than before is not progress either.
         assert_eq!(drain.goes_on(9, began + STILL / 2), Ok(()));
         assert_eq!(drain.goes_on(7, began + STILL), Err(STILL));
     }

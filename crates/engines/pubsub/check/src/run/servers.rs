@@ -165,7 +165,7 @@ fn make_log(options: &Options, nodes: &Nodes) -> Result<(), RunError> {
         connection
             .client()
             .execute(
-                // A worker may die often in a run, and what it held is no poison.
+                // A worker may die often in a run, and what it held is not poison.
                 "SELECT pubsub.create_queue($1, $2, 1000)",
                 &[&NAME, &visibility_ms],
             )

@@ -47,7 +47,7 @@ impl History {
     /// Reads what [`History::save`] wrote.
     ///
     /// # Errors
-    /// The file cannot be read, is no history or one of a newer version, or tells no consistent story.
+    /// The file cannot be read, is not a history or one of a newer version, or tells no consistent story.
     pub fn load(path: &Path) -> Result<Self, HistoryError> {
         let failed = |source| HistoryError::Io {
             action: "read",
@@ -83,7 +83,7 @@ fn line(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
 
 fn check_header(text: &str) -> Result<(), String> {
     let header: Header = serde_json::from_str(text)
-        .map_err(|error| format!("this is no history of transactions: {error}"))?;
+        .map_err(|error| format!("this is not a history of transactions: {error}"))?;
     if header.magic != MAGIC {
         return Err(format!("the magic is {:?}, not {MAGIC:?}", header.magic));
     }

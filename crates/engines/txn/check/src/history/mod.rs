@@ -23,7 +23,7 @@ pub struct History {
     pub transactions: Vec<Transaction>,
 }
 
-/// Why something is no history.
+/// Why something is not a history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// An event does not belong where it stands.

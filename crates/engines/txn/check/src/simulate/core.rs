@@ -234,7 +234,7 @@ impl Core {
         let mut sends = std::mem::take(&mut self.effects.sends);
         for (client, _, bytes) in self.effects.answers.iter() {
             let message = Message::decode(bytes)
-                .map_err(|error| format!("an answer that is no message: {error}"))?;
+                .map_err(|error| format!("an answer that is not a message: {error}"))?;
             sends.push((Address::Client(client), message));
         }
         self.effects.answers.clear(0);

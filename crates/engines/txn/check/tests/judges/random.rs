@@ -62,7 +62,7 @@ fn a_file_that_is_none_is_refused_with_its_line() {
     let path = dir.path().join("history.ndjson");
     let header = r#"{"magic":"dyno-txn-history","version":1}"#;
     for (text, words) in [
-        (String::new(), "line 1: this is no history"),
+        (String::new(), "line 1: this is not a history"),
         (
             header.replace(":1}", ":2}"),
             "version 2; this program reads up to 1",

@@ -93,7 +93,7 @@ impl Nodes {
 impl Drop for Nodes {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // One that was killed already is no fault.
+            // One that was killed already is not a fault.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -125,7 +125,7 @@ impl Member<'_> {
     }
 }
 
-/// What passes by itself is no failure of a client.
+/// What passes by itself is not a failure of a client.
 fn passing(action: &'static str, error: Error) -> Result<(), ChildError> {
     match error.retry() {
         Retry::Never => Err(ChildError::refused(action)(error)),
