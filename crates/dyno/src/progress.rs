@@ -139,7 +139,7 @@ impl RunProgress {
         }
     }
 
-    /// Writes a line that stays, while somebody else holds the progress.
+    /// Writes a line that stays, while another thread holds the progress.
     pub fn teller(&self) -> impl Fn(&str) + use<> {
         let bar = self.bar.clone();
         move |line| bar.suspend(|| eprintln!("{line}"))

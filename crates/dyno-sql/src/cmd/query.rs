@@ -49,7 +49,7 @@ fn too_late(limit_s: Option<u64>) -> Result<oneshot::Receiver<u64>> {
     if let Some(seconds) = limit_s {
         let wait = move || {
             thread::sleep(Duration::from_secs(seconds));
-            // Whoever would be told may have ended.
+            // The receiver may have ended.
             over.send(seconds).ok();
         };
         thread::Builder::new()

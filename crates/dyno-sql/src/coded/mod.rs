@@ -4,7 +4,7 @@
 //! keys once for each entry of a dictionary and adds rows up by code; here is what it takes to put
 //! that under SQL: which plans it can do ([`CodedRule`]), DataFusion's own expressions as its
 //! functions, and the operators: [`CodedAggregateExec`], and [`CodedSelectExec`] for rows that
-//! nobody groups.
+//! are not grouped.
 //!
 //! What the rule does not know stays with the general plan, which is also what the tests compare it
 //! with (`SET dyno.coded_aggregate = false`, `SET dyno.coded_select = false`).

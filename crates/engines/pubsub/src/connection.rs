@@ -40,7 +40,7 @@ impl Connection {
     /// Connects.
     ///
     /// # Errors
-    /// `server-lost`, `denied`, `unknown-database`, or `bad-argument` for a connection string that is none.
+    /// `server-lost`, `denied`, `unknown-database`, or `bad-argument` for a text that is not a connection string.
     pub fn open(dsn: &Dsn) -> Result<Self> {
         Self::open_session(dsn, "dyno-pubsub", &[])
     }
@@ -167,7 +167,7 @@ impl Connection {
         topic::offset_of(&mut self.client, topic, partition, start)
     }
 
-    /// An id for a producer, which nobody else gets.
+    /// An id for a producer, which no other producer gets.
     ///
     /// # Errors
     /// Whatever the server says.

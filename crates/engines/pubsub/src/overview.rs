@@ -1,4 +1,4 @@
-//! All topics and all groups at once, with sizes: what somebody looks at, not what records pass through.
+//! All topics and all groups at once, with sizes: for people who look at them, and off the way of the records.
 
 use std::collections::HashMap;
 

@@ -53,7 +53,7 @@ pub struct QueueStats {
     pub ready: i64,
     /// Messages that will be visible later.
     pub delayed: i64,
-    /// Messages that somebody works on.
+    /// Messages that a worker holds.
     pub claimed: i64,
     /// Dead letters.
     pub dead: i64,
@@ -186,7 +186,7 @@ impl Queue {
     }
 
     /// Says that these are done. Returns the messages of which that was too late: the claim had run out, and
-    /// they come to somebody again. Repeated after `outcome-unknown`, it returns what the first attempt
+    /// they are delivered again. Repeated after `outcome-unknown`, it returns what the first attempt
     /// finished.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Retention: what `pubsub.maintain` does, for whoever calls it now and then.
+//! Retention: what `pubsub.maintain` does, for a caller that runs it now and then.
 
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};

@@ -230,7 +230,7 @@ fn each_line_body<T: Place>(draw: &Draw, first: u64, lines: &[u8], low: T, out: 
 }
 
 /// Eight lines for each order, of which the next order overwrites those that it does not have: cheaper
-/// than a loop whose length nobody can predict.
+/// than a loop whose length cannot be predicted.
 #[inline(always)]
 fn climb<T: Place, const WIDE: bool>(
     states: &[u64],

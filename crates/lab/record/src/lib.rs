@@ -3,7 +3,7 @@
 //! `run.json` holds what was planned and where it ran ([`Run`]), `samples.ndjson` one line per
 //! invocation ([`Sample`]), `*.hdr` the latency histograms that samples name. A `WITHDRAWN.md`
 //! beside them ([`Withdrawal`]) says that the figures must not be used any more. A `FIGURES.toml`
-//! ([`Figures`]) holds the figures of a report, ours or somebody else's, for the linter. Only this
+//! ([`Figures`]) holds the figures of a report, ours or another author's, for the linter. Only this
 //! crate reads and writes these files; FORMAT.md at the top of the tree describes them for others.
 
 mod error;

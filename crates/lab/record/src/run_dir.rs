@@ -200,7 +200,7 @@ fn write_run(dir: &Path, run: &Run) -> Result<(), RecordError> {
         reason: e.to_string(),
     })?;
     bytes.push(b'\n');
-    // JSON writes NaN as null, which would make a record that nobody can read back.
+    // JSON writes NaN as null, which would make a record that cannot be read back.
     let text = String::from_utf8_lossy(&bytes);
     run_from_json(&path, &text).map_err(|e| RecordError::Unstorable {
         path: path.clone(),

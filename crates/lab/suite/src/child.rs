@@ -56,7 +56,7 @@ impl Executor for ChildExecutor<'_> {
     }
 }
 
-/// Longest line of progress; what is longer is none.
+/// Longest line of progress; a longer line is not taken for one.
 const LINE_MAX: usize = 4_096;
 
 /// A child's standard error, cut into lines.

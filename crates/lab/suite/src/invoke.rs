@@ -131,7 +131,7 @@ pub(crate) fn judge(ended: &Ended, time_limit_s: f64) -> (Option<Reply>, Outcome
         Exit::Stopped => failed("stopped by the user".to_string()),
         Exit::Signal(signal) => failed(format!(
             "ended by signal {signal}{}{}",
-            // The kernel ends a process this way when memory runs out, and nobody else does here.
+            // The kernel ends a process this way when memory runs out, and nothing else does here.
             if signal == 9 { " (out of memory?)" } else { "" },
             said(&ended.stderr)
         )),

@@ -1,4 +1,4 @@
-//! Somebody else's program that does the same job, declared in `peers/NAME.toml`.
+//! Another author's program that does the same job, declared in `peers/NAME.toml`.
 //!
 //! A peer of Python lives in a virtual environment of its own under the peers' root, installed
 //! from exact requirements. It is started like our own program and speaks the same protocol.

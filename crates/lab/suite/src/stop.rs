@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shared by whoever wants the run to end and by the run.
+/// Shared by the run and by the code that may end it.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -18,7 +18,7 @@ impl Stop {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether somebody asked.
+    /// Whether the run was asked to stop.
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

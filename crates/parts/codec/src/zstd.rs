@@ -1,7 +1,7 @@
 //! zstd frames of one page each, through the C library: the second tier, for pages that are not
 //! touched any more.
 //!
-//! The frames have no magic, no length and no checksum, which whoever stores them keeps already:
+//! The frames have no magic, no length and no checksum, which the store keeps already:
 //! they are `ZSTD_f_zstd1_magicless` frames (zstd.h), to be read with the same setting.
 
 use zstd_safe::{CCtx, CParameter, DCtx, DParameter, FrameFormat};

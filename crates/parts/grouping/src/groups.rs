@@ -17,7 +17,7 @@ struct Wants {
     most: bool,
 }
 
-/// Results of one value column; a vector that nobody asked for stays empty.
+/// Results of one value column; a vector that the query does not need stays empty.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnGroups {
     pub(crate) sums: Vec<i128>,

@@ -6,7 +6,7 @@
 //! are decoded where a row is left that the filters before have chosen; keys become values again
 //! when the groups of all files and threads are merged. Or no groups at all: a [`Selection`] hands out
 //! the chosen rows, their strings still as codes.
-//! What it is not: a query engine. It knows neither SQL nor its types; whoever plans a query says
+//! What it is not: a query engine. It knows neither SQL nor its types; the planner of a query says
 //! what the functions are ([`Mapping`], [`Test`]), and takes other queries elsewhere.
 //!
 //! Threads take row groups, each with groups of its own; memory is asked for at every row group.

@@ -55,7 +55,7 @@ pub struct ValueColumn {
 /// Some values of a column, each once.
 #[derive(Debug, Clone, Copy)]
 pub enum Inputs<'a> {
-    /// Entries `range` of a dictionary, which are bytes that nobody has checked to be UTF-8.
+    /// Entries `range` of a dictionary, which are bytes that are not checked to be UTF-8.
     Strings(&'a StringDictionary, (usize, usize)),
     /// Integers; those of an unsigned 64-bit column as the same bits.
     Ints(&'a [i64]),

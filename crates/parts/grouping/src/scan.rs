@@ -66,7 +66,7 @@ pub struct Scan<'a> {
     pub(crate) query: &'a Query,
     pub(crate) sources: &'a [Source],
     pub(crate) reserve: &'a (dyn Fn() -> Reserve + Sync),
-    /// Set when nobody waits for the answer any more, or a thread has failed.
+    /// Set when the answer is not wanted any more, or a thread has failed.
     pub(crate) stop: &'a AtomicBool,
     pub(crate) rows_scanned: &'a AtomicU64,
     /// The next row group of each file.

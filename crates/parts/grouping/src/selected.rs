@@ -25,7 +25,7 @@ pub struct Selection {
 /// What some chosen rows have in a column.
 #[derive(Debug, Clone, Copy)]
 pub enum Cells<'a> {
-    /// Codes of a dictionary, whose bytes nobody has checked to be UTF-8.
+    /// Codes of a dictionary, whose bytes are not checked to be UTF-8.
     Strings(&'a StringDictionary, &'a [u32]),
     /// Integers; those of an unsigned 64-bit column as the same bits.
     Ints(&'a [i64]),

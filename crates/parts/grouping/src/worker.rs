@@ -119,7 +119,7 @@ impl<'a> Worker<'a> {
     pub(crate) fn run(mut self, first: usize) -> Result<Found, GroupError> {
         let scan = self.scan;
         let files = scan.sources.len();
-        // First the files that nobody has begun, then what is left of the others.
+        // First the files that no worker has begun, then what is left of the others.
         for helping in [false, true] {
             for step in 0..files {
                 let index = (first + step) % files;

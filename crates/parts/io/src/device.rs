@@ -61,11 +61,11 @@ pub enum Existing {
 
 /// Names of files: [`crate::HostFiles`], or a simulated disk.
 pub trait FileSystem: Send + Sync + fmt::Debug {
-    /// Makes sure that nobody else is writing the file at `path`, which it may create empty, for as
+    /// Makes sure that no other process is writing the file at `path`, which it may create empty, for as
     /// long as the claim lives.
     ///
     /// # Errors
-    /// [`IoError::Busy`] when somebody is, else the system's reason.
+    /// [`IoError::Busy`] when another one is, else the system's reason.
     fn claim(&self, path: &Path) -> Result<Claim, IoError>;
 
     /// Whether something has this name.
@@ -109,7 +109,7 @@ impl Claim {
         }
     }
 
-    /// A claim that nobody contests, for a file system that only one process sees.
+    /// A claim that always succeeds, for a file system that only one process sees.
     pub fn uncontested() -> Self {
         Self { _file: None }
     }

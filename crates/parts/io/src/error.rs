@@ -101,7 +101,7 @@ impl IoError {
         }
     }
 
-    /// The system's error `source` from `action` on `path`, for whoever implements a
+    /// The system's error `source` from `action` on `path`, for code that implements a
     /// [`crate::Device`].
     pub fn system(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::System {

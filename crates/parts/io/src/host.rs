@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::device::{Claim, Existing, FileSystem};
 use crate::error::IoError;
 
-/// How often a lock that somebody holds is looked at before it is taken for another writer's, and the pause between.
+/// How often a lock that is held is tried again before it is taken for another writer's, and the pause between.
 const LOCK_LOOKS: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 

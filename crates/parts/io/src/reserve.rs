@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::error::IoError;
 
-/// How far ahead room is taken when nobody said how long the file will be: enough that taking it
+/// How far ahead room is taken when the length of the file is not known: enough that taking it
 /// costs nothing, little enough to cut off again.
 const STEP_BYTES: u64 = 64 << 20;
 

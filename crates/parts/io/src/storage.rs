@@ -68,7 +68,7 @@ pub trait Storage: FileSystem {
     fn open(&self, path: &Path, opening: Opening) -> Result<Box<dyn Blocks>, IoError>;
 
     /// A queue of at most `depth` writes to a file. Where the kernel keeps io_uring from us the
-    /// writes are done one by one, by whoever submits them.
+    /// writes are done one by one, by the thread that submits them.
     ///
     /// # Errors
     /// As [`Storage::open`].

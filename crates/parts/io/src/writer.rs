@@ -1,4 +1,4 @@
-//! A sink for whoever wants [`std::io::Write`].
+//! A sink as [`std::io::Write`].
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Where somebody listens: `unix:PATH` or `HOST:PORT`.
+//! Where a server listens: `unix:PATH` or `HOST:PORT`.
 
 use std::fmt;
 use std::net::IpAddr;

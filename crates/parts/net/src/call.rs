@@ -175,7 +175,7 @@ impl Caller {
     pub fn call(&self, verb: u8, flags: u8, body: &[Bytes]) -> Answer {
         let (answer, answered) = mpsc::sync_channel(1);
         self.send(verb, flags, body, move |found| {
-            // Nobody waits any more only when this thread has died.
+            // The channel is closed only when this thread has died.
             let _ = answer.send(found);
         });
         answered.recv().unwrap_or_else(|_| {
@@ -264,7 +264,7 @@ impl Shared {
             return result;
         }
         let mut pending = self.lock();
-        // An answer that nobody waits for is one that came after its deadline.
+        // An answer without a waiting call came after its deadline.
         let waiting: Vec<(Waiting, Frame)> = answers
             .into_iter()
             .filter_map(|frame| Some((pending.take(frame.head.request)?, frame)))

@@ -86,7 +86,7 @@ impl Stream {
         })
     }
 
-    /// Ends both directions; whoever reads or writes on any clone returns. A connection that is down
+    /// Ends both directions; reads and writes on every clone return. A connection that is down
     /// already stays so.
     pub fn shutdown(&self) {
         // The only failure is that there is no connection any more, which is what is wanted.
@@ -97,7 +97,7 @@ impl Stream {
         };
     }
 
-    /// Ends reading alone: whoever reads gets what has come, then the end; writing goes on.
+    /// Ends reading alone: readers get what has come, then the end; writing goes on.
     pub fn shutdown_read(&self) {
         // See above.
         let _ = match self {

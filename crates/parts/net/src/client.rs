@@ -229,7 +229,7 @@ impl Client {
         let window = &mut self.window;
         let mut count = 0;
         let polled = self.port.poll(|frame, _| {
-            // An answer that nobody waits for is one that came after its deadline.
+            // An answer without a waiting call came after its deadline.
             if let Some(entry) = window.take(frame.head.request) {
                 count += 1;
                 on_answer(Answered {

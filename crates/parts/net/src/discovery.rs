@@ -2,7 +2,7 @@
 //! verbs from [`FIRST_RESERVED`] on belong to this crate (FORMAT.md, "Rings").
 //!
 //! The server says, over the connection that there is, the name of an abstract Unix socket and a nonce.
-//! Such a socket can be reached only within one host (and one network namespace), so whoever brings
+//! Such a socket can be reached only within one host (and one network namespace), so a client that brings
 //! the nonce to it is the client and is here. It is answered with the memory of a ring.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub const ANSWER: u8 = 1;
 
 /// The version of what is said here.
 const VERSION: u16 = 1;
-/// How every name begins, so that a server cannot send its clients to somebody else's socket.
+/// How every name begins, so that a server cannot send its clients to the socket of another program.
 const NAME_START: &str = "dyno-ring-";
 /// Random bytes in a name and in a nonce.
 const RANDOM_BYTES: usize = 16;
@@ -97,7 +97,7 @@ fn reason(bytes: &[u8]) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// A server's offers that nobody has taken up yet.
+/// A server's offers that no client has taken up yet.
 #[derive(Debug)]
 pub struct Offers {
     name: String,

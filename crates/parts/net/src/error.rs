@@ -57,7 +57,7 @@ pub enum FrameError {
 /// A failed connection or call.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NetError {
-    /// An address that is none.
+    /// The text is not an address.
     #[error("{text:?} is not an address: {reason}")]
     Address {
         /// What was given.

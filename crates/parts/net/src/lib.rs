@@ -4,7 +4,7 @@
 //! FORMAT.md), carriers for it, with TLS over TCP where it is wanted
 //! ([`Address`], [`Listener`], [`Stream`]), a client with many requests
 //! under way on one connection ([`Caller`]), and a server of connections ([`Server`]). Threads and
-//! blocking calls. What it is not: a meaning of any verb; that belongs to whoever uses it. Everything that
+//! blocking calls. What it is not: a meaning of any verb; that belongs to its users. Everything that
 //! waits or holds bytes is bounded, and a peer that is dead or lies ends its own connection only.
 
 mod accept;

@@ -1,4 +1,4 @@
-//! Frames that wait to be written on one connection. Whoever has an answer puts it here and goes on;
+//! Frames that wait to be written on one connection. A thread that has an answer puts it here and goes on;
 //! one thread writes them, many in one call.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -54,7 +54,7 @@ impl Outbox {
     }
 
     /// Puts a frame in, whose body is these parts. It never waits. Frames for a connection that has
-    /// ended are let go: nobody can receive them.
+    /// ended are let go: they cannot be received.
     pub fn push(&self, head: Head, parts: &[Bytes]) -> Result<(), FrameError> {
         self.push_quietly(head, parts)?;
         self.wake();
@@ -155,7 +155,7 @@ impl Outbox {
                     .wait(state)
                     .unwrap_or_else(PoisonError::into_inner);
             }
-            // Whoever filled it is often about to put more in: then all goes in one call.
+            // The thread that filled it is often about to add more, and then all goes in one call.
             drop(state);
             thread::yield_now();
             state = self.lock();

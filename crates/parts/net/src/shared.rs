@@ -20,15 +20,15 @@ const MOST_SLEEP: Duration = Duration::from_millis(50);
 /// How often a waiting thread looks at its own answer before it looks at the clock.
 const LOOKS: u32 = 64;
 
-/// A connection that many threads use; clones share it. It is polled by whoever waits for an answer, so
-/// a [`Ticket`] that nobody waits for is answered only when others wait.
+/// A connection that many threads use; clones share it. A thread that waits for an answer polls it, so
+/// a [`Ticket`] without a waiting thread is answered only when others wait.
 #[derive(Debug, Clone)]
 pub struct SharedClient(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Somebody polls for all. It is changed under the lock, and looked at by who spins without it.
+    /// Whether one thread polls for all. It is changed under the lock, and read without it by threads that spin.
     led: AtomicBool,
     /// Threads that want the lock in order to send; who polls lets them go first.
     senders: AtomicUsize,
@@ -57,7 +57,7 @@ struct Place {
 #[derive(Debug, Default)]
 struct Inside {
     answer: Option<Answer>,
-    /// Who sleeps until it has come, or until somebody has to poll.
+    /// The thread that sleeps until the answer has come, or until it has to poll itself.
     sleeper: Option<Thread>,
 }
 
@@ -152,7 +152,7 @@ impl Ticket {
         self.place.done.load(Ordering::Acquire)
     }
 
-    /// Waits for the answer, polling for everybody if nobody else does.
+    /// Waits for the answer, polling for all threads if no other thread does.
     pub fn wait(self) -> Answer {
         loop {
             if self.is_done() {
@@ -170,7 +170,7 @@ impl Ticket {
         }
     }
 
-    /// Somebody else polls: spins until the answer has come, then sleeps until woken to have a look.
+    /// Another thread polls: spins until the answer has come, then sleeps until woken to have a look.
     fn follow(&self) {
         let began = Instant::now();
         while began.elapsed() < self.shared.spin {
@@ -183,7 +183,7 @@ impl Ticket {
         }
         {
             // Who leads hands the lead on under this lock, so either it sees the sleeper or the sleeper
-            // sees that nobody leads.
+            // sees that no thread polls.
             let _state = self.shared.lock();
             if !self.shared.led.load(Ordering::Relaxed) {
                 return;
@@ -221,7 +221,7 @@ impl Shared {
         Ok(place)
     }
 
-    /// Takes the lead. False: somebody has it.
+    /// Becomes the thread that polls. Returns false if another thread is.
     fn lead(&self) -> bool {
         let _state = self.lock();
         !self.led.swap(true, Ordering::Relaxed)
@@ -268,7 +268,7 @@ impl Shared {
         state.client.woke();
     }
 
-    /// For who cannot send: polls once if nobody does, or leaves time to who does.
+    /// For a thread that cannot send: polls once if no thread does, or leaves time to the one that does.
     fn make_room(&self) {
         if self.lead() {
             let mut state = self.lock();
@@ -282,7 +282,7 @@ impl Shared {
         }
     }
 
-    /// Nobody leads any more; one who sleeps is woken to do so.
+    /// Stops polling, and wakes a sleeping thread to go on with it.
     fn hand_on(&self, state: &State) {
         self.led.store(false, Ordering::Relaxed);
         for place in state.waiting.values() {

@@ -206,7 +206,7 @@ impl Output for ObjectSink {
 impl Drop for ObjectSink {
     fn drop(&mut self) {
         let object = self.object.name();
-        // Nobody is left to tell; a bucket's rule for stale uploads is the net below.
+        // No caller is left to be told. The bucket's rule for stale uploads removes what stays.
         let _ = self.give_up(ObjectError::Closed { object });
     }
 }

@@ -160,7 +160,7 @@ impl Object {
         let Ok(reply) = self.head() else {
             return Err(error);
         };
-        // Here only the exact tag counts: an object of the same length may be somebody else's.
+        // Here only the exact tag counts: an object of the same length may be of another writer.
         let same = reply.header("etag").unwrap_or("").trim_matches('"') == etag
             && reply.header("content-length") == Some(&*len_bytes.to_string());
         if reply.is_success() && same {

@@ -1,6 +1,6 @@
 //! What an error of the server or of a connection means: a stable code, and whether a retry is safe.
 //!
-//! The danger is a commit whose outcome nobody knows. A statement commits by itself unless the caller
+//! The danger is a commit whose outcome is unknown. A statement commits by itself unless the caller
 //! opened a transaction, so whatever cuts a connection while a statement is under way is
 //! [`Retry::Unknown`]: only a caller whose request can be recognised as a repetition may send it again.
 //! SQLSTATE: PostgreSQL documentation, Appendix A.

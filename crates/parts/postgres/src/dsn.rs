@@ -20,7 +20,7 @@ const USUAL_PORT: u16 = 5432;
 pub enum SslMode {
     /// Never.
     Disable,
-    /// Where the server has it; nobody's identity is checked.
+    /// Encrypted where the server can; its identity is not checked.
     #[default]
     Prefer,
     /// Always; the server's certificate is checked only when there is a root to check it by.

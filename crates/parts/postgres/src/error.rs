@@ -80,7 +80,7 @@ pub enum PgError {
         /// The directory.
         dir: PathBuf,
     },
-    /// Somebody owns the cluster already: stop that process, or connect to it.
+    /// Another process owns the cluster already: stop that process, or connect to it.
     #[error("{dir} is in use by {holder}")]
     InUse {
         /// The cluster.

@@ -201,7 +201,7 @@ fn accept(listener: &TcpListener, server: &Arc<Server>, stopping: &AtomicBool) {
 }
 
 impl Server {
-    /// One connection. Its errors end it and are nobody's but the client's, who sees it close.
+    /// Serves one connection. I/O errors close it and are not reported: the client sees the close.
     fn serve(&self, socket: TcpStream) {
         let mut stream = Timed::new(socket, self.settings.within);
         let _ = match &self.settings.tls {

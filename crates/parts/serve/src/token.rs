@@ -10,7 +10,7 @@ use crate::error::ServeError;
 const LEAST_BYTES: usize = 16;
 const MOST_BYTES: usize = 4096;
 
-/// A secret that whoever asks has to know. Neither `Debug` nor an error shows it.
+/// A secret that a client must present. Neither `Debug` nor an error shows it.
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
 

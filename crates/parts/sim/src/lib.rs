@@ -66,7 +66,7 @@
 //! - Of the writes since a file's last sync each, on its own, survives, is lost, or is torn: then
 //!   each of its sectors of 512 bytes survives or not. The write that was going on counts among them.
 //! - A change of length since then survives or not, on its own. A lost sector within the surviving
-//!   length reads as zeros, or as stale bytes that nobody wrote.
+//!   length reads as zeros, or as stale bytes that were never written.
 //! - New, changed and removed names since their directory's last sync survive or not, each on its
 //!   own. A rename is one step: there is no moment without a file under the name it replaces.
 //!   Syncing a file does not sync its name.

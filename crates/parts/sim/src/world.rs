@@ -195,7 +195,7 @@ impl<M: Clone, T> World<M, T> {
         self.nodes[node.0].clock.wall_ns(self.now_ns)
     }
 
-    /// Random numbers for whoever drives the simulation.
+    /// Random numbers for the driver of the simulation.
     pub fn random(&mut self) -> &mut Random {
         &mut self.random
     }
@@ -249,7 +249,7 @@ impl<M: Clone, T> World<M, T> {
     /// `timer` comes back after `for_ns` by the node's own clock, unless the node crashes before.
     ///
     /// # Panics
-    /// With more than 2^20 events pending: somebody sets timers without end.
+    /// With more than 2^20 events pending: a node sets timers without end.
     pub fn set_timer(&mut self, node: NodeId, for_ns: u64, timer: T) -> TimerId {
         assert!(self.queue.len() < MOST_PENDING, "timers without end");
         let now_ns = self.now_ns;

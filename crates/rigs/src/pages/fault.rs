@@ -172,7 +172,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
 }
 
-/// Places zeros for whoever touches, with no store behind it.
+/// Places zeros for the thread that touches, with no store behind it.
 fn bare(pages: usize, lasts: Duration) -> Result<Vec<u64>, PagesError> {
     // Memory without pages, of which a vector of zeros is made.
     let memory = vec![0u8; (pages + 1) * PAGE_BYTES];
@@ -227,7 +227,7 @@ fn answer(faults: &Userfault, done: &AtomicBool) {
             Ok(())
         });
         if let Err(error) = answered {
-            // Who touched a page waits for it, and nobody else could answer.
+            // The thread that touched a page waits for it, and only this one can answer.
             eprintln!("a fault was not answered: {error}");
             std::process::abort();
         }

@@ -40,7 +40,7 @@ impl Place {
             }
             Some("tmpfs") => files::in_memory(bytes_of(pages)).map(Place::Memory),
             Some(peer) => match peer.strip_prefix("zram-") {
-                // Twice as long, so that there are pages that nobody wrote.
+                // Twice as long, so that there are pages that are never written.
                 Some(algorithm) => Zram::new(algorithm, bytes_of(2 * pages)).map(Place::Zram),
                 None => Err(PagesError::Refused(format!(
                     "no system is called `{peer}` here"
@@ -94,7 +94,7 @@ impl Place {
         }
     }
 
-    /// The first number of pages that nobody writes, where a read costs the call alone.
+    /// The first number of pages that are never written, where a read costs the call alone.
     pub fn never_written(&self, pages: u64) -> Option<u64> {
         matches!(self, Place::Zram(_)).then_some(pages)
     }

@@ -21,7 +21,7 @@ const VERIFYING: Duration = Duration::from_millis(200);
 /// What is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// The first write of each page, in order, into memory that nobody has touched.
+    /// The first write of each page, in order, into memory that was not touched yet.
     Fill,
     /// Writes over pages that are there.
     Write,

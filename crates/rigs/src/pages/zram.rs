@@ -1,5 +1,5 @@
 //! A compressed block device of the kernel, added for one invocation and removed after it. Devices that are there
-//! already are somebody else's and are left alone.
+//! already belong to others and are left alone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

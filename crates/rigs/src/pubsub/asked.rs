@@ -30,7 +30,7 @@ pub(super) struct Asked {
 enum Servers {
     /// So many private ones: one, or a primary with synchronous standbys.
     Private(usize),
-    /// Somebody's, by its connection string.
+    /// A server that runs already, by its connection string.
     Given(String),
 }
 

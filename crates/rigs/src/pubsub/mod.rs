@@ -65,7 +65,7 @@ pub enum FlowError {
 }
 
 /// `pubsub-flow`: `messages`, or as many as go through in `seconds`, of `payload` bytes from `writers` to `groups` of `readers`, in the `way` asked for, on `nodes`
-/// servers; `peer` is the name under which somebody else's protocol is spoken.
+/// servers; `peer` is the name of the peer whose protocol is spoken.
 pub(crate) fn flow(
     params: &mut Params<'_>,
     request: &Request,

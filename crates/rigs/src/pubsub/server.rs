@@ -30,7 +30,7 @@ enum Place {
         files: PathBuf,
         _folder: Option<Folder>,
     },
-    /// Somebody's: a database of this invocation alone, which is dropped at the end.
+    /// A server that runs already: this invocation makes a database there and drops it at the end.
     Given { _database: Box<OwnDatabase> },
 }
 
@@ -105,7 +105,7 @@ impl Used {
     }
 }
 
-/// For whoever looks at the server beside the flow.
+/// For code that watches the server beside the flow.
 const SPARE_CONNECTIONS: usize = 32;
 /// How long a standby may take to begin.
 const STREAMING_MAX: Duration = Duration::from_secs(60);
@@ -176,7 +176,7 @@ impl Server {
         Ok(cluster.set_synchronous(&Synchronous::any(1, &names), STREAMING_MAX)?)
     }
 
-    /// Makes a database of its own on somebody's server.
+    /// Makes a database of its own on a server that runs already.
     pub fn on(dsn: &str) -> Result<Server, FlowError> {
         let admin = Dsn::parse(dsn)?;
         let name = format!("dyno_bench_{}", std::process::id());
@@ -192,7 +192,7 @@ impl Server {
     /// Kills every process of a private server with signal 9 and starts it again.
     ///
     /// # Errors
-    /// When it does not come back, or is somebody's.
+    /// When it does not come back, or was not started by us.
     pub fn crash(&mut self) -> Result<(), FlowError> {
         let Place::Private { cluster, .. } = &mut self.place else {
             let reason = "somebody's server is not killed";

@@ -34,7 +34,7 @@ pub struct OfKind {
     pub rolled_back: u64,
     /// Given up after conflicts.
     pub given_up: u64,
-    /// Those whose outcome nobody knows.
+    /// Transactions whose outcome is unknown.
     pub unknown: u64,
     /// Tries beyond the first.
     pub tried_again: u64,

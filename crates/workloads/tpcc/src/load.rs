@@ -35,7 +35,7 @@ pub struct Loaded {
     pub bytes: u64,
 }
 
-/// How far a load is, for whoever shows it.
+/// How far a load is, for a progress bar.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Rows so far.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::args::{ServerLoadArgs, StatusArgs};
 use crate::{secrets, terminal};
 
-/// The address that `place` is, when it is none of a directory.
+/// The address that `place` is, when it is not a directory's.
 pub fn address(place: &Path) -> anyhow::Result<Option<Address>> {
     match place.to_str() {
         Some(text) if Address::is_meant(text) => Ok(Some(text.parse()?)),

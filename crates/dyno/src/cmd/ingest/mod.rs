@@ -32,7 +32,7 @@ pub fn run(args: &IngestArgs, stop: &Stop) -> anyhow::Result<Exit> {
     }
 }
 
-/// Threads to use when nobody said how many.
+/// Threads to use when the caller does not say how many.
 fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

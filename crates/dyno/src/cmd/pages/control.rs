@@ -51,7 +51,7 @@ pub fn listen(path: &Path, asked: Asked) -> anyhow::Result<()> {
 }
 
 fn serve(mut stream: &UnixStream, asked: &Asked) -> anyhow::Result<()> {
-    // The folder is its owner's alone, so that nobody else can keep the one thread waiting.
+    // The folder is its owner's alone, so that no other user can keep the one thread waiting.
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
     let mut word = Vec::new();

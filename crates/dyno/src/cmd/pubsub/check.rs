@@ -56,7 +56,7 @@ pub fn run(args: &PubsubCheckArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(if outcome.holds { Exit::Done } else { Exit::No })
 }
 
-/// Runs it; when somebody asks to stop no further blow falls, and what has happened is judged.
+/// Runs it; after a request to stop no further fault is injected, and what has happened is judged.
 fn until_asked(options: &Options, stop: &Stop) -> Result<Outcome, RunError> {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

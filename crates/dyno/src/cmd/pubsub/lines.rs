@@ -1,5 +1,5 @@
 //! Standard input in blocks of whole lines, read by a thread of its own, so that Ctrl-C is heard while
-//! nobody types.
+//! were not typed.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem;
@@ -22,7 +22,7 @@ pub fn blocks(mut input: impl Read + Send + 'static) -> io::Result<Receiver<io::
         loop {
             let next = next_block(&mut input, &mut block);
             let last = !matches!(next, Ok(Some(_)));
-            // Nobody listens any more when the sending has failed.
+            // The receiver is gone when the sending has failed.
             if let Some(next) = next.transpose()
                 && sender.send(next).is_err()
             {

@@ -47,7 +47,7 @@ pub fn run(args: &PubsubArgs, stop: &Stop) -> anyhow::Result<Exit> {
     done.map_err(with_retry)
 }
 
-/// Adds what an error of the log means for whoever would try again.
+/// Adds what an error of the log means for a caller that would try again.
 fn with_retry(error: anyhow::Error) -> anyhow::Error {
     let of_log = error.chain().find_map(|e| e.downcast_ref::<Error>());
     match of_log.map(Error::retry) {

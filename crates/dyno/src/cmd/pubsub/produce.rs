@@ -65,7 +65,7 @@ pub fn run(args: &PubsubProduceArgs, stop: &Stop) -> anyhow::Result<Exit> {
     }
 }
 
-/// Sends until the input ends, somebody asks to stop, a line is of no use, or one was refused.
+/// Sends until the input ends, it is asked to stop, a line is of no use, or one was refused.
 fn send_all(
     args: &PubsubProduceArgs,
     producer: &Producer,

@@ -8,7 +8,7 @@ use crate::args::{Scheduler, TpchPlanArgs, TpchWhatArgs};
 use crate::exit::Exit;
 use crate::terminal;
 
-/// Processors of a task in a cluster, where nobody says.
+/// Processors of a task in a cluster, unless the caller says.
 const DEFAULT_THREADS: u64 = 4;
 /// What a task may take beside its own bound, in bytes.
 const HEADROOM_BYTES: u64 = 128 << 20;

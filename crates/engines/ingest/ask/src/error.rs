@@ -3,7 +3,7 @@
 /// An error of asking. None of them holds the endpoint's key.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// The endpoint's address is none.
+    /// The text is not the address of an endpoint.
     #[error("{address:?} is not an endpoint: {reason}; write http://HOST:PORT/v1")]
     Address {
         /// As it was given, without a password.

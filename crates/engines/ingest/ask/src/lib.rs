@@ -1,5 +1,5 @@
 //! Questions in plain words about a spots table. A language model, behind any endpoint of the OpenAI interface, is
-//! told the table's columns and the question, and writes a statement; the statement is run by whoever asks, who sees
+//! told the table's columns and the question, and writes a statement; the statement is run by the caller, who sees
 //! to it that it only reads; and when it cannot be run, the model is told why and may try again, a few times.
 //!
 //! A model is a stranger: its statement is data until the SQL engine has judged it, and an answer is shown together

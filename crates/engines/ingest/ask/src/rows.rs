@@ -30,7 +30,7 @@ impl Rows {
         })
     }
 
-    /// The numbers of a column; `None` when one of its values is none.
+    /// The numbers of a column; `None` when one of its values is not a number.
     pub(crate) fn numbers(&self, column: usize) -> Option<Vec<f64>> {
         let number = |row: &Vec<String>| {
             row.get(column)?

@@ -7,7 +7,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// whole; the next load of the same archive finds out and does what is left.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An address that is none: mend it.
+    /// The text is not an address: mend it.
     #[error("the address of the table is of no use: {reason}")]
     Address {
         /// What is wrong with it.

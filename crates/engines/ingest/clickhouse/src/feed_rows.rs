@@ -231,7 +231,7 @@ fn text_at<'a>(offsets: &[u32], bytes: &'a [u8], place: Option<usize>) -> &'a [u
     })
 }
 
-/// The row as text, for whoever looks at it in quarantine: the line itself where the feed keeps it, else its
+/// The row as text, for a person who looks at it in quarantine: the line itself where the feed keeps it, else its
 /// values with commas between.
 fn row_text(rows: &Rows, row: usize) -> String {
     let value = |(field, column): (&Field, &feeds::Column)| {

@@ -1,7 +1,7 @@
 //! The ledger: which archives are in the table, in which partitions of which servers.
 //!
 //! A table of the database that is only appended to. An archive's last row counts. `swap` says what is
-//! about to be put into the table, and from which stages, so that whoever comes after a kill can do it
+//! about to be put into the table, and from which stages, so that the next writer after a kill can do it
 //! again; `done` says that it is there.
 
 use std::collections::BTreeMap;

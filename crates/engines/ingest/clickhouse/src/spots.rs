@@ -150,7 +150,7 @@ fn unfit(rows: &Columns, columns: &[Column]) -> Vec<Unfit> {
     unfit
 }
 
-/// The row as text, for whoever looks at it in quarantine: its fields in the archive's order.
+/// The row as text, for a person who looks at it in quarantine: its fields in the archive's order.
 fn row_text(rows: &Columns, row: usize) -> String {
     let text = |name: &str| {
         let found = strings_of(rows, name)

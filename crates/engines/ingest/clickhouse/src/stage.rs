@@ -296,7 +296,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         };
         ledger.append(table.home(), &table.patience, done)?;
         drop(ledger);
-        // The table has links of its own; what stays would only be merged for nobody.
+        // The table has links of its own; what stays would only be merged in vain.
         for (server, stage) in &self.made {
             table.drop_stage(&table.clients[*server], stage)?;
         }

@@ -156,7 +156,7 @@ impl Tables<'_> {
 
     /// A server that is killed before it has removed replaced parts from its disk finds them again when
     /// it starts, beside those that replaced them. So a swap is over only when they are gone: or back,
-    /// and then it has to be done again, or read by somebody for longer than anybody wants to wait. In
+    /// and then it has to be done again, or is read by a query for longer than a load should wait. In
     /// that last case the next load finds out, which counts the rows.
     fn wait_until_gone(&self, table: &str, names: &str) -> Result<()> {
         let of_them = format!("{} AND name IN ({names})", self.of_parts(table));

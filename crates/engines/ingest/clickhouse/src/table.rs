@@ -75,7 +75,7 @@ impl Settings {
     }
 }
 
-/// A table for spots of WSPR that is open for writing. Nobody else loads into it while it lives.
+/// A table for spots of WSPR that is open for writing. No other process loads into it while it lives.
 pub struct ServerTable {
     pub(crate) clients: Vec<Arc<Client>>,
     pub(crate) address: Address,
@@ -239,7 +239,7 @@ impl ServerTable {
         Ok(true)
     }
 
-    /// Removes all stages on all servers; nobody else has any while the lock is held.
+    /// Removes all stages on all servers; no other process has any while the lock is held.
     fn drop_stages(&self) -> Result<()> {
         let prefix = self.stage_prefix();
         for client in &self.clients {
@@ -289,7 +289,7 @@ impl ServerTable {
 }
 
 impl Target for ServerTable {
-    /// Rows that somebody removed or added count as not there, so that a load mends the table.
+    /// Rows that were removed or added by hand count as not there, so that a load mends the table.
     fn held(&self, archive: &str) -> dyno_ingest::Result<Option<Held>> {
         let entry = locked(&self.ledger).entries.get(archive).cloned();
         let Some(entry) = entry.filter(|entry| entry.state == State::Done) else {

@@ -118,7 +118,7 @@ impl Collector {
             clock: Arc::clone(&self.settings.clock),
             stop: Arc::clone(&ending),
         };
-        // The thread may sit in a connection attempt that nobody can cut short, so it is not waited for.
+        // The thread may sit in a connection attempt that cannot be cut short, so it is not waited for.
         thread::spawn(move || listening.run(&sender));
         let collected = self.take(&heard, is_over, say);
         ending.store(true, Ordering::Relaxed);

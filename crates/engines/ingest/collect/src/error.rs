@@ -29,7 +29,7 @@ pub enum CollectError {
         /// Its reason.
         reason: String,
     },
-    /// Somebody else collects into this folder: take another.
+    /// Another process collects into this folder: take another one.
     #[error("{} is being written by another collector", folder.display())]
     Busy {
         /// The folder.

@@ -52,7 +52,7 @@ pub(crate) struct Listening {
 
 /// Why a connection ended.
 enum Ended {
-    /// Nobody wants to hear more.
+    /// The receiver is gone.
     Nobody,
     /// The same answer would come again.
     Refused(String),
@@ -67,7 +67,7 @@ impl From<io::Error> for Ended {
 }
 
 impl Listening {
-    /// Hands on what is heard until nobody takes it, [`Listening::stop`] is set, or the broker refuses.
+    /// Hands on what is heard until the receiver is gone, [`Listening::stop`] is set, or the broker refuses.
     pub(crate) fn run(self, heard: &SyncSender<Heard>) {
         let mut failures = 0;
         while !self.stopped() {

@@ -97,7 +97,7 @@ pub fn connect(
     let mut body = Vec::new();
     text(&mut body, "MQTT");
     body.push(4);
-    // A password without a user is none of MQTT 3.1.1.
+    // A password without a user is not allowed by MQTT 3.1.1.
     let password = user.and(password);
     body.push(CLEAN | user.map_or(0, |_| USER) | password.map_or(0, |_| PASSWORD));
     body.extend(keep_alive_s.to_be_bytes());

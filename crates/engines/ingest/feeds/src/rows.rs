@@ -109,7 +109,7 @@ impl Rows {
     /// Adds a row: a cell for each field, in their order.
     ///
     /// # Panics
-    /// When a cell is none of its field, a bug of the feed.
+    /// When a cell does not fit its field, which is a bug of the feed.
     pub fn push(&mut self, cells: &[Cell<'_>]) {
         assert_eq!(cells.len(), self.fields.len(), "a cell for each field");
         for ((field, column), cell) in self.fields.iter().zip(&mut self.columns).zip(cells) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Why an archive was not fetched. What came of it stays aside for the next attempt.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The period is none: mend it.
+    /// The text is not a period: mend it.
     #[error("{text:?} is not a period of {feed}: {reason}")]
     Period {
         /// What was given.
@@ -52,7 +52,7 @@ pub enum FetchError {
         /// Why not.
         source: io::Error,
     },
-    /// Somebody asked to stop; the same command goes on.
+    /// It was asked to stop; the same command continues.
     #[error("stopped on request; what has come stays for the next attempt")]
     Stopped,
 }

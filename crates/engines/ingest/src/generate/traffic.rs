@@ -153,7 +153,7 @@ impl<'w> Traffic<'w> {
         let world = self.world;
         let receiver = &world.receivers[world.receiver_odds.draw(&mut self.random) as usize];
         let version = version(receiver.trait_bits, self.month);
-        // Now and then somebody comes a slot or two late, but never with last month's spots.
+        // Now and then a report comes a slot or two late, but never with last month's spots.
         let late_slots = if slot >= 2 && self.random.chance(0.02) {
             1 + slot as u32 % 2
         } else {

@@ -128,7 +128,7 @@ fn two_stages(text: &mut TextSource, sink: &mut Sink<'_>, stages: &mut StageSeco
             if taken.is_err() {
                 break;
             }
-            // When the inflating side has ended there is nobody to use the block again.
+            // When the inflating side has ended the block is not needed again.
             let _ = empty_tx.send(block);
         }
         drop(full_rx);

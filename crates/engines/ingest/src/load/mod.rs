@@ -66,7 +66,7 @@ impl Default for Options {
     }
 }
 
-/// What somebody else may watch while a load runs.
+/// What another thread may watch while a load runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes read of the files as stored.
@@ -81,7 +81,7 @@ impl Progress {
     /// Whether the work may go on.
     ///
     /// # Errors
-    /// [`Error::Stopped`] once somebody asked for it.
+    /// [`Error::Stopped`] once it was asked to stop.
     pub fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
             Err(Error::Stopped)

@@ -29,7 +29,7 @@ impl Lock {
     /// What every reader holds while it may open files of its snapshot.
     pub(super) fn reader(table: &Path) -> Result<Lock> {
         let path = table.join("readers.lock");
-        // Reading is enough for a shared lock, so whoever may read the table can.
+        // Reading is enough for a shared lock, so every user who may read the table can take it.
         let file = match File::open(&path).or_else(|_| writable(&path)) {
             Ok(file) => file,
             // A table on a read-only mount cannot be written by anybody, so it needs no lock.

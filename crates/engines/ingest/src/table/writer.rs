@@ -102,7 +102,7 @@ impl TableWriter {
     }
 
     /// Where the quarantine of an archive with too many bad rows is kept: a name without a generation is
-    /// nobody's to remove, a person looks at it.
+    /// not ours to remove, a person looks at it.
     pub fn rejected_path(&self, quarantine: &str) -> PathBuf {
         let stem = quarantine.trim_end_matches(".ndjson");
         let stem = stem

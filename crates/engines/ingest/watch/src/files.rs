@@ -4,7 +4,7 @@
 //! the settling time apart. That holds for all ways in which files come: one that is renamed into the folder settles
 //! at once, one that is copied or downloaded into it settles when its writer is done. Events of inotify would tell of a
 //! closed file sooner, but not on network file systems, not of a file that its writer opens again, and not of what
-//! came while nobody watched. Clocks are not compared: a file server's may differ.
+//! came while it did not run. Clocks are not compared: a file server's may differ.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// How often the wish to stop is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Waits, but no longer than until somebody asks to stop.
+/// Waits, but no longer than until it is asked to stop.
 pub(crate) fn wait(so_long: Duration, stop: &AtomicBool) {
     let until = Instant::now() + so_long;
     while !stop.load(Ordering::Relaxed) {

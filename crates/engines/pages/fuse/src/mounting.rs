@@ -38,7 +38,7 @@ impl Connection {
     }
 }
 
-/// Makes the empty directory `at` a file system with the one file, readable by root alone. Somebody
+/// Makes the empty directory `at` a file system with the one file, readable by root alone. Another user
 /// must serve before anybody looks into it.
 ///
 /// # Errors

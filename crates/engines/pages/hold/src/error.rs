@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
-    /// Nobody listens there, or the connection failed.
+    /// Nothing listens there, or the connection failed.
     #[error("cannot {what} the holder at {path:?}: {source}")]
     Io {
         /// What was tried.

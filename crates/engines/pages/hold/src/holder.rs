@@ -47,12 +47,12 @@ impl Holder {
         })
     }
 
-    /// Holds until somebody asks it to end.
+    /// Holds the memory until a client asks it to end.
     ///
     /// # Errors
     /// When the socket fails.
     pub fn run(mut self) -> Result<(), HoldError> {
-        // Whoever is short of memory gains nothing by ending it. Needs a privilege; without, it is as others.
+        // The kernel gains no memory by ending this process. Needs a privilege; without, it is as others.
         let _ = fs::write("/proc/self/oom_score_adj", "-1000");
         loop {
             match self.listener.socket().accept() {

@@ -7,7 +7,7 @@
 //!
 //! What it is not: durable. The store lives in memory. A reply, a flush and FUA all promise the same:
 //! the bytes are in the store's memory, where every other connection sees them, and where they
-//! outlive this process as long as somebody else holds that memory. None of them is about power.
+//! outlive this process as long as another process holds that memory. None of them is about power.
 //! There are no extents to ask for (block status): what is zero is sent as a hole when it is read.
 
 mod error;

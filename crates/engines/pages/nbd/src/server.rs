@@ -29,7 +29,7 @@ pub struct Tls {
 /// Who may come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clients {
-    /// Whoever reaches the address.
+    /// Every client that reaches the address.
     Anybody,
     /// Those with a certificate that the settings of TLS trust.
     Certified,
@@ -206,7 +206,7 @@ impl Server {
         let Some(accepting) = self.accepting.take() else {
             return;
         };
-        // The thread waits in accept; a connection of our own wakes it. If somebody has removed the
+        // The thread waits in accept; a connection of our own wakes it. If another process has removed the
         // socket's file it cannot be woken, and ends with the process.
         if Stream::connect(&self.address, Duration::from_secs(1)).is_ok() {
             let _ = accepting.join();

@@ -8,7 +8,7 @@
 //! for writing, because that is a write to it.
 //!
 //! It alone knows which pages are in memory, so it needs no lock. A thread that waits for a page can
-//! wait for nobody else: what cannot be mended here ends the process, with the reason on standard error.
+//! wait for no other thread: what cannot be mended here ends the process, with the reason on standard error.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read};
@@ -320,6 +320,6 @@ impl Pager {
 /// page.
 fn say(what: &str) {
     let line = format!("region: {what}\n");
-    // SAFETY: the bytes live through the call. Where nobody can be told, nothing is lost but the line.
+    // SAFETY: the bytes live through the call. If standard error is closed, only the line is lost.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }

@@ -305,6 +305,6 @@ fn owned(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: just opened, and nobody else's.
+    // SAFETY: just opened, and nothing else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -21,7 +21,7 @@ const MADV_COLLAPSE: i32 = 25;
 #[derive(Debug)]
 pub struct Memory {
     file: OwnedFd,
-    /// Nobody else uses the memory while it is open.
+    /// No other process uses the memory while it is open.
     _claim: OwnedFd,
     base: NonNull<u8>,
     layout: Layout,
@@ -39,7 +39,7 @@ impl Memory {
     /// # Errors
     /// When the system has none.
     pub fn create(layout: Layout) -> Result<Self, StoreError> {
-        // SAFETY: a name that ends in NUL; the descriptor returned is nobody else's.
+        // SAFETY: a name that ends in NUL; the descriptor returned belongs to us alone.
         let file = unsafe {
             let fd = libc::memfd_create(c"dyno-pages".as_ptr(), libc::MFD_CLOEXEC);
             if fd < 0 {
@@ -60,7 +60,7 @@ impl Memory {
     /// The memory of a store whose process is gone.
     ///
     /// # Errors
-    /// [`StoreError::Format`] when it is none, [`StoreError::InUse`] when its process is not gone.
+    /// [`StoreError::Format`] when it is not a store, [`StoreError::InUse`] while its process lives.
     pub fn adopt(file: OwnedFd) -> Result<Self, StoreError> {
         let claim = own(&file)?;
         let mut header = [0; HEADER_BYTES];
@@ -194,7 +194,7 @@ impl Memory {
 
     fn write_header(&self) {
         let header = self.layout.header();
-        // SAFETY: the mapping is longer than a header, and nobody else uses the memory yet.
+        // SAFETY: the mapping is longer than a header, and nothing else uses the memory yet.
         unsafe {
             self.base
                 .copy_from_nonoverlapping(NonNull::from(&header).cast(), HEADER_BYTES)
@@ -212,7 +212,7 @@ impl Memory {
     /// Bytes of the arena.
     ///
     /// # Safety
-    /// They lie within one slot, and nobody writes to them meanwhile: the caller holds the lock of
+    /// They lie within one slot, and no thread writes to them meanwhile: the caller holds the lock of
     /// the entry that points at the slot.
     #[inline(always)]
     pub unsafe fn bytes(&self, at: usize, len: usize) -> &[u8] {

@@ -1,4 +1,4 @@
-//! The memory of a store: a file in memory that outlives the process when somebody else holds it,
+//! The memory of a store: a file in memory that outlives the process when another process holds it,
 //! and the slots in it.
 
 pub mod classes;

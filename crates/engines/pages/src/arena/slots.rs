@@ -312,7 +312,7 @@ impl Slots {
             if pool.free.len() <= pool.clean {
                 return Ok(given);
             }
-            // Held, so that nobody takes the span meanwhile; it is one system call.
+            // Held, so that no thread takes the span meanwhile; it is one system call.
             give_back(pool.free[pool.clean])?;
             pool.clean += 1;
             given += 1;

@@ -121,7 +121,7 @@ fn say(page: u64, round: u64) {
     record[..8].copy_from_slice(&page.to_le_bytes());
     record[8..].copy_from_slice(&round.to_le_bytes());
     if std::io::stderr().write_all(&record).is_err() {
-        // The parent is gone, and nobody would judge what follows.
+        // The parent is gone, and what follows would not be judged.
         std::process::abort();
     }
 }

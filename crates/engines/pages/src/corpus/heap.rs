@@ -97,7 +97,7 @@ fn memory(id: u32, pages: usize) -> Result<Vec<u8>, CorpusError> {
                 return Ok(bytes);
             }
             let mut page = [0; PAGE_BYTES];
-            // A page that cannot be read is none of the process's data (a guard, a device).
+            // A page that cannot be read does not hold data of the process (a guard, a device).
             if file.read_exact_at(&mut page, at).is_ok() && page != [0; PAGE_BYTES] {
                 bytes.extend_from_slice(&page);
             }

@@ -33,7 +33,7 @@ impl Compacted {
 
 impl Store {
     /// Empties up to `most_spans` spans of each class into others, the emptiest first, and gives free
-    /// memory back. Afterwards, with nobody writing meanwhile and no bound met, a class holds less
+    /// memory back. Afterwards, with no thread writing meanwhile and no bound met, a class holds less
     /// than one span of free slots. Others may read and write meanwhile; a page waits while it is
     /// moved.
     ///

@@ -250,7 +250,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// What a slot holds, without a look at its sum. The caller sees to it that nobody frees the slot.
+    /// What a slot holds, without a look at its sum. The caller must keep the slot from being freed.
     fn unpack_slot(
         &mut self,
         stored: Stored,

@@ -42,7 +42,7 @@ use huge::Huge;
 use locking::Holders;
 use shared::Shared;
 
-/// What packs pages when they are written, and when nobody touches them any more.
+/// What packs pages when they are written, and when they are not touched any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tiers {
     /// LZ4, and that is all: the fastest to read.
@@ -205,7 +205,7 @@ impl Store {
         self.memory.layout().pages
     }
 
-    /// The file in memory, for a supervisor to hold: as long as somebody does, [`Store::reopen`]
+    /// The file in memory, for a supervisor to hold: as long as it does, [`Store::reopen`]
     /// finds every page that a call had returned for when the process died.
     pub fn memory_file(&self) -> BorrowedFd<'_> {
         self.memory.file()

@@ -97,7 +97,7 @@ impl Store {
     /// The stored bytes of a form that lies in the arena, checksum and all.
     ///
     /// # Safety
-    /// The caller holds the lock of the entry that says so, or nobody else has the store.
+    /// The caller holds the lock of the entry that says so, or no other thread has the store.
     #[inline(always)]
     pub(super) unsafe fn stored_bytes(&self, at: usize, len: usize) -> &[u8] {
         // SAFETY: the caller's word.

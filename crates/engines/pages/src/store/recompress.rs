@@ -1,4 +1,4 @@
-//! The second tier: pages that nobody touches any more, packed again with zstd.
+//! The second tier: pages that are not touched any more, packed again with zstd.
 
 use std::time::Duration;
 
@@ -190,7 +190,7 @@ impl Recompressor<'_> {
 }
 
 impl Store {
-    /// Frees the slot of a form that no entry points at and that nobody else knows.
+    /// Frees the slot of a form that no entry points at and that no other thread knows.
     fn free_slot(&self, stored: Stored) {
         if let Some((at, _)) = extent(stored) {
             self.slots.free(at);

@@ -128,7 +128,7 @@ impl Store {
     }
 
     /// Reads every page and compares its checksum, and looks for two pages in one slot. Needs that
-    /// nobody writes meanwhile. Returns what is bad.
+    /// no thread writes meanwhile. Returns what is bad.
     ///
     /// # Errors
     /// When there is no memory for the contexts.
@@ -187,7 +187,7 @@ fn upgrade(memory: &mut Memory) {
     });
 }
 
-/// A word that is not an entry: the kind is one that nobody has.
+/// A word that is not an entry: its kind is not in use.
 const DAMAGED: u64 = 7 << 1;
 
 /// Takes what an entry points at: whether there is a page, or nothing when it points at nothing of

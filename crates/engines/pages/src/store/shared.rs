@@ -2,7 +2,7 @@
 //! each. Nothing of this is in the store's memory; who opens it again counts anew.
 //!
 //! Locks are taken in one order: an entry's, a shard by content, a shard by place. A slot's reference
-//! is taken under its shard by content, and so is the look at its bytes, so that nobody frees or moves
+//! is taken under its shard by content, and so is the look at its bytes, so that no thread frees or moves
 //! it meanwhile.
 
 use std::collections::HashMap;
@@ -214,7 +214,7 @@ impl Shared {
     }
 }
 
-/// Counts and maps are whole between any two of these sections, whoever panicked.
+/// Counts and maps are whole between any two of these sections, whichever thread panicked.
 fn grasp<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

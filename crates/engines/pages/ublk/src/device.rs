@@ -144,7 +144,7 @@ impl Device {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Waits until somebody deletes it.
+    /// Waits until the device is deleted.
     ///
     /// # Errors
     /// What ended a queue before.
@@ -161,7 +161,7 @@ impl Device {
     }
 }
 
-/// Ends device `number`, whoever serves it; its users get errors.
+/// Ends device `number`, whichever process serves it; its users get errors.
 ///
 /// # Errors
 /// When there is no such device.

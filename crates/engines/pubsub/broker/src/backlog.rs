@@ -59,7 +59,7 @@ pub enum Work {
 pub struct Backlog {
     state: Mutex<State>,
     /// Counts changes. A lock of its own, under which nothing else happens: memory is released under all
-    /// kinds of locks, and whoever releases it must not wait for one that asks outboxes and shares.
+    /// kinds of locks, and a thread that releases it must not wait for one that asks outboxes and shares.
     changes: Mutex<u64>,
     changed: Condvar,
     memory: Arc<Share>,

@@ -137,7 +137,7 @@ impl Broker {
             while !resting.is_stopped() {
                 match maintaining.run(Connection::maintain) {
                     Ok(done) => add(&counters.maintained, done.len()),
-                    // It is tried again, and counted for whoever wonders why the disk fills.
+                    // It is tried again, and counted, because a full disk may have this cause.
                     Err(_) => add(&counters.failed_maintenances, 1),
                 }
                 resting.wait(MAINTENANCE);

@@ -24,13 +24,13 @@ use crate::partition::{Key, Partition, lock};
 
 /// What the lease sessions' names begin with.
 pub const SESSION: &str = "dyno-broker ";
-/// How often it is looked whether somebody appended without the broker while consumers wait.
+/// How often the broker looks for records that were appended without it while consumers wait.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a partition that is given back may still append what waits.
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// Only what is held here: a lease that was taken while the answer got lost, or whose partition was closed,
-/// has to end, or nobody would ever serve the partition.
+/// has to end, or no broker would ever serve the partition.
 const RENEW: &str = "\
     WITH mine AS (SELECT p.topic_id, p.partition FROM pubsub.partitions AS p \
                     JOIN unnest($3::int[], $4::int[], $5::bigint[]) AS held (topic_id, partition, epoch) \
@@ -263,7 +263,7 @@ impl Leases {
         }
     }
 
-    /// Finds out about records that were appended without this broker, if somebody waits for any. A tail
+    /// Finds out about records that were appended without this broker, if a client waits for any. A tail
     /// that is behind at two looks and has not moved is not behind because of a commit under way.
     fn look(&mut self) -> Result<()> {
         let all = self.held.all();

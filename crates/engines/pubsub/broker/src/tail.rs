@@ -68,7 +68,7 @@ impl Tail {
     /// `most_bytes` are left.
     pub fn publish(&mut self, chunk: Chunk, most_bytes: usize, now: Instant) {
         if self.next_offset != chunk.base_offset {
-            // Somebody appended without this broker: what is in memory does not reach to here.
+            // Records were appended without this broker, so what is in memory does not reach to here.
             self.forget();
         }
         self.next_offset = chunk.end_offset;

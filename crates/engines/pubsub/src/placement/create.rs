@@ -84,7 +84,7 @@ impl Connection {
             )
             .map_err(failed())?
             .get(0);
-        // The name is ours at home now, so nobody else makes or uses these shares.
+        // The name is ours at home now, so no other client makes or uses these shares.
         for (share, cluster) in (1_i32..).zip(&mut reached) {
             let made = make_share(cluster, name, options, share, &home);
             made.map_err(|error| at_cluster(&cluster.cluster.name, &error))?;

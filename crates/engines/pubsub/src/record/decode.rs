@@ -56,7 +56,7 @@ impl Iterator for Records {
 }
 
 /// The length of each record of an uncompressed body, its length field included, and its time; after an
-/// error it ends. For whoever cuts bodies and has no need of what is in the records.
+/// error it ends. For code that cuts bodies and does not need the records.
 pub fn lengths(body: &[u8]) -> impl Iterator<Item = Result<(usize, i64)>> + '_ {
     let mut rest = body;
     std::iter::from_fn(move || {

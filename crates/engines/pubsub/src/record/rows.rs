@@ -12,7 +12,7 @@ pub const BATCH_BYTES_MAX: usize = 512 << 20;
 /// Whose records follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// The producer's id; 0: nobody's, repetitions are not recognised.
+    /// The producer's id. With 0, repetitions are not recognised.
     pub producer_id: i64,
     /// The sequence of the first record.
     pub first_sequence: i64,
@@ -66,7 +66,7 @@ impl Batch {
         self.counts.len()
     }
 
-    /// Each row's body. For whoever keeps what was committed.
+    /// Each row's body. For code that keeps what was committed.
     pub fn bodies(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts

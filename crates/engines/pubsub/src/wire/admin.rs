@@ -1,4 +1,4 @@
-//! Topics and groups as a whole, for whoever looks after them.
+//! Messages about whole topics and groups, for their administrators.
 
 use super::Ask;
 use super::message::{fields, message};
@@ -130,7 +130,7 @@ fields! {
     GroupPartition {
         /// Its number.
         partition: i32,
-        /// Who owns it; empty: nobody.
+        /// The member that owns it; empty if it has no owner.
         member: String,
         /// Changes of ownership so far.
         generation: i64,

@@ -22,7 +22,7 @@ pub struct Client {
 pub struct ClientOptions {
     /// The broker's secret; empty when it asks for none.
     pub token: String,
-    /// A name for whoever looks at the broker.
+    /// A name by which people find the client in the broker's lists.
     pub name: String,
     /// Requests under way at most; more wait.
     pub window: usize,
@@ -51,7 +51,7 @@ impl Client {
     /// Connects and says who it is.
     ///
     /// # Errors
-    /// `server-lost` when nobody listens, `denied` for a wrong token, `bad-argument` for an address that is none.
+    /// `server-lost` when nothing listens, `denied` for a wrong token, `bad-argument` for an address that is none.
     pub fn connect(address: &str, options: &ClientOptions) -> Result<Client> {
         let address: Address = address.parse().map_err(Error::bad_argument)?;
         let bounds = CallOptions {

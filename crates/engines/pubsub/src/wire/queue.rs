@@ -1,4 +1,4 @@
-//! Queues, as somebody looks at them. Messages of queues go straight to the server.
+//! Queues, as they are listed. Messages of queues go straight to the server.
 
 use super::Ask;
 use super::message::{fields, message};
@@ -20,7 +20,7 @@ fields! {
         ready: i64,
         /// Messages that will be visible later.
         delayed: i64,
-        /// Messages that somebody works on.
+        /// Messages that a worker holds.
         claimed: i64,
         /// Dead letters.
         dead: i64,

@@ -9,7 +9,7 @@ message! {
     Hello {
         /// The secret of the broker; empty when it asks for none.
         token: String,
-        /// A name for the client, for whoever looks at the broker.
+        /// A name for the client, for people who look at the broker.
         client: String,
     }
 }

@@ -86,7 +86,7 @@ pub enum Error {
     /// A thread ended by a bug.
     #[error("a worker ended unexpectedly: {0}")]
     Worker(String),
-    /// Somebody asked to stop.
+    /// The job was asked to stop.
     #[error("stopped; finished files are kept, and the same command goes on with the rest")]
     Stopped,
 }

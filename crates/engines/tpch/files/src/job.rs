@@ -35,7 +35,7 @@ pub struct Job {
     /// What the process may hold, in bytes: the text pool, a piece of a table for each thread, and
     /// pieces that wait for their turn.
     pub memory_bytes: u64,
-    /// Whether files that are there already, and are none of this job's, may be replaced.
+    /// Whether files that are there already, and do not belong to this job, may be replaced.
     pub overwrite: bool,
     /// Where the files go.
     pub place: Place,

@@ -2,7 +2,7 @@
 //!
 //! `DIR/.dyno-tpch/lineitem.3.parquet.json` is written before `DIR/lineitem/lineitem.3.parquet` gets its
 //! name. A file whose length its receipt knows, from the same settings, is finished; any other file
-//! under such a name belongs to somebody else.
+//! under such a name belongs to another job.
 
 use std::fs;
 use std::io;

@@ -1,6 +1,6 @@
 //! Threads that make the pieces of all files, and the order in which those reach the files.
 //!
-//! A thread takes the next piece of the next file, makes it, and leaves it with the file. Whoever finds that
+//! A thread takes the next piece of the next file, makes it, and leaves it with the file. A thread that finds that
 //! the piece which the file waits for is there writes it, and those after it that are there too. A thread
 //! that ran ahead of a slow file waits before it makes a piece, so pieces in memory are bounded.
 
@@ -153,7 +153,7 @@ impl<'a, F: Format> Run<'a, F> {
         Ok(())
     }
 
-    /// The next piece that nobody has taken.
+    /// The next piece that no thread has taken.
     fn take(&self) -> Option<(&FileRun<F>, u64)> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let after = self.files.partition_point(|file| file.first <= number);
@@ -209,7 +209,7 @@ impl<'a, F: Format> Run<'a, F> {
         Ok((piece, rows))
     }
 
-    /// Leaves a piece with its file, and writes what the file waits for when nobody else does.
+    /// Leaves a piece with its file, and writes what the file waits for when no other thread does.
     fn deliver(
         &self,
         file: &FileRun<F>,

@@ -1,4 +1,4 @@
-//! What must be true of the rows of the benchmark, whoever made them: rules taken from the text of the
+//! What must be true of the rows of the benchmark, whichever program made them: rules taken from the text of the
 //! specification, as conditions and queries in SQL, and not from the generator.
 
 mod between;

@@ -39,7 +39,7 @@ impl TextPool {
         })
     }
 
-    /// The same, made by so many threads where nobody has made it yet.
+    /// The same, made by so many threads unless it was made before.
     pub fn shared_by(threads: usize) -> &'static TextPool {
         SHARED.get_or_init(|| TextPool::build(threads))
     }

@@ -52,7 +52,7 @@ pub trait Operations {
     }
 
     /// Writes, and then reads many rows' values, all at once: what is read is what the writes left. A row that
-    /// is written first and read behind that is nobody else's until the end, so that others wait for it where
+    /// is written first and read behind that no other transaction sees before the end, so that others wait for it where
     /// they would be refused if it were read first.
     fn write_then_get(
         &mut self,

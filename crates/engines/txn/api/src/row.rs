@@ -19,7 +19,7 @@ pub const ROW_VERSION: u8 = 1;
 const HEAD_BYTES: usize = 4;
 const SLOT_BYTES: usize = 8;
 
-/// A row in somebody's bytes.
+/// A row whose bytes lie in a buffer of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<'a> {
     bytes: &'a [u8],

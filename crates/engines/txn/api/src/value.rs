@@ -34,7 +34,7 @@ pub enum Value {
     Bytes(Vec<u8>),
 }
 
-/// A value in somebody else's bytes.
+/// A value whose bytes lie in a buffer of the caller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ValueRef<'a> {
     /// Nothing.

@@ -67,7 +67,7 @@ impl Server {
         // The thread ends with the server's output, which ends with the server.
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // Nobody hears what comes after the address.
+                // What the server prints after its address is not read.
                 let _ = said.send(line);
             }
         });

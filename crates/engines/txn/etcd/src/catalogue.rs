@@ -12,7 +12,7 @@ use crate::proto::{Compare, KeyValue, PutRequest, RangeRequest, Request, TxnRequ
 
 /// Time for making or reading definitions.
 const WAIT: Duration = Duration::from_secs(10);
-/// How often somebody else may make a table at the same moment.
+/// How often another client may make a table at the same moment before this one gives up.
 const TRIES: u32 = 20;
 
 #[derive(Default)]
@@ -100,7 +100,7 @@ impl Catalogue {
     }
 }
 
-/// Adds a table; None when somebody else took the number or the name.
+/// Adds a table; `None` when another client took the number or the name.
 fn add(client: &Client, def: &TableDef, until: Instant) -> Result<Option<TableId>> {
     let range = RangeRequest {
         key: layout::NUMBERS.to_vec(),

@@ -47,7 +47,7 @@ impl Client {
         })
     }
 
-    /// A transaction that writes: sent once. When its answer is lost nobody knows whether it was done.
+    /// A transaction that writes: sent once. When its answer is lost, the outcome is unknown.
     pub fn write(&self, request: TxnRequest, until: Instant) -> Result<TxnResponse> {
         let (address, channel) = self.endpoint();
         let called = channel.call(TXN, &request);

@@ -92,7 +92,7 @@ impl Options {
 #[derive(Debug)]
 pub(crate) struct HomeState {
     pub manifest: Manifest,
-    /// Positions that somebody reads from, with a number for each reader.
+    /// Positions that readers are at, with a number for each reader.
     pub pins: Vec<(u64, Lsn)>,
     pub next_pin: u64,
     pub checkpoint_under_way: bool,

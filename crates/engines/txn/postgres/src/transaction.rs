@@ -16,7 +16,7 @@ use crate::statements::{self, Layouts, Step, Style};
 
 /// Statements that are under way together at most.
 const TOGETHER_MAX: usize = 256;
-/// Time for giving a transaction up that nobody ended.
+/// How long giving up an abandoned transaction may take.
 const ROLLBACK: Duration = Duration::from_secs(5);
 
 /// A transaction. It takes a connection with its first operation.

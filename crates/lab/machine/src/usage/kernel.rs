@@ -53,7 +53,7 @@ pub(super) fn open_pidfd(pid: u32) -> Option<OwnedFd> {
     if fd < 0 {
         return None;
     }
-    // SAFETY: the kernel just handed us this descriptor and nobody else owns it.
+    // SAFETY: the kernel just handed us this descriptor and nothing else owns it.
     Some(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 

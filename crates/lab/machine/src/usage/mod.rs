@@ -35,7 +35,7 @@ pub struct ChildLimits<'a> {
     pub listener: Option<Listener<'a>>,
 }
 
-/// Somebody who is told of bytes as they come.
+/// A callback that is told of bytes as they come.
 #[derive(Clone, Copy)]
 pub struct Listener<'a>(pub &'a dyn Fn(&[u8]));
 

@@ -1,4 +1,4 @@
-//! A limit that nobody measured explains nothing.
+//! A limit that was not measured explains nothing.
 
 use dyno_record::Figures;
 

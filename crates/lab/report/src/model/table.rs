@@ -28,7 +28,7 @@ pub struct FilledTable {
 pub struct Cell {
     /// What it shows.
     pub text: String,
-    /// More, for whoever points at it.
+    /// More text, for a reader who points at the cell.
     pub title: String,
     /// Set to the right.
     pub number: bool,

@@ -110,7 +110,7 @@ impl Decoder {
 
     fn header<R: Read>(&mut self, input: &mut Input<R>) -> Result<(), InflateError> {
         if self.last_block {
-            // What is left of the last byte belongs to nobody; whole bytes do.
+            // What is left of the last byte is padding; whole bytes belong to what follows.
             self.drop_bits(self.bit_count % 8);
             self.within = Within::Finished;
             return Ok(());

@@ -43,7 +43,7 @@ pub enum InflateErrorKind {
     /// Not gzip.
     #[error("not a gzip stream: it starts with {0:02x} {1:02x}")]
     NotGzip(u8, u8),
-    /// A gzip header with a method or flags that nobody defined.
+    /// A gzip header with a method or flags that RFC 1952 does not define.
     #[error("gzip header: {0}")]
     Header(&'static str),
     /// A gzip header that came out differently from what was written.

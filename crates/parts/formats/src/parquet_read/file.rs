@@ -124,7 +124,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Maps the file and reads its footer. Only for files that nobody changes or cuts while they
+    /// Maps the file and reads its footer. Only for files that are neither changed nor cut while they
     /// are open, such as those of a committed table.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl ParquetFile {
     }
 
     /// Opens the file and reads its footer; each column chunk is read when it is asked for. For
-    /// files of somebody else.
+    /// files that another program may change.
     ///
     /// # Errors
     /// The file is missing or not readable; it is not Parquet.

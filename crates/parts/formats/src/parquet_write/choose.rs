@@ -1,6 +1,6 @@
 //! Which encoding and codec a chunk gets: those that make its first rows smallest.
 //!
-//! Only the rows count, so a row group becomes the same bytes whoever encodes it. A codec must save an
+//! Only the rows count, so a row group becomes the same bytes on whichever thread it is encoded. A codec must save an
 //! eighth of what it leaves, and so must a dictionary by hashing and prefixes left out: they cost time
 //! again and again.
 

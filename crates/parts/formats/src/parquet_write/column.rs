@@ -263,7 +263,7 @@ impl Column {
     }
 }
 
-/// Of values whose ends nobody looks for.
+/// Statistics of values whose least and greatest are not wanted.
 fn unbounded(_: Range<usize>) -> Option<Extent> {
     None
 }

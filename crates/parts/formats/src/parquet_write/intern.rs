@@ -4,7 +4,7 @@
 /// dictionary page: in PLAIN encoding.
 #[derive(Default)]
 pub(super) struct Interner {
-    /// Codes plus one, 0 where nobody is; a power of two of them, at most half taken.
+    /// Codes plus one, 0 in an empty slot; a power of two of them, at most half taken.
     slots: Vec<u32>,
     /// Where each value begins in `plain`, and the hash by which it was placed.
     entries: Vec<Entry>,

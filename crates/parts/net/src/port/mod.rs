@@ -1,4 +1,4 @@
-//! One connection that never blocks: whoever owns it polls it, and nobody else touches it.
+//! One connection that never blocks: its owner polls it, and no other thread touches it.
 
 mod clock;
 mod connect;
@@ -25,7 +25,7 @@ use sleep::{Interest, wait_one};
 
 use crate::{Closed, Head, NetError};
 
-/// The longest single sleep: deadlines are looked at in between, and nobody relies on being woken.
+/// The longest single sleep: deadlines are looked at in between, so a lost wake-up costs this much at most.
 const MOST_SLEEP: Duration = Duration::from_millis(100);
 /// How often it is polled before the clock is read: that costs as much as a look at a ring.
 const LOOKS: u32 = 16;

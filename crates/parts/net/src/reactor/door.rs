@@ -17,7 +17,7 @@ const MOST_JOINING: usize = 64;
 /// The longest request to join.
 const MOST_REQUEST: usize = 64;
 
-/// An abstract Unix socket that gives a ring to whoever brings the nonce of an offer.
+/// An abstract Unix socket that gives a ring to a client that brings the nonce of an offer.
 #[derive(Debug)]
 pub struct RingDoor {
     listener: UnixListener,
@@ -55,7 +55,7 @@ impl RingDoor {
         self.offers.make()
     }
 
-    /// Whether somebody has connected who has not been answered.
+    /// Whether a client has connected that has not been answered.
     pub fn is_busy(&self) -> bool {
         !self.joining.is_empty()
     }

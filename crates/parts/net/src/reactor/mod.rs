@@ -97,7 +97,7 @@ pub struct Reactor {
     /// Bytes that the buffers of all connections hold, see `held`.
     held_bytes: usize,
     passes: u32,
-    /// There may be somebody to accept.
+    /// There may be a connection to accept.
     knocking: bool,
     paused: Option<CoarseInstant>,
     waker: Waker,

@@ -8,7 +8,7 @@
 
 use super::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Nobody sleeps: nothing needs to be done after publishing.
+/// The other end is awake, so publishing needs no wake-up.
 pub const AWAKE: u32 = 0;
 /// The other end sleeps on its word (`futex`).
 pub const ON_FUTEX: u32 = 1;
@@ -34,7 +34,7 @@ pub struct Control {
     pub writer_sleeps: Line<AtomicU32>,
 }
 
-/// The other end's position is none that it can have: it is broken or hostile.
+/// The other end published a position that is not possible, so it is broken or hostile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the {whose} position of a ring of {capacity} bytes is {found}, which cannot follow {known}"
@@ -207,7 +207,7 @@ fn announce(word: &AtomicU32, how: u32) {
     fence(Ordering::SeqCst);
 }
 
-/// Who sleeps is woken once: whoever takes the word does it.
+/// A sleeper is woken once, by the thread that clears the flag.
 fn take(word: &AtomicU32) -> u32 {
     if word.load(Ordering::Relaxed) == AWAKE {
         return AWAKE;

@@ -9,7 +9,7 @@ use super::memory::{Direction, Memory, futex_wait, futex_wake};
 use super::{MOST_BYTES, RingError};
 
 /// The longest single sleep on a futex: the word lies in memory that the other process may overwrite, so
-/// nobody relies on being woken.
+/// so a lost wake-up costs this much at most.
 const MOST_SLEEP: Duration = Duration::from_millis(100);
 
 /// What is left to do so that the other end notices.
@@ -252,7 +252,7 @@ fn spin_then_sleep(
 }
 
 /// Wakes the other end by the way it asked for. An unknown way, which only a broken peer asks for, is
-/// taken for the bell: a byte more on its socket hurts nobody.
+/// taken for the bell: a byte more on its socket does no harm.
 fn wake(
     how: u32,
     control: &Control,

@@ -57,7 +57,7 @@ pub fn compare(client: &mut Client, size: &MachineSize) -> Result<Vec<Difference
     });
     let mut differences = Vec::new();
     for advice in settings(size, lz4) {
-        // A setting that the server does not know is none that it could have.
+        // A setting that the server does not know cannot be set on it.
         let Some(row) = rows.iter().find(|row| row.get::<_, &str>(0) == advice.name) else {
             continue;
         };

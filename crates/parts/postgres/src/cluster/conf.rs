@@ -84,7 +84,7 @@ fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name} = '{value}'");
 }
 
-/// The socket's directory is the guard of the socket; whoever comes over TCP needs the password.
+/// The socket's directory is the guard of the socket; clients over TCP need the password.
 fn access_rules(tcp: bool) -> String {
     let mut text = String::from("# Written by dyno at each start.\n");
     text.push_str("local all all trust\nlocal replication all trust\n");

@@ -4,7 +4,7 @@
 //! DIR/lock                 held by the process that owns the cluster
 //! DIR/dyno-cluster.json    what the cluster is (identity.rs)
 //! DIR/data/                PostgreSQL's own; dyno.conf in it is ours
-//! DIR/run/                 the Unix socket, for nobody but the server's user and us
+//! DIR/run/                 the Unix socket, for the server's user and us alone
 //! DIR/log/server.log       what the server says
 //! ```
 
@@ -160,7 +160,7 @@ impl Home {
             return Ok(short.to_path_buf());
         }
         let short = PathBuf::from(format!("/tmp/dyno-{:016x}", random_u64()?));
-        // Fails when somebody made it first: nobody else's directory is taken.
+        // It fails when another process made it first, so a foreign directory is never taken.
         let made = fs::DirBuilder::new().mode(0o700).create(&short);
         made.map_err(PgError::io("create", &short))?;
         owner.give(&short)?;

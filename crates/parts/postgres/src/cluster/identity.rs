@@ -1,5 +1,5 @@
 //! `dyno-cluster.json`: what a cluster is. It is written before the data it describes, so data without
-//! it is somebody else's.
+//! it belongs to another cluster.
 
 use std::fs;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ pub(crate) enum Role {
 }
 
 impl Identity {
-    /// A new one, with a password that nobody knows.
+    /// A new one, with a random password.
     pub fn new(major: u32, socket_dir: PathBuf) -> Result<Self, PgError> {
         let password = format!("{:016x}{:016x}", random_u64()?, random_u64()?);
         Ok(Self {

@@ -121,7 +121,7 @@ impl Cluster {
     }
 
     /// Ends orphans of a killed postmaster, which hold its shared memory, and removes its lock files: by
-    /// now no process of this directory lives, so whoever has the number in them is somebody else.
+    /// now no process of this directory lives, so the process that has the number in them is a foreign one.
     fn clear_up(&mut self) -> Result<(), PgError> {
         self.kill_all()?;
         let socket = format!(".s.PGSQL.{}", self.identity.port);
@@ -168,7 +168,7 @@ impl Cluster {
         self.server = Some(child);
         match self.wait_ready(pid)? {
             Wait::Ready => Ok(()),
-            // A server that somebody launched and nobody saw yet may have been faster.
+            // Another process may have launched a server that was not visible yet.
             Wait::Gone(how) => match self.adopt()? {
                 true => Ok(()),
                 false => Err(self.start_error(how)),

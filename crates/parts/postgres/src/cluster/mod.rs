@@ -145,7 +145,7 @@ impl Drop for Cluster {
         if self.options.leave_running {
             return;
         }
-        // Nobody is there to be told; whoever wants to know calls stop() first.
+        // A drop cannot report a failure; a caller that wants to know calls stop() first.
         let _ = self.stop();
     }
 }

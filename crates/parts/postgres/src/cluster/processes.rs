@@ -27,7 +27,7 @@ impl Pids {
 }
 
 impl Cluster {
-    /// All living processes of this cluster, whoever started them.
+    /// All living processes of this cluster, whichever process started them.
     pub fn pids(&self) -> Pids {
         let data = self.home.data();
         let postmaster = super::postmaster::read(&data).map(|found| found.process.pid);
@@ -38,7 +38,7 @@ impl Cluster {
         }
     }
 
-    /// Kills (`SIGKILL`) one process of this cluster, as a backend; `false` when `pid` is none of it.
+    /// Kills (`SIGKILL`) one process of this cluster, as a backend; `false` when `pid` does not belong to it.
     ///
     /// # Errors
     /// When the kernel refuses.

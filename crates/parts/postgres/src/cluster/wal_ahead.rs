@@ -3,7 +3,7 @@
 //! A server that needs the next segment and finds none to recycle fills one with zeros and syncs it while
 //! all commits wait: 16 MiB, tens of milliseconds, again and again until the first checkpoint leaves some to
 //! recycle. It takes a file of the right name and length as it is, which is what recycled ones are
-//! (XLogFileInitInternal in xlog.c), so a new cluster gets some while nobody waits.
+//! (XLogFileInitInternal in xlog.c), so a new cluster gets some while no client waits.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -9,7 +9,7 @@ use crate::error::PgError;
 use crate::os::Owner;
 
 /// Writes `text` to `path` so that a reader sees the old or the new text, also after a crash. The file
-/// belongs to `owner` (the caller without one) and is nobody else's to read.
+/// belongs to `owner` (the caller without one) and only the owner can read it.
 pub(crate) fn replace_file(path: &Path, text: &str, owner: Option<&Owner>) -> Result<(), PgError> {
     let staged = path.with_extension("new");
     let mut options = OpenOptions::new();

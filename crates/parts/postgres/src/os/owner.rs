@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::error::PgError;
 
-/// Who runs the server when root asks for one and names nobody.
+/// The user that runs the server when root asks for one without naming a user.
 const DEFAULT_USER: &str = "postgres";
 
 /// The variables of the caller that its servers get: how programs and their libraries are found.

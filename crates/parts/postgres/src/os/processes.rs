@@ -2,7 +2,7 @@
 //! process descriptors.
 //!
 //! A server's processes, children included, have its data directory as their working directory, so the
-//! kernel says which they are, whoever started them. A signal goes through a process descriptor that
+//! kernel says which they are, whichever process started them. A signal goes through a process descriptor that
 //! was opened before that was looked at, so it cannot hit a later process with the same number.
 
 use std::fs;
@@ -98,7 +98,7 @@ fn open_descriptor(pid: u32) -> io::Result<Option<OwnedFd>> {
     let answer = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     if answer >= 0 {
         let descriptor = i32::try_from(answer).map_err(io::Error::other)?;
-        // SAFETY: the kernel just opened it for us, and nobody else has it.
+        // SAFETY: the kernel just opened it for us, and nothing else has it.
         return Ok(Some(unsafe { OwnedFd::from_raw_fd(descriptor) }));
     }
     let error = io::Error::last_os_error();

@@ -17,7 +17,7 @@ pub(super) const POLL: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Synchronous {
-    /// A commit waits for nobody.
+    /// A commit does not wait for a standby.
     #[default]
     Off,
     /// For the first so many of the list that are connected.
@@ -96,7 +96,7 @@ impl Cluster {
     /// as are waited for are streaming, so no commit hangs for want of a standby.
     ///
     /// # Errors
-    /// When the names are none, or too few of them are streaming after `timeout`; the setting stays then.
+    /// When the names are not valid, or too few of them are streaming after `timeout`; the setting stays then.
     pub fn set_synchronous(
         &mut self,
         wanted: &Synchronous,

@@ -50,7 +50,7 @@ impl Cluster {
         Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
     }
 
-    /// Makes this standby a primary that waits for nobody (see [`Cluster::set_synchronous`]). The old
+    /// Makes this standby a primary that waits for no standby (see [`Cluster::set_synchronous`]). The old
     /// primary must be dead or deposed: two primaries would each take records that the other lacks.
     ///
     /// # Errors

@@ -149,7 +149,7 @@ impl Registry {
     }
 
     /// Forgets every series that has the label, as those of a topic that was dropped. Who still counts
-    /// there counts for nobody.
+    /// there is not counted.
     pub fn forget(&self, label: &str, value: &str) {
         let mut families = self.families();
         for family in families.values_mut() {

@@ -58,7 +58,7 @@ struct Client<'a> {
     draw: Draw<'a>,
     arrivals: Arrivals,
     started_ns: u64,
-    /// By ticket; what is none is free.
+    /// By ticket; `None` is a free slot.
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
     seen: Seen,

@@ -269,7 +269,7 @@ fn first_line(process: &mut Process) -> Result<String, String> {
     // It ends with the server.
     thread::spawn(move || {
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-        // Whoever waited may have given up.
+        // The waiting thread may have given up.
         let _ = said.send(lines.next());
         lines.for_each(drop);
     });

@@ -1,5 +1,5 @@
 //! New Order (clause 2.4.2): all rows it needs are known from its input, so it reads once and writes once. The district's
-//! next number, which every order of the district wants, is taken with the reads: whoever comes second waits.
+//! next number, which every order of the district wants, is taken with the reads: the second transaction waits.
 
 use dyno_txn_api::{
     Assignment, Change, Error, Key, Operations, Result, Row, Rows, TableId, ValueRef, encode_row,

@@ -52,7 +52,7 @@ pub fn run(args: &WatchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let options = Options {
         workers: args.threads.unwrap_or_else(all_threads),
         max_bad: match from {
-            // Where a batch ends is nobody's doing, so no share of it means anything.
+            // The end of a batch is arbitrary, so a share of bad rows in it means nothing.
             From::Topic(_) => 1.0,
             _ => args.max_bad,
         },
@@ -103,7 +103,7 @@ fn from(args: &WatchArgs) -> anyhow::Result<From<'_>> {
         return Ok(From::Topic(topic));
     }
     if args.source.contains("://") {
-        // The parser of addresses shows no password that somebody has put in.
+        // The parser of addresses shows no password that was written into one.
         return Ok(From::Live(args.source.parse()?));
     }
     let folder = Path::new(&args.source);

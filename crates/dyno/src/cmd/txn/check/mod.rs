@@ -186,7 +186,7 @@ fn connect(address: &str, ring: bool) -> dyno_txn_api::Result<Box<dyn Database>>
 fn serve(own: &Path, data: &Path) -> Command {
     let mut command = Command::new(own);
     command.args(["txn", "serve", "--listen", "127.0.0.1:0", "--data"]);
-    // A token of the caller's is none of this server's.
+    // A token of the caller does not belong to this server.
     command.arg(data).env_remove("DYNO_TOKEN");
     command
 }
@@ -227,7 +227,7 @@ fn told_of_kills(outcome: &kill::Outcome, seed: u64, seconds: f64, folder: &Path
     lines.join("\n")
 }
 
-/// Runs it with a flag that is set when somebody asks to stop; what has run until then is judged.
+/// Runs it with a flag that is set when it is asked to stop; what has run until then is judged.
 fn until_asked<T>(stop: &Stop, run: impl FnOnce(&AtomicBool) -> T) -> T {
     let (asked, done) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {

@@ -42,7 +42,7 @@ impl Partition {
         self.records() > 0 && (old || !self.takes(batching))
     }
 
-    /// Puts a record behind those that are there; another than the next one is none of this batch.
+    /// Puts a record behind those that are there; a record other than the next one does not belong to this batch.
     pub(super) fn add(&mut self, offset: u64, value: &[u8]) {
         if offset == self.next {
             push_line(&mut self.text, value);

@@ -84,7 +84,7 @@ fn readable(place: &Place<'_>, entry: &Entry, findings: &mut Findings) -> Option
     }
 }
 
-/// Somebody sent it, this content, to this partition, and was not told that it failed.
+/// A client sent it with this content to this partition, and was not told that it failed.
 fn sent(place: &Place<'_>, offset: i64, stamp: Stamp, sends: &Sends, findings: &mut Findings) {
     let identity = stamp.identity;
     let Some((checksum, fate)) = sends.find(&identity) else {

@@ -22,7 +22,7 @@ pub struct QueueEvidence<'a> {
     pub drained: bool,
 }
 
-/// A message that nobody has done.
+/// A message that is not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueLeft {
     /// Its number.
@@ -101,7 +101,7 @@ impl Claims {
     }
 }
 
-/// What is in the queue was sent, as it is, and nobody was told that it failed.
+/// What is in the queue was sent, as it is, and no client was told that it failed.
 fn known(id: i64, stamp: &Result<Stamp, String>, sends: &Sends, findings: &mut Findings) {
     let stamp = match stamp {
         Ok(stamp) => stamp,

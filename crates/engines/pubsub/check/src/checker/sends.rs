@@ -31,7 +31,7 @@ pub struct Sends {
 }
 
 impl Sends {
-    /// What became of a message, and its checksum; `None` if nobody sent it.
+    /// What became of a message, and its checksum; `None` if it was never sent.
     pub fn find(&self, identity: &Identity) -> Option<(u64, Fate)> {
         self.of.get(identity).map(|sent| (sent.checksum, sent.fate))
     }

@@ -20,7 +20,7 @@ pub enum Rule {
     StoredWhereSaid,
     /// Nothing is twice in the log.
     NothingTwice,
-    /// Nothing is in the log that nobody sent.
+    /// Everything in the log was sent.
     NothingInvented,
     /// What failed is not in the log.
     FailedIsAbsent,
@@ -52,7 +52,7 @@ pub enum Rule {
     QueueKept,
     /// A message of a queue is done once.
     DoneOnce,
-    /// A message that is held, or done, is given to nobody else.
+    /// A message that is held, or done, is not given to another client.
     HeldAlone,
 }
 
@@ -80,7 +80,7 @@ pub struct Verdict {
     pub acknowledged: u64,
     /// Of these, refused for good.
     pub failed: u64,
-    /// Of these, those whose outcome nobody knows.
+    /// How many of these have an unknown outcome.
     pub unknown: u64,
     /// Deliveries to all groups.
     pub delivered: u64,

@@ -24,7 +24,7 @@ pub enum ChildError {
     /// The argument is not a job.
     #[error("the job of this process cannot be read: {0}")]
     Job(#[from] serde_json::Error),
-    /// Nobody listens any more.
+    /// The receiver is gone.
     #[error("cannot write events: {0}")]
     Events(#[from] std::io::Error),
     /// A connection string of no use.
@@ -55,7 +55,7 @@ impl ChildError {
 /// Does the job in `argument`, as JSON, until standard input ends.
 ///
 /// # Errors
-/// When the job cannot be done at all; that a server is away for a while is none.
+/// When the job cannot be done at all; a server that is down for a while is not an error.
 pub fn run(argument: &str) -> Result<(), ChildError> {
     let job: Job = serde_json::from_str(argument)?;
     let events = Events::start();

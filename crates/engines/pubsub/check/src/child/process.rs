@@ -173,7 +173,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Whoever wants to know how it ended has waited for it.
+        // A caller that wants to know how it ended has waited for it.
         let _ = self.end();
     }
 }

@@ -1,4 +1,4 @@
-//! A history as a file, one event a line: what a failed run leaves for whoever looks for the cause.
+//! A history as a file, one event a line: what a failed run leaves to find the cause with.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};

@@ -2,7 +2,7 @@
 //!
 //! A producer writes that it will send before it sends, and what came of it after; so whatever
 //! kills it, the history never has an outcome without a question, and a question without an outcome
-//! means that nobody knows. Consumers write what they were given before they commit it.
+//! means that the outcome is unknown. Consumers write what they were given before they commit it.
 
 mod event;
 mod file;

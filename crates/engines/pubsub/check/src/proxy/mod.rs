@@ -109,7 +109,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::Release);
-        // Wakes the thread that accepts. When nobody can connect any more, as after the socket's file was
+        // Wakes the thread that accepts. When connecting is not possible any more, as after the socket's file was
         // removed, it cannot be woken, and waits for nothing until the program ends.
         let woken = Stream::connect(&self.address, CONNECT_TIMEOUT).is_ok();
         if let Some(thread) = self.accepting.take()

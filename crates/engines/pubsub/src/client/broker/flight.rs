@@ -100,8 +100,8 @@ impl Flight {
             if let Some(oldest) = self.batches.pop_front() {
                 ended.push(oldest.given_up());
             }
-            // The sequence of what was given up is never filled, so the rest goes on as somebody else. If it may
-            // be there, so may those behind it, and as somebody else they could be there twice.
+            // The sequence of what was given up is never filled, so the rest is sent under a new producer id. If it may
+            // be there, so may those behind it, and under a new id they could be there twice.
             self.identity = None;
             while in_doubt
                 && self

@@ -38,7 +38,7 @@ impl Plain {
 }
 
 impl Column {
-    /// Makes values of what is none yet.
+    /// Makes values of what is still codes.
     fn fill(&mut self, values: &dyno_tpch::Values<'_>, pool: &TextPool) {
         self.integers.clear();
         self.offsets.clear();

@@ -4,7 +4,7 @@
 //! and read whole show the order of their versions; registers show it where a transaction read the version that
 //! it replaced. From that follow dependencies: ww (replaced what the other wrote), wr (read what the other
 //! wrote), rw (read what the other replaced), and rt (the other ended before it began). Strictly
-//! serializable means: no cycle. Linear in the history, but for appends that nobody ever read.
+//! serializable means: no cycle. Linear in the history, but for appends that were never read.
 
 mod classes;
 mod graph;

@@ -24,12 +24,12 @@ pub(super) struct Observed<'h> {
     pub appenders: HashMap<(Key, u64), usize>,
     /// Places by id.
     pub places: HashMap<u64, usize>,
-    /// All rows that somebody wrote, or tried to.
+    /// All rows that a transaction wrote, or tried to write.
     written: BTreeSet<Key>,
 }
 
 impl<'h> Observed<'h> {
-    /// Finds what happened, and reads of what nobody wrote, failed transactions wrote, or writers replaced.
+    /// Finds what happened, and reads of what was never written, failed transactions wrote, or writers replaced.
     pub fn of(history: &'h History, verdict: &mut Verdict) -> Self {
         let all = &history.transactions;
         let mut observed = Self {

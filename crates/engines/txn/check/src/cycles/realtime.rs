@@ -6,7 +6,7 @@ use crate::history::Outcome;
 use super::graph::{Graph, Why};
 use super::observed::Observed;
 
-/// Links each transaction to all that began after it had ended. One whose outcome nobody heard never ended.
+/// Links each transaction to all that began after it had ended. One whose outcome is unknown never ended.
 pub(super) fn dependencies(observed: &Observed, graph: &mut Graph) {
     let all = &observed.history.transactions;
     let happened = |place: &usize| observed.happened[*place];

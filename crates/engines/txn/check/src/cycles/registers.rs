@@ -20,7 +20,7 @@ struct Around {
 /// Links the transactions that happened by the registers that they read and replaced.
 pub(super) fn dependencies(observed: &Observed, graph: &mut Graph, verdict: &mut Verdict) {
     let all = &observed.history.transactions;
-    // Absence says which version it is only where nobody deletes.
+    // Absence says which version it is only where nothing is deleted.
     let deleted: HashSet<Key> = (all.iter().flat_map(|t| &t.ops))
         .filter_map(|op| match op {
             Op::Write { key, value: None } => Some(*key),

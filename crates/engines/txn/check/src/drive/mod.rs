@@ -78,7 +78,7 @@ pub struct Judgement {
     pub committed: usize,
     /// Those without effect.
     pub failed: usize,
-    /// Those of which nobody knows.
+    /// Transactions whose outcome is unknown.
     pub unknown: usize,
     /// Snapshots of all accounts.
     pub audits: usize,

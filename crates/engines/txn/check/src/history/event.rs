@@ -57,7 +57,7 @@ pub enum Outcome {
     Ok,
     /// It had no effect and never will.
     Fail,
-    /// Nobody knows; it may even happen later.
+    /// The outcome is unknown; the transaction may even commit later.
     Unknown,
 }
 
@@ -115,7 +115,7 @@ impl Op {
     }
 
     /// The rows that the operation showed. What a scan did not show is not among them, nor are lists of keys
-    /// that nobody ever wrote.
+    /// that was never written.
     pub fn rows(&self) -> impl Iterator<Item = (Key, Option<&Value>)> {
         let (one, table, many) = match self {
             Self::Read { key, value } => (Some((*key, value.as_ref())), 0, &[][..]),

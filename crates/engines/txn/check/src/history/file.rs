@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 struct Header {
     magic: String,
     version: u32,
-    /// What the history is of, for whoever opens the file.
+    /// A note on where the history comes from, for a person who opens the file.
     #[serde(default)]
     about: String,
 }

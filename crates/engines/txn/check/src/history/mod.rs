@@ -46,7 +46,7 @@ pub enum HistoryError {
         /// Why not.
         source: std::io::Error,
     },
-    /// A line of the file is none of a history.
+    /// A line of the file does not belong to a history.
     #[error("history {path}, line {line}: {reason}")]
     Line {
         /// The file.

@@ -1,7 +1,7 @@
 //! Replays a history in the order of its stamps against a model: every read must have seen exactly the newest
 //! version at its stamp. Linear in the number of operations, and in the width of scans.
 //!
-//! Reads of failed transactions, and of those whose outcome nobody knows, are judged too, but for rows that
+//! Reads of failed transactions, and of those whose outcome is unknown, are judged too, but for rows that
 //! they wrote themselves: a read at a stamp is repeatable whatever becomes of the reader. A write of unknown outcome may have happened or not; the
 //! first read that tells decides it, and every other must agree. If its stamp is unknown as well, the reads
 //! that saw it bound its place ([`floating`]).

@@ -85,7 +85,7 @@ impl Replay<'_> {
         }
         let missed = match overlay.get(key) {
             Some(own) => !outside(own),
-            // Nobody knows which number a floating transaction has left in a row.
+            // It is not known which number a floating transaction has left in a row.
             None => !self.floating.touches(key) && self.fitting(key, &outside).is_empty(),
         };
         if missed {

@@ -39,7 +39,7 @@ impl Replay<'_> {
             return;
         }
         if seen.is_none() && self.floating.may_delete(key) {
-            // Nobody knows when it was deleted, so absence tells nothing.
+            // It is not known when it was deleted, so its absence tells nothing.
             return;
         }
         let stamp = self.stamp(place);
@@ -92,7 +92,7 @@ impl Replay<'_> {
         found
     }
 
-    /// Whoever saw version `at` saw that those above did not happen, and, if it is certain which version
+    /// A reader that saw version `at` saw that those above did not happen, and, if it is certain which version
     /// that was, that its writer did.
     pub(super) fn decide(&mut self, place: usize, key: Key, at: usize, certain: bool) {
         let versions = self.model.versions(key);

@@ -38,7 +38,7 @@ struct Copying {
 #[derive(Default)]
 pub(super) struct Wants {
     pub sends: Vec<(Address, Message)>,
-    /// Somebody is to look later what was written.
+    /// The driver must look later what was written.
     pub look: bool,
     pub wake_at: Option<u64>,
 }

@@ -72,7 +72,7 @@ pub(super) struct Journal {
     /// Up to where the log must be durable for how many records.
     marks: VecDeque<(Lsn, Position)>,
     durable: Position,
-    /// Somebody will look what was written.
+    /// The driver will look what was written.
     looking: bool,
     faults: Faults,
     end: Option<End>,
@@ -146,7 +146,7 @@ impl Journal {
         self.end.as_ref()
     }
 
-    /// Begins to write what was appended. True: somebody is to look later what was written.
+    /// Begins to write what was appended. Returns whether the driver must look later what was written.
     pub fn write(&mut self) -> bool {
         self.attempt(|journal| journal.hand_over());
         let due = self.end.is_none() && !self.looking && self.durable < self.appended();

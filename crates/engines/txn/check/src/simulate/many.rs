@@ -16,7 +16,7 @@ pub struct Many {
     pub committed: u64,
     /// Transactions without effect.
     pub failed: u64,
-    /// Transactions of which nobody knows.
+    /// Transactions whose outcome is unknown.
     pub unknown: u64,
     /// Crashes of nodes.
     pub crashes: u64,

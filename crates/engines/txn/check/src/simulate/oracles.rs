@@ -1,4 +1,4 @@
-//! Who gives stamps: the server itself, or one of two nodes, which nobody steers.
+//! Who gives stamps: the server itself, or one of two nodes, which take over from each other by themselves.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

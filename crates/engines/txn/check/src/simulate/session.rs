@@ -210,7 +210,7 @@ impl Cluster {
                 running.answers.push(result);
                 self.go_on(session);
             }
-            // The answer to a blind write: nobody waits for it.
+            // The answer to a blind write: no call waits for it.
             Some(Event::Batch { .. }) => {}
         }
     }
@@ -385,7 +385,7 @@ fn is_unknown(error: &Error) -> bool {
     error.retry() == Retry::Unknown
 }
 
-/// Writes that cannot fail by what is there: nobody has to wait for their answers.
+/// Writes that cannot fail by what is there: their answers need not be waited for.
 fn is_blind(operations: &[Operation]) -> bool {
     let blind = |operation: &Operation| {
         matches!(

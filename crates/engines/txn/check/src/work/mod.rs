@@ -122,7 +122,7 @@ impl Work {
         }
     }
 
-    /// What it may have written, when nobody was told what it did.
+    /// What it may have written, when no client was told what it did.
     pub fn intended(&self) -> Vec<Op> {
         let by = self.by;
         let mut ops = Vec::new();

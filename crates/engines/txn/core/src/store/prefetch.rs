@@ -27,7 +27,7 @@ pub(super) fn populate(memory: &mut [u8]) {
     let from = memory.as_mut_ptr();
     let before = from.addr() % PAGE;
     let bytes = (before + memory.len()).next_multiple_of(PAGE);
-    // SAFETY: pages that a live slice lies on are mapped; the call writes no bytes, whoever else
+    // SAFETY: pages that a live slice lies on are mapped; the call writes no bytes, whatever else
     // has some there.
     unsafe {
         libc::madvise(

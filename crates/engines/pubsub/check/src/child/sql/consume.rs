@@ -1,6 +1,6 @@
 //! A consumer that calls `pubsub.poll` and `pubsub.commit`.
 //!
-//! An answer to poll that was lost may have held messages, and the server takes them for delivered. So whoever
+//! An answer to poll that was lost may have held messages, and the server takes them for delivered. So a consumer that
 //! lost an answer joins again, which sets what is delivered back to what is committed.
 
 use std::collections::BTreeMap;
