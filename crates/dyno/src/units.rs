@@ -25,7 +25,9 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     };
     let bytes = number * factor;
     if bytes.fract() != 0.0 || bytes > 9e18 {
-        return Err(format!("`{text}` is not a whole number of bytes below 9 EB"));
+        return Err(format!(
+            "`{text}` is not a whole number of bytes below 9 EB"
+        ));
     }
     Ok(bytes as u64)
 }
@@ -90,7 +92,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "m" | "min" => number * 60.0,
         "h" => number * 3_600.0,
         "" => return Err(format!("`{text}` has no unit; write {text}s or {text}m")),
-        _ => return Err(format!("`{unit}` is not a unit of time; use us, ms, s, m, h")),
+        _ => {
+            return Err(format!(
+                "`{unit}` is not a unit of time; use us, ms, s, m, h"
+            ));
+        }
     };
     Duration::try_from_secs_f64(seconds).map_err(|e| format!("`{text}`: {e}"))
 }
@@ -98,9 +104,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// As [`duration`], and longer than nothing.
 pub fn time_above_zero(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err(format!(
-            "`{text}` is not a time; write 15m, for example"
-        )),
+        Duration::ZERO => Err(format!("`{text}` is not a time; write 15m, for example")),
         time => Ok(time),
     }
 }

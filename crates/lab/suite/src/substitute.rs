@@ -71,7 +71,11 @@ impl Scope<'_> {
                     Value::String(s) => s,
                     Value::Integer(n) => n.to_string(),
                     Value::Float(x) => x.to_string(),
-                    other => return Err(format!("`${{{key}}}` is neither text nor a number: {other}")),
+                    other => {
+                        return Err(format!(
+                            "`${{{key}}}` is neither text nor a number: {other}"
+                        ));
+                    }
                 }
             };
             text.replace_range(open..=close, &replacement);

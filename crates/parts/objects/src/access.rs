@@ -125,7 +125,10 @@ mod tests {
                 "localhost:9000",
                 "it begins with neither http:// nor https://",
             ),
-            ("nothing", "it is not an address: relative URL without a base"),
+            (
+                "nothing",
+                "it is not an address: relative URL without a base",
+            ),
             ("http://u:hidden@h", "it has a user or password in it"),
         ] {
             let mut settings = KEYS.to_vec();

@@ -153,7 +153,8 @@ fn month(text: &str) -> anyhow::Result<Month> {
             month: month.parse().ok()?,
         })
     });
-    let month = parsed.with_context(|| format!("--start: `{text}` is not a month; write 2023-01"))?;
+    let month =
+        parsed.with_context(|| format!("--start: `{text}` is not a month; write 2023-01"))?;
     if !(1..=12).contains(&month.month) {
         bail!("--start: `{text}` is not a month; write 2023-01");
     }

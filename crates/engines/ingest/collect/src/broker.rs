@@ -49,7 +49,8 @@ impl FromStr for Broker {
             // A bare IPv6 address has colons of its own; with a port it stands in brackets.
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => (
                 host,
-                port.parse().map_err(|_| wrong("its port is not a number"))?,
+                port.parse()
+                    .map_err(|_| wrong("its port is not a number"))?,
             ),
             _ => (place, if tls { 8883 } else { 1883 }),
         };

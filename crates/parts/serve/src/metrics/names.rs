@@ -21,7 +21,8 @@ pub(super) fn check_metric(name: &str) -> Result<(), ServeError> {
 /// Checks the labels of the metric `name`.
 pub(super) fn check_labels(name: &str, labels: &[(&str, &str)]) -> Result<(), ServeError> {
     for (at, (label, value)) in labels.iter().enumerate() {
-        check_metric(label).map_err(|_| bad(name, format!("{label:?} is not a name of a label")))?;
+        check_metric(label)
+            .map_err(|_| bad(name, format!("{label:?} is not a name of a label")))?;
         if label.starts_with("__") || *label == "le" || *label == "quantile" {
             return Err(bad(
                 name,
