@@ -1,5 +1,6 @@
-//! Puts the git revision into the program, so that a record can say what made it, and lists the files
-//! of `suites` and `peers`, so that each becomes a part of the program by lying in its folder.
+//! Puts the git revision into the program, so that a record can say what made it, and lists the
+//! files of `suites` and `peers`, so that each becomes a part of the program by lying in its
+//! folder.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The readers of feeds against their slow parsers: the first byte chooses the feed, the rest is text.
+//! The readers of feeds against their slow parsers: the first byte chooses the feed, the rest is
+//! text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

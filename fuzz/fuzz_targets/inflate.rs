@@ -1,4 +1,5 @@
-//! The inflaters against each other: the first byte chooses the size of the window, the rest is a stream.
+//! The inflaters against each other: the first byte chooses the size of the window, the rest is a
+//! stream.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Recovery of a log: the first byte says how much of the input is a second segment, the rest is the
-//! bytes of segments beside a sound manifest and checkpoint.
+//! Recovery of a log: the first byte says how much of the input is a second segment, the rest is
+//! the bytes of segments beside a sound manifest and checkpoint.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

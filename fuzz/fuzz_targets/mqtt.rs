@@ -1,4 +1,5 @@
-//! What a broker may send: packets are read from the front until there is none, or the bytes make no sense.
+//! What a broker may send: packets are read from the front until there is none, or the bytes make
+//! no sense.
 #![no_main]
 
 use dyno_ingest_collect::packet::{PACKET_BYTES_MAX, read};

@@ -1,5 +1,5 @@
-//! A client of the NBD server: the first byte chooses how far a decent one comes, the rest is what it
-//! says then.
+//! A client of the NBD server: the first byte chooses how far a decent one comes, the rest is what
+//! it says then.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

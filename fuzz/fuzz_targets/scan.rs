@@ -1,4 +1,5 @@
-//! The scanner against the slow parser: the first byte chooses the size of blocks, the rest is text.
+//! The scanner against the slow parser: the first byte chooses the size of blocks, the rest is
+//! text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,7 +1,7 @@
 //! How the tree is written, counted: `cargo run -p xtask -- words`.
 //!
-//! The counts are signs of comments that say nothing or are missing, not the goal. Crates whose language
-//! has been gone through are listed in [`EDITED`], and stay within the bounds.
+//! The counts are signs of comments that say nothing or are missing, not the goal. Crates whose
+//! language has been gone through are listed in [`EDITED`], and stay within the bounds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,8 @@ const EDITED: &[&str] = &[
 
 /// The most doc comments of four words or fewer, in percent.
 const MOST_SHORT_DOCS_PERCENT: usize = 6;
-/// The fewest lines of other comments in 1,000 lines of code outside tests, where a crate has that many.
+/// The fewest lines of other comments in 1,000 lines of code outside tests, where a crate has that
+/// many.
 const FEWEST_COMMENTS: usize = 22;
 /// Words of a doc comment that is counted as short.
 const SHORT_DOC_WORDS: usize = 4;
@@ -176,8 +177,8 @@ fn without_tests(text: &str) -> &str {
         .map_or(text, |at| &text[..at])
 }
 
-/// Whether `words` stand in the line with nothing else of a word on either side. "There is no server"
-/// denies that a thing exists, which is said so in good English.
+/// Whether `words` stand in the line with nothing else of a word on either side. "There is no
+/// server" denies that a thing exists, which is said so in good English.
 fn has_words(line: &str, words: &str) -> bool {
     let line = line.to_lowercase();
     line.match_indices(words).any(|(at, _)| {
@@ -196,7 +197,8 @@ mod tests {
     #[test]
     fn docs_comments_and_forms_are_counted_outside_tests() {
         let text = "//! Of a file, said in five words.\n\n/// Which.\nfn a() {\n    \
-                    // It waits, because the clock may go back.\n    say(\"nobody is no-one\");\n}\n\
+                    // It waits, because the clock may go back.\n    say(\"nobody is
+                    // no-one\");\n}\n\
                     #[cfg(test)]\nmod tests {\n    // Somebody.\n}\n";
         let tree = Tree::of(&[("crates/x/src/lib.rs", text)]);
         let expected = Counts {

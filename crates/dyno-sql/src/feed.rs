@@ -27,8 +27,8 @@ impl FeedTable {
     /// Opens what a committed state has of a feed; the snapshot's path is absolute.
     ///
     /// # Errors
-    /// A file that the manifest names is missing, damaged, or has other columns or another row count than the
-    /// manifest says.
+    /// A file that the manifest names is missing, damaged, or has other columns or another row
+    /// count than the manifest says.
     pub fn open(snapshot: &Arc<Snapshot>, feed: &str) -> Result<Self> {
         let mut files = Vec::new();
         let mut by_path = HashMap::new();

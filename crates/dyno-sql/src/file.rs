@@ -1,5 +1,5 @@
-//! An open file of a table, with what only SQL needs of it: statistics and the page index, in the form that
-//! DataFusion's pruning takes.
+//! An open file of a table, with what only SQL needs of it: statistics and the page index, in the
+//! form that DataFusion's pruning takes.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -56,8 +56,8 @@ impl TableFile {
         &self.metadata
     }
 
-    /// What the file says of its pages, read when it is first asked for; none when it says nothing, or
-    /// what it says can't be read: it only ever saves work.
+    /// What the file says of its pages, read when it is first asked for; none when it says nothing,
+    /// or what it says can't be read: it only ever saves work.
     pub fn page_index(&self) -> Option<&PageIndex> {
         self.page_index.get_or_init(|| self.read_index()).as_ref()
     }

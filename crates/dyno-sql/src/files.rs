@@ -1,8 +1,8 @@
 //! Local files as the scan of the general plan reads them: on the thread that asks.
 //!
-//! The file system of `object_store` hands each read to another thread, and to be woken by one costs
-//! tens of microseconds; a query of a few milliseconds reads twenty times. Tables lie on local disks
-//! and mostly in the page cache, where a read is a copy.
+//! The file system of `object_store` hands each read to another thread, and to be woken by one
+//! costs tens of microseconds; a query of a few milliseconds reads twenty times. Tables lie on
+//! local disks and mostly in the page cache, where a read is a copy.
 
 use std::fmt;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! `dyno-sql`: answers SQL on the tables of `dyno ingest` and `dyno tpch`. `dyno` starts it as a child.
+//! `dyno-sql`: answers SQL on the tables of `dyno ingest` and `dyno tpch`. `dyno` starts it as a
+//! child.
 
 #[macro_use]
 extern crate dyno_messages;

@@ -1,6 +1,7 @@
 //! Errors of the libraries below in words for a user of the command line.
 
-/// What the engine's library adds to errors that it did not foresee, most of which are mistakes in a statement.
+/// What the engine's library adds to errors that it did not foresee, most of which are mistakes in
+/// a statement.
 const ADVERT: &str = ".\nThis issue was likely caused by a bug in DataFusion's code.";
 /// What stands before the call in an error about a function's arguments.
 const CALL: &str = "argument types '";

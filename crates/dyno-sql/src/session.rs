@@ -43,7 +43,8 @@ pub struct Limits {
     pub memory_bytes: usize,
 }
 
-/// Opens the tables in `directory`: each feed's under its name, WSPR's as `spots` and `wspr.bronze`, too.
+/// Opens the tables in `directory`: each feed's under its name, WSPR's as `spots` and
+/// `wspr.bronze`, too.
 ///
 /// # Errors
 /// There is no table, its manifest is newer than this program, or those of [`FeedTable::open`].

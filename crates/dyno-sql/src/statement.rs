@@ -22,7 +22,8 @@ pub fn parse(sql: &str) -> Result<Vec<Statement>> {
     Ok(statements.into())
 }
 
-/// Whether `statements` is one SELECT (or WITH, VALUES), which cannot change what a session may use.
+/// Whether `statements` is one SELECT (or WITH, VALUES), which cannot change what a session may
+/// use.
 ///
 /// # Errors
 /// It is more, or something else.

@@ -292,8 +292,8 @@ fn keys_that_pages_have_in_common_are_not_read() {
     let context = open(folder.path(), 1);
     let general = general(folder.path(), 1);
     let day = "SELECT date_trunc('day', timestamp) AS d, count(*) AS n, min(timestamp) AS t FROM spots GROUP BY 1";
-    // A row every two minutes from 22:13 on: of a thousand, the pages of rows 54 and 774 have a midnight
-    // in them, and in the longer file the one of row 1000, where time goes back.
+    // A row every two minutes from 22:13 on: of a thousand, the pages of rows 54 and 774 have a
+    // midnight in them, and in the longer file the one of row 1000, where time goes back.
     let plan = text(&context, &format!("EXPLAIN {day}"));
     assert!(plan.contains("settled_keys=2552"), "{plan}");
     assert_eq!(sorted(&context, day), sorted(&general, day));
@@ -304,7 +304,8 @@ fn keys_that_pages_have_in_common_are_not_read() {
     assert_eq!(sorted(&context, hour), sorted(&general, hour));
 }
 
-/// A cast keeps the order of strings, and pages have one string in common; it is not an integer for that.
+/// A cast keeps the order of strings, and pages have one string in common; it is not an integer for
+/// that.
 #[test]
 fn strings_that_look_like_numbers_stay_strings() {
     let folder = tempfile::tempdir().unwrap();

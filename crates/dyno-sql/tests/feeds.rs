@@ -69,8 +69,8 @@ fn each_feed_is_a_table_under_its_name() {
     );
 }
 
-/// What was heard of a sender while the field was disturbed: two feeds in one question. Both ways of grouping, by
-/// codes and by values, have the same answer.
+/// What was heard of a sender while the field was disturbed: two feeds in one question. Both ways
+/// of grouping, by codes and by values, have the same answer.
 #[test]
 fn spots_join_the_indices_of_their_hour() {
     let dir = tempfile::tempdir().unwrap();

@@ -240,7 +240,8 @@ fn strangers_have_bounds() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("no answer within 1 s"));
 }
 
-/// A wrong name and a wrong argument are the user's mistakes, and not bugs of a library to be reported to its makers.
+/// A wrong name and a wrong argument are the user's mistakes, and not bugs of a library to be
+/// reported to its makers.
 #[test]
 fn mistakes_in_a_statement_are_said_in_its_own_words() {
     let table = three_spots();

@@ -37,8 +37,8 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// The results of DuckDB over the same Parquet files. Its averages are floats, of which four digits after the
-/// point are as good as a decimal's.
+/// The results of DuckDB over the same Parquet files. Its averages are floats, of which four digits
+/// after the point are as good as a decimal's.
 fn duckdb(directory: &Path) -> Option<Vec<Vec<Vec<String>>>> {
     let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));

@@ -14,7 +14,8 @@ use tpch_tables::{tpch, write_csv, write_parquet, write_tbl};
 
 const SCALE: f64 = 0.002;
 
-/// Changes the lines of one table of dbgen's form, and gives the checks that break: table, rule, what is shown.
+/// Changes the lines of one table of dbgen's form, and gives the checks that break: table, rule,
+/// what is shown.
 fn broken_by(table: &str, change: impl FnOnce(&mut Vec<String>)) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     write_tbl(directory.path(), SCALE);

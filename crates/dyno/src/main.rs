@@ -32,7 +32,8 @@ fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(error) => Exit::of_error(&error),
     };
-    // A command that a signal stopped did not fail: a script that stops it must be able to tell the two apart.
+    // A command that a signal stopped did not fail: a script that stops it must be able to tell the
+    // two apart.
     match (exit, interrupt::signal()) {
         (Exit::Failure, Some(signal)) => Exit::Stopped(signal).into(),
         (exit, _) => exit.into(),

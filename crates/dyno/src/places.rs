@@ -19,8 +19,8 @@ pub fn cache(chosen: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The directory itself where it exists, or else the closest one above it that does: its disk is the one that the
-/// directory would be made on.
+/// The directory itself where it exists, or else the closest one above it that does: its disk is
+/// the one that the directory would be made on.
 pub fn existing(dir: &Path) -> &Path {
     let there = dir.ancestors().find(|above| above.is_dir());
     there.unwrap_or(Path::new("/"))

@@ -13,12 +13,14 @@ pub struct Chosen {
     pub peers: Vec<String>,
 }
 
-/// Whether a peer can take part: what is declared is installed, and what it drives is on this machine.
+/// Whether a peer can take part: what is declared is installed, and what it drives is on this
+/// machine.
 pub fn state(catalogue: &Catalogue, peer: &Peer) -> PeerState {
     match catalogue.state(peer) {
         PeerState::Ready => match dyno_rigs::peer_missing(&peer.name) {
             None => PeerState::Ready,
-            // The reason names what is missing. Where that is the peer itself, a message has named it already.
+            // The reason names what is missing. Where that is the peer itself, a message has named
+            // it already.
             Some(reason) => {
                 let own = format!("{}: ", peer.name);
                 PeerState::Missing(reason.strip_prefix(&own).unwrap_or(&reason).to_owned())

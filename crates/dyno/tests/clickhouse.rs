@@ -151,7 +151,8 @@ fn a_server_holds_the_same_rows_as_a_directory() {
     assert!(status(&["--json"]).contains("\"state\": \"there\""));
 }
 
-/// The server's own TLS, with a certificate of a root that the machine does not trust until it is told to.
+/// The server's own TLS, with a certificate of a root that the machine does not trust until it is
+/// told to.
 #[test]
 fn a_server_behind_tls_is_loaded_into_and_only_its_own_root_vouches_for_it() {
     let folder = tempfile::tempdir().expect("a directory");

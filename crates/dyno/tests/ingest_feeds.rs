@@ -309,8 +309,8 @@ fn what_a_killed_collector_wrote_is_loaded_once() {
     );
 }
 
-/// A watch of a live feed that is killed with SIGKILL again and again: what was written is in the table, once, and what
-/// is asked to stop loads its last hour, too.
+/// A watch of a live feed that is killed with SIGKILL again and again: what was written is in the
+/// table, once, and what is asked to stop loads its last hour, too.
 #[test]
 fn a_live_feed_is_in_the_table_once_whatever_is_killed() {
     if !Path::new("/usr/sbin/mosquitto").exists() {

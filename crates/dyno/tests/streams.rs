@@ -37,7 +37,8 @@ fn a_message_that_cannot_be_written_changes_no_exit_code() {
     }
 }
 
-/// A reader that has seen enough is not a failure; a full disk under the output is one, and it is said.
+/// A reader that has seen enough is not a failure; a full disk under the output is one, and it is
+/// said.
 #[test]
 fn output_that_is_closed_ends_quietly_and_output_that_is_full_is_an_error() {
     for arguments in [

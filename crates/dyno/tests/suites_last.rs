@@ -1,4 +1,5 @@
-//! The suites themselves: no rate of a service comes from a burst, and jobs show their rate against size.
+//! The suites themselves: no rate of a service comes from a burst, and jobs show their rate against
+//! size.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Every built-in suite runs with tiny inputs, so that none of them rots; and a run can be reported,
-//! checked and compared.
+//! Every built-in suite runs with tiny inputs, so that none of them rots; and a run can be
+//! reported, checked and compared.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -51,7 +51,8 @@ fn the_seeds_run_tiny_and_can_be_read_again() {
     let ran = dyno(home).args(["run", "seeds", "--tiny"]).assert();
     let output = ran.get_output();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // Queries and what is read back need the other program; without it the suite says so and the rest runs.
+    // Queries and what is read back need the other program; without it the suite says so and the
+    // rest runs.
     let sql = assert_cmd::cargo::cargo_bin!("dyno")
         .with_file_name("dyno-sql")
         .is_file();
@@ -152,8 +153,8 @@ fn a_missing_peer_is_named_with_how_to_install_it() {
         .code(1);
 }
 
-/// A peer that is a client or a server of this machine is installed where that is, and nowhere else: our own program,
-/// which speaks for it, is not a sign of it.
+/// A peer that is a client or a server of this machine is installed where that is, and nowhere
+/// else: our own program, which speaks for it, is not a sign of it.
 #[test]
 fn a_peer_whose_programs_are_not_here_is_missing() {
     let home = tempfile::tempdir().expect("a directory");

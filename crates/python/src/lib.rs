@@ -1,11 +1,13 @@
-//! The native half of the Python module `dynolab`: tables of TPC-H as streams of Arrow's C data interface.
+//! The native half of the Python module `dynolab`: tables of TPC-H as streams of Arrow's C data
+//! interface.
 //!
-//! Python calls these functions through `ctypes`, so that one library serves every version of Python, and
-//! wraps the stream into the capsule of Arrow's PyCapsule interface (`dynolab/_native.py`). The batches are
-//! made when the consumer asks for them, in memory that it takes over: nothing is copied on the way.
+//! Python calls these functions through `ctypes`, so that one library serves every version of
+//! Python, and wraps the stream into the capsule of Arrow's PyCapsule interface
+//! (`dynolab/_native.py`). The batches are made when the consumer asks for them, in memory that it
+//! takes over: nothing is copied on the way.
 //!
-//! This module has `unsafe` code: it hands out and takes back raw pointers. Each function says what the
-//! caller must keep.
+//! This module has `unsafe` code: it hands out and takes back raw pointers. Each function says what
+//! the caller must keep.
 
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,8 +18,8 @@ use arrow::ffi_stream::FFI_ArrowArrayStream;
 use dyno_tpch::{Generator, Scale, Table};
 use dyno_tpch_arrow::Stream;
 
-/// Makes a stream of all rows of a table at a scale factor. If the table or the scale factor does not exist,
-/// returns null and puts the reason into `error`.
+/// Makes a stream of all rows of a table at a scale factor. If the table or the scale factor does
+/// not exist, returns null and puts the reason into `error`.
 ///
 /// The caller frees the stream by [`dynolab_free_stream`], and the reason by [`dynolab_free_text`].
 ///
@@ -56,8 +58,8 @@ fn stream(table: &CStr, scale_factor: f64) -> Result<FFI_ArrowArrayStream, Strin
     Ok(FFI_ArrowArrayStream::new(Box::new(stream)))
 }
 
-/// Frees a stream. If a consumer has taken its content over, which it shows by clearing `release`, only the
-/// structure itself is freed.
+/// Frees a stream. If a consumer has taken its content over, which it shows by clearing `release`,
+/// only the structure itself is freed.
 ///
 /// # Safety
 /// `stream` is from [`dynolab_tpch_stream`] and was not freed before.

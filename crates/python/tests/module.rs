@@ -1,4 +1,5 @@
-//! The module `dynolab`, read by programs that we did not write: pyarrow, DuckDB, Polars and pandas.
+//! The module `dynolab`, read by programs that we did not write: pyarrow, DuckDB, Polars and
+//! pandas.
 
 use std::fs;
 use std::path::{Path, PathBuf};

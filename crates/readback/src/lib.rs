@@ -1,8 +1,8 @@
-//! Counts and checksums of written tables, read by libraries that share no code with the writers: `parquet`,
-//! `orc-rust` and `csv`.
+//! Counts and checksums of written tables, read by libraries that share no code with the writers:
+//! `parquet`, `orc-rust` and `csv`.
 //!
-//! These libraries, and Arrow below them, take longer to build than all of `dyno`. So this crate belongs to
-//! `dyno-sql`, which `dyno` starts when a written table must be checked, and to tests.
+//! These libraries, and Arrow below them, take longer to build than all of `dyno`. So this crate
+//! belongs to `dyno-sql`, which `dyno` starts when a written table must be checked, and to tests.
 
 mod spots;
 mod tpch;

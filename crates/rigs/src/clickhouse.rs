@@ -40,9 +40,9 @@ pub(crate) fn peer_missing() -> Option<String> {
     PrivateServer::missing().or_else(|| client.is_err().then(|| text.to_owned()))
 }
 
-/// `clickhouse-load`: loads `files` with `workers` into a table of a fresh server. The clock runs from
-/// opening the inputs to the last commit; the server is up before it. `text` is how strings are stored:
-/// `fixed` or `dictionary`.
+/// `clickhouse-load`: loads `files` with `workers` into a table of a fresh server. The clock runs
+/// from opening the inputs to the last commit; the server is up before it. `text` is how strings
+/// are stored: `fixed` or `dictionary`.
 pub(crate) fn load(
     params: &mut Params<'_>,
     scratch: &Path,
@@ -237,8 +237,8 @@ fn computed() -> Vec<String> {
     COLUMNS.map(column).into()
 }
 
-/// Rows and checksum (FORMAT.md) of a table with the contract's columns on a server, by that server's
-/// own functions.
+/// Rows and checksum (FORMAT.md) of a table with the contract's columns on a server, by that
+/// server's own functions.
 ///
 /// # Errors
 /// When the server does not answer, or with something else.

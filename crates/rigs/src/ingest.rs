@@ -20,8 +20,8 @@ const MONTHS_TOGETHER: u64 = 500;
 /// Where the table goes in a scratch directory.
 pub(crate) const TABLE: &str = "spots";
 
-/// `ingest-gen`: archives of `rows` rows in `months` months, or of `each` rows in each of them, from `seed`, `gzip` or
-/// `plain`.
+/// `ingest-gen`: archives of `rows` rows in `months` months, or of `each` rows in each of them,
+/// from `seed`, `gzip` or `plain`.
 pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
     let form = match params.text("form")? {
         "gzip" => Form::Gzip,
@@ -113,7 +113,8 @@ pub(crate) fn parquet(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, 
 }
 
 /// `ingest-load`: loads `files` with `workers` into a fresh table. The clock runs from opening the
-/// table to its last commit; the checksum is computed afterwards, by a reader that is not ours, in `dyno-sql`.
+/// table to its last commit; the checksum is computed afterwards, by a reader that is not ours, in
+/// `dyno-sql`.
 pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
     // The engine sees by itself what a file is; the peers must be told.
     params.text("source")?;
@@ -146,9 +147,10 @@ pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
     })
 }
 
-/// `ingest-next`: a table that has many archives gets more, `files`, one after the other, each timed from opening the
-/// table to its commit. `table` holds the table that was made for the case; it is copied first, so that each sample
-/// begins with the same. The state of the table is read before and after, as `dyno ingest status` does.
+/// `ingest-next`: a table that has many archives gets more, `files`, one after the other, each
+/// timed from opening the table to its commit. `table` holds the table that was made for the case;
+/// it is copied first, so that each sample begins with the same. The state of the table is read
+/// before and after, as `dyno ingest status` does.
 pub(crate) fn next(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
     let files = params.paths("files")?;
     let made = Path::new(params.text("table")?).join(TABLE);

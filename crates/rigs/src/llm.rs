@@ -1,8 +1,8 @@
 //! An endpoint of a language model, alone and beside an ingest engine that loads archives.
 //!
-//! `llm-beside`: `talks` conversations at once ask for `tokens` tokens each, as they come or at a `rate`, and `loaders`
-//! threads load `files` again and again into fresh tables meanwhile; either may be 0. So one workload gives both
-//! halves of "how much does the one cost the other".
+//! `llm-beside`: `talks` conversations at once ask for `tokens` tokens each, as they come or at a
+//! `rate`, and `loaders` threads load `files` again and again into fresh tables meanwhile; either
+//! may be 0. So one workload gives both halves of "how much does the one cost the other".
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,8 @@ pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply
         talked.into_metrics(&outcome, &mut metrics)?;
     }
     let mut reply = Reply {
-        // Words differ from model to model; that all asked for came is checked in each conversation.
+        // Words differ from model to model; that all asked for came is checked in each
+        // conversation.
         answer: Some(Answer {
             count: 0,
             checksum: "all tokens".to_owned(),
@@ -145,7 +146,8 @@ impl Asked {
     }
 }
 
-/// Loads the files until it is over, once at least. Rows and seconds of whole loads; nothing without loaders.
+/// Loads the files until it is over, once at least. Rows and seconds of whole loads; nothing
+/// without loaders.
 fn loads(asked: &Asked, scratch: &Path, over: &AtomicBool) -> Result<Option<(f64, f64)>, RigError> {
     let (mut rows, mut seconds) = (0.0, 0.0);
     let started = Instant::now();

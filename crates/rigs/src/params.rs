@@ -195,7 +195,8 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The time that a load lasts: a shorter one, such as 0, has no rate, and a longer one than ten hours has no end.
+/// The time that a load lasts: a shorter one, such as 0, has no rate, and a longer one than ten
+/// hours has no end.
 fn bounded(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.01, 36_000.0))
 }

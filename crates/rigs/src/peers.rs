@@ -81,8 +81,8 @@ pub(crate) fn names() -> String {
     PEERS.map(|peer| peer.name).join(", ")
 }
 
-/// Why a peer that a rig stands in for cannot take part on this machine. `None` where it can, and for
-/// peers that are programs of their own.
+/// Why a peer that a rig stands in for cannot take part on this machine. `None` where it can, and
+/// for peers that are programs of their own.
 pub fn missing(peer: &str) -> Option<String> {
     find(peer).ok().and_then(|peer| (peer.missing)())
 }
@@ -96,8 +96,8 @@ mod tests {
 
     use super::PEERS;
 
-    /// Both ways: a declared peer without a rig fails when it is run, and a rig without a declaration
-    /// is never run.
+    /// Both ways: a declared peer without a rig fails when it is run, and a rig without a
+    /// declaration is never run.
     #[test]
     fn every_peer_that_is_declared_has_its_rig_and_every_rig_its_declaration() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");

@@ -1,5 +1,6 @@
-//! `dyno-sql`, the program beside this one: it answers SQL, reads written tables back, and makes the mode
-//! `baseline` of TPC-H files, all with libraries that would take longer to build than this program.
+//! `dyno-sql`, the program beside this one: it answers SQL, reads written tables back, and makes
+//! the mode `baseline` of TPC-H files, all with libraries that would take longer to build than this
+//! program.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -30,7 +31,8 @@ pub fn sql_engine() -> Result<Command, RigError> {
     )))
 }
 
-/// Whether a case needs the SQL engine: it asks it, has it read back what was written, or has it write.
+/// Whether a case needs the SQL engine: it asks it, has it read back what was written, or has it
+/// write.
 pub fn needs_sql(workload: &str, params: &BTreeMap<String, Value>) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|given| given == value);
     match workload {
@@ -65,8 +67,8 @@ pub fn table_checksum(table: &Path) -> Result<Answer, RigError> {
     printed(command)
 }
 
-/// Count and checksum of TPC-H tables in a directory, by readers that are not ours. Of comments and addresses only
-/// the lengths count if `lengths` says so.
+/// Count and checksum of TPC-H tables in a directory, by readers that are not ours. Of comments and
+/// addresses only the lengths count if `lengths` says so.
 pub(crate) fn tables_checksum(
     directory: &Path,
     tables: &[Table],

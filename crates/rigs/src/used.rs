@@ -1,12 +1,14 @@
-//! What this process and its children have used so far: processor seconds, and the most memory at any time.
+//! What this process and its children have used so far: processor seconds, and the most memory at
+//! any time.
 //!
-//! The runner sees both too, but over the child's whole life, in which reading the files back is the
-//! larger part. This file holds `unsafe` code: two calls of libc.
+//! The runner sees both too, but over the child's whole life, in which reading the files back is
+//! the larger part. This file holds `unsafe` code: two calls of libc.
 
 use std::fs;
 use std::mem::MaybeUninit;
 
-/// Seconds of processor time of all threads, in user and kernel mode. Zero where the clock is missing.
+/// Seconds of processor time of all threads, in user and kernel mode. Zero where the clock is
+/// missing.
 pub(crate) fn cpu_s() -> f64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: a zeroed timespec is a valid value, and clock_gettime writes only into it.
@@ -32,8 +34,8 @@ pub(crate) fn children_cpu_s() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// The resident memory of the largest of the children that have ended and were waited for, in bytes; `None` before
-/// the first one.
+/// The resident memory of the largest of the children that have ended and were waited for, in
+/// bytes; `None` before the first one.
 pub(crate) fn children_peak_bytes() -> Option<f64> {
     let kib = of_children().ru_maxrss;
     (kib > 0).then_some(kib as f64 * 1024.0)

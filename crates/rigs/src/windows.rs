@@ -6,8 +6,8 @@ use std::time::Duration;
 use dyno_measure::LoadOutcome;
 use dyno_suite::protocol::Reply;
 
-/// Stretches of a time that is known beforehand: twice as many as the lab wants, so that it can tell
-/// noise from a trend.
+/// Stretches of a time that is known beforehand: twice as many as the lab wants, so that it can
+/// tell noise from a trend.
 pub(crate) const WINDOWS: u32 = 40;
 
 /// Operations by stretches of time from the start of what is measured.
@@ -45,7 +45,8 @@ impl Windows {
         Windows { length_ns, counts }
     }
 
-    /// Counts operations that ended `at_ns` after the start; those after the last stretch are in none.
+    /// Counts operations that ended `at_ns` after the start; those after the last stretch are in
+    /// none.
     pub fn count(&mut self, at_ns: u64, operations: u64) {
         let place = at_ns / self.length_ns.max(1);
         if let Some(count) = self.counts.get_mut(place as usize) {

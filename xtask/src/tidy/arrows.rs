@@ -1,7 +1,7 @@
 //! Which crate may see which: dyno -> rigs -> {engines, workloads, lab}; dyno, rigs and engines ->
-//! parts; the lab never sees an engine, nor (except `machine`) a part; no engine sees another. A crate
-//! that re-exported another one would let its users see what their manifests do not name, so none
-//! does.
+//! parts; the lab never sees an engine, nor (except `machine`) a part; no engine sees another. A
+//! crate that re-exported another one would let its users see what their manifests do not name, so
+//! none does.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,8 @@ fn allowed(from: &str, to: &str) -> bool {
     };
     let job = || under("crates/engines/") || under("crates/workloads/");
     match from {
-        // Parts that only tests and measurements have a use for, and the one that every message goes through.
+        // Parts that only tests and measurements have a use for, and the one that every message
+        // goes through.
         _ if matches!(
             to,
             "crates/parts/certificates" | "crates/parts/ports" | "crates/parts/messages"
@@ -82,7 +83,8 @@ fn allowed(from: &str, to: &str) -> bool {
         {
             true
         }
-        // Its tests; that the program itself has none of the libraries there is for `weight` to see.
+        // Its tests; that the program itself has none of the libraries there is for `weight` to
+        // see.
         "crates/dyno" if to == "crates/readback" => true,
         "crates/dyno" => to == "crates/rigs" || job() || under("crates/lab/") || parts(),
         "crates/dyno-sql" => to == "crates/readback" || under("crates/engines/") || parts(),
@@ -125,8 +127,8 @@ fn package_name(text: &str) -> Option<&str> {
     line.split('"').nth(1)
 }
 
-/// (line, package) of every dependency table, those of tests and of targets included. The workspace's
-/// own table names crates without using them.
+/// (line, package) of every dependency table, those of tests and of targets included. The
+/// workspace's own table names crates without using them.
 fn dependencies(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut in_table = false;

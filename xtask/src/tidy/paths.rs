@@ -3,7 +3,8 @@
 use super::Finding;
 use super::tree::Tree;
 
-/// Written in halves, so that this file does not find itself. System paths such as `/proc` are fine.
+/// Written in halves, so that this file does not find itself. System paths such as `/proc` are
+/// fine.
 const PLACES: [&str; 5] = [
     concat!("/ho", "me/"),
     concat!("/ro", "ot/"),

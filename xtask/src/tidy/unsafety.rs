@@ -27,7 +27,8 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         let lines: Vec<&str> = file.text.lines().collect();
         let code: Vec<&str> = file.code.lines().collect();
         for at in uses {
-            // An `unsafe fn` puts the duty on its caller; its docs say so, and clippy asks for them.
+            // An `unsafe fn` puts the duty on its caller; its docs say so, and clippy asks for
+            // them.
             if code[at].contains("unsafe fn") || code[at].contains("unsafe extern") {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! What `dyno` may not be built with: libraries that take longer to compile than the program itself. They belong to
-//! `dyno-sql`, which `dyno` starts when it needs them, and to tests.
+//! What `dyno` may not be built with: libraries that take longer to compile than the program
+//! itself. They belong to `dyno-sql`, which `dyno` starts when it needs them, and to tests.
 
 use std::env;
 use std::process::Command;
@@ -29,7 +29,8 @@ pub fn check() -> Result<Vec<Finding>, String> {
     Ok(findings(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// The heavy crates of a tree, each line of which has a depth and a crate, such as `3arrow v59.3.2`.
+/// The heavy crates of a tree, each line of which has a depth and a crate, such as `3arrow
+/// v59.3.2`.
 fn findings(tree: &str) -> Vec<Finding> {
     let mut found: Vec<(String, Finding)> = Vec::new();
     let mut way: Vec<&str> = Vec::new();

@@ -3,7 +3,8 @@
 use super::Finding;
 use super::tree::Tree;
 
-/// Columns of Markdown source. Tables and blocks of code are exempt, because they cannot be wrapped.
+/// Columns of Markdown source. Tables and blocks of code are exempt, because they cannot be
+/// wrapped.
 const COLUMNS: usize = 100;
 
 /// The most that a document may have: lines, bytes, and columns of a table's row.

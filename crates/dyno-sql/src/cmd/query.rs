@@ -16,7 +16,8 @@ use crate::{session, statement};
 /// Runs the statements one after the other and prints each result to `out`.
 ///
 /// # Errors
-/// The table cannot be opened; a statement cannot be parsed, planned or run; the time limit; Ctrl-C.
+/// The table cannot be opened; a statement cannot be parsed, planned or run; the time limit;
+/// Ctrl-C.
 pub async fn run(args: QueryArgs, out: impl Write + Send + 'static) -> Result<()> {
     let too_late = too_late(args.time_limit)?;
     // A query may compute for long without a pause, so that nothing else is looked at in its task.
@@ -43,7 +44,8 @@ async fn queries(args: QueryArgs, out: impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Is told the limit when it is over, by a thread of its own: all of the runtime's may be busy. Never told without one.
+/// Is told the limit when it is over, by a thread of its own: all of the runtime's may be busy.
+/// Never told without one.
 fn too_late(limit_s: Option<u64>) -> Result<oneshot::Receiver<u64>> {
     let (over, told) = oneshot::channel();
     if let Some(seconds) = limit_s {

@@ -83,7 +83,8 @@ impl Computed {
         self.equals.is_some()
     }
 
-    /// Whether it is a function of numbers or times, of which a greater one never has a lesser result.
+    /// Whether it is a function of numbers or times, of which a greater one never has a lesser
+    /// result.
     pub(super) fn is_rising(&self) -> bool {
         if is_text(self.schema.field(0).data_type()) {
             return false;

@@ -79,7 +79,8 @@ impl CodedRule {
     }
 
     /// The operator for rows that conditions choose. Where plans above tell the scan which rows
-    /// they can still use, as it goes, the general plan is better at all but looking for one string.
+    /// they can still use, as it goes, the general plan is better at all but looking for one
+    /// string.
     fn replace_filter(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -216,8 +217,8 @@ impl TreeNodeRewriter for Walk<'_> {
     }
 }
 
-/// Whether a plan tells the scan below it, as it goes, which rows it can still use: a sort that only
-/// keeps the first rows, and a join.
+/// Whether a plan tells the scan below it, as it goes, which rows it can still use: a sort that
+/// only keeps the first rows, and a join.
 fn tells(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let sort = plan.downcast_ref::<SortExec>();
     sort.is_some_and(|sort| sort.fetch().is_some()) || plan.downcast_ref::<HashJoinExec>().is_some()

@@ -48,8 +48,8 @@ pub(super) struct Top {
 pub(super) struct Spec {
     /// What is scanned. Its keys are those of the answer, and behind them the spread column.
     pub(super) query: Query,
-    /// Whether the last key is not a key of the answer, but a column whose values must be known one by
-    /// one, as percentiles do.
+    /// Whether the last key is not a key of the answer, but a column whose values must be known one
+    /// by one, as percentiles do.
     pub(super) spread: bool,
     pub(super) measures: Vec<Measure>,
     /// The columns of the answer: keys, then measures.

@@ -1,4 +1,5 @@
-//! Judging the tables of a directory: their sizes, the rules of the specification, and the rows themselves.
+//! Judging the tables of a directory: their sizes, the rules of the specification, and the rows
+//! themselves.
 
 use anyhow::{Context, Result};
 use datafusion::arrow::array::{Array, AsArray};

@@ -1,7 +1,7 @@
 //! Which files of a directory are the tables.
 //!
-//! A table is one file, `DIR/lineitem.parquet`, or a folder of parts, `DIR/lineitem/lineitem.3.parquet`, and
-//! then all parts from 1 on.
+//! A table is one file, `DIR/lineitem.parquet`, or a folder of parts,
+//! `DIR/lineitem/lineitem.3.parquet`, and then all parts from 1 on.
 
 use std::fmt;
 use std::fs;
@@ -60,8 +60,8 @@ pub struct TableFiles {
     pub paths: Vec<PathBuf>,
 }
 
-/// Finds the tables in `directory`, of one format where `only` names it. Tables that are not there are not in
-/// the result.
+/// Finds the tables in `directory`, of one format where `only` names it. Tables that are not there
+/// are not in the result.
 ///
 /// # Errors
 /// The directory cannot be read or holds no table; a table is there twice, or lacks a part.
@@ -115,7 +115,8 @@ fn whole(directory: &Path, table: Table, format: FileFormat) -> Option<TableFile
     })
 }
 
-/// The parts in the table's own folder. Other files there, such as unfinished ones, are none of the table.
+/// The parts in the table's own folder. Other files there, such as unfinished ones, are none of the
+/// table.
 fn parts(directory: &Path, table: Table, format: FileFormat) -> Result<Option<TableFiles>> {
     let folder = directory.join(table.name());
     if !folder.is_dir() {

@@ -159,8 +159,9 @@ impl Tables {
         Ok(rows as u64)
     }
 
-    /// The scale factor that the number of rows says: of those that more than half of the tables agree with,
-    /// the one that is the shortest to write, so that a single damaged table does not hide it.
+    /// The scale factor that the number of rows says: of those that more than half of the tables
+    /// agree with, the one that is the shortest to write, so that a single damaged table does not
+    /// hide it.
     ///
     /// # Errors
     /// There is no table whose size depends on the scale factor, or there is no such majority.

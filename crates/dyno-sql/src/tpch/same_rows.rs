@@ -18,8 +18,8 @@ use super::checks::{Check, ROWS_SHOWN, State};
 use super::open::Tables;
 use super::text;
 
-/// Compares all values of a table with the generator's, by sums over blocks of keys, and row by row in the
-/// first block that differs.
+/// Compares all values of a table with the generator's, by sums over blocks of keys, and row by row
+/// in the first block that differs.
 ///
 /// # Errors
 /// The table cannot be read.
@@ -122,7 +122,8 @@ fn add_batch(sums: &mut Sums, batch: &RecordBatch, table: Table, keys: &mut RowK
     Ok(())
 }
 
-/// One type for each kind, so that there is one way to take the values out. What is so already is not copied.
+/// One type for each kind, so that there is one way to take the values out. What is so already is
+/// not copied.
 fn plain_type(kind: Kind) -> DataType {
     match kind {
         Kind::Key | Kind::Integer => DataType::Int64,

@@ -13,8 +13,8 @@ const SCALE: i8 = 2;
 /// What stands behind the last `|` of a line of dbgen.
 const END_OF_LINE: &str = "end_of_line";
 
-/// The columns of a table as the specification types them. With `ended`, one more for the empty field that
-/// dbgen's last separator makes.
+/// The columns of a table as the specification types them. With `ended`, one more for the empty
+/// field that dbgen's last separator makes.
 pub fn of_text(table: Table, ended: bool) -> SchemaRef {
     let mut fields: Vec<Field> = table
         .columns()
@@ -37,8 +37,8 @@ fn data_type(kind: Kind) -> DataType {
     }
 }
 
-/// Checks that a file has the columns of its table in their order, each of a type that can hold exactly what
-/// the specification wants.
+/// Checks that a file has the columns of its table in their order, each of a type that can hold
+/// exactly what the specification wants.
 ///
 /// # Errors
 /// Names the column, what it is and what it should be.

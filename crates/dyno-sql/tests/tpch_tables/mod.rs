@@ -93,8 +93,8 @@ pub fn write_parquet(from: &Path, directory: &Path) {
     });
 }
 
-/// Runs a command of `tpch` in this process, so that the text pool is made once for all tests. What it prints,
-/// and whether all is good.
+/// Runs a command of `tpch` in this process, so that the text pool is made once for all tests. What
+/// it prints, and whether all is good.
 pub fn tpch(command: &str, directory: &Path, more: &[&str]) -> Result<(String, bool), String> {
     let mut args = vec!["dyno-sql", "tpch", command, directory.to_str().unwrap()];
     args.extend(more);

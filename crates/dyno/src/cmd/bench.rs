@@ -1,5 +1,5 @@
-//! What `bench` of any engine does: a suite of one case, through the same record and report as everything
-//! else.
+//! What `bench` of any engine does: a suite of one case, through the same record and report as
+//! everything else.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -20,8 +20,8 @@ fn given(arguments: impl Iterator<Item = String>) -> String {
     words.join(" ")
 }
 
-/// Runs the same command again with the password in the environment instead of among its arguments, where the record of
-/// the run and every user of the machine would see it.
+/// Runs the same command again with the password in the environment instead of among its arguments,
+/// where the record of the run and every user of the machine would see it.
 ///
 /// # Errors
 /// When this program cannot be started again.

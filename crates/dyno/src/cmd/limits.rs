@@ -15,7 +15,8 @@ const TINY: &str = "--tiny shows that every limit can be measured here; its figu
 
 pub fn run(args: &LimitsArgs, stop: &Stop) -> anyhow::Result<Exit> {
     let cache = places::cache(args.data_dir.as_deref())?;
-    // A directory that is made for the measurement would be on another disk than the one that was meant.
+    // A directory that is made for the measurement would be on another disk than the one that was
+    // meant.
     if let Some(dir) = &args.data_dir {
         anyhow::ensure!(
             dir.is_dir(),

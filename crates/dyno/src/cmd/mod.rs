@@ -1,5 +1,5 @@
-//! One file per command, each with one public `run`. No command calls another, but for `bench`, which is a
-//! `run` of a suite made for the occasion.
+//! One file per command, each with one public `run`. No command calls another, but for `bench`,
+//! which is a `run` of a suite made for the occasion.
 
 mod bench;
 pub mod compare;

@@ -90,7 +90,8 @@ fn install(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Resu
 fn verify(catalogue: &Catalogue, names: &[String], stop: &Stop) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
     for peer in chosen(catalogue, names)? {
-        // Our own rig answers for a peer that is a server or a client, and knows its version whether it is here or not.
+        // Our own rig answers for a peer that is a server or a client, and knows its version
+        // whether it is here or not.
         if let PeerState::Missing(reason) = systems::state(catalogue, peer) {
             eprintln!("{}: {reason}", peer.name);
             exit = Exit::No;

@@ -53,8 +53,8 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     Ok(fits)
 }
 
-/// What a run would lack, and why: peers that are not installed, and the SQL engine where a case asks it. A run names
-/// a peer as it begins, but would come upon the SQL engine only in the middle.
+/// What a run would lack, and why: peers that are not installed, and the SQL engine where a case
+/// asks it. A run names a peer as it begins, but would come upon the SQL engine only in the middle.
 fn absent(planned: &Planned, chosen: &Chosen) -> BTreeMap<String, String> {
     let missing = |system: &System| Some((system.name.clone(), system.missing.clone()?));
     let mut absent: BTreeMap<_, _> = chosen.systems.iter().filter_map(missing).collect();

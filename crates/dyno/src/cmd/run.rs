@@ -113,7 +113,8 @@ impl Job {
             record,
             beside: args.beside.clone(),
         });
-        // Each invocation has removed its own directory in there, unless it failed and has said why.
+        // Each invocation has removed its own directory in there, unless it failed and has said
+        // why.
         let _ = fs::remove_dir_all(&scratch);
         let summary = summary?;
         drop(progress);
@@ -209,7 +210,8 @@ fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
         true => terminal::print(&as_json),
         false => terminal::print(&headline(&report).to_lines().join("\n")),
     };
-    // The reports are in their files. A reader that went away must not end the suites that are still to run.
+    // The reports are in their files. A reader that went away must not end the suites that are
+    // still to run.
     if let Err(error) = printed
         && !terminal::is_broken_pipe(&error)
     {

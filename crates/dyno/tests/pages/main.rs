@@ -1,4 +1,5 @@
-//! `dyno pages` as its users meet it: a store that is served and asked, and a device whose daemon is killed.
+//! `dyno pages` as its users meet it: a store that is served and asked, and a device whose daemon
+//! is killed.
 
 mod device;
 

@@ -1,4 +1,5 @@
-//! Groups that are set and deleted, retention that acts, producers that are resumed: what an operator does by hand.
+//! Groups that are set and deleted, retention that acts, producers that are resumed: what an
+//! operator does by hand.
 
 use std::time::{Duration, Instant};
 

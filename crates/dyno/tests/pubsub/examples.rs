@@ -71,7 +71,8 @@ fn the_examples_of_the_help_do_what_they_say() {
                 .map_or((to, String::new()), |(words, file)| {
                     (words, format!(" <{file}"))
                 });
-            // A time of the past, which the example gives, is before the topic's first record, and so at its beginning.
+            // A time of the past, which the example gives, is before the topic's first record, and
+            // so at its beginning.
             let count = match words.contains("pubsub consume") && !words.contains("--count") {
                 true => " --until-empty",
                 false => "",

@@ -1,5 +1,5 @@
-//! What a new user does with the log: serve, topic, produce, consume in a group, look; and what happens
-//! when everything is killed in the middle.
+//! What a new user does with the log: serve, topic, produce, consume in a group, look; and what
+//! happens when everything is killed in the middle.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -47,7 +47,8 @@ fn what_was_acknowledged_is_there_after_a_kill() {
     let first = ok(log.dyno(&consume), "");
     assert_eq!(first.lines().count(), 300);
 
-    // A producer that is on its way while broker goes away and comes back loses nothing and repeats nothing.
+    // A producer that is on its way while broker goes away and comes back loses nothing and repeats
+    // nothing.
     let mut producing = log.dyno(&["produce", "orders"]);
     let pipes = producing.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut producer = pipes.spawn().unwrap();

@@ -9,7 +9,8 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A broker with a private server in a directory of its own, on a socket there unless told otherwise.
+/// A broker with a private server in a directory of its own, on a socket there unless told
+/// otherwise.
 pub struct Log {
     pub dir: TempDir,
     serve: Child,
@@ -112,7 +113,8 @@ pub fn pubsub(args: &[&str]) -> Command {
     command
 }
 
-/// Starts it, and waits until it says where it listens; what it prints last is the server's address.
+/// Starts it, and waits until it says where it listens; what it prints last is the server's
+/// address.
 fn serve(dir: &Path, listen: &str, more: &[&str]) -> (Child, String, String) {
     let mut child = pubsub(&["serve", "--listen", listen, "--lease", "1s", "--data"])
         .arg(dir.join("data"))

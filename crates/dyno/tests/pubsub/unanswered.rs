@@ -18,7 +18,8 @@ fn a_command_that_waits_for_a_broker_ends_on_ctrl_c() {
         command.args(["--broker", &broker]);
         command.stdin(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
-        // Its connection is there, so it waits for the answer to its Hello, for 90 seconds if it is let.
+        // Its connection is there, so it waits for the answer to its Hello, for 90 seconds if it is
+        // let.
         let connection = silent.accept().unwrap();
         interrupt(&child);
         let output = child.wait_with_output().unwrap();

@@ -1,4 +1,5 @@
-//! Archive to topic to table by the public commands, killed at random moments: each row is there once.
+//! Archive to topic to table by the public commands, killed at random moments: each row is there
+//! once.
 
 use std::fs::File;
 use std::io::Read;
@@ -181,7 +182,8 @@ fn a_watch_tells_of_its_lag_waits_for_a_log_that_is_away_and_ends_when_it_is_ask
     log.stop();
 }
 
-/// Waits until the metrics have a line that begins like this, with another number than 0 where the beginning has none.
+/// Waits until the metrics have a line that begins like this, with another number than 0 where the
+/// beginning has none.
 fn until(address: &str, line: &str) {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! A server is killed in mid-run: the run says that it is incomplete, and what is left is consistent.
+//! A server is killed in mid-run: the run says that it is incomplete, and what is left is
+//! consistent.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -120,7 +121,8 @@ fn one_of_three_etcd_nodes_is_killed_and_the_run_goes_on() {
     nodes.kill(0);
     let output = run.wait_with_output().expect("it ends");
     let err = String::from_utf8_lossy(&output.stderr);
-    // A commit under way at the kill may be cut short; what is never allowed is a condition that does not hold.
+    // A commit under way at the kill may be cut short; what is never allowed is a condition that
+    // does not hold.
     let code = output.status.code();
     assert!(
         code == Some(0) || err.contains("incomplete"),

@@ -1,4 +1,5 @@
-//! The transactions of TPC-C on real servers: one is killed in mid-run, and all engines come to the same rows.
+//! The transactions of TPC-C on real servers: one is killed in mid-run, and all engines come to the
+//! same rows.
 
 mod killed;
 mod same;

@@ -12,7 +12,8 @@ use crate::{files, is_final};
 const SMALL: &str = "6m";
 const LARGE: &str = "64m";
 
-/// Runs a script in a mount namespace; nothing where the system does not allow one with a tmpfs in it.
+/// Runs a script in a mount namespace; nothing where the system does not allow one with a tmpfs in
+/// it.
 fn in_namespace(disk: &Path, script: &str) -> Option<Output> {
     let mount = format!("mount -t tmpfs -o size={SMALL} tmpfs '{}'", disk.display());
     for flags in ["-m", "-rm"] {

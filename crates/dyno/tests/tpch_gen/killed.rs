@@ -1,5 +1,5 @@
-//! Killed with signal 9 at any moment, a job leaves only complete files under their names, and the same
-//! command once more ends with the bytes of an undisturbed run.
+//! Killed with signal 9 at any moment, a job leaves only complete files under their names, and the
+//! same command once more ends with the bytes of an undisturbed run.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! `dyno tpch gen` seen from outside: what it refuses, what a kill and a full disk leave, and what it
-//! holds in memory.
+//! `dyno tpch gen` seen from outside: what it refuses, what a kill and a full disk leave, and what
+//! it holds in memory.
 
 #![cfg(target_os = "linux")]
 

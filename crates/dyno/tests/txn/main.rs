@@ -1,5 +1,5 @@
-//! What a new user does with transactions: serve, write, look, copy, restore, all as commands; TLS and a token; and
-//! a kill.
+//! What a new user does with transactions: serve, write, look, copy, restore, all as commands; TLS
+//! and a token; and a kill.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

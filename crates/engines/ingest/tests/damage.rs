@@ -296,7 +296,8 @@ fn a_pipe_and_a_directory_are_refused_by_name() {
     scene.ends_well();
 }
 
-/// Pages in a codec that is not built in are refused by the codec's name, and those that are read by theirs.
+/// Pages in a codec that is not built in are refused by the codec's name, and those that are read
+/// by theirs.
 #[test]
 fn a_codec_that_is_not_read_is_named() {
     let scene = Scene::new();
@@ -312,13 +313,14 @@ fn a_codec_that_is_not_read_is_named() {
     scene.ends_well();
 }
 
-/// Sets the codec of every column chunk in the footer of a Parquet file: field 4 of `ColumnMetaData`, which stands
-/// behind field 3, the path in the schema.
+/// Sets the codec of every column chunk in the footer of a Parquet file: field 4 of
+/// `ColumnMetaData`, which stands behind field 3, the path in the schema.
 fn name_codec(file: &mut [u8], codec: u8) {
     let mut changed = 0;
     for (name, _) in columns(&[]) {
         let name = name.as_bytes();
-        // A list of one string, the string, then the header of the next field: an i32 of the compact protocol.
+        // A list of one string, the string, then the header of the next field: an i32 of the
+        // compact protocol.
         let mut before = vec![0x19, 0x18, name.len() as u8];
         before.extend_from_slice(name);
         before.push(0x15);

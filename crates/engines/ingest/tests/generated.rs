@@ -1,5 +1,5 @@
-//! Generated archives against the slow parser, a gzip reader that is not ours where one is installed,
-//! and the look of the published ones.
+//! Generated archives against the slow parser, a gzip reader that is not ours where one is
+//! installed, and the look of the published ones.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -55,7 +55,8 @@ fn the_same_bytes_again_are_nothing_to_do() {
     assert!(files_in(&table) == before, "nothing was written");
 }
 
-/// A data file that was removed or cut is named, and loading the archive again mends the table and says so.
+/// A data file that was removed or cut is named, and loading the archive again mends the table and
+/// says so.
 #[test]
 fn a_data_file_that_is_gone_is_named_and_mended_by_a_load() {
     let folder = tempfile::tempdir().unwrap();

@@ -275,7 +275,8 @@ fn months_are_archives_of_their_own() {
     }
 }
 
-/// A timestamp of every unit, with a time zone and without, nullable and not, is the moment that its file says.
+/// A timestamp of every unit, with a time zone and without, nullable and not, is the moment that
+/// its file says.
 #[test]
 fn timestamps_of_every_unit_and_zone_are_the_same_moments() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The scanner against the slow parser: on generated months with every quirk, on damaged ones, and on
-//! lines made to lie at the edges of the rules.
+//! The scanner against the slow parser: on generated months with every quirk, on damaged ones, and
+//! on lines made to lie at the edges of the rules.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -9,7 +9,8 @@ use dyno_io::IoError;
 /// Why a call failed. The store goes on working after each of these.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The memory limit is reached: discard pages, recompress, compact or write back, then try again.
+    /// The memory limit is reached: discard pages, recompress, compact or write back, then try
+    /// again.
     #[error(
         "no space: a slot of {needed_bytes} bytes is not free under the limit of {limit_bytes} bytes"
     )]

@@ -1,8 +1,9 @@
 //! A store of compressed pages in memory, and the corpora that it is measured on.
 //!
 //! What it is: [`Store`], pages of 4 KiB in, pages out, compressed in between, in a file in memory
-//! that can outlive the process; [`corpus`], pages of known classes, made by rule or taken from this
-//! machine. What it is not: a device. Fronts (a memory region, NBD, ublk, FUSE) stand on the library.
+//! that can outlive the process; [`corpus`], pages of known classes, made by rule or taken from
+//! this machine. What it is not: a device. Fronts (a memory region, NBD, ublk, FUSE) stand on the
+//! library.
 //!
 //! ```
 //! use dyno_pages::{PAGE_BYTES, Settings, Store};

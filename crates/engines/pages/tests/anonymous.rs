@@ -1,4 +1,5 @@
-//! Memory beside a store's file in memory. Alone in its process, as it looks at the memory of all of it.
+//! Memory beside a store's file in memory. Alone in its process, as it looks at the memory of all
+//! of it.
 
 use dyno_pages::check::page_of_length;
 use dyno_pages::{Settings, Store};

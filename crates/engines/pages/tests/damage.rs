@@ -33,9 +33,9 @@ fn entry_at(page: u64) -> i64 {
     INDEX_AT + page as i64 * 8
 }
 
-/// Pages of every kind: two bytes and eight bytes that repeat, packed by LZ4 and by zstd, as they are,
-/// in the file, and none; and of each packed kind some of nearly the same length, which one changed bit
-/// of a place can lead to.
+/// Pages of every kind: two bytes and eight bytes that repeat, packed by LZ4 and by zstd, as they
+/// are, in the file, and none; and of each packed kind some of nearly the same length, which one
+/// changed bit of a place can lead to.
 fn content(page: u64) -> Page {
     match page % 8 {
         0 => [7; PAGE_BYTES],

@@ -1,5 +1,5 @@
-//! Real processes, killed with SIGKILL at any moment, and their pages afterwards; and the model that
-//! `dyno pages check` runs, for a short while.
+//! Real processes, killed with SIGKILL at any moment, and their pages afterwards; and the model
+//! that `dyno pages check` runs, for a short while.
 
 use std::time::Duration;
 
@@ -33,7 +33,8 @@ fn plan(share: bool) -> Plan {
 #[test]
 fn what_was_written_before_a_kill_is_there_after_it() {
     for share in [false, true] {
-        // The windows of so short a run are too short to say that memory stays: what it holds is what counts here.
+        // The windows of so short a run are too short to say that memory stays: what it holds is
+        // what counts here.
         let outcome = run(&plan(share), &|| false).expect("a judgement");
         assert!(outcome.holds(), "{:?}", outcome.broken);
         assert_eq!((outcome.kills, outcome.steps), (8, 4_000));

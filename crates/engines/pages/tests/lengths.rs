@@ -10,8 +10,8 @@ const SPAN_BYTES: u64 = 64 * 1024;
 /// Of the longest slot that saves something, without the checksum.
 const LONGEST_PACKED_BYTES: usize = 3852;
 
-/// One page of eight cannot be packed. The others take from 100 to 3,900 bytes, the more of them the less they
-/// take.
+/// One page of eight cannot be packed. The others take from 100 to 3,900 bytes, the more of them
+/// the less they take.
 fn content(seed: u64) -> Page {
     let share = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
     let noise = match seed % 8 {
@@ -30,8 +30,9 @@ fn stored_bytes(encoder: &mut Encoder, page: &Page) -> u64 {
 
 /// Of a limit, what [`Settings::limit_bytes`] promises to hold.
 const PROMISED_PERCENT: u64 = 94;
-/// Of a limit, what is held in any case by a store that had more pages than fit a moment ago. It rests between two
-/// attempts to make room, and may refuse meanwhile what an attempt would find room for.
+/// Of a limit, what is held in any case by a store that had more pages than fit a moment ago. It
+/// rests between two attempts to make room, and may refuse meanwhile what an attempt would find
+/// room for.
 const HELD_PERCENT: u64 = 85;
 
 /// Where the slots of a store are that nothing is in.

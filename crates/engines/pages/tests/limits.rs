@@ -33,7 +33,8 @@ fn a_full_store_says_so_and_keeps_what_it_has() {
         text.contains("4096 bytes") && text.contains("131072 bytes"),
         "{text}"
     );
-    // A page that it has can be overwritten, as its slot is long enough; one that it has not is refused.
+    // A page that it has can be overwritten, as its slot is long enough; one that it has not is
+    // refused.
     lane.write(3, &noise(99)).expect("it has a slot");
     assert!(lane.write(40, &noise(40)).is_err());
     let mut page = [0; PAGE_BYTES];

@@ -1,5 +1,6 @@
-//! The lock of an entry under loom: every interleaving of three threads that take it or pass by, and of
-//! one that looks whether it is lost. Has `unsafe`: loom's cell, whose accesses loom itself checks.
+//! The lock of an entry under loom: every interleaving of three threads that take it or pass by,
+//! and of one that looks whether it is lost. Has `unsafe`: loom's cell, whose accesses loom itself
+//! checks.
 
 #[path = "../src/index"]
 mod index {
@@ -72,8 +73,8 @@ fn a_slot_has_one_owner_and_its_bytes_are_there_when_the_entry_says_so() {
 fn a_lock_that_a_thread_holds_is_never_taken_for_lost() {
     loom::model(|| {
         let page = Arc::new((AtomicU64::new(0), Mark::new(), Mark::new()));
-        // Each of the two changes the entry, as otherwise one that gave it back and one that took it would
-        // look the same, which the store answers by looking again and again.
+        // Each of the two changes the entry, as otherwise one that gave it back and one that took
+        // it would look the same, which the store answers by looking again and again.
         let others = [1, 2].map(|number| {
             let page = Arc::clone(&page);
             loom::thread::spawn(move || {

@@ -1,10 +1,11 @@
-//! What an append costs the server and the client, in direct mode: writers with batches of incompressible
-//! records, groups that read all of them. One line per way of appending.
+//! What an append costs the server and the client, in direct mode: writers with batches of
+//! incompressible records, groups that read all of them. One line per way of appending.
 //!
 //!     cargo run --release -p dyno-pubsub --example direct -- 5 2
 //!
-//! (seconds for each way, groups). The ways: the function of the partition, and a prepared statement that does
-//! the same for one producer with common table expressions and an array of bodies.
+//! (seconds for each way, groups). The ways: the function of the partition, and a prepared
+//! statement that does the same for one producer with common table expressions and an array of
+//! bodies.
 
 use std::error::Error;
 use std::fs;

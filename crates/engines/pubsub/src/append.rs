@@ -22,8 +22,8 @@ pub enum Appended {
     },
     /// Nothing was appended, because some of it is there already. Send the rest again without that.
     Known {
-        /// For each producer of the batch, in its order: the offset of its first record, if it is there
-        /// already; -1 when it is, but so long ago that the offset is not known.
+        /// For each producer of the batch, in its order: the offset of its first record, if it is
+        /// there already; -1 when it is, but so long ago that the offset is not known.
         offsets: Vec<Option<i64>>,
     },
 }
@@ -60,8 +60,8 @@ impl Appends {
         )
     }
 
-    /// The same, and stores a producer's chain in the same statement; where the batch is there already it was stored
-    /// with it.
+    /// The same, and stores a producer's chain in the same statement; where the batch is there
+    /// already it was stored with it.
     pub(crate) fn append_chained(
         &mut self,
         client: &mut impl GenericClient,
@@ -175,7 +175,8 @@ const TYPES: [Type; 16] = [
 /// Producer, records, hash and marks.
 const CHAIN_TYPES: [Type; 4] = [Type::INT8, Type::INT8, Type::INT8, Type::INT8_ARRAY];
 
-/// The append is a query of its own within the statement, so it is done once, before the chain is stored.
+/// The append is a query of its own within the statement, so it is done once, before the chain is
+/// stored.
 fn query_chained(place: (i32, i32)) -> String {
     let (topic_id, partition) = place;
     let append = query(place);

@@ -17,8 +17,8 @@ use crate::schema::{self, Installed};
 use crate::start::Start;
 use crate::topic::{self, Partition, Topic, TopicChanges, TopicOptions};
 
-/// Plans are made when tables are empty and used when they are large, so none may go by the table's size then;
-/// and a plan made for each call would copy the bodies into itself as constants.
+/// Plans are made when tables are empty and used when they are large, so none may go by the table's
+/// size then; and a plan made for each call would copy the bodies into itself as constants.
 const SETTINGS: [(&str, &str); 3] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("enable_seqscan", "off"),
@@ -40,14 +40,15 @@ impl Connection {
     /// Connects.
     ///
     /// # Errors
-    /// `server-lost`, `denied`, `unknown-database`, or `bad-argument` for a text that is not a connection string.
+    /// `server-lost`, `denied`, `unknown-database`, or `bad-argument` for a text that is not a
+    /// connection string.
     pub fn open(dsn: &Dsn) -> Result<Self> {
         Self::open_session(dsn, "dyno-pubsub", &[])
     }
 
-    /// Connects with a name that `pg_stat_activity` shows, and with settings (name, value). Beside them a
-    /// session has those that keep plans: they are made once and go by the index. Who wants to run large
-    /// queries of their own over [`Self::client`] may reset them.
+    /// Connects with a name that `pg_stat_activity` shows, and with settings (name, value). Beside
+    /// them a session has those that keep plans: they are made once and go by the index. Who wants
+    /// to run large queries of their own over [`Self::client`] may reset them.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -118,18 +119,19 @@ impl Connection {
     /// Changes a topic, on other clusters first where it lies on several.
     ///
     /// # Errors
-    /// `unknown-topic`, `bad-argument`; `placed-elsewhere` at another cluster than the topic's home. When a
-    /// cluster cannot be reached some shares may be changed already: call again.
+    /// `unknown-topic`, `bad-argument`; `placed-elsewhere` at another cluster than the topic's
+    /// home. When a cluster cannot be reached some shares may be changed already: call again.
     pub fn alter_topic(&mut self, name: &str, changes: &TopicChanges) -> Result<()> {
         self.alter_shares(name, changes)?;
         topic::alter(&mut self.client, name, changes)
     }
 
-    /// Drops a topic with all its records and groups, on other clusters first where it lies on several.
+    /// Drops a topic with all its records and groups, on other clusters first where it lies on
+    /// several.
     ///
     /// # Errors
-    /// `unknown-topic`; `placed-elsewhere` at another cluster than the topic's home. When a cluster cannot be
-    /// reached some shares may be gone already: call again.
+    /// `unknown-topic`; `placed-elsewhere` at another cluster than the topic's home. When a cluster
+    /// cannot be reached some shares may be gone already: call again.
     pub fn drop_topic(&mut self, name: &str) -> Result<()> {
         self.drop_shares(name)?;
         topic::drop(&mut self.client, name)
@@ -178,12 +180,13 @@ impl Connection {
             .map_err(Error::statement("take a producer id"))
     }
 
-    /// Appends a batch to a partition and commits. `epoch` is the broker's, 0 without one. After an error
-    /// whose retry is `Unknown` the same batch may be sent again: what is there already is not appended.
+    /// Appends a batch to a partition and commits. `epoch` is the broker's, 0 without one. After an
+    /// error whose retry is `Unknown` the same batch may be sent again: what is there already is
+    /// not appended.
     ///
     /// # Errors
-    /// `unknown-topic`, `fenced`, `sequence-gap`, `outcome-unknown`, which is also the answer when the
-    /// server committed without the synchronous standbys that it should have waited for.
+    /// `unknown-topic`, `fenced`, `sequence-gap`, `outcome-unknown`, which is also the answer when
+    /// the server committed without the synchronous standbys that it should have waited for.
     pub fn append(
         &mut self,
         topic_id: i32,
@@ -199,8 +202,8 @@ impl Connection {
         Ok(done)
     }
 
-    /// The same without a broker, for a producer that keeps a chain over its records: it is stored with them or not at
-    /// all.
+    /// The same without a broker, for a producer that keeps a chain over its records: it is stored
+    /// with them or not at all.
     pub(crate) fn append_chained(
         &mut self,
         place: (i32, i32),
@@ -244,8 +247,9 @@ impl Connection {
         Ok(done)
     }
 
-    /// Rows of a partition from an offset on: the first that holds it, and more while their bodies are
-    /// within the bound. None at the end of the log. Reading on where the last fetch ended is the fast way.
+    /// Rows of a partition from an offset on: the first that holds it, and more while their bodies
+    /// are within the bound. None at the end of the log. Reading on where the last fetch ended is
+    /// the fast way.
     ///
     /// # Errors
     /// `unknown-topic`; `offset-out-of-range` for what retention took away or was not written yet.
@@ -266,8 +270,8 @@ impl Connection {
         self.heard.listen(&mut self.client, topic_id, partitions)
     }
 
-    /// Whether the append at this offset, the end of the partition, will be told to who listens. False: it is
-    /// there already.
+    /// Whether the append at this offset, the end of the partition, will be told to who listens.
+    /// False: it is there already.
     pub(crate) fn will_be_told(
         &mut self,
         topic_id: i32,

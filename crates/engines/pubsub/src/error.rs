@@ -8,7 +8,8 @@ pub use dyno_postgres::Retry;
 
 macro_rules! codes {
     ($($(#[$doc:meta])+ $variant:ident = $name:literal $retry:ident,)+) => {
-        /// The kinds of failure. The names are stable: programs and other languages may compare them.
+        /// The kinds of failure. The names are stable: programs and other languages may compare
+        /// them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code {
             $($(#[$doc])+ $variant,)+
@@ -40,11 +41,13 @@ codes! {
     UnknownTopic = "unknown-topic" Never,
     /// A record is larger than [`crate::record::RECORD_BYTES_MAX`].
     RecordTooLarge = "record-too-large" Never,
-    /// A partition is not the member's at that generation any more: forget it, it will be read again.
+    /// A partition is not the member's at that generation any more: forget it, it will be read
+    /// again.
     WrongGeneration = "wrong-generation" Never,
     /// Another broker took the partition over.
     Fenced = "fenced" Never,
-    /// A producer skipped sequences, or was silent so long that it was forgotten: take a new producer id.
+    /// A producer skipped sequences, or was silent so long that it was forgotten: take a new
+    /// producer id.
     SequenceGap = "sequence-gap" Never,
     /// The offset is before what retention left, or after the end.
     OffsetOutOfRange = "offset-out-of-range" Never,

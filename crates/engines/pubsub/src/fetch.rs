@@ -1,7 +1,8 @@
 //! Reading rows of a partition, in order, with a bound on bytes.
 //!
-//! Rows are read from the table of their range and not from its parent: one table to lock and a plan that
-//! never has to be made again. A row that reaches over the end of its range is found by looking back.
+//! Rows are read from the table of their range and not from its parent: one table to lock and a
+//! plan that never has to be made again. A row that reaches over the end of its range is found by
+//! looking back.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,7 +28,8 @@ pub struct StoredRow {
     pub appended_at_us: i64,
     /// The codec's number.
     pub flags: i16,
-    /// CRC32C of the body as stored; `None`: SQL functions wrote it on a server that cannot compute one.
+    /// CRC32C of the body as stored; `None`: SQL functions wrote it on a server that cannot compute
+    /// one.
     pub crc: Option<u32>,
     /// The records, as stored.
     pub body: Bytes,
@@ -61,7 +63,8 @@ impl StoredRow {
 /// Rows of one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
-    /// Whole rows, in order and without gaps; the first may begin before the offset that was asked for.
+    /// Whole rows, in order and without gaps; the first may begin before the offset that was asked
+    /// for.
     pub rows: Vec<StoredRow>,
     /// Where to go on.
     pub next_offset: i64,
@@ -101,8 +104,8 @@ struct Range {
 const ROWS_MAX: usize = 8192;
 /// A longer body lies outside its row's page, and is read by a statement that counts bytes first.
 const IN_PAGE_BYTES: usize = 8192;
-/// Rows may have become longer since the last fetch: so many times the bound may be read, and what is beyond
-/// it is dropped.
+/// Rows may have become longer since the last fetch: so many times the bound may be read, and what
+/// is beyond it is dropped.
 const BEYOND: usize = 4;
 
 impl Fetches {
@@ -123,8 +126,9 @@ impl Fetches {
             self.open_range(client, place, from)?;
         }
         let mut done = self.read(client, place, offset, most_bytes);
-        // Nothing there: the end of the log, or a range that was ended early after it was opened here, whose records
-        // go on in the next one. A reader that took the one for the other would wait for ever.
+        // Nothing there: the end of the log, or a range that was ended early after it was opened
+        // here, whose records go on in the next one. A reader that took the one for the other would
+        // wait for ever.
         if let Ok(fetched) = &done
             && fetched.rows.is_empty()
             && self.has_ended_early(client, place)?
@@ -134,8 +138,9 @@ impl Fetches {
         }
         match done {
             Err(error) if error.is_gone() => {
-                // Retention took the range away between two fetches. Either its records are wanted, which is said
-                // here, or the place is its end, which is the beginning of the next one.
+                // Retention took the range away between two fetches. Either its records are wanted,
+                // which is said here, or the place is its end, which is the beginning of the next
+                // one.
                 self.places.remove(&place);
                 let from = row_holding(client, place, offset)?;
                 self.open_range(client, place, from)?;
@@ -302,9 +307,10 @@ fn table((topic_id, partition): (i32, i32), range: Range) -> String {
     format!("pubsub.log_{topic_id}_{partition}_{}", range.first_offset)
 }
 
-/// The first row always comes, the others while the sum of their bytes is within the bound; the sum is made
-/// over the narrow columns, so no body is touched that is not sent. The outer limit takes nothing away: it lets
-/// the planner see that few rows are wanted in the order of the index, and a sort would copy their bodies.
+/// The first row always comes, the others while the sum of their bytes is within the bound; the sum
+/// is made over the narrow columns, so no body is touched that is not sent. The outer limit takes
+/// nothing away: it lets the planner see that few rows are wanted in the order of the index, and a
+/// sort would copy their bodies.
 fn query_any(place: (i32, i32), range: Range) -> String {
     let table = table(place, range);
     format!(
@@ -318,8 +324,8 @@ fn query_any(place: (i32, i32), range: Range) -> String {
     )
 }
 
-/// One look at each row, where [`query_any`] has two and a sum; a row that is longer than a page comes without
-/// its body, so what is read is bounded by the number of rows.
+/// One look at each row, where [`query_any`] has two and a sum; a row that is longer than a page
+/// comes without its body, so what is read is bounded by the number of rows.
 fn query_pages(place: (i32, i32), range: Range) -> String {
     let table = table(place, range);
     format!(

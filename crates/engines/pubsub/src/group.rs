@@ -14,8 +14,8 @@ pub enum WhenLost {
     Fail,
 }
 
-/// How a member enters a group. The first member decides where the group starts, and what it does when it
-/// loses records.
+/// How a member enters a group. The first member decides where the group starts, and what it does
+/// when it loses records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
     /// The topic's name.
@@ -73,8 +73,9 @@ pub struct Lag {
     pub next_offset: i64,
     /// Records that are there and not committed.
     pub lag: i64,
-    /// How many records may have been handed out again after changes of ownership, at most: a member that is lost
-    /// claimed them in advance, and what it did with the last of them is not known.
+    /// How many records may have been handed out again after changes of ownership, at most: a
+    /// member that is lost claimed them in advance, and what it did with the last of them is not
+    /// known.
     pub redelivered: i64,
     /// Records that retention took before they were committed.
     pub lost: i64,
@@ -109,8 +110,8 @@ impl Connection {
             )))
     }
 
-    /// Renews the lease, gives partitions back, and says what the member owns now. Commit what was handed
-    /// out of `released` before, or it counts as redelivered.
+    /// Renews the lease, gives partitions back, and says what the member owns now. Commit what was
+    /// handed out of `released` before, or it counts as redelivered.
     ///
     /// # Errors
     /// `unknown-member` when the lease has lapsed: join again; `unknown-group`.
@@ -136,8 +137,8 @@ impl Connection {
         Ok(assigned.collect())
     }
 
-    /// Stores how far partitions were read, and returns those that were refused: not the member's at that
-    /// generation any more, or committed beyond the claim.
+    /// Stores how far partitions were read, and returns those that were refused: not the member's
+    /// at that generation any more, or committed beyond the claim.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -183,8 +184,8 @@ impl Connection {
             )))
     }
 
-    /// Moves an owned partition to the first record that retention left, counts what was lost, and returns
-    /// where to go on.
+    /// Moves an owned partition to the first record that retention left, counts what was lost, and
+    /// returns where to go on.
     ///
     /// # Errors
     /// `offset-out-of-range` when the group is one that fails; `wrong-generation`.

@@ -1,4 +1,5 @@
-//! Groups as a whole, for those that look after them: how far behind they are, setting them to another place, dropping them.
+//! Groups as a whole, for those that look after them: how far behind they are, setting them to
+//! another place, dropping them.
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
@@ -29,11 +30,12 @@ pub struct Reset {
 }
 
 impl Connection {
-    /// Owner, cursor and lag of each partition of a group; asked of the home of a topic that lies on several
-    /// clusters, those on the others too.
+    /// Owner, cursor and lag of each partition of a group; asked of the home of a topic that lies
+    /// on several clusters, those on the others too.
     ///
     /// # Errors
-    /// `unknown-topic`, `unknown-group`; `server-lost` and the like when one of the clusters cannot be reached.
+    /// `unknown-topic`, `unknown-group`; `server-lost` and the like when one of the clusters cannot
+    /// be reached.
     pub fn group_lag(&mut self, topic: &str, group: &str) -> Result<Vec<Lag>> {
         let mut lags = self.group_lag_here(topic, group)?;
         self.at_each_share(topic, |share, _| {
@@ -66,7 +68,8 @@ impl Connection {
         Ok(lags.collect())
     }
 
-    /// All groups of all topics on this server, by topic and group: one query, which reads no record.
+    /// All groups of all topics on this server, by topic and group: one query, which reads no
+    /// record.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -120,11 +123,12 @@ impl Connection {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Sets a group to another place, on all clusters that its topic lies on when this is the topic's home.
+    /// Sets a group to another place, on all clusters that its topic lies on when this is the
+    /// topic's home.
     ///
     /// # Errors
-    /// `unknown-topic`, `unknown-group`, `group-in-use`, `offset-out-of-range`. When a cluster cannot be reached some
-    /// partitions may be set already: call again.
+    /// `unknown-topic`, `unknown-group`, `group-in-use`, `offset-out-of-range`. When a cluster
+    /// cannot be reached some partitions may be set already: call again.
     pub fn reset_group(&mut self, topic: &str, group: &str, reset: &Reset) -> Result<Vec<Moved>> {
         let mut moved = Vec::new();
         // Where the partition is on another cluster, this one has nothing to set.
@@ -177,8 +181,9 @@ impl Connection {
         Ok(moved.collect())
     }
 
-    /// Drops a group with its cursors, on all clusters that its topic lies on when this is the topic's home. With
-    /// `force` also where members live, which are told that there is no such group.
+    /// Drops a group with its cursors, on all clusters that its topic lies on when this is the
+    /// topic's home. With `force` also where members live, which are told that there is no such
+    /// group.
     ///
     /// # Errors
     /// `unknown-topic`, `unknown-group`, `group-in-use`.

@@ -41,8 +41,9 @@ impl Heard {
         Ok(())
     }
 
-    /// Waits until the session is told something, at most so long; whether it was. What it was told before counts
-    /// too: then the caller looks once more than it had to. A session that listens to nothing says yes at once.
+    /// Waits until the session is told something, at most so long; whether it was. What it was told
+    /// before counts too: then the caller looks once more than it had to. A session that listens to
+    /// nothing says yes at once.
     pub(crate) fn wait(&self, client: &mut Client, wait: Duration) -> Result<bool> {
         if self.partitions.is_empty() {
             return Ok(true);

@@ -1,5 +1,5 @@
-//! Which partition a key belongs to: FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv), modulo the
-//! number of partitions. `sql/record.sql` computes the same, so that every driver agrees.
+//! Which partition a key belongs to: FNV-1a, 64 bits (Fowler, Noll, Vo; draft-eastlake-fnv), modulo
+//! the number of partitions. `sql/record.sql` computes the same, so that every driver agrees.
 
 /// The partition of a key; `partitions` is at least 1.
 pub fn partition_of(key: &[u8], partitions: u32) -> u32 {

@@ -1,12 +1,13 @@
 //! A partitioned log with consumer groups, and queues, in PostgreSQL.
 //!
-//! What it is: topics with partitions whose offsets have no gaps; records packed into rows that fill a
-//! page; producers whose repetitions append nothing; groups of consumers with leases and generations; queues
-//! with claims and dead letters. Acknowledged means committed, with the durability that the server has.
-//! Everything lies in the schema `pubsub`, and its SQL functions serve any driver (`docs/pubsub.md`).
+//! What it is: topics with partitions whose offsets have no gaps; records packed into rows that
+//! fill a page; producers whose repetitions append nothing; groups of consumers with leases and
+//! generations; queues with claims and dead letters. Acknowledged means committed, with the
+//! durability that the server has. Everything lies in the schema `pubsub`, and its SQL functions
+//! serve any driver (`docs/pubsub.md`).
 //!
-//! What it is not: a Kafka server, a log that is compacted by key. It blocks, and owns no thread but those of
-//! a [`Producer`].
+//! What it is not: a Kafka server, a log that is compacted by key. It blocks, and owns no thread
+//! but those of a [`Producer`].
 //!
 //! ```
 //! use std::time::Duration;

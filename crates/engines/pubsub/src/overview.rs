@@ -1,4 +1,5 @@
-//! All topics and all groups at once, with sizes: for people who look at them, and off the way of the records.
+//! All topics and all groups at once, with sizes: for people who look at them, and off the way of
+//! the records.
 
 use std::collections::HashMap;
 
@@ -16,8 +17,8 @@ pub struct TopicState {
     pub topic: Topic,
     /// By number; those on this server.
     pub partitions: Vec<PartitionState>,
-    /// At the home of a topic that lies on several clusters: the others, and their partitions. A broker does
-    /// not tell.
+    /// At the home of a topic that lies on several clusters: the others, and their partitions. A
+    /// broker does not tell.
     pub elsewhere: Vec<(String, Vec<i32>)>,
 }
 
@@ -39,7 +40,8 @@ pub struct Kept {
     pub partition: i32,
     /// Tables that hold it, one of them empty often.
     pub ranges: i32,
-    /// When its oldest record was appended, by the server's clock, microseconds since 1970; `None`: it is empty.
+    /// When its oldest record was appended, by the server's clock, microseconds since 1970; `None`:
+    /// it is empty.
     pub oldest_at_us: Option<i64>,
 }
 
@@ -68,7 +70,8 @@ pub struct QueueState {
     pub stats: QueueStats,
 }
 
-/// All partitions of all topics, with their sizes. A range that retention is about to drop has no size.
+/// All partitions of all topics, with their sizes. A range that retention is about to drop has no
+/// size.
 const PARTITIONS: &str = "SELECT p.topic_id, p.partition, p.first_offset, p.next_offset, p.epoch, \
                      CASE WHEN p.lease_until > clock_timestamp() THEN p.broker_address END, s.bytes \
                      FROM pubsub.partitions AS p, LATERAL ( \

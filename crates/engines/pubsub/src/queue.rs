@@ -1,4 +1,5 @@
-//! Queues: each message is done by one worker, and comes again when that worker does not say that it is done.
+//! Queues: each message is done by one worker, and comes again when that worker does not say that
+//! it is done.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -63,8 +64,8 @@ pub struct QueueStats {
     pub oldest_ms: Option<i64>,
 }
 
-/// One queue over one connection. Sending is not idempotent: after an error whose retry is `Unknown` the
-/// messages may be there, and sent again they may be there twice. Acknowledging is.
+/// One queue over one connection. Sending is not idempotent: after an error whose retry is
+/// `Unknown` the messages may be there, and sent again they may be there twice. Acknowledging is.
 pub struct Queue {
     connection: Connection,
     name: String,
@@ -158,8 +159,9 @@ impl Queue {
             )))
     }
 
-    /// Claims the messages that have been visible for longest, so many at most. `visibility` in place of the
-    /// queue's own, where it is given. Messages that were claimed too often become dead letters.
+    /// Claims the messages that have been visible for longest, so many at most. `visibility` in
+    /// place of the queue's own, where it is given. Messages that were claimed too often become
+    /// dead letters.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -185,9 +187,9 @@ impl Queue {
         Ok(claimed.collect())
     }
 
-    /// Says that these are done. Returns the messages of which that was too late: the claim had run out, and
-    /// they are delivered again. Repeated after `outcome-unknown`, it returns what the first attempt
-    /// finished.
+    /// Says that these are done. Returns the messages of which that was too late: the claim had run
+    /// out, and they are delivered again. Repeated after `outcome-unknown`, it returns what the
+    /// first attempt finished.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -206,8 +208,8 @@ impl Queue {
             )))
     }
 
-    /// Gives these back, visible after the delay; the reason goes with them to the dead letters. Returns those of
-    /// which it was too late.
+    /// Gives these back, visible after the delay; the reason goes with them to the dead letters.
+    /// Returns those of which it was too late.
     ///
     /// # Errors
     /// Whatever the server says.
@@ -228,7 +230,8 @@ impl Queue {
         self.move_to(claimed, visibility, None)
     }
 
-    /// Makes messages of the oldest dead letters again, so many at most; returns how many there were.
+    /// Makes messages of the oldest dead letters again, so many at most; returns how many there
+    /// were.
     ///
     /// # Errors
     /// Whatever the server says.

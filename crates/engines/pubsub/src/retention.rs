@@ -10,14 +10,16 @@ pub struct Maintained {
     pub topic: String,
     /// The partition.
     pub partition: i32,
-    /// Where the log begins after a range was dropped; `None`: a reader was in the way, call again later.
+    /// Where the log begins after a range was dropped; `None`: a reader was in the way, call again
+    /// later.
     pub first_offset: Option<i64>,
 }
 
 impl Connection {
-    /// Drops the ranges that retention does not keep, and forgets producers that were silent for seven days. Each
-    /// partition is a transaction of its own, in which appends to it wait at most 200 ms for a reader that is in the
-    /// way. Call it every minute or so, as the owner of the tables.
+    /// Drops the ranges that retention does not keep, and forgets producers that were silent for
+    /// seven days. Each partition is a transaction of its own, in which appends to it wait at most
+    /// 200 ms for a reader that is in the way. Call it every minute or so, as the owner of the
+    /// tables.
     ///
     /// # Errors
     /// Whatever the server says; partitions before the failure are done.

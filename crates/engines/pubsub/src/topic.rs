@@ -13,13 +13,14 @@ pub struct TopicOptions {
     pub partitions: u32,
     /// What clients do to bodies before they send them.
     pub compression: Codec,
-    /// Records are dropped when they are older than this, in milliseconds, in steps of an eighth of it; `None`: kept.
+    /// Records are dropped when they are older than this, in milliseconds, in steps of an eighth of
+    /// it; `None`: kept.
     pub retention_ms: Option<i64>,
-    /// The oldest records of a partition are dropped while it is larger than this many bytes, in steps of about an
-    /// eighth of it (256 KiB at least); `None`: kept.
+    /// The oldest records of a partition are dropped while it is larger than this many bytes, in
+    /// steps of about an eighth of it (256 KiB at least); `None`: kept.
     pub retention_bytes: Option<i64>,
-    /// The most offsets in one range, the unit in which records are dropped: 100 or more. Retention ends ranges
-    /// earlier.
+    /// The most offsets in one range, the unit in which records are dropped: 100 or more. Retention
+    /// ends ranges earlier.
     pub range_records: i64,
     /// Whether nothing is dropped that a group has not committed.
     pub retain_for_groups: bool,
@@ -64,8 +65,9 @@ pub struct Topic {
     pub name: String,
     /// How it was made.
     pub options: TopicOptions,
-    /// Which share of it this server has: 0 is the home of a topic that lies on several clusters, others have
-    /// 1 and more; `None`: all of it is here. See [`Connection::placement`](crate::Connection::placement).
+    /// Which share of it this server has: 0 is the home of a topic that lies on several clusters,
+    /// others have 1 and more; `None`: all of it is here. See
+    /// [`Connection::placement`](crate::Connection::placement).
     pub share: Option<i32>,
 }
 
@@ -125,8 +127,8 @@ pub(crate) fn alter(client: &mut Client, name: &str, changes: &TopicChanges) -> 
         .map_err(Error::statement(format_args!("change topic {name:?}")))
 }
 
-/// In steps, because one transaction has no room for the locks of a large topic. An interrupted drop goes on when it is
-/// called again.
+/// In steps, because one transaction has no room for the locks of a large topic. An interrupted
+/// drop goes on when it is called again.
 pub(crate) fn drop(client: &mut Client, name: &str) -> Result<()> {
     loop {
         let done = client

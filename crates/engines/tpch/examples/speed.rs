@@ -4,8 +4,9 @@
 //! cargo run --release -p dyno-tpch --example speed -- 1
 //! ```
 //!
-//! Times are processor time of the thread (Linux: /proc/thread-self/schedstat), the median of several
-//! rounds. "Equivalent TBL" is the size of the text that dbgen would print for the same rows.
+//! Times are processor time of the thread (Linux: /proc/thread-self/schedstat), the median of
+//! several rounds. "Equivalent TBL" is the size of the text that dbgen would print for the same
+//! rows.
 
 use std::error::Error;
 use std::fs;

@@ -20,8 +20,8 @@ pub fn text(day: i32) -> [u8; 10] {
     text
 }
 
-/// Year, month and day, by counting days in years that begin in March, so that the leap day is the last
-/// of its year; for days from 0000-03-01 on.
+/// Year, month and day, by counting days in years that begin in March, so that the leap day is the
+/// last of its year; for days from 0000-03-01 on.
 fn civil(day: i32) -> (u32, u32, u32) {
     const DAYS_OF_400_YEARS: u32 = 146_097;
     // 1970-01-01 is day 719468 of the calendar that begins at 0000-03-01.

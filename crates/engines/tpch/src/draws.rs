@@ -1,8 +1,8 @@
-//! Many draws at once: the hot loops, written in lanes and compiled for AVX-512, for AVX2 and for any
-//! processor.
+//! Many draws at once: the hot loops, written in lanes and compiled for AVX-512, for AVX2 and for
+//! any processor.
 //!
-//! Unsafe code: calls into the first two after asking the processor, and one float conversion whose range
-//! is known.
+//! Unsafe code: calls into the first two after asking the processor, and one float conversion whose
+//! range is known.
 
 use crate::random::{MULTIPLIER, NARROW_LIMIT, Stream, map, power, times, times_wide};
 
@@ -73,8 +73,8 @@ impl Draw {
 #[inline(always)]
 pub(crate) fn truncate(value: f64) -> u32 {
     debug_assert!((0.0..2_147_483_648.0).contains(&value));
-    // SAFETY: callers map a state below the modulus to a range below 2^31 (`Scale` and the pool's size
-    // hold both), so the value is finite, not negative and fits.
+    // SAFETY: callers map a state below the modulus to a range below 2^31 (`Scale` and the pool's
+    // size hold both), so the value is finite, not negative and fits.
     unsafe { value.to_int_unchecked::<i32>() as u32 }
 }
 
@@ -122,8 +122,8 @@ compiled_for_each!(
     (draw: &Draw, first: u64, low: T, out: &mut [T])
 );
 compiled_for_each!(
-    /// One value for each line of each order from `first` on, `lines[i]` of them for the i-th order.
-    /// Writes up to [`LANES`] values past the last.
+    /// One value for each line of each order from `first` on, `lines[i]` of them for the i-th
+    /// order. Writes up to [`LANES`] values past the last.
     each_line, each_line_body, <T: Place>,
     (draw: &Draw, first: u64, lines: &[u8], low: T, out: &mut [T])
 );
@@ -229,8 +229,8 @@ fn each_line_body<T: Place>(draw: &Draw, first: u64, lines: &[u8], low: T, out: 
     }
 }
 
-/// Eight lines for each order, of which the next order overwrites those that it does not have: cheaper
-/// than a loop whose length cannot be predicted.
+/// Eight lines for each order, of which the next order overwrites those that it does not have:
+/// cheaper than a loop whose length cannot be predicted.
 #[inline(always)]
 fn climb<T: Place, const WIDE: bool>(
     states: &[u64],

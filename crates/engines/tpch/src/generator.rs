@@ -16,8 +16,8 @@ const INDEX_STEP: u64 = 1 << 16;
 /// The tables of one scale factor. Threads share one and fill batches of their own.
 pub struct Generator {
     scale: Scale,
-    /// Lines before every [`INDEX_STEP`]-th order, and of all orders; made by the first who asks for
-    /// rows of `lineitem` by number.
+    /// Lines before every [`INDEX_STEP`]-th order, and of all orders; made by the first who asks
+    /// for rows of `lineitem` by number.
     lines_before: OnceLock<Vec<u64>>,
 }
 
@@ -45,8 +45,8 @@ impl Generator {
         }
     }
 
-    /// The units of one of several parts of a table, which differ by one unit at most. Parts put one
-    /// after the other are the table.
+    /// The units of one of several parts of a table, which differ by one unit at most. Parts put
+    /// one after the other are the table.
     ///
     /// # Errors
     /// [`Error::Part`] when `part` is not in 1..=`parts`.
@@ -60,7 +60,8 @@ impl Generator {
     }
 
     /// Fills a batch with all rows of some units of its table: orders for `lineitem`, parts for
-    /// `partsupp`, rows elsewhere, counted from 0. A few thousand units keep the batch in the cache.
+    /// `partsupp`, rows elsewhere, counted from 0. A few thousand units keep the batch in the
+    /// cache.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for units that the table does not have.
@@ -124,8 +125,8 @@ impl Generator {
         count_lines(first, lines) as u64
     }
 
-    /// The order that a line belongs to, and how many lines come before that order; for the line after
-    /// the last, the number of orders.
+    /// The order that a line belongs to, and how many lines come before that order; for the line
+    /// after the last, the number of orders.
     fn order_of_line(&self, line: u64) -> (u64, u64) {
         let index = self.lines_before();
         let block = index.partition_point(|&before| before <= line) - 1;

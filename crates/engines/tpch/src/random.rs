@@ -1,6 +1,7 @@
 //! The random numbers of TPC-H: a multiplicative generator with one stream for each column.
 //!
-//! The state after n draws is seed x 16807^n modulo 2^31 - 1, so any draw of any row is one power away.
+//! The state after n draws is seed x 16807^n modulo 2^31 - 1, so any draw of any row is one power
+//! away.
 
 /// 2^31 - 1, a prime.
 pub(crate) const MODULUS: u32 = 0x7fff_ffff;
@@ -9,8 +10,8 @@ pub(crate) const MULTIPLIER: u32 = 16807;
 
 /// a x b modulo the prime, for a and b below it.
 ///
-/// In 64 bits from end to end and without a branch, so that a vector of such lanes needs no shuffle. The
-/// masks tell the compiler that multiplying 32 bits by 32 is enough.
+/// In 64 bits from end to end and without a branch, so that a vector of such lanes needs no
+/// shuffle. The masks tell the compiler that multiplying 32 bits by 32 is enough.
 #[inline(always)]
 pub(crate) const fn times_wide(a: u64, b: u64) -> u64 {
     const MASK: u64 = MODULUS as u64;
@@ -72,9 +73,10 @@ pub(crate) const NARROW_LIMIT: u32 = 2_000_000;
 
 /// The value in 0..range that dbgen makes of a state: floor(state / modulus x range) in doubles.
 ///
-/// The exact quotient is never a whole number and at least 1 / modulus = 4.66e-10 away from one. Two
-/// roundings err by less than range x 2^-52, which stays below that for ranges up to 2 million: there
-/// the integer quotient is the same and cheaper. Wider ranges need the very roundings of dbgen.
+/// The exact quotient is never a whole number and at least 1 / modulus = 4.66e-10 away from one.
+/// Two roundings err by less than range x 2^-52, which stays below that for ranges up to 2 million:
+/// there the integer quotient is the same and cheaper. Wider ranges need the very roundings of
+/// dbgen.
 #[inline(always)]
 pub(crate) fn map<const WIDE: bool>(state: u64, range: u32) -> u64 {
     if WIDE {

@@ -1,9 +1,9 @@
 //! Sums over tables that tell whether rows from elsewhere are those of the generator, in any order.
 //!
-//! Every value is hashed together with the key of its row, and the hashes are added up: a sum for each column
-//! and each block of keys, so that a difference shows where to look. A row that is missing, doubled, changed
-//! or has changed places with another changes a sum. The hash is a checksum against accidents; it does not
-//! withstand a forger.
+//! Every value is hashed together with the key of its row, and the hashes are added up: a sum for
+//! each column and each block of keys, so that a difference shows where to look. A row that is
+//! missing, doubled, changed or has changed places with another changes a sum. The hash is a
+//! checksum against accidents; it does not withstand a forger.
 
 use std::ops::Range;
 
@@ -113,8 +113,9 @@ impl Sums {
         }
     }
 
-    /// Counts rows by the columns of their key (see [`key_places`]), and fills in `keys`, which the columns
-    /// of the same rows are then added with. The second column counts where the key has two.
+    /// Counts rows by the columns of their key (see [`key_places`]), and fills in `keys`, which the
+    /// columns of the same rows are then added with. The second column counts where the key has
+    /// two.
     pub fn rows(
         &mut self,
         first: impl Iterator<Item = Option<i64>>,

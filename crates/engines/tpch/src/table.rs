@@ -96,8 +96,8 @@ impl Table {
         }
     }
 
-    /// The most rows that one unit has. A unit is what [`crate::Generator::fill`] counts in: an order
-    /// for `lineitem`, a part for `partsupp`, a row elsewhere.
+    /// The most rows that one unit has. A unit is what [`crate::Generator::fill`] counts in: an
+    /// order for `lineitem`, a part for `partsupp`, a row elsewhere.
     pub const fn max_rows_per_unit(self) -> usize {
         match self {
             Table::Partsupp => tables::partsupp::SUPPLIERS_PER_PART,

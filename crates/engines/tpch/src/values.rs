@@ -1,4 +1,5 @@
-//! What a column of a batch looks like to a writer: never strings where something shorter says the same.
+//! What a column of a batch looks like to a writer: never strings where something shorter says the
+//! same.
 
 use std::ops::Range;
 
@@ -60,8 +61,8 @@ pub struct Passages<'a> {
     pub first_row: u32,
 }
 
-/// Two words that a supplier's comment has in place of what the pool says (clause 4.2.3): "Customer "
-/// and, further on, "Complaints" or "Recommends".
+/// Two words that a supplier's comment has in place of what the pool says (clause 4.2.3): "Customer
+/// " and, further on, "Complaints" or "Recommends".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// Which row, counted from the batch's first unit.

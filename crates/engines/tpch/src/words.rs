@@ -1,5 +1,5 @@
-//! The words of coded columns (clause 4.2.2.13 of the specification), in the order in which dbgen draws
-//! them. A value's code is its place here.
+//! The words of coded columns (clause 4.2.2.13 of the specification), in the order in which dbgen
+//! draws them. A value's code is its place here.
 
 /// `r_name`, by `r_regionkey`.
 pub(crate) static REGIONS: [&str; 5] = [

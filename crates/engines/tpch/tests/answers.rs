@@ -3,7 +3,8 @@
 use dyno_tpch::queries::Query;
 use tpchgen::q_and_a::answers_sf1;
 
-/// Query, hundredths, rows: how far published sums are off, because they were added up in floating point.
+/// Query, hundredths, rows: how far published sums are off, because they were added up in floating
+/// point.
 const OFF_BY: [(u8, i128, usize); 2] = [(9, 1, 1), (17, 3, 1)];
 
 fn published(number: u8) -> Vec<Vec<String>> {

@@ -1,8 +1,8 @@
 //! Whole tables against the SHA-1 sums of what dbgen itself writes.
 //!
-//! The sums were made with dbgen by the tpchgen-rs project, which publishes them in its TESTING.md. The
-//! large tables take long without a release build; run them with
-//! `cargo test --release -p dyno-tpch --test checksums -- --include-ignored`.
+//! The sums were made with dbgen by the tpchgen-rs project, which publishes them in its TESTING.md.
+//! The large tables take long without a release build; run them with `cargo test --release -p
+//! dyno-tpch --test checksums -- --include-ignored`.
 
 use dyno_tpch::{Batch, Generator, Scale, Table, TextPool, tbl};
 use sha1::{Digest, Sha1};

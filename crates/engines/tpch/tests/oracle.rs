@@ -84,7 +84,8 @@ fn a_fraction_that_is_no_round_number() {
     }
 }
 
-/// Keys are drawn from ranges that grow with the scale factor, and from some width on as dbgen rounds.
+/// Keys are drawn from ranges that grow with the scale factor, and from some width on as dbgen
+/// rounds.
 #[test]
 fn pieces_of_large_scale_factors() {
     const UNITS: u64 = 100;

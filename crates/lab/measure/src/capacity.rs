@@ -11,7 +11,8 @@ pub struct CapacityOptions {
     pub lowest: f64,
     /// No probe is above; when this one holds, that is the answer.
     pub highest: f64,
-    /// The search ends when the lowest rate that failed is at most so many times the highest that held.
+    /// The search ends when the lowest rate that failed is at most so many times the highest that
+    /// held.
     pub precision: f64,
     /// Probes at most.
     pub probes_max: u32,
@@ -30,8 +31,8 @@ impl Default for CapacityOptions {
     }
 }
 
-/// A search, one probe after the other: rates are doubled until one fails and halved until one holds, then
-/// the gap between is halved, as a ratio. It knows nothing of what is probed.
+/// A search, one probe after the other: rates are doubled until one fails and halved until one
+/// holds, then the gap between is halved, as a ratio. It knows nothing of what is probed.
 #[derive(Debug, Clone)]
 pub struct CapacitySearch {
     options: CapacityOptions,

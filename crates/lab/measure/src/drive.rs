@@ -48,8 +48,8 @@ pub struct Call {
     pub intended_ns: u64,
 }
 
-/// Runs operations until the end asked for. `make(thread)` gives each thread its operation. All threads are
-/// ready before the clock of the run starts.
+/// Runs operations until the end asked for. `make(thread)` gives each thread its operation. All
+/// threads are ready before the clock of the run starts.
 ///
 /// # Errors
 /// On options without meaning, or when an operation panics. An operation that fails is counted.

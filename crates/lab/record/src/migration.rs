@@ -1,7 +1,7 @@
 //! From the bytes of a `run.json` of any version that was ever released to today's [`Run`].
 //!
-//! A new version adds a step to [`STEPS`] that turns the JSON of version N into that of N + 1, and a
-//! fixture `tests/fixtures/run-vN`.
+//! A new version adds a step to [`STEPS`] that turns the JSON of version N into that of N + 1, and
+//! a fixture `tests/fixtures/run-vN`.
 
 use std::path::Path;
 
@@ -48,8 +48,8 @@ const SERVICES_OF_VERSION_1: [&str; 12] = [
     "llm-beside",
 ];
 
-/// Version 1 cited the documents that began the project by paths of files that were never published;
-/// readers get the titles, and the records stay as they were written.
+/// Version 1 cited the documents that began the project by paths of files that were never
+/// published; readers get the titles, and the records stay as they were written.
 const DOCUMENTS_OF_VERSION_1: [(&str, &str); 5] = [
     (
         "seeds/1-ingest-ionis-lab.md",
@@ -73,7 +73,8 @@ const DOCUMENTS_OF_VERSION_1: [(&str, &str); 5] = [
     ),
 ];
 
-/// Version 2 says of each case whether it is a job or a service, and cites documents by their titles.
+/// Version 2 says of each case whether it is a job or a service, and cites documents by their
+/// titles.
 fn to_version_2(run: &mut Value) {
     if let Some(document) = run.pointer_mut("/plan/seed_document") {
         let known = DOCUMENTS_OF_VERSION_1

@@ -87,8 +87,9 @@ pub struct CasePlan {
     pub params: BTreeMap<String, serde_json::Value>,
     /// `dyno`, its variants and the peers taking part.
     pub systems: Vec<String>,
-    /// Other ways of `dyno` to do the same work, by the name that stands for each among the systems, with
-    /// the parameters in which it differs. They run in the same blocks and must give the same answer.
+    /// Other ways of `dyno` to do the same work, by the name that stands for each among the
+    /// systems, with the parameters in which it differs. They run in the same blocks and must give
+    /// the same answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
     /// The metric that ranks systems, for example `throughput`.
@@ -129,8 +130,8 @@ pub const MEASURED_MIN_S: f64 = 20.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Load {
-    /// Work of a stated size that ends: a load of so many rows, files of a scale factor. Whether its
-    /// rate is level is asked of a sweep over sizes.
+    /// Work of a stated size that ends: a load of so many rows, files of a scale factor. Whether
+    /// its rate is level is asked of a sweep over sizes.
     Job,
     /// Work that could go on for ever: transactions, messages, pages in and out. Its rate must be
     /// shown to be steady over time, from the windows of its samples.
@@ -173,9 +174,9 @@ pub struct Table {
     #[serde(default, skip_serializing_if = "TableKind::is_cases")]
     pub kind: TableKind,
     /// Column names, out of: `system`, `throughput`, `time`, `cpu`, `peak-rss`, `share-of-limit`,
-    /// `ratio`, `bottleneck`, `verdict`, `spread`, `variation`, `repeats`, `seed`, or any metric or fact
-    /// of the samples. Of a table of metrics: the systems set side by side, the one that the others are
-    /// compared with first.
+    /// `ratio`, `bottleneck`, `verdict`, `spread`, `variation`, `repeats`, `seed`, or any metric or
+    /// fact of the samples. Of a table of metrics: the systems set side by side, the one that the
+    /// others are compared with first.
     pub columns: Vec<String>,
     /// Rows; one without a system stands for every system of its case.
     pub rows: Vec<TableRow>,

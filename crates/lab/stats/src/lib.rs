@@ -2,9 +2,9 @@
 //!
 //! What it is: the few estimators that the lab's rules need ([`median`], [`quantile`],
 //! [`median_interval`], [`compare`], [`noise_band`], [`holm`], [`effective_sample_size`],
-//! [`trend`]), each with the definition it follows. What it is not: a general statistics library, and it knows
-//! nothing of runs, records or files. It depends on nothing, and every random choice comes from a
-//! seed in the call, so equal input gives equal output.
+//! [`trend`]), each with the definition it follows. What it is not: a general statistics library,
+//! and it knows nothing of runs, records or files. It depends on nothing, and every random choice
+//! comes from a seed in the call, so equal input gives equal output.
 
 mod bootstrap;
 mod compare;

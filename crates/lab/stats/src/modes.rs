@@ -29,9 +29,9 @@ const SHARE_MIN: f64 = 0.1;
 /// Two modes, when three tests agree: Sarle's coefficient `(skewness^2 + 1) / kurtosis`, both from
 /// plain moments (Ellison, American Journal of Botany 1987; the form corrected for sample size
 /// cannot reach its own bound below ten numbers), exceeds the 5/9 of a uniform distribution; the
-/// cut that minimises the variance within the two groups (Otsu 1979) leaves Ashman's
-/// `D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2)` (Ashman, Bird and Zepf, AJ 1994) of 5 or more; and each
-/// group holds at least a tenth of the numbers. The usual bound of D is 2, but that is for fitted
+/// cut that minimises the variance within the two groups (Otsu 1979) leaves Ashman's `D = sqrt(2)
+/// |m1 - m2| / sqrt(s1^2 + s2^2)` (Ashman, Bird and Zepf, AJ 1994) of 5 or more; and each group
+/// holds at least a tenth of the numbers. The usual bound of D is 2, but that is for fitted
 /// mixtures: a hard cut through one normal already gives 2.6.
 ///
 /// `None` when they disagree or n is below 8: a hint, not a test with a known error rate.

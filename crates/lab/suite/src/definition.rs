@@ -41,8 +41,8 @@ pub(crate) struct Body {
     pub(crate) seed_document: Option<String>,
     pub(crate) order_seed: u64,
     pub(crate) sizes: Sizes,
-    /// What follows from a parameter that is set from outside: parameter, its value as text, and the
-    /// others that go with that value.
+    /// What follows from a parameter that is set from outside: parameter, its value as text, and
+    /// the others that go with that value.
     #[serde(default)]
     pub(crate) given: BTreeMap<String, BTreeMap<String, SizeParams>>,
     #[serde(default)]
@@ -199,8 +199,8 @@ impl Definition {
     }
 
     /// Keeps these cases and drops the others, with the data and table rows that only those use. An
-    /// empty list keeps all. Whether the names exist is known once the sweeps of a size are expanded, so
-    /// [`Planned::new`](crate::Planned::new) refuses one that does not.
+    /// empty list keeps all. Whether the names exist is known once the sweeps of a size are
+    /// expanded, so [`Planned::new`](crate::Planned::new) refuses one that does not.
     pub fn keep_only(&mut self, cases: &[String]) {
         self.only = cases.to_vec();
     }

@@ -8,12 +8,13 @@ use crate::Error;
 use crate::definition::{Definition, SizeParams};
 
 impl Definition {
-    /// Sets parameters in every size, and those that the suite says go with them. `settings` are names
-    /// and values as they were written.
+    /// Sets parameters in every size, and those that the suite says go with them. `settings` are
+    /// names and values as they were written.
     ///
     /// # Errors
-    /// [`Error::Unknown`] when the suite has no such parameter; [`Error::Definition`] when the value has another type, and
-    /// when other parameters depend on it and neither the suite nor `settings` gives them.
+    /// [`Error::Unknown`] when the suite has no such parameter; [`Error::Definition`] when the
+    /// value has another type, and when other parameters depend on it and neither the suite nor
+    /// `settings` gives them.
     pub fn set(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Error> {
         for (name, text) in settings {
             let follow = self.following(name, text, settings)?;
@@ -35,7 +36,8 @@ impl Definition {
         Ok(())
     }
 
-    /// A parameter must be there in every size, so that a suite can be set before its size is chosen.
+    /// A parameter must be there in every size, so that a suite can be set before its size is
+    /// chosen.
     fn no_parameter(&self, name: &str) -> Error {
         let in_all = |key: &&String| (0..3).all(|size| self.size_number(size).contains_key(*key));
         let known: Vec<&str> = self

@@ -1,9 +1,9 @@
 //! `${size.rows}`, `${axis}`, `${axis.label}` and `${data.NAME}` in a suite's values.
 //!
 //! That is the whole language: no arithmetic, no conditions. A string that is one reference and
-//! nothing else takes the type of what it refers to. References nest (`${data.rows-${axis.label}}`),
-//! and `${data...}` stays as it is until an invocation knows where the data lies, so that a record
-//! holds no path of one machine.
+//! nothing else takes the type of what it refers to. References nest
+//! (`${data.rows-${axis.label}}`), and `${data...}` stays as it is until an invocation knows where
+//! the data lies, so that a record holds no path of one machine.
 
 use toml::Value;
 

@@ -1,12 +1,13 @@
 //! The compressed frames in which ClickHouse takes data: checksum (16 bytes, CityHash128 of version
-//! 1.0.2 over all that follows), method (1 byte), length of the frame without the checksum and length
-//! of the data (4 bytes each, little-endian), and an LZ4 block. Has `unsafe`: calls into C.
+//! 1.0.2 over all that follows), method (1 byte), length of the frame without the checksum and
+//! length of the data (4 bytes each, little-endian), and an LZ4 block. Has `unsafe`: calls into C.
 //!
 //! Source: ClickHouse, `src/Compression/CompressedReadBufferBase.cpp` and `CompressionInfo.h`.
 
 use std::ffi::{c_char, c_int};
 
-/// Data of one frame, in bytes: its LZ4 block and the table behind it stay in the second-level cache.
+/// Data of one frame, in bytes: its LZ4 block and the table behind it stay in the second-level
+/// cache.
 pub const FRAME_BYTES: usize = 256 << 10;
 
 const CHECKSUM: usize = 16;
@@ -134,7 +135,8 @@ mod tests {
         data
     }
 
-    /// The frame is the column file of a part that clickhouse-server 18.16.1 wrote: FixedString(16), one row.
+    /// The frame is the column file of a part that clickhouse-server 18.16.1 wrote:
+    /// FixedString(16), one row.
     #[test]
     fn a_frame_of_a_server_has_our_checksum() {
         let frame = [

@@ -1,10 +1,10 @@
 //! File formats: columns of values or codes into pages, and out of them.
 //!
-//! What is written comes in batches of columns ([`columns`]): integers, text, or codes with the words that
-//! they stand for, so that a code need not become a string and the string a code again. Parquet
-//! ([`parquet_write`]), ORC ([`orc_write`]) and text ([`text_write`]) take the same batches by the same three
-//! pieces: a layout, which is checked once and shared; a writer of groups on each thread; a writer of the
-//! file, which takes the groups in their order.
+//! What is written comes in batches of columns ([`columns`]): integers, text, or codes with the
+//! words that they stand for, so that a code need not become a string and the string a code again.
+//! Parquet ([`parquet_write`]), ORC ([`orc_write`]) and text ([`text_write`]) take the same batches
+//! by the same three pieces: a layout, which is checked once and shared; a writer of groups on each
+//! thread; a writer of the file, which takes the groups in their order.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The kinds of values in Thrift's compact protocol, by the numbers that stand for them in a field's header. The reader
-//! and the writer of Parquet's metadata share them.
+//! The kinds of values in Thrift's compact protocol, by the numbers that stand for them in a
+//! field's header. The reader and the writer of Parquet's metadata share them.
 
 /// Ends a struct.
 pub(crate) const STOP: u8 = 0;

@@ -1,4 +1,5 @@
-//! Columns with NULLs and in any encoding, written by the parquet crate's own writer, read back value by value.
+//! Columns with NULLs and in any encoding, written by the parquet crate's own writer, read back
+//! value by value.
 
 #![expect(
     clippy::unwrap_used,
@@ -105,7 +106,8 @@ fn write(path: &Path, properties: WriterProperties, groups: &[Vec<Row>]) {
     writer.close().unwrap();
 }
 
-/// Every codec, both versions of pages, with dictionaries and without, and every encoding that the writer has.
+/// Every codec, both versions of pages, with dictionaries and without, and every encoding that the
+/// writer has.
 fn properties(choice: usize, page_rows: usize) -> WriterProperties {
     let codecs = [
         Compression::UNCOMPRESSED,

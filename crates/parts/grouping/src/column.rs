@@ -38,8 +38,8 @@ pub(crate) enum Origin {
     Learned,
 }
 
-/// Tells whether a dictionary is the one of before: its origin, and a number that changes when codes
-/// get another meaning.
+/// Tells whether a dictionary is the one of before: its origin, and a number that changes when
+/// codes get another meaning.
 pub(crate) type Identity = (Origin, u64);
 
 enum Reader {

@@ -4,10 +4,10 @@
 //! function of a dictionary-coded column is computed once for each entry of the dictionary; a row
 //! then costs a look-up of its code for each filter and key, and additions into an array. Columns
 //! are decoded where a row is left that the filters before have chosen; keys become values again
-//! when the groups of all files and threads are merged. Or no groups at all: a [`Selection`] hands out
-//! the chosen rows, their strings still as codes.
-//! What it is not: a query engine. It knows neither SQL nor its types; the planner of a query says
-//! what the functions are ([`Mapping`], [`Test`]), and takes other queries elsewhere.
+//! when the groups of all files and threads are merged. Or no groups at all: a [`Selection`] hands
+//! out the chosen rows, their strings still as codes. What it is not: a query engine. It knows
+//! neither SQL nor its types; the planner of a query says what the functions are ([`Mapping`],
+//! [`Test`]), and takes other queries elsewhere.
 //!
 //! Threads take row groups, each with groups of its own; memory is asked for at every row group.
 

@@ -32,8 +32,8 @@ pub struct RowGroup {
     pub index: usize,
     /// Rows that are looked at, in order and apart from each other.
     pub rows: Vec<Range<usize>>,
-    /// For each key of a query what is known without reading its column: stretches in order and apart
-    /// from each other. Keys that nothing is known of may be left out at the end.
+    /// For each key of a query what is known without reading its column: stretches in order and
+    /// apart from each other. Keys that nothing is known of may be left out at the end.
     pub settled: Vec<Vec<Settled>>,
 }
 
@@ -75,8 +75,8 @@ pub struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     /// A scan that may be ended by setting `stop`, and then answers with what it has. Each thread
-    /// asks `reserve` for its own account of memory. Rows that are looked at in row groups that were
-    /// begun are added to `rows_scanned`.
+    /// asks `reserve` for its own account of memory. Rows that are looked at in row groups that
+    /// were begun are added to `rows_scanned`.
     pub fn new(
         query: &'a Query,
         sources: &'a [Source],

@@ -1,5 +1,5 @@
-//! A file that is read and written in whole blocks at given positions. Has `unsafe`: one system call
-//! that the standard library does not offer, fallocate.
+//! A file that is read and written in whole blocks at given positions. Has `unsafe`: one system
+//! call that the standard library does not offer, fallocate.
 
 use std::fs::{File, OpenOptions};
 use std::io;

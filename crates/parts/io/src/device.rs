@@ -12,7 +12,8 @@ use crate::error::IoError;
 /// How often in a row a write may take nothing before it counts as failed.
 pub(crate) const MOST_STALLS: u32 = 8;
 
-/// A file open for writing at given positions: [`crate::BlockFile`], or a simulated one with faults.
+/// A file open for writing at given positions: [`crate::BlockFile`], or a simulated one with
+/// faults.
 pub trait Device: Send + fmt::Debug {
     /// Where it is.
     fn path(&self) -> &Path;
@@ -61,8 +62,8 @@ pub enum Existing {
 
 /// Names of files: [`crate::HostFiles`], or a simulated disk.
 pub trait FileSystem: Send + Sync + fmt::Debug {
-    /// Makes sure that no other process is writing the file at `path`, which it may create empty, for as
-    /// long as the claim lives.
+    /// Makes sure that no other process is writing the file at `path`, which it may create empty,
+    /// for as long as the claim lives.
     ///
     /// # Errors
     /// [`IoError::Busy`] when another one is, else the system's reason.

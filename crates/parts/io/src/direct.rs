@@ -9,8 +9,9 @@ use crate::error::IoError;
 use crate::reserve::Reserve;
 use crate::{Durability, Sink, Source};
 
-/// Collects bytes into one block and writes it with O_DIRECT when it is full. Room is taken ahead of
-/// the writes. The tail is padded to the alignment, and the file cut to its true length, at the end.
+/// Collects bytes into one block and writes it with O_DIRECT when it is full. Room is taken ahead
+/// of the writes. The tail is padded to the alignment, and the file cut to its true length, at the
+/// end.
 #[derive(Debug)]
 pub struct DirectSink {
     device: Box<dyn Device>,

@@ -13,7 +13,8 @@ use std::time::Duration;
 use crate::device::{Claim, Existing, FileSystem};
 use crate::error::IoError;
 
-/// How often a lock that is held is tried again before it is taken for another writer's, and the pause between.
+/// How often a lock that is held is tried again before it is taken for another writer's, and the
+/// pause between.
 const LOCK_LOOKS: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
@@ -25,7 +26,8 @@ const MOST_CLAIMS: u32 = 16;
 pub struct HostFiles;
 
 impl HostFiles {
-    /// Whether a file at `path` lies in memory (tmpfs), or would. False where the system does not say.
+    /// Whether a file at `path` lies in memory (tmpfs), or would. False where the system does not
+    /// say.
     pub(crate) fn in_memory(path: &Path) -> bool {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return false;
@@ -69,8 +71,9 @@ impl HostFiles {
     }
 }
 
-/// Locks the file, if need be after a moment: a process that is being started holds what its parent has open until it
-/// is another program, locks of files that the parent has closed meanwhile included.
+/// Locks the file, if need be after a moment: a process that is being started holds what its parent
+/// has open until it is another program, locks of files that the parent has closed meanwhile
+/// included.
 fn lock(file: &File) -> Result<(), TryLockError> {
     for _ in 0..LOCK_LOOKS {
         match file.try_lock() {

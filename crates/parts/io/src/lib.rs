@@ -1,11 +1,12 @@
 //! Sinks and sources for bytes: where an engine's output goes and where its input comes from.
 //!
 //! What it is: [`Sink`] (sequential writing) and [`Source`] (positioned reading) with a do-nothing
-//! form, one through the page cache, one past it (O_DIRECT), one past it with several writes at once
-//! (io_uring), standard output, and a counting wrapper; [`open`] and [`stage`], which choose among
-//! them; [`Staged`], with which a file appears complete or not at all. Below lie [`Device`],
+//! form, one through the page cache, one past it (O_DIRECT), one past it with several writes at
+//! once (io_uring), standard output, and a counting wrapper; [`open`] and [`stage`], which choose
+//! among them; [`Staged`], with which a file appears complete or not at all. Below lie [`Device`],
 //! [`FileSystem`], [`Queue`] and [`Storage`] (a directory of files for a log or a store), which
-//! `dyno-sim` also has with faults, and [`BlockFile`], the real one, for who measures a disk. What it is not: a thread or a cache of its own.
+//! `dyno-sim` also has with faults, and [`BlockFile`], the real one, for who measures a disk. What
+//! it is not: a thread or a cache of its own.
 
 mod aligned;
 mod block_file;

@@ -119,8 +119,8 @@ fn best(path: &Path, buffering: &Buffering) -> Result<(Box<dyn Sink>, Chosen), I
     Ok((sink, Chosen { reason, ..chosen }))
 }
 
-/// Opens an output that appears at `path` only when it is published. What is not a file (null, stdout)
-/// has nothing to appear.
+/// Opens an output that appears at `path` only when it is published. What is not a file (null,
+/// stdout) has nothing to appear.
 ///
 /// # Errors
 /// Those of [`open`] and of [`Staged::create`].

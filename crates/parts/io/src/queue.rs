@@ -9,7 +9,8 @@ use crate::error::IoError;
 use crate::reserve::Reserve;
 use crate::{Durability, Sink};
 
-/// One write. It owns its memory, so that it can be neither freed nor changed while the write goes on.
+/// One write. It owns its memory, so that it can be neither freed nor changed while the write goes
+/// on.
 #[derive(Debug)]
 pub struct Request {
     /// The block.

@@ -2,9 +2,10 @@
 //! write goes on. That memory is owned by the ring from submission to completion, never touched in
 //! between, and leaked rather than freed if the kernel will not say that it is done.
 //!
-//! Where each write is to be stable when it ends, an fdatasync is linked to it. The kernel ends a write with
-//! O_DSYNC in a thread of its own that is bound to the core of the device's interrupt: a thread that spins there
-//! for the end keeps it from coming, by up to milliseconds. The thread for an fdatasync runs on any core.
+//! Where each write is to be stable when it ends, an fdatasync is linked to it. The kernel ends a
+//! write with O_DSYNC in a thread of its own that is bound to the core of the device's interrupt: a
+//! thread that spins there for the end keeps it from coming, by up to milliseconds. The thread for
+//! an fdatasync runs on any core.
 
 use std::io;
 use std::path::Path;
@@ -26,8 +27,8 @@ pub struct Ring {
     file: BlockFile,
     /// When a write is stable.
     syncing: Syncing,
-    /// A slot for each write that goes on; twice its number is the kernel's name for the write, and one more that
-    /// for the fdatasync behind it.
+    /// A slot for each write that goes on; twice its number is the kernel's name for the write, and
+    /// one more that for the fdatasync behind it.
     slots: Vec<Option<Going>>,
     in_flight: usize,
 }
@@ -44,7 +45,8 @@ struct Going {
 }
 
 impl Going {
-    /// The bytes that are written, and stable if that was asked for; none before all of it has ended.
+    /// The bytes that are written, and stable if that was asked for; none before all of it has
+    /// ended.
     fn outcome(&self) -> Option<io::Result<usize>> {
         let (written, synced) = (self.written?, self.synced?);
         let Ok(bytes) = u32::try_from(written) else {

@@ -1,5 +1,5 @@
-//! What a store of several files stands on: a directory whose files are opened, read, and written at
-//! given positions, real or simulated.
+//! What a store of several files stands on: a directory whose files are opened, read, and written
+//! at given positions, real or simulated.
 
 use std::io;
 use std::path::Path;
@@ -64,7 +64,8 @@ pub trait Storage: FileSystem {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's reason.
+    /// [`IoError::DirectRefused`] where the file system has no direct I/O, else the system's
+    /// reason.
     fn open(&self, path: &Path, opening: Opening) -> Result<Box<dyn Blocks>, IoError>;
 
     /// A queue of at most `depth` writes to a file. Where the kernel keeps io_uring from us the

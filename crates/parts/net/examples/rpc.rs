@@ -1,5 +1,5 @@
-//! Calls of 1 KiB with answers of 10 bytes between two processes, over a ring, a Unix socket and TCP, in
-//! windows of 1, 8 and 64. Prints one line of JSON for each. Every answer is verified.
+//! Calls of 1 KiB with answers of 10 bytes between two processes, over a ring, a Unix socket and
+//! TCP, in windows of 1, 8 and 64. Prints one line of JSON for each. Every answer is verified.
 //!
 //! ```text
 //! cargo run --release -p dyno-net --example rpc -- [SECONDS] [CARRIER...]
@@ -7,8 +7,8 @@
 //!
 //! CARRIER: `ring`, `unix`, `tcp`, or `ring:BYTES` for rings of another size than the usual one.
 //!
-//! The client runs on core 0 and the server, a child process, on core 1; both spin. The load of the machine
-//! is printed with each figure: with something else on those cores the figures are of that.
+//! The client runs on core 0 and the server, a child process, on core 1; both spin. The load of the
+//! machine is printed with each figure: with something else on those cores the figures are of that.
 
 #![allow(clippy::disallowed_macros, reason = "an example on a terminal")]
 

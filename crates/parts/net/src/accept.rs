@@ -14,7 +14,8 @@ use crate::port::is_later;
 use crate::port::sleep::{event_counter, wait_readable};
 use crate::{Listener, Service, Stream};
 
-/// After an accept that failed, mostly for want of descriptors: there will be some when a connection ends.
+/// After an accept that failed, mostly for want of descriptors: there will be some when a
+/// connection ends.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Tells the accepting thread to stop, and wakes it.
@@ -52,7 +53,8 @@ pub struct Accepting<S: Service> {
 }
 
 impl<S: Service> Accepting<S> {
-    /// The thread waits for the stop signal and for connections at once, so it must not wait in accept.
+    /// The thread waits for the stop signal and for connections at once, so it must not wait in
+    /// accept.
     pub fn prepare(&self) -> io::Result<()> {
         self.listener.set_nonblocking()
     }
@@ -62,7 +64,8 @@ impl<S: Service> Accepting<S> {
         let tick = self.connections.tick();
         let mut next_look = Instant::now() + tick;
         while !self.stop.is_called() {
-            // Without connections there is nothing to look after, so the thread sleeps until one comes.
+            // Without connections there is nothing to look after, so the thread sleeps until one
+            // comes.
             let wait = (self.connections.len() > 0)
                 .then(|| next_look.saturating_duration_since(Instant::now()));
             let fds = [self.stop.counter.as_fd(), self.listener.descriptor()];
@@ -81,7 +84,8 @@ impl<S: Service> Accepting<S> {
         }
     }
 
-    /// Starts the thread of a connection. One that cannot be served is closed, which its client sees.
+    /// Starts the thread of a connection. One that cannot be served is closed, which its client
+    /// sees.
     fn take_in(&self, stream: Stream) {
         let Some(stream) = self.connections.make_place(stream) else {
             return;

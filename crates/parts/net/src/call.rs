@@ -45,9 +45,9 @@ impl Default for CallOptions {
     }
 }
 
-/// A connection to a server. Clones share it; it ends with the last of them, with [`Caller::close`], or
-/// with the peer. A dead connection stays dead: connecting again is the user's decision, who alone knows
-/// what to do about requests whose outcome is unknown.
+/// A connection to a server. Clones share it; it ends with the last of them, with
+/// [`Caller::close`], or with the peer. A dead connection stays dead: connecting again is the
+/// user's decision, who alone knows what to do about requests whose outcome is unknown.
 #[derive(Clone)]
 pub struct Caller {
     shared: Arc<Shared>,
@@ -131,8 +131,9 @@ impl Caller {
         self.shared.lock().len()
     }
 
-    /// Asks, and goes on. `on_answer` runs exactly once, on the thread that reads the connection (or on
-    /// this one when nothing could be sent): it must not wait. With the window full this call waits.
+    /// Asks, and goes on. `on_answer` runs exactly once, on the thread that reads the connection
+    /// (or on this one when nothing could be sent): it must not wait. With the window full this
+    /// call waits.
     pub fn send(
         &self,
         verb: u8,

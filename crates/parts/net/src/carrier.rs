@@ -14,7 +14,8 @@ use crate::tls::TlsStream;
 use crate::unix::{self, BoundListener};
 use crate::{Address, NetError};
 
-/// A connected carrier. Clones are the same connection, so one thread can read while another writes.
+/// A connected carrier. Clones are the same connection, so one thread can read while another
+/// writes.
 #[derive(Debug)]
 pub enum Stream {
     /// Over a Unix socket.
@@ -26,8 +27,8 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Connects to `address`; every address that a host name stands for is tried. A listener that accepts
-    /// nothing, be it over a Unix socket, is waited for no longer than `timeout`.
+    /// Connects to `address`; every address that a host name stands for is tried. A listener that
+    /// accepts nothing, be it over a Unix socket, is waited for no longer than `timeout`.
     pub fn connect(address: &Address, timeout: Duration) -> Result<Stream, NetError> {
         let failed = |error| NetError::io("connect to", address, error);
         match address {
@@ -68,8 +69,8 @@ impl Stream {
         }
     }
 
-    /// TLS from here on, as the end that listens, on a connection of TCP that began in the clear. Hands
-    /// are shaken with the first read or write; clones made before go on in the clear.
+    /// TLS from here on, as the end that listens, on a connection of TCP that began in the clear.
+    /// Hands are shaken with the first read or write; clones made before go on in the clear.
     pub fn accept_tls(self, config: Arc<ServerConfig>) -> io::Result<Stream> {
         match self {
             Stream::Tcp(socket) => Ok(Stream::Tls(TlsStream::server(socket, config)?)),
@@ -179,8 +180,8 @@ impl Write for Stream {
     }
 }
 
-/// A place where connections arrive. The file of a Unix socket goes with it, unless another listener has
-/// taken the path meanwhile.
+/// A place where connections arrive. The file of a Unix socket goes with it, unless another
+/// listener has taken the path meanwhile.
 #[derive(Debug)]
 pub struct Listener {
     kind: Kind,
@@ -202,8 +203,9 @@ enum Kind {
 }
 
 impl Listener {
-    /// Listens at `address`. The socket that a dead listener left is replaced. An ordinary file at the path,
-    /// and the socket of a living listener however busy it is, stay as they are and are an error.
+    /// Listens at `address`. The socket that a dead listener left is replaced. An ordinary file at
+    /// the path, and the socket of a living listener however busy it is, stay as they are and are
+    /// an error.
     pub fn bind(address: &Address) -> Result<Listener, NetError> {
         let failed = |error| NetError::io("listen at", address, error);
         match address {

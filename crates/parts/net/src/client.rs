@@ -1,5 +1,5 @@
-//! The fast client: one connection, many requests under way, one thread. It polls for answers and sleeps
-//! only after a spin budget.
+//! The fast client: one connection, many requests under way, one thread. It polls for answers and
+//! sleeps only after a spin budget.
 
 use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
@@ -54,8 +54,8 @@ struct Entry {
     until: Option<CoarseInstant>,
 }
 
-/// Requests under way, by id. A place is the id's remainder by the number of places, of which there are at
-/// least twice as many as requests; an id comes back only after four billion others.
+/// Requests under way, by id. A place is the id's remainder by the number of places, of which there
+/// are at least twice as many as requests; an id comes back only after four billion others.
 #[derive(Debug)]
 struct Window {
     places: Vec<Option<Entry>>,
@@ -116,8 +116,8 @@ impl Window {
     }
 }
 
-/// A connection to a server, used by one thread. A dead connection stays dead: connecting again is the
-/// user's decision, who alone knows what to do about requests whose outcome is unknown.
+/// A connection to a server, used by one thread. A dead connection stays dead: connecting again is
+/// the user's decision, who alone knows what to do about requests whose outcome is unknown.
 #[derive(Debug)]
 pub struct Client {
     port: Port,
@@ -170,9 +170,9 @@ impl Client {
         self.dead.as_ref()
     }
 
-    /// Asks, and goes on: the frame goes out with the next [`Client::flush`] or [`Client::poll`]. `token`
-    /// comes back with the answer. It never waits: a full window is [`NetError::Full`], and a server
-    /// that reads too slowly [`NetError::Send`]; in both cases nothing was sent.
+    /// Asks, and goes on: the frame goes out with the next [`Client::flush`] or [`Client::poll`].
+    /// `token` comes back with the answer. It never waits: a full window is [`NetError::Full`], and
+    /// a server that reads too slowly [`NetError::Send`]; in both cases nothing was sent.
     pub fn send(
         &mut self,
         verb: u8,
@@ -219,8 +219,9 @@ impl Client {
         }
     }
 
-    /// Sends what waits, and gives every answer that is there to `on_answer`, once for each request:
-    /// late ones too, and, when the connection ends, all that are left. The answer is their number.
+    /// Sends what waits, and gives every answer that is there to `on_answer`, once for each
+    /// request: late ones too, and, when the connection ends, all that are left. The answer is
+    /// their number.
     pub fn poll(&mut self, mut on_answer: impl FnMut(Answered<'_>)) -> Result<usize, NetError> {
         if let Some(dead) = self.dead.clone() {
             self.fail_all(&dead, &mut on_answer);
@@ -250,7 +251,8 @@ impl Client {
         Ok(count)
     }
 
-    /// Polls until there are answers: spins for the budget, then sleeps. 0: none came within `wait`.
+    /// Polls until there are answers: spins for the budget, then sleeps. 0: none came within
+    /// `wait`.
     pub fn wait(
         &mut self,
         wait: Duration,
@@ -274,8 +276,8 @@ impl Client {
         }
     }
 
-    /// Asks one thing and waits; the answer's body is put into `into`. It is for a client with nothing
-    /// else under way ([`NetError::Full`] otherwise).
+    /// Asks one thing and waits; the answer's body is put into `into`. It is for a client with
+    /// nothing else under way ([`NetError::Full`] otherwise).
     pub fn call(
         &mut self,
         verb: u8,

@@ -60,8 +60,8 @@ struct Conversation<S: Service> {
 type Writes = JoinHandle<io::Result<()>>;
 
 impl<S: Service> Conversation<S> {
-    /// Reads until the connection ends, and then lets the writer finish. Whatever ends it, `close` is called
-    /// once and the place is free afterwards.
+    /// Reads until the connection ends, and then lets the writer finish. Whatever ends it, `close`
+    /// is called once and the place is free afterwards.
     fn run(mut self) {
         let mut session = self.service.open(&self.connection);
         let mut decoder = Decoder::new(self.connections.options.most_hello_bytes);
@@ -81,8 +81,9 @@ impl<S: Service> Conversation<S> {
         self.connections.leave(self.connection.id);
     }
 
-    /// Reads, answers and writes on this one thread until the client is admitted. Frames that came with the
-    /// admitting one stay in the decoder. The time limit is kept from outside, by a shutdown.
+    /// Reads, answers and writes on this one thread until the client is admitted. Frames that came
+    /// with the admitting one stay in the decoder. The time limit is kept from outside, by a
+    /// shutdown.
     fn greet(&mut self, session: &mut S::Session, decoder: &mut Decoder) -> Result<Writes, Closed> {
         let mut charge = None;
         loop {
@@ -164,8 +165,8 @@ impl<S: Service> Conversation<S> {
         }
     }
 
-    /// Waits while the client leaves too many answers unread. The wait ends, because a client that reads
-    /// nothing is ended by the thread that looks after it.
+    /// Waits while the client leaves too many answers unread. The wait ends, because a client that
+    /// reads nothing is ended by the thread that looks after it.
     fn wait_for_outbox(&self) -> Result<(), Closed> {
         let options = &self.connections.options;
         let outbox = &self.connection.outbox;
@@ -177,8 +178,8 @@ impl<S: Service> Conversation<S> {
         Ok(())
     }
 
-    /// Charges a frame that does not come in one read before more of it is read. Charging the whole length
-    /// at once is what keeps many half frames from waiting for each other's memory.
+    /// Charges a frame that does not come in one read before more of it is read. Charging the whole
+    /// length at once is what keeps many half frames from waiting for each other's memory.
     fn charge_for(&self, decoder: &Decoder, charge: &mut Option<Charge>) -> Result<(), Closed> {
         let bytes = decoder.announced_bytes().unwrap_or(0);
         if charge.is_some() || bytes <= READ_BYTES {

@@ -1,5 +1,6 @@
-//! The connections of a server: how many there may be, which of them were admitted, and the end of those
-//! that take too long. Has `unsafe`: asking a socket how much of what was written waits in it.
+//! The connections of a server: how many there may be, which of them were admitted, and the end of
+//! those that take too long. Has `unsafe`: asking a socket how much of what was written waits in
+//! it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
@@ -24,7 +25,8 @@ pub struct Connections {
 #[derive(Default)]
 struct State {
     open: HashMap<u64, Open>,
-    /// The connections of clients that are not admitted yet. Numbers only grow, so the first is the oldest.
+    /// The connections of clients that are not admitted yet. Numbers only grow, so the first is the
+    /// oldest.
     unadmitted: BTreeSet<u64>,
     /// How many are admitted.
     admitted: usize,
@@ -126,8 +128,8 @@ impl Connections {
         (shortest / 8).clamp(TICK.0, TICK.1)
     }
 
-    /// Finds a place for one more connection, at the cost of the oldest that is not admitted. Given back
-    /// unless it was closed instead.
+    /// Finds a place for one more connection, at the cost of the oldest that is not admitted. Given
+    /// back unless it was closed instead.
     pub fn make_place(&self, stream: Stream) -> Option<Stream> {
         let mut state = self.lock();
         state.threads.retain(|thread| !thread.is_finished());
@@ -156,8 +158,8 @@ impl Connections {
         stream.shutdown();
     }
 
-    /// Enters a connection whose client is not admitted yet. `start` starts its thread, under the lock so
-    /// that a thread cannot end before its connection is known.
+    /// Enters a connection whose client is not admitted yet. `start` starts its thread, under the
+    /// lock so that a thread cannot end before its connection is known.
     pub fn enter<E>(
         &self,
         id: u64,
@@ -183,7 +185,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Moves a connection to the admitted ones. False: it was ended meanwhile, or there is no place.
+    /// Moves a connection to the admitted ones. False: it was ended meanwhile, or there is no
+    /// place.
     pub fn admit(&self, id: u64) -> bool {
         let counts = &self.options.counts;
         let mut state = self.lock();
@@ -249,7 +252,8 @@ impl Connections {
         let mut state = self.lock();
         state.stopping = true;
         for open in state.open.values() {
-            // A client that is not admitted is owed nothing, and its thread may wait in a handshake.
+            // A client that is not admitted is owed nothing, and its thread may wait in a
+            // handshake.
             if open.admitted {
                 open.stream.shutdown_read();
             } else {
@@ -265,8 +269,8 @@ impl Connections {
 }
 
 impl Open {
-    /// Ends the connection from outside: its threads return from whatever they wait for. It is counted first,
-    /// so that a client which sees the end finds it counted.
+    /// Ends the connection from outside: its threads return from whatever they wait for. It is
+    /// counted first, so that a client which sees the end finds it counted.
     fn cut(&self, why: Cut, counts: &ServeCounts) {
         if self.life.cut.set(why).is_ok() {
             ServeCounts::add(match why {
@@ -279,8 +283,8 @@ impl Open {
         self.stream.shutdown();
     }
 
-    /// Whether a frame comes too slowly. What counts is the last while and not the mean: a client that sent
-    /// all but the last byte at once would otherwise keep the memory for minutes.
+    /// Whether a frame comes too slowly. What counts is the last while and not the mean: a client
+    /// that sent all but the last byte at once would otherwise keep the memory for minutes.
     fn sends_slowly(&self, now: Instant, options: &ServeOptions) -> bool {
         let mut incoming = self.life.incoming();
         let Some(frame) = &mut *incoming else {
@@ -298,9 +302,9 @@ impl Open {
         slow
     }
 
-    /// Whether the client reads too slowly while answers wait for it. Bytes in the socket's buffer are not
-    /// read yet: without them a client that takes a byte now and then would look alive for as long as the
-    /// buffer lasts.
+    /// Whether the client reads too slowly while answers wait for it. Bytes in the socket's buffer
+    /// are not read yet: without them a client that takes a byte now and then would look alive for
+    /// as long as the buffer lasts.
     fn reads_slowly(&mut self, now: Instant, options: &ServeOptions) -> Option<Cut> {
         if self.life.outbox.bytes() == 0 {
             self.reading = None;
@@ -328,8 +332,8 @@ fn at_rate(bytes_per_second: u64, elapsed: Duration) -> u64 {
     bytes_per_second.saturating_mul(millis) / 1000
 }
 
-/// Bytes that were written to a socket and that its peer has not taken. None that is known, when the
-/// system does not say.
+/// Bytes that were written to a socket and that its peer has not taken. None that is known, when
+/// the system does not say.
 fn unsent_bytes(socket: BorrowedFd<'_>) -> u64 {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the descriptor is open, and the call writes one integer that outlives it.

@@ -1,9 +1,10 @@
-//! How two ends that speak over a socket find out that they are on one host, and move to a ring. The
-//! verbs from [`FIRST_RESERVED`] on belong to this crate (FORMAT.md, "Rings").
+//! How two ends that speak over a socket find out that they are on one host, and move to a ring.
+//! The verbs from [`FIRST_RESERVED`] on belong to this crate (FORMAT.md, "Rings").
 //!
-//! The server says, over the connection that there is, the name of an abstract Unix socket and a nonce.
-//! Such a socket can be reached only within one host (and one network namespace), so a client that brings
-//! the nonce to it is the client and is here. It is answered with the memory of a ring.
+//! The server says, over the connection that there is, the name of an abstract Unix socket and a
+//! nonce. Such a socket can be reached only within one host (and one network namespace), so a
+//! client that brings the nonce to it is the client and is here. It is answered with the memory of
+//! a ring.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -23,7 +24,8 @@ pub const ANSWER: u8 = 1;
 
 /// The version of what is said here.
 const VERSION: u16 = 1;
-/// How every name begins, so that a server cannot send its clients to the socket of another program.
+/// How every name begins, so that a server cannot send its clients to the socket of another
+/// program.
 const NAME_START: &str = "dyno-ring-";
 /// Random bytes in a name and in a nonce.
 const RANDOM_BYTES: usize = 16;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::SendError;
 use crate::ring::RingError;
 
-/// The first byte of an alert, with which a server of TLS answers what is not TLS (RFC 8446, section 5.1).
+/// The first byte of an alert, with which a server of TLS answers what is not TLS (RFC 8446,
+/// section 5.1).
 const TLS_ALERT: u8 = 21;
 
 /// Bytes that are no frame: the connection they came from cannot be used any more.
@@ -99,8 +100,8 @@ pub enum NetError {
         /// How long was waited.
         wait_ms: u64,
     },
-    /// The ring to the peer cannot be used: it was damaged, or the peer lies. Whether the peer did what
-    /// it was asked is not known.
+    /// The ring to the peer cannot be used: it was damaged, or the peer lies. Whether the peer did
+    /// what it was asked is not known.
     #[error("{address}: {source}")]
     Ring {
         /// The peer.
@@ -143,8 +144,8 @@ impl NetError {
         )
     }
 
-    /// Whether trying again with the same address and settings gives the same answer: the peer speaks
-    /// something else, or one of the two ends refuses the other's certificate.
+    /// Whether trying again with the same address and settings gives the same answer: the peer
+    /// speaks something else, or one of the two ends refuses the other's certificate.
     pub fn is_lasting(&self) -> bool {
         match self {
             NetError::Address { .. } => true,

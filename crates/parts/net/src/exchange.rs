@@ -1,8 +1,8 @@
-//! A measured loop of requests and answers, each answer verified: what `examples/rpc.rs` and the lab
-//! run. The server's side is [`Echo`], a handler for a [`crate::Reactor`].
+//! A measured loop of requests and answers, each answer verified: what `examples/rpc.rs` and the
+//! lab run. The server's side is [`Echo`], a handler for a [`crate::Reactor`].
 //!
-//! A request begins with its number and ends with a mark made from it; the answer repeats the number
-//! plus one, and the mark, so that an answer proves that the whole request was read.
+//! A request begins with its number and ends with a mark made from it; the answer repeats the
+//! number plus one, and the mark, so that an answer proves that the whole request was read.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -65,8 +65,9 @@ pub enum ExchangeError {
     },
 }
 
-/// Runs it. `on_latency` gets the nanoseconds of each request, from before it was made to after its answer
-/// was verified; in a window the clock is read once for all that is sent, or verified, in one pass.
+/// Runs it. `on_latency` gets the nanoseconds of each request, from before it was made to after its
+/// answer was verified; in a window the clock is read once for all that is sent, or verified, in
+/// one pass.
 pub fn exchange(
     client: &mut Client,
     plan: &Exchange,

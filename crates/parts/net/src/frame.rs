@@ -25,8 +25,8 @@ pub const HEADER_BYTES: usize = 16;
 
 /// Room that is asked for at once at most: several small frames come in one read.
 pub(crate) const READ_BYTES: usize = 64 << 10;
-/// Room that is asked for at first, and from a peer that sends little: a thousand idle connections hold
-/// four megabytes, not 64.
+/// Room that is asked for at first, and from a peer that sends little: a thousand idle connections
+/// hold four megabytes, not 64.
 const LEAST_READ_BYTES: usize = 4 << 10;
 
 /// What a frame says of itself.
@@ -49,8 +49,8 @@ pub struct Frame {
     pub body: Bytes,
 }
 
-/// The header of a frame whose body is these parts, one after the other. A body of more than 4 GiB is
-/// refused.
+/// The header of a frame whose body is these parts, one after the other. A body of more than 4 GiB
+/// is refused.
 pub fn header(head: Head, parts: &[&[u8]]) -> Result<[u8; HEADER_BYTES], FrameError> {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
     let length = u32::try_from(bytes).map_err(|_| FrameError::TooLong {
@@ -77,8 +77,8 @@ pub fn encode(head: Head, body: &[u8], out: &mut Vec<u8>) -> Result<(), FrameErr
     Ok(())
 }
 
-/// Head, length of the body, checksum; None while the header is not whole. What is wrong is said as soon
-/// as its byte is there.
+/// Head, length of the body, checksum; None while the header is not whole. What is wrong is said as
+/// soon as its byte is there.
 pub(crate) fn parse_header(
     filled: &[u8],
     most_body_bytes: usize,
@@ -110,11 +110,12 @@ pub(crate) fn parse_header(
     Ok(Some((head, body_bytes, word(12))))
 }
 
-/// Takes bytes as they come and gives frames. After an error it must not be used again: where the next
-/// frame begins is not known.
+/// Takes bytes as they come and gives frames. After an error it must not be used again: where the
+/// next frame begins is not known.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The first `filled` bytes came from the peer, the rest is room that is zeroed once, not per read.
+    /// The first `filled` bytes came from the peer, the rest is room that is zeroed once, not per
+    /// read.
     buffer: BytesMut,
     filled: usize,
     /// Room that is asked for at once now. It follows what the peer sends.
@@ -138,8 +139,8 @@ impl Decoder {
         self.most_body_bytes = most_body_bytes;
     }
 
-    /// The length of the frame under way, header included; None while its header is not whole. What is
-    /// wrong with the header is for [`Decoder::next_frame`] to say.
+    /// The length of the frame under way, header included; None while its header is not whole. What
+    /// is wrong with the header is for [`Decoder::next_frame`] to say.
     pub fn announced_bytes(&self) -> Option<usize> {
         let (_, body_bytes, _) = self.header().ok().flatten()?;
         Some(HEADER_BYTES + body_bytes)
@@ -148,7 +149,8 @@ impl Decoder {
     /// Reads once from `source`. The answer is the number of bytes, 0 at the end of the stream.
     pub fn read_from(&mut self, source: &mut impl Read) -> io::Result<usize> {
         if self.filled == 0 && self.buffer.capacity() > 2 * self.read_bytes {
-            // The peer sends less than it did, so the large buffer is not kept while we wait for it.
+            // The peer sends less than it did, so the large buffer is not kept while we wait for
+            // it.
             self.buffer = BytesMut::new();
         }
         let room = self.room();
@@ -206,8 +208,8 @@ impl Decoder {
         parse_header(&self.buffer[..self.filled], self.most_body_bytes)
     }
 
-    /// How many bytes to ask for: what the frame lacks, but never more than four times what has come, or a
-    /// header that lies would cost its length in memory.
+    /// How many bytes to ask for: what the frame lacks, but never more than four times what has
+    /// come, or a header that lies would cost its length in memory.
     fn room(&self) -> usize {
         let missing = match self.header() {
             Ok(Some((_, body_bytes, _))) => (HEADER_BYTES + body_bytes).saturating_sub(self.filled),
@@ -249,7 +251,8 @@ mod tests {
         decoder.next_frame()
     }
 
-    /// Computed by hand from the table in FORMAT.md; the checksum by the definition of CRC32C, bit by bit.
+    /// Computed by hand from the table in FORMAT.md; the checksum by the definition of CRC32C, bit
+    /// by bit.
     #[test]
     fn the_bytes_are_those_of_the_specification() {
         let bytes = frame(b"abc");

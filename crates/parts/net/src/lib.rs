@@ -1,11 +1,11 @@
 //! Requests and answers in frames, over Unix sockets and TCP.
 //!
 //! What it is: one frame of a 16-byte header and a body ([`Decoder`], [`encode`]; the layout is in
-//! FORMAT.md), carriers for it, with TLS over TCP where it is wanted
-//! ([`Address`], [`Listener`], [`Stream`]), a client with many requests
-//! under way on one connection ([`Caller`]), and a server of connections ([`Server`]). Threads and
-//! blocking calls. What it is not: a meaning of any verb; that belongs to its users. Everything that
-//! waits or holds bytes is bounded, and a peer that is dead or lies ends its own connection only.
+//! FORMAT.md), carriers for it, with TLS over TCP where it is wanted ([`Address`], [`Listener`],
+//! [`Stream`]), a client with many requests under way on one connection ([`Caller`]), and a server
+//! of connections ([`Server`]). Threads and blocking calls. What it is not: a meaning of any verb;
+//! that belongs to its users. Everything that waits or holds bytes is bounded, and a peer that is
+//! dead or lies ends its own connection only.
 
 mod accept;
 mod address;

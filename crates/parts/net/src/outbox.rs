@@ -1,5 +1,5 @@
-//! Frames that wait to be written on one connection. A thread that has an answer puts it here and goes on;
-//! one thread writes them, many in one call.
+//! Frames that wait to be written on one connection. A thread that has an answer puts it here and
+//! goes on; one thread writes them, many in one call.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -61,8 +61,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// The same for one of several frames: the writer need not look before [`Outbox::wake`], so that they
-    /// go together.
+    /// The same for one of several frames: the writer need not look before [`Outbox::wake`], so
+    /// that they go together.
     pub fn push_quietly(&self, head: Head, parts: &[Bytes]) -> Result<(), FrameError> {
         let slices: Vec<&[u8]> = parts.iter().map(|part| &part[..]).collect();
         let header = header(head, &slices)?;
@@ -104,8 +104,8 @@ impl Outbox {
         self.lock().closed
     }
 
-    /// Waits until less than `bytes` are left, for back-pressure. False: the connection has ended, or
-    /// `wait` has passed.
+    /// Waits until less than `bytes` are left, for back-pressure. False: the connection has ended,
+    /// or `wait` has passed.
     pub fn wait_below(&self, bytes: usize, wait: Duration) -> bool {
         let end = Instant::now() + wait;
         let mut state = self.lock();
@@ -132,14 +132,15 @@ impl Outbox {
         state.small.clear();
         state.bytes = 0;
         drop(state);
-        // Their bytes may carry what does something when it is dropped, and that may look at this outbox.
+        // Their bytes may carry what does something when it is dropped, and that may look at this
+        // outbox.
         drop(parts);
         self.filled.notify_all();
         self.drained.notify_all();
     }
 
-    /// For the writer: says that what it took before is written, waits for more, and moves it all to
-    /// `into`. False: the outbox is closed.
+    /// For the writer: says that what it took before is written, waits for more, and moves it all
+    /// to `into`. False: the outbox is closed.
     pub(crate) fn take(&self, into: &mut Vec<Bytes>) -> bool {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(state.writing_bytes);
@@ -165,8 +166,8 @@ impl Outbox {
         !state.closed
     }
 
-    /// The same without waiting, for a connection that has no writer yet: what is there is moved to `into`
-    /// and counts as written.
+    /// The same without waiting, for a connection that has no writer yet: what is there is moved to
+    /// `into` and counts as written.
     pub(crate) fn take_now(&self, into: &mut Vec<Bytes>) {
         let mut state = self.lock();
         state.move_to(into);

@@ -15,8 +15,8 @@ pub struct Waiting {
     pub wait_ms: u64,
 }
 
-/// The requests of one connection. Ids come back only when they are free again, so an answer that comes
-/// late never meets a younger request before four billion others were sent.
+/// The requests of one connection. Ids come back only when they are free again, so an answer that
+/// comes late never meets a younger request before four billion others were sent.
 #[derive(Default)]
 pub struct Pending {
     waiting: HashMap<u32, Waiting>,

@@ -1,5 +1,6 @@
-//! The server's end: connections of many clients. A client that has not said who it is has one thread and
-//! little time and room; one that was admitted has a thread that reads and one that writes.
+//! The server's end: connections of many clients. A client that has not said who it is has one
+//! thread and little time and room; one that was admitted has a thread that reads and one that
+//! writes.
 
 use std::io;
 use std::sync::Arc;
@@ -21,16 +22,17 @@ pub trait Service: Send + Sync + 'static {
     /// A connection has come. Answers go into its outbox, now or later, from any thread.
     fn open(&self, connection: &Connection) -> Self::Session;
 
-    /// A request has come. While this call waits nothing more is read from that connection, which is how
-    /// back-pressure reaches the client. False ends the connection, once what waits in its outbox is written.
-    /// `charge` stands for the frame's memory in [`ServeOptions::frames`]: a service that keeps the body
-    /// keeps the charge with it. A frame that came in one read has none.
+    /// A request has come. While this call waits nothing more is read from that connection, which
+    /// is how back-pressure reaches the client. False ends the connection, once what waits in its
+    /// outbox is written. `charge` stands for the frame's memory in [`ServeOptions::frames`]: a
+    /// service that keeps the body keeps the charge with it. A frame that came in one read has
+    /// none.
     fn request(&self, session: &mut Self::Session, frame: Frame, charge: Option<Charge>) -> bool;
 
-    /// Whether the client has shown that it may be here. Asked after each request until it is true; until
-    /// then the connection stands under the bounds for clients that are not admitted, and answers are
-    /// written only after a call of [`Service::request`]. Without an answer of its own a service admits
-    /// each client whose first frame has come whole.
+    /// Whether the client has shown that it may be here. Asked after each request until it is true;
+    /// until then the connection stands under the bounds for clients that are not admitted, and
+    /// answers are written only after a call of [`Service::request`]. Without an answer of its own
+    /// a service admits each client whose first frame has come whole.
     fn is_admitted(&self, _session: &Self::Session) -> bool {
         true
     }
@@ -57,8 +59,9 @@ pub enum Closed {
     Slow,
     /// The client was not admitted within [`ServeOptions::hello_wait`].
     Late,
-    /// The client was not admitted yet, and its place was needed for a newer one; or it was admitted when
-    /// all places were taken; or all connections held too much memory, and this one the most.
+    /// The client was not admitted yet, and its place was needed for a newer one; or it was
+    /// admitted when all places were taken; or all connections held too much memory, and this one
+    /// the most.
     Crowded,
     /// The ring to the client cannot be used: it was damaged, or the client lies.
     Ring(RingError),
@@ -80,25 +83,27 @@ pub struct Connection {
 pub struct ServeOptions {
     /// Connections of admitted clients at once; one more is closed as soon as it comes.
     pub most_connections: usize,
-    /// Connections of clients that are not admitted yet. One more takes the place of the oldest, because a
-    /// client that means it is admitted within milliseconds, and one that does not waits in its place.
+    /// Connections of clients that are not admitted yet. One more takes the place of the oldest,
+    /// because a client that means it is admitted within milliseconds, and one that does not waits
+    /// in its place.
     pub most_unadmitted: usize,
     /// From the first byte of a connection, TLS included, until its client is admitted.
     pub hello_wait: Duration,
-    /// The longest body that is taken from a client that is not admitted yet, if `most_body_bytes` is not
-    /// less. A service that asks for a secret wants this small.
+    /// The longest body that is taken from a client that is not admitted yet, if `most_body_bytes`
+    /// is not less. A service that asks for a secret wants this small.
     pub most_hello_bytes: usize,
     /// The longest body that is taken; less, when `frames` is smaller.
     pub most_body_bytes: usize,
-    /// The memory for frames that come in several reads. A frame is charged with its whole length before it
-    /// is read, so that one that was begun can be finished; the memory itself is taken as it comes.
+    /// The memory for frames that come in several reads. A frame is charged with its whole length
+    /// before it is read, so that one that was begun can be finished; the memory itself is taken as
+    /// it comes.
     pub frames: Arc<Share>,
     /// With this many bytes of answers unwritten no more requests are read.
     pub outbox_bytes: usize,
     /// How long a client may leave its answers unread before it is taken for dead.
     pub write_wait: Duration,
-    /// Bytes a second, over [`ServeOptions::write_wait`], that a client must read while answers wait for it,
-    /// and send while others wait for the memory of its frame.
+    /// Bytes a second, over [`ServeOptions::write_wait`], that a client must read while answers
+    /// wait for it, and send while others wait for the memory of its frame.
     pub least_rate: u64,
     /// How long answers may still be written once nothing more is read.
     pub drain_wait: Duration,

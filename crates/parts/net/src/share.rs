@@ -1,5 +1,5 @@
-//! A bound on memory that many connections share: charges that are given back when what they stand for is
-//! dropped, wherever it was handed on to.
+//! A bound on memory that many connections share: charges that are given back when what they stand
+//! for is dropped, wherever it was handed on to.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,8 +11,8 @@ use bytes::Bytes;
 /// How often a caller that waits is asked whether it still wants to.
 const ASK: Duration = Duration::from_millis(250);
 
-/// One bound. Callers that wait for room get it in the order in which they came, so that a large request is
-/// not overtaken by small ones for ever.
+/// One bound. Callers that wait for room get it in the order in which they came, so that a large
+/// request is not overtaken by small ones for ever.
 pub struct Share {
     limit_bytes: usize,
     state: Mutex<State>,
@@ -50,8 +50,8 @@ impl Share {
         })
     }
 
-    /// Has `on_room` called after each release, outside the share's lock but under any lock that the releasing
-    /// thread holds, so it must not wait for others. Only the first call counts.
+    /// Has `on_room` called after each release, outside the share's lock but under any lock that
+    /// the releasing thread holds, so it must not wait for others. Only the first call counts.
     pub fn call_on_room(&self, on_room: impl Fn() + Send + Sync + 'static) {
         // A second caller would be a mistake in the program; the first one keeps being called.
         let _ = self.on_room.set(Box::new(on_room));
@@ -72,7 +72,8 @@ impl Share {
         !self.lock().waiting.is_empty()
     }
 
-    /// Charges at once, even beyond the bound: for what must not wait, and lets other things go instead.
+    /// Charges at once, even beyond the bound: for what must not wait, and lets other things go
+    /// instead.
     pub fn charge(self: &Arc<Share>, bytes: usize) -> Charge {
         self.lock().used_bytes += bytes;
         self.charged(bytes)
@@ -94,8 +95,8 @@ impl Share {
         self.wait(bytes, Some(Instant::now() + wait), || true)
     }
 
-    /// Charges when there is room, as long as `still` holds, which is asked now and then. None: it holds no
-    /// more, the share is closed, or `bytes` are more than the bound.
+    /// Charges when there is room, as long as `still` holds, which is asked now and then. None: it
+    /// holds no more, the share is closed, or `bytes` are more than the bound.
     pub fn wait_while(self: &Arc<Share>, bytes: usize, still: impl Fn() -> bool) -> Option<Charge> {
         self.wait(bytes, None, still)
     }
@@ -113,8 +114,8 @@ impl Share {
         let ticket = state.next_ticket;
         state.next_ticket += 1;
         state.waiting.push_back(ticket);
-        // The ticket keeps its place while its owner asks `still`, which happens without the lock because it
-        // may take locks of its own.
+        // The ticket keeps its place while its owner asks `still`, which happens without the lock
+        // because it may take locks of its own.
         let granted = loop {
             let is_first = state.waiting.front() == Some(&ticket);
             if state.closed || bytes > self.limit_bytes {
@@ -202,7 +203,8 @@ impl Charge {
     }
 }
 
-/// Shared bytes that carry `charge`, whatever it is made of: it is dropped with the last of their clones.
+/// Shared bytes that carry `charge`, whatever it is made of: it is dropped with the last of their
+/// clones.
 pub fn carried<C: Send + Sync + 'static>(charge: C, bytes: Vec<u8>) -> Bytes {
     struct Carrying<C> {
         bytes: Vec<u8>,

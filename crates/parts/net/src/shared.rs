@@ -1,6 +1,6 @@
-//! One connection for many threads, without threads of its own: of those who wait for answers one polls
-//! the connection for all, and hands that duty on when its own answer has come. It spins for a budget,
-//! then sleeps.
+//! One connection for many threads, without threads of its own: of those who wait for answers one
+//! polls the connection for all, and hands that duty on when its own answer has come. It spins for
+//! a budget, then sleeps.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,15 +20,16 @@ const MOST_SLEEP: Duration = Duration::from_millis(50);
 /// How often a waiting thread looks at its own answer before it looks at the clock.
 const LOOKS: u32 = 64;
 
-/// A connection that many threads use; clones share it. A thread that waits for an answer polls it, so
-/// a [`Ticket`] without a waiting thread is answered only when others wait.
+/// A connection that many threads use; clones share it. A thread that waits for an answer polls it,
+/// so a [`Ticket`] without a waiting thread is answered only when others wait.
 #[derive(Debug, Clone)]
 pub struct SharedClient(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Whether one thread polls for all. It is changed under the lock, and read without it by threads that spin.
+    /// Whether one thread polls for all. It is changed under the lock, and read without it by
+    /// threads that spin.
     led: AtomicBool,
     /// Threads that want the lock in order to send; who polls lets them go first.
     senders: AtomicUsize,
@@ -170,7 +171,8 @@ impl Ticket {
         }
     }
 
-    /// Another thread polls: spins until the answer has come, then sleeps until woken to have a look.
+    /// Another thread polls: spins until the answer has come, then sleeps until woken to have a
+    /// look.
     fn follow(&self) {
         let began = Instant::now();
         while began.elapsed() < self.shared.spin {
@@ -182,8 +184,8 @@ impl Ticket {
             }
         }
         {
-            // Who leads hands the lead on under this lock, so either it sees the sleeper or the sleeper
-            // sees that no thread polls.
+            // Who leads hands the lead on under this lock, so either it sees the sleeper or the
+            // sleeper sees that no thread polls.
             let _state = self.shared.lock();
             if !self.shared.led.load(Ordering::Relaxed) {
                 return;
@@ -268,7 +270,8 @@ impl Shared {
         state.client.woke();
     }
 
-    /// For a thread that cannot send: polls once if no thread does, or leaves time to the one that does.
+    /// For a thread that cannot send: polls once if no thread does, or leaves time to the one that
+    /// does.
     fn make_room(&self) {
         if self.lead() {
             let mut state = self.lock();

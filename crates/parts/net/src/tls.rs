@@ -1,7 +1,8 @@
 //! TLS over a TCP connection that one thread reads while another writes.
 //!
-//! rustls keeps one state for both directions, which a lock guards; nothing waits for the socket while it
-//! holds that lock, so a peer that does not read cannot keep its own bytes from being read.
+//! rustls keeps one state for both directions, which a lock guards; nothing waits for the socket
+//! while it holds that lock, so a peer that does not read cannot keep its own bytes from being
+//! read.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
@@ -125,8 +126,8 @@ impl Read for TlsStream {
             let count = (&*self.socket).read(&mut arrived.bytes)?;
             (arrived.from, arrived.until) = (0, count);
             if count == 0 {
-                // Frames say where they end, so a stream that was cut without a goodbye is told from one that
-                // ended by the frame that is torn.
+                // Frames say where they end, so a stream that was cut without a goodbye is told
+                // from one that ended by the frame that is torn.
                 return Ok(0);
             }
         }

@@ -1,8 +1,9 @@
-//! Unix sockets that have a file. Has `unsafe`: connecting with a time limit, which the standard library lacks.
+//! Unix sockets that have a file. Has `unsafe`: connecting with a time limit, which the standard
+//! library lacks.
 //!
-//! A file that is in the way is removed only if it is a socket that nothing listens at. Everything else
-//! stays: an ordinary file, a listener that is too busy to accept, and the socket of another process that
-//! took the path after this one had lost it.
+//! A file that is in the way is removed only if it is a socket that nothing listens at. Everything
+//! else stays: an ordinary file, a listener that is too busy to accept, and the socket of another
+//! process that took the path after this one had lost it.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
@@ -43,7 +44,8 @@ pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
         *byte = *of_name as libc::c_char;
     }
     let stream = UnixStream::from(socket);
-    // The limit on sending holds for connecting, too (unix(7) does not say so, the kernel does it so).
+    // The limit on sending holds for connecting, too (unix(7) does not say so, the kernel does it
+    // so).
     stream.set_write_timeout(Some(timeout.max(Duration::from_millis(1))))?;
     // SAFETY: the structure outlives the call, and its whole length is given.
     let answer = unsafe {
@@ -60,7 +62,8 @@ pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// A listening socket and the file that stands for it, which goes with the value if it is still ours.
+/// A listening socket and the file that stands for it, which goes with the value if it is still
+/// ours.
 #[derive(Debug)]
 pub struct BoundListener {
     listener: UnixListener,
@@ -68,8 +71,8 @@ pub struct BoundListener {
     file: Identity,
 }
 
-/// What tells a file from a later one at the same path. The number of a socket's file is not given to
-/// another one as long as the socket is open.
+/// What tells a file from a later one at the same path. The number of a socket's file is not given
+/// to another one as long as the socket is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -86,11 +89,12 @@ impl Identity {
 }
 
 impl BoundListener {
-    /// Listens at `path`. A socket that nothing listens at is replaced; anything else at the path stays and
-    /// is an error.
+    /// Listens at `path`. A socket that nothing listens at is replaced; anything else at the path
+    /// stays and is an error.
     pub fn bind(path: &Path) -> io::Result<BoundListener> {
-        // Between binding and listening a socket refuses connections as a dead one does. The lock keeps
-        // another process of ours from taking it for dead then, and from replacing the same dead socket.
+        // Between binding and listening a socket refuses connections as a dead one does. The lock
+        // keeps another process of ours from taking it for dead then, and from replacing the same
+        // dead socket.
         let _lock = lock_directory(path)?;
         let listener = match UnixListener::bind(path) {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -121,8 +125,8 @@ impl AsFd for BoundListener {
 
 impl Drop for BoundListener {
     fn drop(&mut self) {
-        // Without the lock another process could bind the path between our look and the removal. If the lock
-        // is not to be had the file stays, and the next listener replaces it.
+        // Without the lock another process could bind the path between our look and the removal. If
+        // the lock is not to be had the file stays, and the next listener replaces it.
         let Ok(_lock) = lock_directory(&self.path) else {
             return;
         };
@@ -168,8 +172,8 @@ fn remove_unserved(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Locks the directory of `path` against other processes that bind or remove sockets in it. No file is made
-/// for it.
+/// Locks the directory of `path` against other processes that bind or remove sockets in it. No file
+/// is made for it.
 fn lock_directory(path: &Path) -> io::Result<File> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -9,12 +9,12 @@ use crate::{Outbox, Stream};
 
 /// Parts per call; Linux takes 1024, more than that brings nothing.
 const PARTS: usize = 256;
-/// Bytes per call. A call that waits for the peer tells nothing of its progress before it returns, and the
-/// server has to tell a slow client from one that stands still.
+/// Bytes per call. A call that waits for the peer tells nothing of its progress before it returns,
+/// and the server has to tell a slow client from one that stands still.
 const CALL_BYTES: usize = 64 << 10;
 
-/// Writes until the outbox is closed or the connection fails; then both are ended. `written` counts the
-/// bytes that the system has taken.
+/// Writes until the outbox is closed or the connection fails; then both are ended. `written` counts
+/// the bytes that the system has taken.
 pub fn run(outbox: &Outbox, mut stream: Stream, written: &AtomicU64) -> io::Result<()> {
     let mut parts = Vec::new();
     let result = loop {

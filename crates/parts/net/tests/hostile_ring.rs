@@ -153,7 +153,8 @@ proptest! {
             } else {
                 let mut into = vec![0; bytes];
                 let (count, _) = other.receiver.read(&mut into).unwrap();
-                // A read may give only what was known of before, but never nothing while there is something.
+                // A read may give only what was known of before, but never nothing while there is
+                // something.
                 prop_assert!(count <= bytes.min(sent - received));
                 prop_assert_eq!(count == 0, sent == received);
                 for byte in &into[..count] {

@@ -1,6 +1,6 @@
-//! The protocol of a ring in every interleaving that loom finds: the very source of `src/ring/control.rs`,
-//! with loom's atomics in the place of the processor's. Has `unsafe`: loom hands out its checked cells as raw
-//! pointers.
+//! The protocol of a ring in every interleaving that loom finds: the very source of
+//! `src/ring/control.rs`, with loom's atomics in the place of the processor's. Has `unsafe`: loom
+//! hands out its checked cells as raw pointers.
 
 mod sync {
     pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -48,7 +48,8 @@ impl<const N: usize> Ring<N> {
         }
         let at = (writer.tail() % N as u64) as usize;
         self.bytes[at].with_mut(|place| {
-            // SAFETY: the protocol under test gives this byte to the writer; loom fails if it does not.
+            // SAFETY: the protocol under test gives this byte to the writer; loom fails if it does
+            // not.
             unsafe { *place = byte }
         });
         writer.wrote(1);
@@ -127,7 +128,8 @@ fn batches_are_seen_whole_around_the_end_of_the_ring() {
     check::<2>(4, 2, 2);
 }
 
-/// The same model must fail when the announcement comes after the last look: it can see what it is for.
+/// The same model must fail when the announcement comes after the last look: it can see what it is
+/// for.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_lost_wake_up_would_be_found() {

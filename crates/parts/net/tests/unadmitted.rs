@@ -196,7 +196,8 @@ fn nor_does_it_extend_the_handshake_of_tls() {
         panic!("TCP was asked for");
     };
     let mut slow = TcpStream::connect(("localhost", *port)).unwrap();
-    // The head of a record of a handshake that announces 16,000 bytes, and then a byte now and then.
+    // The head of a record of a handshake that announces 16,000 bytes, and then a byte now and
+    // then.
     slow.write_all(&[22, 3, 1, 0x3E, 0x80]).unwrap();
     let ended = (0..3000).any(|_| {
         thread::sleep(Duration::from_millis(20));

@@ -16,7 +16,8 @@ fn bind(path: &Path) -> Result<Listener, String> {
 
 /// Connects without waiting until the backlog of the listener at `path` takes no more.
 fn fill_backlog(path: &Path) -> Vec<std::thread::JoinHandle<()>> {
-    // A blocking connection that finds the backlog full waits in its thread until the listener goes.
+    // A blocking connection that finds the backlog full waits in its thread until the listener
+    // goes.
     let mut waiting = Vec::new();
     loop {
         let path = path.to_owned();

@@ -2,8 +2,9 @@
 //!
 //! What it is: [`Location`] (`s3://bucket/prefix` or a path), [`Access`] (the AWS_* variables),
 //! [`Store`] (a bucket), and [`ObjectSink`], a [`dyno_io::Output`] whose object appears complete or
-//! not at all. It blocks, and has threads of its own for parts in flight. What it is not: a reader, a
-//! lister, a finder of credentials. It is a crate of its own so that HTTP and TLS stay out of the rest.
+//! not at all. It blocks, and has threads of its own for parts in flight. What it is not: a reader,
+//! a lister, a finder of credentials. It is a crate of its own so that HTTP and TLS stay out of the
+//! rest.
 
 mod access;
 mod error;

@@ -102,7 +102,8 @@ impl Store {
             None => Credentials::new(&*access.key, &*access.secret),
         };
         Ok(Arc::new(Self {
-            // A redirect means the wrong region: its answer says so, and a signature is for one host.
+            // A redirect means the wrong region: its answer says so, and a signature is for one
+            // host.
             agent: dyno_http::agent(&Settings {
                 whole: retry.attempt_timeout,
                 ..Settings::default()

@@ -1,4 +1,5 @@
-//! What an error of the server or of a connection means: a stable code, and whether a retry is safe.
+//! What an error of the server or of a connection means: a stable code, and whether a retry is
+//! safe.
 //!
 //! The danger is a commit whose outcome is unknown. A statement commits by itself unless the caller
 //! opened a transaction, so whatever cuts a connection while a statement is under way is

@@ -59,7 +59,8 @@ impl Session {
 /// What a server said beside its answers.
 ///
 /// One of these warnings matters: when a commit waits for a synchronous standby and the wait is
-/// cancelled, the server answers that the commit succeeded, and only warns that no standby may have it.
+/// cancelled, the server answers that the commit succeeded, and only warns that no standby may have
+/// it.
 #[derive(Debug, Default)]
 pub struct Notices {
     unreplicated: AtomicU64,
@@ -67,8 +68,9 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Commits so far that were answered without the synchronous standbys they should have waited for.
-    /// A caller who sees it grow over a statement must not take that statement as acknowledged.
+    /// Commits so far that were answered without the synchronous standbys they should have waited
+    /// for. A caller who sees it grow over a statement must not take that statement as
+    /// acknowledged.
     pub fn unreplicated(&self) -> u64 {
         self.unreplicated.load(Ordering::Acquire)
     }
@@ -97,8 +99,8 @@ impl Notices {
 /// Connects.
 ///
 /// # Errors
-/// [`PgError::Connect`] with its class, [`PgError::Dsn`] and [`PgError::Tls`] when there was nothing to
-/// try.
+/// [`PgError::Connect`] with its class, [`PgError::Dsn`] and [`PgError::Tls`] when there was
+/// nothing to try.
 pub fn connect(dsn: &Dsn, session: &Session) -> Result<Client, PgError> {
     let mut config = dsn.config();
     if !session.application_name.is_empty() {

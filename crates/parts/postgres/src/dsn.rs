@@ -1,4 +1,5 @@
-//! Connection strings, in both forms that libpq knows (PostgreSQL documentation, "Connection Strings").
+//! Connection strings, in both forms that libpq knows (PostgreSQL documentation, "Connection
+//! Strings").
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -63,8 +64,8 @@ pub struct Dsn {
 }
 
 impl Dsn {
-    /// Reads `postgresql://user@host/db?...` or `host=... user=...`. A missing host is the usual socket
-    /// of this machine, a missing password that of `PGPASSWORD`.
+    /// Reads `postgresql://user@host/db?...` or `host=... user=...`. A missing host is the usual
+    /// socket of this machine, a missing password that of `PGPASSWORD`.
     ///
     /// # Errors
     /// [`PgError::Dsn`] with the option that cannot be used.
@@ -182,8 +183,8 @@ impl Dsn {
         }
     }
 
-    /// What people write after `--dsn`: first host, port, user and database, and no password. Enough for a
-    /// private cluster's socket, where there is none.
+    /// What people write after `--dsn`: first host, port, user and database, and no password.
+    /// Enough for a private cluster's socket, where there is none.
     pub fn text(&self) -> String {
         let config = &self.config;
         let host = self.host();
@@ -193,8 +194,8 @@ impl Dsn {
         format!("host={host} port={port} user={user} dbname={name}")
     }
 
-    /// libpq's form, password included, for PostgreSQL's own programs. Keep it where only the server's
-    /// user reads.
+    /// libpq's form, password included, for PostgreSQL's own programs. Keep it where only the
+    /// server's user reads.
     pub(crate) fn conninfo(&self, application_name: Option<&str>) -> String {
         let words = self.words(application_name).into_iter();
         let words = words.map(|(name, value)| format!("{name}={}", split::quote(&value)));

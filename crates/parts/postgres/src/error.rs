@@ -34,7 +34,8 @@ pub enum PgError {
         /// Versions with their folders.
         found: String,
     },
-    /// The data needs another major version: install that one; nothing is upgraded behind your back.
+    /// The data needs another major version: install that one; nothing is upgraded behind your
+    /// back.
     #[error(
         "{dir} was made by PostgreSQL {data}, and the programs found are of {found}: install PostgreSQL {data}"
     )]

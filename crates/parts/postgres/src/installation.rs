@@ -25,7 +25,8 @@ pub struct Version {
 }
 
 impl Version {
-    /// Reads what `postgres --version` prints, as `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+    /// Reads what `postgres --version` prints, as `postgres (PostgreSQL) 15.18 (Debian
+    /// 15.18-0+deb12u1)`.
     pub fn parse(text: &str) -> Option<Self> {
         let number = text
             .split_once("(PostgreSQL)")?
@@ -110,8 +111,8 @@ impl Places {
 }
 
 impl Installation {
-    /// The installation in or below the folder `named`; without one the newest supported one on this
-    /// machine (see [`Places::system`]).
+    /// The installation in or below the folder `named`; without one the newest supported one on
+    /// this machine (see [`Places::system`]).
     ///
     /// # Errors
     /// [`PgError::NotFound`], [`PgError::Unsupported`], and [`PgError::Unusable`] for a named one.
@@ -225,8 +226,8 @@ impl fmt::Display for Installation {
     }
 }
 
-/// The folder where the server in `bin` really is: where one is linked to, its companions are beside it
-/// and not beside the link.
+/// The folder where the server in `bin` really is: where one is linked to, its companions are
+/// beside it and not beside the link.
 fn behind_links(bin: &Path) -> Option<PathBuf> {
     let program = bin.join("postgres").canonicalize().ok()?;
     let real = program.parent()?;

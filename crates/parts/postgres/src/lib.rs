@@ -1,10 +1,10 @@
-//! PostgreSQL as a part: finds the server's programs, makes and owns private clusters, and says what
-//! the server's errors mean for a retry.
+//! PostgreSQL as a part: finds the server's programs, makes and owns private clusters, and says
+//! what the server's errors mean for a retry.
 //!
-//! What it is: [`Installation`] (which programs), [`Cluster`] (a directory with a server that is ours),
-//! [`advice`] (settings with reasons), [`Dsn`] and [`connect`] (any server), [`class`] (errors),
-//! [`standby`] (streaming replication). It blocks: a thread owns its connection. What it is not: a pool,
-//! an upgrader, a backup. It knows nothing of what is stored.
+//! What it is: [`Installation`] (which programs), [`Cluster`] (a directory with a server that is
+//! ours), [`advice`] (settings with reasons), [`Dsn`] and [`connect`] (any server), [`class`]
+//! (errors), [`standby`] (streaming replication). It blocks: a thread owns its connection. What it
+//! is not: a pool, an upgrader, a backup. It knows nothing of what is stored.
 //!
 //! ```no_run
 //! use std::path::Path;

@@ -85,7 +85,8 @@ fn kernel() -> Option<(u32, u32)> {
 fn disk_free_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: path ends with a zero byte, and stat is large enough; it is read only when it was filled.
+    // SAFETY: path ends with a zero byte, and stat is large enough; it is read only when it was
+    // filled.
     let stat = unsafe {
         if libc::statvfs(path.as_ptr(), stat.as_mut_ptr()) != 0 {
             return None;

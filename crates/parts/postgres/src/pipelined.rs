@@ -1,6 +1,6 @@
-//! A connection on which statements can be under way together: the driver's asynchronous client, for callers who have
-//! a runtime of their own. What a [`Dsn`] and a [`Session`] ask for is the same as in [`crate::connect`], but for
-//! notices, which are not heard.
+//! A connection on which statements can be under way together: the driver's asynchronous client,
+//! for callers who have a runtime of their own. What a [`Dsn`] and a [`Session`] ask for is the
+//! same as in [`crate::connect`], but for notices, which are not heard.
 
 use std::future::Future;
 use std::pin::Pin;

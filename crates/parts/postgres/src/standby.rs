@@ -3,8 +3,9 @@
 //!
 //! A takeover in order: kill or stop the old primary; [`furthest`] of the standbys, because with
 //! `ANY 1` only one of them may have the last commits; [promote](crate::Cluster::promote) it;
-//! [depose](crate::Cluster::depose) the old primary, which from then on refuses to start; have the other
-//! standbys [follow](crate::Cluster::follow); [rebuild](crate::Cluster::rebuild) the old one as a standby.
+//! [depose](crate::Cluster::depose) the old primary, which from then on refuses to start; have the
+//! other standbys [follow](crate::Cluster::follow); [rebuild](crate::Cluster::rebuild) the old one
+//! as a standby.
 
 mod making;
 mod replication;

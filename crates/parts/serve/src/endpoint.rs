@@ -18,8 +18,9 @@ use crate::metrics::Registry;
 use crate::stream::Timed;
 use crate::token::Token;
 
-/// Prometheus, a probe and a browser at once, with some to spare. One more takes the place of the oldest: a
-/// scrape is answered within milliseconds, and a client that says nothing must not keep it out.
+/// Prometheus, a probe and a browser at once, with some to spare. One more takes the place of the
+/// oldest: a scrape is answered within milliseconds, and a client that says nothing must not keep
+/// it out.
 const CONNECTIONS: usize = 16;
 /// For a whole connection, handshake included.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -35,8 +36,8 @@ pub type Health = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 /// What guards an endpoint, and how it answers for the program's health.
 #[derive(Clone)]
 pub struct Settings {
-    /// Asked for at `/metrics`; off loopback there must be one. `/healthz` asks for none, and tells the
-    /// reason only to who has it.
+    /// Asked for at `/metrics`; off loopback there must be one. `/healthz` asks for none, and tells
+    /// the reason only to who has it.
     pub token: Option<Token>,
     /// TLS, where it is wanted (see [`crate::tls::server`]).
     pub tls: Option<Arc<ServerConfig>>,
@@ -145,7 +146,8 @@ struct Place {
 }
 
 impl Places {
-    /// Takes a place for the connection of this number, at the cost of the oldest when all are taken.
+    /// Takes a place for the connection of this number, at the cost of the oldest when all are
+    /// taken.
     fn take(self: &Arc<Self>, number: u64, socket: &TcpStream) -> std::io::Result<Place> {
         let socket = socket.try_clone()?;
         let mut open = self.lock();

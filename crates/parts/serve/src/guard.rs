@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use crate::error::ServeError;
 use crate::token::Token;
 
-/// Refuses an address that others than this machine reach, unless there is a token. Every listener asks.
+/// Refuses an address that others than this machine reach, unless there is a token. Every listener
+/// asks.
 ///
 /// # Errors
 /// [`ServeError::Unguarded`].

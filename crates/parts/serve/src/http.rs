@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 as a scraper speaks (RFC 9112): the head of a request in, an answer out. No I/O.
+//! As much of HTTP/1.1 as a scraper speaks (RFC 9112): the head of a request in, an answer out. No
+//! I/O.
 
 use std::fmt::Write as _;
 

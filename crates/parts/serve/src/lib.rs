@@ -1,10 +1,10 @@
-//! What every listener of ours needs: a metrics endpoint, a token, TLS, and the rule that nobody listens
-//! beyond this machine unguarded.
+//! What every listener of ours needs: a metrics endpoint, a token, TLS, and the rule that nobody
+//! listens beyond this machine unguarded.
 //!
 //! What it is: [`Registry`] with counters, gauges and histograms that threads update by one atomic
-//! addition; [`Endpoint`], which serves them as Prometheus text at `/metrics`, and `/healthz`; [`Token`];
-//! [`tls`] from PEM files; [`guard`]. What it is not: a web server. It knows GET, closes after each
-//! answer, and has a limit on everything a stranger can make it hold.
+//! addition; [`Endpoint`], which serves them as Prometheus text at `/metrics`, and `/healthz`;
+//! [`Token`]; [`tls`] from PEM files; [`guard`]. What it is not: a web server. It knows GET, closes
+//! after each answer, and has a limit on everything a stranger can make it hold.
 //!
 //! ```
 //! use dyno_serve::{Endpoint, Registry, Settings};

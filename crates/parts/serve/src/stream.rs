@@ -1,5 +1,5 @@
-//! A connection with one deadline for all that happens on it: a timeout for each read alone would let a
-//! client that sends a byte now and then stay for ever.
+//! A connection with one deadline for all that happens on it: a timeout for each read alone would
+//! let a client that sends a byte now and then stay for ever.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -15,7 +15,8 @@ const MOST_BYTES: usize = 4096;
 pub struct Token(Vec<u8>);
 
 impl Token {
-    /// A token of 16 to 4096 visible ASCII characters, as a header can carry them (RFC 6750, section 2.1).
+    /// A token of 16 to 4096 visible ASCII characters, as a header can carry them (RFC 6750,
+    /// section 2.1).
     ///
     /// # Errors
     /// [`ServeError::Token`].

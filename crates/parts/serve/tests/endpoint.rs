@@ -188,12 +188,14 @@ fn idle_connections_do_not_keep_a_scrape_out() {
 
 #[test]
 fn an_endpoint_that_was_dropped_is_gone() {
-    // On an address of its own: the port may be another test's, or the caller's, the moment it is free.
+    // On an address of its own: the port may be another test's, or the caller's, the moment it is
+    // free.
     let own = "127.0.0.77:0".parse().unwrap();
     let endpoint = Endpoint::start(own, registry(), Settings::default()).unwrap();
     let address = endpoint.address();
     drop(endpoint);
-    // A child that another test is starting holds every socket of this process until it is another program.
+    // A child that another test is starting holds every socket of this process until it is another
+    // program.
     let until = Instant::now() + Duration::from_secs(10);
     while TcpStream::connect(address).is_ok() {
         assert!(Instant::now() < until, "{address} still answers");

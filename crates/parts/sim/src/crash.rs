@@ -60,8 +60,8 @@ impl Content {
 
     /// Bytes that are on the disk, come what may.
     pub fn settle(&mut self, offset: usize, bytes: &[u8]) {
-        // A stable write takes along what is needed to find it: the file's length. An older write to the same place
-        // that is not synced cannot come over it any more.
+        // A stable write takes along what is needed to find it: the file's length. An older write
+        // to the same place that is not synced cannot come over it any more.
         for mut change in std::mem::take(&mut self.unsynced) {
             match &mut change {
                 Change::Length(_) => apply(&mut self.stable, &change),
@@ -87,7 +87,8 @@ impl Content {
         apply(&mut self.stable, &change);
     }
 
-    /// The process is gone: of its writes in flight some were begun, and none is known to be stable.
+    /// The process is gone: of its writes in flight some were begun, and none is known to be
+    /// stable.
     pub fn settle_in_flight(&mut self, random: &mut Random) {
         let numbers: Vec<u64> = self.in_flight.iter().map(|entry| entry.0).collect();
         for number in numbers {

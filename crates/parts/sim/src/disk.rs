@@ -219,8 +219,8 @@ impl Disk {
         self.state().steps
     }
 
-    /// The disk that is found after a crash at this moment, or at the crash that was ordered. It has
-    /// no faults. Different seeds lose different things.
+    /// The disk that is found after a crash at this moment, or at the crash that was ordered. It
+    /// has no faults. Different seeds lose different things.
     pub fn after_crash(&self, seed: u64) -> Self {
         let state = self.state();
         let mut random = Random::new(seed ^ 0xc2b2_ae3d_27d4_eb4f);

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Things with the time at which they happen. Of two at the same time the earlier pushed comes first.
+/// Things with the time at which they happen. Of two at the same time the earlier pushed comes
+/// first.
 #[derive(Debug)]
 pub struct EventQueue<E> {
     heap: BinaryHeap<Reverse<Entry<E>>>,

@@ -6,8 +6,8 @@ use std::fmt::{self, Write as _};
 /// Lines that are kept for who looks at a failure.
 const MOST_LINES: usize = 4096;
 
-/// Everything that happened, folded into 64 bits, and the last lines of it. Two runs of one seed have
-/// the same hash, or something in them is not decided by the seed.
+/// Everything that happened, folded into 64 bits, and the last lines of it. Two runs of one seed
+/// have the same hash, or something in them is not decided by the seed.
 #[derive(Debug, Clone)]
 pub struct Trace {
     hash: u64,

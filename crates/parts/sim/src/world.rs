@@ -23,7 +23,8 @@ pub struct Settings {
     pub link: Link,
     /// Every node's clock.
     pub clock: ClockFaults,
-    /// Whether a message that was sent before its receiver crashed reaches the receiver's next life.
+    /// Whether a message that was sent before its receiver crashed reaches the receiver's next
+    /// life.
     pub late_messages: bool,
     /// Whether rare paths are switched on (see [`Rare`]).
     pub rare: bool,

@@ -1,5 +1,5 @@
-//! What lies in written files, by readers that are not ours: rows of each table, and a sum that does
-//! not depend on their order (FORMAT.md).
+//! What lies in written files, by readers that are not ours: rows of each table, and a sum that
+//! does not depend on their order (FORMAT.md).
 
 mod orc;
 mod parquet;
@@ -223,7 +223,8 @@ mod tests {
     use dyno_tpch::Scale;
     use dyno_tpch_files::{Format, Job, Place, Progress, run};
 
-    /// Of the files of tpchgen-cli 4.0.0 at scale factor 0.01, read by pyarrow 26 in `peers/tpch.py`.
+    /// Of the files of tpchgen-cli 4.0.0 at scale factor 0.01, read by pyarrow 26 in
+    /// `peers/tpch.py`.
     const OF_OTHERS: &str = "region:5:00000014cf88fb1f nation:25:000002c7541d9e63 \
         part:2000:005a3ce454f71773 supplier:100:00005791ddcc9af1 partsupp:8000:3d1daa08b855ce9d \
         customer:1500:006834ef13403963 orders:15000:771fcba25a2c042a \

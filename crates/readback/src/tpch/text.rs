@@ -82,8 +82,8 @@ fn read(
     Ok(sum)
 }
 
-/// Where the first line that begins in the share begins, and where that of the next share does. No text
-/// of TPC-H has a line end in it.
+/// Where the first line that begins in the share begins, and where that of the next share does. No
+/// text of TPC-H has a line end in it.
 fn lines_of(file: &mut File, wanted: Wanted) -> io::Result<(u64, u64)> {
     let bytes = wanted.share.of(file.metadata()?.len());
     let mut next_line = |at: u64| -> io::Result<u64> {

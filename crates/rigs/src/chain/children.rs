@@ -13,7 +13,8 @@ use crate::RigError;
 /// The topic, and the name of its producer.
 pub(super) const TOPIC: &str = "chain";
 const PRODUCER: &str = "archive";
-/// A command that ends in failure is started again so often: after a kill the first attempt may find its place taken.
+/// A command that ends in failure is started again so often: after a kill the first attempt may
+/// find its place taken.
 const RESTARTS_MOST: u32 = 20;
 
 /// A process that is killed when dropped.
@@ -93,7 +94,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Starts it again when it has ended by itself, which it does when a server that it needs says no.
+    /// Starts it again when it has ended by itself, which it does when a server that it needs says
+    /// no.
     pub(super) fn look_after(&mut self) -> Result<(), RigError> {
         if let Ok(Some(status)) = self.running.0.try_wait() {
             self.restarts += 1;

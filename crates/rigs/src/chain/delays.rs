@@ -1,5 +1,5 @@
-//! How long records took from the log to the table: when the server appended them, and when the table's ledger had them,
-//! by the one clock of this machine.
+//! How long records took from the log to the table: when the server appended them, and when the
+//! table's ledger had them, by the one clock of this machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,8 @@ const FETCH_BYTES: usize = 8 << 20;
 /// Which records the ledger had when.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// By partition: the offset behind the last record, and when it was first seen, microseconds since 1970.
+    /// By partition: the offset behind the last record, and when it was first seen, microseconds
+    /// since 1970.
     upto: BTreeMap<i32, Vec<(u64, i64)>>,
     generation: u64,
     /// Changes of the ledger that were seen.

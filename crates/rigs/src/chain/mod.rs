@@ -1,5 +1,5 @@
-//! The chain through two engines: lines of archives into a topic, from there into a table, by the public commands, which
-//! are killed on the way when that is asked for.
+//! The chain through two engines: lines of archives into a topic, from there into a table, by the
+//! public commands, which are killed on the way when that is asked for.
 
 mod children;
 mod delays;
@@ -29,9 +29,9 @@ struct Asked {
     seed: u64,
 }
 
-/// `chain`: lines of `files` through a topic of so many `partitions` into a table, at `rate` lines a second (0: as they
-/// come), with so many `kills`. The clock runs from the start of the producer to the commit of the last row. The
-/// table must be that of a direct load, in count and checksum.
+/// `chain`: lines of `files` through a topic of so many `partitions` into a table, at `rate` lines
+/// a second (0: as they come), with so many `kills`. The clock runs from the start of the producer
+/// to the commit of the last row. The table must be that of a direct load, in count and checksum.
 pub(crate) fn chain(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let rate = params.number("rate")?;
     let asked = Asked {

@@ -59,8 +59,8 @@ impl Tool {
     }
 }
 
-/// `rounds` rounds over all pages of `class` in `corpus` with `codec`, into memory that the round before did not leave
-/// in a near cache. Every block is decoded again, and compared with its page.
+/// `rounds` rounds over all pages of `class` in `corpus` with `codec`, into memory that the round
+/// before did not leave in a near cache. Every block is decoded again, and compared with its page.
 pub(crate) fn codec(params: &mut Params<'_>, _request: &Request) -> Result<Reply, RigError> {
     let corpus = corpus::read(Path::new(params.text("corpus")?), params.text("class")?)?;
     let mut tool = Tool::of(params.text("codec")?)?;

@@ -1,4 +1,5 @@
-//! `pages-corpus`: one file for each class of pages, so that all systems of a run get the same ones.
+//! `pages-corpus`: one file for each class of pages, so that all systems of a run get the same
+//! ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,8 +22,9 @@ pub(super) const REAL: &str = "real";
 /// Scale factor of the Parquet files: about 20 MB.
 const PARQUET_SCALE: f64 = 0.1;
 
-/// Writes `CLASS.pages` for each class that this machine has, of up to `pages` pages each, and `real.pages` with all
-/// real ones. The answer counts pages of classes made by rule: real ones differ from machine to machine.
+/// Writes `CLASS.pages` for each class that this machine has, of up to `pages` pages each, and
+/// `real.pages` with all real ones. The answer counts pages of classes made by rule: real ones
+/// differ from machine to machine.
 pub(crate) fn corpus(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let pages = params.count("pages")? as usize;
     let seed = params.count("seed")?;

@@ -1,6 +1,6 @@
-//! `pages-device`: a block device under fio, with an asynchronous engine and direct I/O, filled with real pages first.
-//! Ours is made by this program's own commands, as anybody would; what fio says that it read and wrote is compared with
-//! what the process behind the device served.
+//! `pages-device`: a block device under fio, with an asynchronous engine and direct I/O, filled
+//! with real pages first. Ours is made by this program's own commands, as anybody would; what fio
+//! says that it read and wrote is compared with what the process behind the device served.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -198,10 +198,11 @@ fn served(name: &str) -> Result<(u64, u64), PagesError> {
     Ok((of("read_bytes")?, of("written_bytes")?))
 }
 
-/// `pattern` (p1 to p6) for `seconds` on a device of `pages` pages of `class`, all written before. What the device holds
-/// is compared before fio and, where fio only read, after it; where fio wrote, it verifies a pass of its own at the end.
-/// Of ours, every byte that fio counts must have been served by the process behind the device: a cache in between would
-/// be what is measured. A front that keeps nothing is compared by that alone.
+/// `pattern` (p1 to p6) for `seconds` on a device of `pages` pages of `class`, all written before.
+/// What the device holds is compared before fio and, where fio only read, after it; where fio
+/// wrote, it verifies a pass of its own at the end. Of ours, every byte that fio counts must have
+/// been served by the process behind the device: a cache in between would be what is measured. A
+/// front that keeps nothing is compared by that alone.
 pub(crate) fn device(
     params: &mut Params<'_>,
     request: &Request,
@@ -247,7 +248,8 @@ pub(crate) fn device(
     })
 }
 
-/// Whether all of fio's bytes were served. There may be more: the system looks at a device of its own accord.
+/// Whether all of fio's bytes were served. There may be more: the system looks at a device of its
+/// own accord.
 fn reached(
     (read_before, written_before): (u64, u64),
     (read_after, written_after): (u64, u64),

@@ -1,5 +1,5 @@
-//! `pages-fault`: a touch of a page that is not in memory, beside a bare userfaultfd fault. Has `unsafe`: waiting for a
-//! descriptor, and dropping pages.
+//! `pages-fault`: a touch of a page that is not in memory, beside a bare userfaultfd fault. Has
+//! `unsafe`: waiting for a descriptor, and dropping pages.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -19,9 +19,9 @@ use super::source::Source;
 use super::{PagesError, bytes_of, store};
 use crate::{Params, RigError, Windows};
 
-/// For `seconds`, pages of a region are touched in random order, by a read or a write, while the fewest pages are in memory
-/// that a region can have; or, with `bare`, of memory whose faults a thread answers with zeros and nothing else. What was
-/// read is compared outside the time.
+/// For `seconds`, pages of a region are touched in random order, by a read or a write, while the
+/// fewest pages are in memory that a region can have; or, with `bare`, of memory whose faults a
+/// thread answers with zeros and nothing else. What was read is compared outside the time.
 pub(crate) fn fault(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let touch = match params.text("touch")? {
         "read" => Touch::Read,

@@ -103,7 +103,8 @@ pub(super) fn run(
             "--buffer_compress_percentage=50",
             "--rwmixread=70",
         ])
-        // It would ask the system to forget what it keeps of the device; direct I/O and NBD keep nothing.
+        // It would ask the system to forget what it keeps of the device; direct I/O and NBD keep
+        // nothing.
         .arg("--invalidate=0")
         .args(target.arguments())
         .arg(format!("--rw={}", pattern.rw))
@@ -136,8 +137,8 @@ pub(super) fn run(
     serde_json::from_str(json).map_err(|e| PagesError::Wrong(format!("fio's account: {e}")))
 }
 
-/// Calls a second in stretches of the run, and their length in seconds, from the log of the last run
-/// in `scratch`; reads and writes together.
+/// Calls a second in stretches of the run, and their length in seconds, from the log of the last
+/// run in `scratch`; reads and writes together.
 pub(super) fn windows(scratch: &Path, seconds: u64) -> Result<(Vec<f64>, f64), PagesError> {
     let path = scratch.join(format!("{LOG}_iops.log"));
     let text = std::fs::read_to_string(&path)
@@ -146,7 +147,8 @@ pub(super) fn windows(scratch: &Path, seconds: u64) -> Result<(Vec<f64>, f64), P
     Ok((windows_in(&text, count), WINDOW_MS as f64 / 1e3))
 }
 
-/// Lines of fio's log are `milliseconds at its end, calls a second, 0 of reads or 1 of writes, ...`.
+/// Lines of fio's log are `milliseconds at its end, calls a second, 0 of reads or 1 of writes,
+/// ...`.
 fn windows_in(log: &str, count: usize) -> Vec<f64> {
     let mut windows = vec![0.0; count];
     for line in log.lines() {

@@ -1,5 +1,5 @@
-//! The page store's workloads: codecs on pages, and the store beside the kernel's zram and a file system in memory,
-//! on the same pages in the same order.
+//! The page store's workloads: codecs on pages, and the store beside the kernel's zram and a file
+//! system in memory, on the same pages in the same order.
 
 mod codec;
 mod corpus;

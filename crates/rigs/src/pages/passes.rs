@@ -1,5 +1,5 @@
-//! What is timed: slices of pages, in turns as a whole (for the rate) and call by call (for quantiles), so that the
-//! clock costs the rate nothing.
+//! What is timed: slices of pages, in turns as a whole (for the rate) and call by call (for
+//! quantiles), so that the clock costs the rate nothing.
 
 use std::time::Instant;
 
@@ -79,7 +79,8 @@ impl Times {
         self.pages as f64 / self.seconds
     }
 
-    /// The quantiles 0.5 and 0.99 of all calls of all threads, in seconds, as metrics; none of too few slices.
+    /// The quantiles 0.5 and 0.99 of all calls of all threads, in seconds, as metrics; none of too
+    /// few slices.
     pub fn quantiles(all: &[Times]) -> Vec<(String, f64)> {
         let mut calls: Vec<f32> = all
             .iter()

@@ -1,4 +1,5 @@
-//! Where pages are kept: our store in this process, or a file whose pages are written and read by system calls.
+//! Where pages are kept: our store in this process, or a file whose pages are written and read by
+//! system calls.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -82,8 +83,8 @@ impl Place {
         }
     }
 
-    /// The same, and what this process took of its own for it: the store's lists and a thread's working memory, as far as
-    /// the store does not count them already.
+    /// The same, and what this process took of its own for it: the store's lists and a thread's
+    /// working memory, as far as the store does not count them already.
     pub fn held_bytes_with(&self, pages: u64, process: u64) -> Result<u64, PagesError> {
         match self {
             Place::Store(store) => {
@@ -99,7 +100,8 @@ impl Place {
         matches!(self, Place::Zram(_)).then_some(pages)
     }
 
-    /// Packs every page again, as if none had been touched for long. Nothing, or why the place has no such pass.
+    /// Packs every page again, as if none had been touched for long. Nothing, or why the place has
+    /// no such pass.
     pub fn pack(&self) -> Result<Option<&'static str>, PagesError> {
         match self {
             Place::Store(store) => {
@@ -169,7 +171,8 @@ impl Worker<'_> {
     }
 }
 
-/// Pages aligned as direct I/O wants them. Kept for the life of the process, which is one invocation.
+/// Pages aligned as direct I/O wants them. Kept for the life of the process, which is one
+/// invocation.
 pub(super) fn aligned(count: usize) -> &'static mut [Page] {
     let whole = Box::leak(vec![0u8; (count + 1) * PAGE_BYTES].into_boxed_slice());
     let skip = whole.as_ptr().align_offset(PAGE_BYTES);

@@ -28,7 +28,8 @@ pub(super) struct Ran {
     pub(super) last_pass: u64,
 }
 
-/// One pass after the other, as many as were asked for or as fit into the time; those that warm up are not counted.
+/// One pass after the other, as many as were asked for or as fit into the time; those that warm up
+/// are not counted.
 pub(super) fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
     let mut pass = 0;
     if let Some(lasts) = asked.lasts {
@@ -77,7 +78,8 @@ fn calls_of(asked: &Asked, thread: usize, pass: u64) -> Vec<u64> {
         true => shuffled(units as usize, 7 + pass),
         false => (0..units).collect(),
     };
-    // Random batches of reads are of random pages; of writes, the pages of a call follow each other.
+    // Random batches of reads are of random pages; of writes, the pages of a call follow each
+    // other.
     let each = (units as usize).div_ceil(asked.threads);
     let end = starts.len().min((thread + 1) * each);
     starts.truncate(end);
@@ -175,9 +177,10 @@ fn compare(
     Ok(())
 }
 
-/// Seconds a page of the same calls on pages that were never written: reads of them, or writes of zeros, which are noted
-/// in the device's table and not packed. The system call and the block layer are in it, and the kernel's clearing of the
-/// page, or its look at it, which it does for other pages as well.
+/// Seconds a page of the same calls on pages that were never written: reads of them, or writes of
+/// zeros, which are noted in the device's table and not packed. The system call and the block layer
+/// are in it, and the kernel's clearing of the page, or its look at it, which it does for other
+/// pages as well.
 pub(super) fn call_time(place: &Place, asked: &Asked, from: u64) -> Result<f64, PagesError> {
     let mut worker = place.worker()?;
     let mut times = Times::default();

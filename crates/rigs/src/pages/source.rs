@@ -1,5 +1,5 @@
-//! The pages of an invocation: those of a corpus, and beyond them the same ones again with their number written into
-//! them, so that no two are equal.
+//! The pages of an invocation: those of a corpus, and beyond them the same ones again with their
+//! number written into them, so that no two are equal.
 
 use dyno_pages::corpus::Corpus;
 use dyno_pages::{PAGE_BYTES, Page};

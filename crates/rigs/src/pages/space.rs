@@ -12,8 +12,9 @@ use super::source::Source;
 use super::{PagesError, bytes_of, corpus, store};
 use crate::{Params, RigError};
 
-/// Memory held for `pages` pages of `class`; with `packed`, after all idle pages were packed again; with `churn`, after so
-/// many passes in which every page was overwritten with another one, and one pass of compaction.
+/// Memory held for `pages` pages of `class`; with `packed`, after all idle pages were packed again;
+/// with `churn`, after so many passes in which every page was overwritten with another one, and one
+/// pass of compaction.
 pub(crate) fn space(
     params: &mut Params<'_>,
     _request: &Request,
@@ -85,7 +86,8 @@ fn overwrite(place: &Place, source: &Source, passes: u64) -> Result<(), PagesErr
     place.compact()
 }
 
-/// Bytes of this process that are the measurement's own: pages on their way, which are never given back.
+/// Bytes of this process that are the measurement's own: pages on their way, which are never given
+/// back.
 fn buffers(churn: u64) -> u64 {
     bytes_of(SLICE as u64 + 1) + if churn > 0 { bytes_of(2) } else { 0 }
 }

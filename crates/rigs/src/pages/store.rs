@@ -1,4 +1,5 @@
-//! `pages-store`: pages in and out of a place, by one or more threads, in order or at random, so many a call.
+//! `pages-store`: pages in and out of a place, by one or more threads, in order or at random, so
+//! many a call.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,8 +71,9 @@ pub(super) struct Asked {
     pub(super) source: Source,
 }
 
-/// `pages` pages of `class`, by `op` (fill, write-seq, write-random, read-seq, read-random, mixed-random), `batch` a call, by `threads`
-/// threads, `passes` times over. Every page that is read is compared outside the clock, and at the end all are.
+/// `pages` pages of `class`, by `op` (fill, write-seq, write-random, read-seq, read-random,
+/// mixed-random), `batch` a call, by `threads` threads, `passes` times over. Every page that is
+/// read is compared outside the clock, and at the end all are.
 pub(crate) fn store(
     params: &mut Params<'_>,
     request: &Request,
@@ -119,8 +121,9 @@ pub(crate) fn store(
     metrics.extend(Times::quantiles(&all));
     metrics.extend(call.map(|call| ("call-time".to_string(), call)));
     if asked.lasts.is_some() && matches!(asked.op, Op::Write | Op::Mixed) {
-        // How many passes fit into the time differs between systems. What the last one left is compared here; one
-        // more, the same for all, then leaves bytes whose checksum can be compared between systems.
+        // How many passes fit into the time differs between systems. What the last one left is
+        // compared here; one more, the same for all, then leaves bytes whose checksum can be
+        // compared between systems.
         answer(&place, &asked.source, |number| {
             asked.content_after(number, last_pass)
         })?;
@@ -174,8 +177,8 @@ impl Asked {
     }
 }
 
-/// The number of the page whose bytes page `number` gets in a pass of overwriting: another one in each pass, so that
-/// what is packed has another length, as it has where programs write.
+/// The number of the page whose bytes page `number` gets in a pass of overwriting: another one in
+/// each pass, so that what is packed has another length, as it has where programs write.
 pub(super) fn overwritten_with(number: u64, pass: u64, count: u64) -> u64 {
     // A third of the way, so that the classes of pages, which lie one behind the other, are mixed.
     (number + (pass + 1) * (count / 3 + 1)) % count
@@ -293,7 +296,8 @@ pub(super) fn fill(place: &Place, source: &Source, times: &mut Times) -> Result<
     Ok(())
 }
 
-/// All pages as they are in the place, compared with the source's, of which page `number` holds number `content(number)`.
+/// All pages as they are in the place, compared with the source's, of which page `number` holds
+/// number `content(number)`.
 pub(super) fn answer(
     place: &Place,
     source: &Source,

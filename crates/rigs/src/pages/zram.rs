@@ -1,5 +1,5 @@
-//! A compressed block device of the kernel, added for one invocation and removed after it. Devices that are there
-//! already belong to others and are left alone.
+//! A compressed block device of the kernel, added for one invocation and removed after it. Devices
+//! that are there already belong to others and are left alone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,7 +14,8 @@ use super::PagesError;
 const CONTROL: &str = "/sys/class/zram-control";
 /// Which devices are ours, and whose process had them: a rig that was killed leaves its device.
 const OWNERS: &str = "/run/dynolab-zram";
-/// Bytes of the table that the kernel keeps for each page and does not count (`struct zram_table_entry`).
+/// Bytes of the table that the kernel keeps for each page and does not count (`struct
+/// zram_table_entry`).
 const TABLE_BYTES: u64 = 16;
 /// A device is busy for a moment after its last file was closed, while udev looks at it.
 const TRIES: u32 = 50;
@@ -60,7 +61,8 @@ impl Zram {
             .map_err(|e| PagesError::system(OWNERS, e))?;
         zram.set("comp_algorithm", algorithm)?;
         if zram.recompresses() {
-            // Asked for before the device has a size, as the kernel wants it; used by `recompress` alone.
+            // Asked for before the device has a size, as the kernel wants it; used by `recompress`
+            // alone.
             zram.set("recomp_algorithm", "algo=zstd priority=1")?;
         }
         zram.set("disksize", &bytes.to_string())?;
@@ -82,7 +84,8 @@ impl Zram {
         PathBuf::from(format!("/dev/zram{}", self.number))
     }
 
-    /// Whether this kernel can pack pages again by another algorithm (CONFIG_ZRAM_MULTI_COMP, Linux 6.2).
+    /// Whether this kernel can pack pages again by another algorithm (CONFIG_ZRAM_MULTI_COMP, Linux
+    /// 6.2).
     pub fn recompresses(&self) -> bool {
         self.setting("recompress").exists()
     }

@@ -179,7 +179,8 @@ impl Asked {
             return Err(params.wrong("before", reason));
         }
         if flow.before > 0 && flow.readers > 1 {
-            // Members that share partitions out while messages are there would read some of them twice.
+            // Members that share partitions out while messages are there would read some of them
+            // twice.
             let reason = "messages that are there before are for one reader of each group";
             return Err(params.wrong("before", reason.to_string()));
         }
@@ -211,8 +212,8 @@ impl Asked {
     /// Starts a server, does it, and stops the server.
     pub fn measure(&self, scratch: &Path) -> Result<Measured, FlowError> {
         let flow = &self.flow;
-        // A reader of the library has a session that reads and, where it asks to be told of the next append or has relaxed
-        // cursors, one more.
+        // A reader of the library has a session that reads and, where it asks to be told of the
+        // next append or has relaxed cursors, one more.
         let connections = flow.writers + flow.groups * flow.readers * 2 + self.partitions;
         let server = match &self.servers {
             Servers::Private(nodes) => Server::start(scratch, connections, *nodes)?,

@@ -1,4 +1,5 @@
-//! How far readers are behind, over time: behind the schedule under a rate, else behind the writers.
+//! How far readers are behind, over time: behind the schedule under a rate, else behind the
+//! writers.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -8,8 +9,9 @@ use dyno_measure::Clock;
 
 use super::flow::{Flow, Shared};
 
-/// Messages that the slowest group has not read yet, at even times: of those that should have been sent by then, or
-/// without a rate of those that were. A writer that falls behind its schedule makes a backlog as a reader does.
+/// Messages that the slowest group has not read yet, at even times: of those that should have been
+/// sent by then, or without a rate of those that were. A writer that falls behind its schedule
+/// makes a backlog as a reader does.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     /// Time and messages.
@@ -17,7 +19,8 @@ pub(super) struct Backlog {
 }
 
 const EVERY: Duration = Duration::from_millis(50);
-/// A backlog counts as growing when its last quarter is above its second by this many seconds of the rate.
+/// A backlog counts as growing when its last quarter is above its second by this many seconds of
+/// the rate.
 const GROWTH_S: f64 = 0.25;
 /// Runs of less than two seconds are too short to tell growth from a start.
 const LOOKS_MIN: usize = 40;

@@ -18,8 +18,9 @@ const NO_LOAD: Load = Load {
     rate: None,
 };
 
-/// `pubsub-capacity`: the highest rate at which the quantile `quantile` of the latency from end to end is `bound-ms` at
-/// most and no backlog grows. Each probe writes for `probe-s` seconds, on a server of its own.
+/// `pubsub-capacity`: the highest rate at which the quantile `quantile` of the latency from end to
+/// end is `bound-ms` at most and no backlog grows. Each probe writes for `probe-s` seconds, on a
+/// server of its own.
 pub(crate) fn capacity(
     params: &mut Params<'_>,
     request: &Request,
@@ -68,7 +69,8 @@ pub(crate) fn capacity(
     metrics.insert("capacity".to_string(), rate);
     metrics.insert("probes".to_string(), f64::from(search.probes()));
     Ok(Reply {
-        // How much was sent depends on the probes; each of them compared what came with what was sent.
+        // How much was sent depends on the probes; each of them compared what came with what was
+        // sent.
         answer: Some(Answer {
             count: 1,
             checksum: "complete".to_string(),

@@ -1,4 +1,5 @@
-//! What the server can commit at most: one row and one commit a time, by a client of ours and by the server's own pgbench.
+//! What the server can commit at most: one row and one commit a time, by a client of ours and by
+//! the server's own pgbench.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +37,8 @@ struct Committed {
     window_s: f64,
 }
 
-/// `pubsub-commits`: for `seconds`, commits of one row each from `clients` connections. The peer `pgbench` does the same.
+/// `pubsub-commits`: for `seconds`, commits of one row each from `clients` connections. The peer
+/// `pgbench` does the same.
 pub(crate) fn commits(
     params: &mut Params<'_>,
     request: &Request,
@@ -75,7 +77,8 @@ pub(crate) fn commits(
         return Err(FlowError::Wrong(text).into());
     }
     Ok(Reply {
-        // How many commits there are is the speed; the server's own count of rows is compared above.
+        // How many commits there are is the speed; the server's own count of rows is compared
+        // above.
         answer: Some(Answer {
             count: 1,
             checksum: "every commit is there".to_string(),

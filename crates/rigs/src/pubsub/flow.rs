@@ -1,7 +1,9 @@
-//! A flow: writers write a given number of messages, groups of readers read them all, and everything is counted.
+//! A flow: writers write a given number of messages, groups of readers read them all, and
+//! everything is counted.
 //!
-//! The number of messages is given, so that all systems answer the same, unless a time is asked for. Rates are of work that
-//! was finished either way: writes count until the last acknowledgement, reads until the last message of the last group.
+//! The number of messages is given, so that all systems answer the same, unless a time is asked
+//! for. Rates are of work that was finished either way: writes count until the last
+//! acknowledgement, reads until the last message of the last group.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -43,7 +45,8 @@ pub(super) struct Flow {
     pub before: u64,
     /// Batches of each writer that may be without acknowledgement.
     pub window: usize,
-    /// Whether a writer's messages come in order: of a log they do, of a queue with several readers they need not.
+    /// Whether a writer's messages come in order: of a log they do, of a queue with several readers
+    /// they need not.
     pub ordered: bool,
     /// How often a line says how it goes.
     pub report: Option<Duration>,
@@ -60,7 +63,8 @@ pub(super) struct Flowed {
     pub written_digest: u64,
     pub read: Read,
     pub backlog: Backlog,
-    /// What was used until the first message was made: starting the server and connecting are not the flow's.
+    /// What was used until the first message was made: starting the server and connecting are not
+    /// the flow's.
     pub used_before: Used,
 }
 
@@ -174,7 +178,8 @@ impl Flow {
         Ok(flowed)
     }
 
-    /// When the last message was due, under a rate; else when it was written. What comes later is a backlog that shrinks.
+    /// When the last message was due, under a rate; else when it was written. What comes later is a
+    /// backlog that shrinks.
     fn schedule_ends_ns(&self, since_ns: u64, written_ns: u64) -> u64 {
         let lasts_ns = |rate: f64| match self.lasts {
             Some(lasts) => lasts.as_nanos() as u64,

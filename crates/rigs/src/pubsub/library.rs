@@ -1,5 +1,5 @@
-//! Our client library, over SQL alone or through a broker: the producer and the consumer that any program would use, with
-//! their defaults.
+//! Our client library, over SQL alone or through a broker: the producer and the consumer that any
+//! program would use, with their defaults.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -90,8 +90,9 @@ impl Library {
         })
     }
 
-    /// Waits until the group's members have shared the partitions: the first to come had them all. The fixed
-    /// readers of the original have nothing to share. Returns what came meanwhile, of a log that holds messages before.
+    /// Waits until the group's members have shared the partitions: the first to come had them all.
+    /// The fixed readers of the original have nothing to share. Returns what came meanwhile, of a
+    /// log that holds messages before.
     fn settle(&self, consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
         let fair = self.partitions.div_ceil(self.readers);
         let least = usize::from(self.readers <= self.partitions);
@@ -129,7 +130,8 @@ impl Library {
             socket: socket.to_owned(),
         };
         let until = Instant::now() + Duration::from_secs(30);
-        // The socket is there a moment before anybody listens at it, and may be left from a process that was killed.
+        // The socket is there a moment before anybody listens at it, and may be left from a process
+        // that was killed.
         while UnixStream::connect(socket).is_err() {
             if let Ok(Some(status)) = process.child.try_wait() {
                 return Err(FlowError::Way(format!("the broker ended: {status}")));

@@ -49,7 +49,8 @@ pub(super) fn of(flow: &Flow, measured: &Measured) -> BTreeMap<String, f64> {
     metrics
 }
 
-/// Of messages that wait in a growing backlog the wait says nothing but how long the run was, so there are none.
+/// Of messages that wait in a growing backlog the wait says nothing but how long the run was, so
+/// there are none.
 fn end_to_end(
     metrics: &mut BTreeMap<String, f64>,
     backlog: &Backlog,

@@ -1,5 +1,5 @@
-//! The log's workloads: messages from writers to groups of readers, by the original's protocol, by ours, and by the steps
-//! between, on a private server that each invocation starts anew.
+//! The log's workloads: messages from writers to groups of readers, by the original's protocol, by
+//! ours, and by the steps between, on a private server that each invocation starts anew.
 
 mod asked;
 mod backlog;
@@ -64,8 +64,9 @@ pub enum FlowError {
     Panicked,
 }
 
-/// `pubsub-flow`: `messages`, or as many as go through in `seconds`, of `payload` bytes from `writers` to `groups` of `readers`, in the `way` asked for, on `nodes`
-/// servers; `peer` is the name of the peer whose protocol is spoken.
+/// `pubsub-flow`: `messages`, or as many as go through in `seconds`, of `payload` bytes from
+/// `writers` to `groups` of `readers`, in the `way` asked for, on `nodes` servers; `peer` is the
+/// name of the peer whose protocol is spoken.
 pub(crate) fn flow(
     params: &mut Params<'_>,
     request: &Request,
@@ -76,7 +77,8 @@ pub(crate) fn flow(
     reply(&Asked::log(params, load, peer.is_some())?, request)
 }
 
-/// `pubsub-queue`: `messages` of `payload` bytes from `writers` to `readers`, each message to one of them.
+/// `pubsub-queue`: `messages` of `payload` bytes from `writers` to `readers`, each message to one
+/// of them.
 pub(crate) fn queue(
     params: &mut Params<'_>,
     request: &Request,

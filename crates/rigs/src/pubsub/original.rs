@@ -1,9 +1,10 @@
-//! The protocol of the original benchmark, pg_msg_bench: its tables, its statements and its transaction boundaries,
-//! and its driver's way to send an array of byte strings. Two steps of the ladder beside it keep all of that but
-//! the way in which the array travels, or also drop what a log does not need.
+//! The protocol of the original benchmark, pg_msg_bench: its tables, its statements and its
+//! transaction boundaries, and its driver's way to send an array of byte strings. Two steps of the
+//! ladder beside it keep all of that but the way in which the array travels, or also drop what a
+//! log does not need.
 //!
-//! What is ours here is the client alone. It asks for no more round trips than the original and pays less
-//! for garbage collection, so the original is at most this fast.
+//! What is ours here is the client alone. It asks for no more round trips than the original and
+//! pays less for garbage collection, so the original is at most this fast.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,8 +25,8 @@ pub(super) enum Step {
     TextArray,
     /// The same with arrays as bytes.
     Binary,
-    /// As bytes; one statement for a write; one index; readers keep their place themselves and commit it when they
-    /// have read something.
+    /// As bytes; one statement for a write; one index; readers keep their place themselves and
+    /// commit it when they have read something.
     Lean,
 }
 
@@ -233,10 +234,11 @@ impl Reader for OriginalReader {
     }
 }
 
-/// How long the original sleeps after a poll that found nothing: `jitter(100 us, 2 ms)` of its `pubsub/reader.go`
-/// (commit 8164907). It draws by a xorshift of the clock, and takes the remainder of a signed number: half of what it
-/// draws is negative, a sleep of which ends at once. So about half of its empty polls do not sleep at all, the mean is
-/// about half a millisecond, and the longest is 2 ms.
+/// How long the original sleeps after a poll that found nothing: `jitter(100 us, 2 ms)` of its
+/// `pubsub/reader.go` (commit 8164907). It draws by a xorshift of the clock, and takes the
+/// remainder of a signed number: half of what it draws is negative, a sleep of which ends at once.
+/// So about half of its empty polls do not sleep at all, the mean is about half a millisecond, and
+/// the longest is 2 ms.
 fn empty_poll_pause(now_ns: i64) -> Duration {
     const LEAST_NS: i64 = 100_000;
     const SPAN_NS: i64 = 1_900_000;
@@ -297,7 +299,8 @@ pub(super) fn hexadecimal(bytes: &[u8], out: &mut BytesMut) {
     }
 }
 
-/// An array of byte strings as the original's driver sends it: text, each element in hexadecimal digits.
+/// An array of byte strings as the original's driver sends it: text, each element in hexadecimal
+/// digits.
 #[derive(Debug)]
 struct TextArray<'a>(&'a [Vec<u8>]);
 

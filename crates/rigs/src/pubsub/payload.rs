@@ -1,5 +1,5 @@
-//! What a message of a measured run holds: when it was meant to be sent, who sent it, and bytes that
-//! nothing compresses, which follow from writer and sequence so that a reader can judge them.
+//! What a message of a measured run holds: when it was meant to be sent, who sent it, and bytes
+//! that nothing compresses, which follow from writer and sequence so that a reader can judge them.
 //!
 //! `intended_ns u64 | writer u32 | sequence u64 | filler`, little-endian.
 

@@ -1,5 +1,5 @@
-//! The queue's two ways: the original's queue mode and our engine's. A message goes to one reader, which says that it
-//! is done.
+//! The queue's two ways: the original's queue mode and our engine's. A message goes to one reader,
+//! which says that it is done.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -14,10 +14,11 @@ use super::original::{BEGIN, hexadecimal};
 use super::server::connect;
 use super::way::{Reader, Way, Writer};
 
-/// The original's: single-row inserts, and readers that move one row to an archive in a transaction.
+/// The original's: single-row inserts, and readers that move one row to an archive in a
+/// transaction.
 ///
-/// The original prepares its three statements anew in each transaction, which its driver does behind its
-/// back; here they are prepared once, so the original is at most this fast.
+/// The original prepares its three statements anew in each transaction, which its driver does
+/// behind its back; here they are prepared once, so the original is at most this fast.
 pub(super) struct OriginalQueue {
     pub dsn: Dsn,
 }
@@ -141,8 +142,8 @@ impl ToSql for TextBytes<'_> {
     to_sql_checked!();
 }
 
-/// The engine's queue: claims and acknowledgements, so many messages at a time. Done messages are kept, as the original
-/// keeps them in its archive.
+/// The engine's queue: claims and acknowledgements, so many messages at a time. Done messages are
+/// kept, as the original keeps them in its archive.
 pub(super) struct EngineQueue {
     pub dsn: Dsn,
     /// Messages claimed at once.

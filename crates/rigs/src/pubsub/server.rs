@@ -21,7 +21,8 @@ pub(crate) struct Server {
 }
 
 enum Place {
-    /// In the scratch directory, with standbys where they were asked for. All are stopped when dropped.
+    /// In the scratch directory, with standbys where they were asked for. All are stopped when
+    /// dropped.
     Private {
         /// Before their primary, and all before the folder: stopped in this order, then removed.
         standbys: Vec<Cluster>,
@@ -113,8 +114,8 @@ const STREAMING_MAX: Duration = Duration::from_secs(60);
 const TICKS_PER_S: f64 = 100.0;
 
 impl Server {
-    /// Starts `nodes` servers, the first of which has room for so many connections: every commit on it waits for any one
-    /// of the others, if there are some.
+    /// Starts `nodes` servers, the first of which has room for so many connections: every commit on
+    /// it waits for any one of the others, if there are some.
     pub fn start(scratch: &Path, connections: usize, nodes: usize) -> Result<Server, FlowError> {
         let connections = connections + SPARE_CONNECTIONS;
         let options = Options {
@@ -215,7 +216,8 @@ impl Server {
         self.dsn.clone()
     }
 
-    /// Where a broker may listen. In a folder of its own name, since paths of sockets must be short.
+    /// Where a broker may listen. In a folder of its own name, since paths of sockets must be
+    /// short.
     pub fn broker_socket(&self) -> PathBuf {
         std::env::temp_dir().join(format!("dyno-broker-{}.sock", std::process::id()))
     }

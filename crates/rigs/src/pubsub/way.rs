@@ -1,4 +1,5 @@
-//! The ways in which messages can go from writers to readers: the original's, ours, and the steps between.
+//! The ways in which messages can go from writers to readers: the original's, ours, and the steps
+//! between.
 
 use super::FlowError;
 
@@ -18,9 +19,9 @@ pub(super) trait Way: Sync {
 
 /// Writes messages.
 pub(super) trait Writer {
-    /// Hands over messages, and returns when they are acknowledged; with a window, as soon as no more
-    /// than the window are without acknowledgement. `done` is told of messages as they are acknowledged:
-    /// how many, in the order in which they were handed over.
+    /// Hands over messages, and returns when they are acknowledged; with a window, as soon as no
+    /// more than the window are without acknowledgement. `done` is told of messages as they are
+    /// acknowledged: how many, in the order in which they were handed over.
     fn write(&mut self, messages: &[Vec<u8>], done: &mut dyn FnMut(usize))
     -> Result<(), FlowError>;
 
@@ -30,8 +31,8 @@ pub(super) trait Writer {
 
 /// Reads messages of its group's partitions.
 pub(super) trait Reader {
-    /// Claims and reads once, handing over each message with its partition; how many there were. Waits a little when
-    /// there is nothing, as the way's own program does.
+    /// Claims and reads once, handing over each message with its partition; how many there were.
+    /// Waits a little when there is nothing, as the way's own program does.
     fn poll(&mut self, each: &mut dyn FnMut(u32, &[u8])) -> Result<usize, FlowError>;
 
     /// Commits what was read, at the end.

@@ -20,7 +20,8 @@ const ATTEMPTS: u32 = 10_000;
 pub(super) struct Asked {
     /// What is measured; a fifth of it runs before and is not counted.
     pub duration: Duration,
-    /// Transactions that have run on the database before, so that its tables have grown. 0: only the warm-up has.
+    /// Transactions that have run on the database before, so that its tables have grown. 0: only
+    /// the warm-up has.
     pub before: u64,
     pub which: Which,
     pub ours: Ours,

@@ -1,4 +1,5 @@
-//! How many records a transaction reads and writes: what "record operations" of other reports count.
+//! How many records a transaction reads and writes: what "record operations" of other reports
+//! count.
 
 use dyno_tpcc::drive::Plan;
 use dyno_tpcc::input::Terminal;
@@ -11,7 +12,8 @@ use dyno_txn_api::{
 /// Transactions that are counted.
 const SAMPLE: u32 = 100;
 
-/// Passes operations on and counts records: one for each get and each write, one for each row that a scan returns.
+/// Passes operations on and counts records: one for each get and each write, one for each row that
+/// a scan returns.
 struct Counting<'a> {
     under: &'a mut dyn Transaction,
     records: u64,
@@ -35,7 +37,8 @@ impl Operations for Counting<'_> {
     }
 }
 
-/// The mean over a sample of the plan's inputs, which are run for it; those that are rolled back count as far as they came.
+/// The mean over a sample of the plan's inputs, which are run for it; those that are rolled back
+/// count as far as they came.
 pub(super) fn of_a_transaction(db: &dyn Database, tables: &Tables, plan: &Plan) -> Result<f64> {
     // A terminal that no run has: rows that it adds bear its number.
     let mut terminal = Terminal::new(plan.draw, plan.seed, plan.run, plan.clients);

@@ -1,5 +1,5 @@
-//! The workload of suites: an engine is started and loaded, checked, driven, checked again; a throughput comes out when all
-//! conditions hold.
+//! The workload of suites: an engine is started and loaded, checked, driven, checked again; a
+//! throughput comes out when all conditions hold.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -30,7 +30,8 @@ const VERIFYING: Duration = Duration::from_millis(200);
 /// Of the time asked for, so much is run before it and not counted.
 const WARM_UP: u32 = 5;
 
-/// `tpcc-run`: transactions from terminals for a while, on an engine of its own; `peer` names another engine than ours.
+/// `tpcc-run`: transactions from terminals for a while, on an engine of its own; `peer` names
+/// another engine than ours.
 pub(crate) fn run(
     params: &mut Params<'_>,
     request: &Request,
@@ -88,8 +89,8 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
         metrics.insert("checkpoints".to_string(), count as f64);
     }
     let mut reply = Reply {
-        // How many transactions there are is the speed; each engine's own count of what they left is
-        // compared with the clients'.
+        // How many transactions there are is the speed; each engine's own count of what they left
+        // is compared with the clients'.
         answer: Some(Answer {
             count: 1,
             checksum: "the conditions hold, and all that was committed is there".to_string(),
@@ -102,7 +103,8 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
     Ok(reply)
 }
 
-/// A run that ended as it should: no error of the engine, and the outcome of each transaction known.
+/// A run that ended as it should: no error of the engine, and the outcome of each transaction
+/// known.
 fn whole(mut measured: Measured) -> Result<Measured, TpccError> {
     if let Some(error) = measured.cut_short.take() {
         return Err(error.into());

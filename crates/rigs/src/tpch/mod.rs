@@ -1,4 +1,5 @@
-//! The TPC-H engine's workload: tables written as files, timed from the order to the last durable file.
+//! The TPC-H engine's workload: tables written as files, timed from the order to the last durable
+//! file.
 
 mod ground;
 
@@ -18,9 +19,9 @@ use ground::Ground;
 /// Threads count as busy from this share on.
 const BUSY: f64 = 0.85;
 
-/// `tpch-write`: `tables` at scale factor `sf` as `format`, by `jobs` threads, into `place`. The answer is
-/// read back from the files afterwards, by readers that are not ours, in `dyno-sql`; without files it is the
-/// count. `dyno-sql` also writes what the mode `baseline` makes with Arrow.
+/// `tpch-write`: `tables` at scale factor `sf` as `format`, by `jobs` threads, into `place`. The
+/// answer is read back from the files afterwards, by readers that are not ours, in `dyno-sql`;
+/// without files it is the count. `dyno-sql` also writes what the mode `baseline` makes with Arrow.
 pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let ground = Ground::new(params.text("place")?, &request.scratch)
         .map_err(|reason| params.wrong("place", reason))?;

@@ -1,7 +1,8 @@
 //! Calls between a client and a server of frames, without a database: what transactions stand on.
 //!
-//! `txn-rpc` is request and response. `txn-transport` is a stream of messages one way, acknowledged together: K2's
-//! "transport". Both ends are threads of this process, each on its own side of a real connection.
+//! `txn-rpc` is request and response. `txn-transport` is a stream of messages one way, acknowledged
+//! together: K2's "transport". Both ends are threads of this process, each on its own side of a
+//! real connection.
 
 mod rpc;
 mod server;
@@ -19,7 +20,8 @@ use crate::{Params, RigError, Windows};
 
 /// The shortest message: its number and a mark.
 const LEAST_BYTES: usize = 10;
-/// Both ends spin: they have nothing else to do, and waking a thread costs more than all that is measured here.
+/// Both ends spin: they have nothing else to do, and waking a thread costs more than all that is
+/// measured here.
 const SPIN: Duration = Duration::from_secs(3_600);
 /// Of the time asked for, so much is run before it and not counted.
 const WARM_UP: u32 = 5;

@@ -1,5 +1,5 @@
-//! Transactions: how databases of every engine are opened, servers of them as processes, and K2's workloads on
-//! them.
+//! Transactions: how databases of every engine are opened, servers of them as processes, and K2's
+//! workloads on them.
 
 mod calls;
 mod k2;

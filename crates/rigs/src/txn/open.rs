@@ -19,9 +19,11 @@ pub struct OpenHow {
     pub create: bool,
     /// Of our engine in this process: when an answer is given.
     pub durability: Durability,
-    /// Of our engine in this process, for `remote-memory`: processes that hold the log, `HOST:PORT` each.
+    /// Of our engine in this process, for `remote-memory`: processes that hold the log, `HOST:PORT`
+    /// each.
     pub persist: Vec<String>,
-    /// Of our engine in this process: one thread pinned to each; one thread that is not pinned when empty.
+    /// Of our engine in this process: one thread pinned to each; one thread that is not pinned when
+    /// empty.
     pub cores: Vec<usize>,
     /// Of our engine in this process: bytes of all rows.
     pub memory_bytes: u64,
@@ -82,8 +84,8 @@ pub fn open(target: &Target, how: &OpenHow) -> Result<Box<dyn Database>> {
     }
 }
 
-/// Copies a database of our engine while it runs: into a directory, or, of a server, below its folder of
-/// backups.
+/// Copies a database of our engine while it runs: into a directory, or, of a server, below its
+/// folder of backups.
 ///
 /// # Errors
 /// What the engine says.

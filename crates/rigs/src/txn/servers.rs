@@ -1,4 +1,5 @@
-//! Servers of transactions as processes on loopback: ours, and etcd's. They are killed when dropped.
+//! Servers of transactions as processes on loopback: ours, and etcd's. They are killed when
+//! dropped.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 use dyno_txn_api::{Code, Error, Result, Target};
 use dyno_txn_node::{OpenOptions, Role};
 
-/// How long a server may take until it listens: recovery included, on a machine that does other things.
+/// How long a server may take until it listens: recovery included, on a machine that does other
+/// things.
 const START: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(20);
 /// Operations of one transaction of etcd: a page of ten deliveries with all their lines fits.
@@ -28,7 +30,8 @@ pub struct DynoServer {
 }
 
 impl DynoServer {
-    /// Starts `program` on a directory, with more options of `dyno txn serve`; it listens when this returns.
+    /// Starts `program` on a directory, with more options of `dyno txn serve`; it listens when this
+    /// returns.
     ///
     /// # Errors
     /// When it does not start.

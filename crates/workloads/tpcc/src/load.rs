@@ -1,4 +1,5 @@
-//! Filling a database, part by part, by several loaders; and the row that says what it was filled with.
+//! Filling a database, part by part, by several loaders; and the row that says what it was filled
+//! with.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -55,13 +56,14 @@ pub fn rows_of(scale: &Scale) -> u64 {
         scale.items,
     ]
     .map(u64::from);
-    // Of each customer: itself, its sums, its payment, its order, ten lines; of three in ten a waiting order.
+    // Of each customer: itself, its sums, its payment, its order, ten lines; of three in ten a
+    // waiting order.
     let of_district = customers * 14 + customers * 3 / 10 + 3;
     items + warehouses * (2 + 2 * items + districts * of_district)
 }
 
-/// Loads a database that is empty, or was left by a load of the same population; does nothing where that load
-/// was complete. One that holds another population is refused.
+/// Loads a database that is empty, or was left by a load of the same population; does nothing where
+/// that load was complete. One that holds another population is refused.
 pub fn load(
     db: &dyn Database,
     population: Population,
@@ -134,7 +136,8 @@ pub fn what_is_loaded(db: &dyn Database, tables: &Tables) -> Result<Option<(Popu
     Ok(Some((Population { scale, seed }, row.u64(5)? == 1)))
 }
 
-/// The tables and the population of a database that is ready for a run; an error that says what to do else.
+/// The tables and the population of a database that is ready for a run; an error that says what to
+/// do else.
 pub fn ready(db: &dyn Database) -> Result<(Tables, Population)> {
     let not_loaded = |what: &str| {
         let text = format!("{what}: run `dyno tpcc load` on it first");

@@ -1,7 +1,7 @@
 //! Random numbers as the specification draws them: uniform, and skewed by `NURand` (clause 2.1.6).
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): any stream of it starts at any number at once, so every
-/// part of the population can be made alone.
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): any stream of it starts at any number at once,
+/// so every part of the population can be made alone.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -11,7 +11,8 @@ impl Random {
         Random(seed)
     }
 
-    /// A stream of its own for one part of the whole: `path` says which, as (table, warehouse, district).
+    /// A stream of its own for one part of the whole: `path` says which, as (table, warehouse,
+    /// district).
     pub fn of(seed: u64, path: &[u64]) -> Random {
         let mut random = Random(seed);
         for step in path {
@@ -29,8 +30,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform in `low..=high`. The bias of the multiply (Lemire 2019, without its rejection) is below 2^-40
-    /// for every range here.
+    /// Uniform in `low..=high`. The bias of the multiply (Lemire 2019, without its rejection) is
+    /// below 2^-40 for every range here.
     pub fn within(&mut self, low: u32, high: u32) -> u32 {
         debug_assert!(low <= high);
         let span = u128::from(high - low) + 1;
@@ -75,8 +76,8 @@ impl Skew {
         }
     }
 
-    /// Those of a run. Clause 2.1.6.1: the constant of last names differs from that of the load by 65 to 119, and by neither 96
-    /// nor 112.
+    /// Those of a run. Clause 2.1.6.1: the constant of last names differs from that of the load by
+    /// 65 to 119, and by neither 96 nor 112.
     pub fn of_run(seed: u64, load: Skew) -> Skew {
         let mut random = Random::of(seed, &[0xC1]);
         let allowed: Vec<u32> = (0..=255u32)
@@ -139,7 +140,8 @@ mod tests {
         }
         assert_eq!(seen[0], 0);
         let most = seen.iter().max().expect("it has entries");
-        // Evenly each would be drawn 100 times; the bits of A that are set draw some several times as often.
+        // Evenly each would be drawn 100 times; the bits of A that are set draw some several times
+        // as often.
         assert!(*most > 300, "{most}");
     }
 

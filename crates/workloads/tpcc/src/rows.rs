@@ -1,5 +1,5 @@
-//! The rows of the nine tables (clause 1.3). Money is in cents, rates in hundredths of a percent, times in
-//! milliseconds since 1970.
+//! The rows of the nine tables (clause 1.3). Money is in cents, rates in hundredths of a percent,
+//! times in milliseconds since 1970.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! How large the database is. Only the number of warehouses is the specification's to choose; the other
-//! numbers can be made smaller for tests, and a load remembers them.
+//! How large the database is. Only the number of warehouses is the specification's to choose; the
+//! other numbers can be made smaller for tests, and a load remembers them.
 
 /// Rows of the tables that have a fixed number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Strings of the population (clause 4.3.2 and 4.3.3): names, addresses, and text that sometimes says ORIGINAL.
+//! Strings of the population (clause 4.3.2 and 4.3.3): names, addresses, and text that sometimes
+//! says ORIGINAL.
 
 use crate::random::Random;
 

@@ -1,4 +1,5 @@
-//! The whole workload on the database that is obviously correct, and the checks on databases that are wrong.
+//! The whole workload on the database that is obviously correct, and the checks on databases that
+//! are wrong.
 
 use std::sync::atomic::AtomicBool;
 

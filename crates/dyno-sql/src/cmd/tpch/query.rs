@@ -42,11 +42,12 @@ struct Ran {
     difference: Option<String>,
 }
 
-/// Runs the queries one after the other; prints their results, or how they compare with the answers.
+/// Runs the queries one after the other; prints their results, or how they compare with the
+/// answers.
 ///
 /// # Errors
-/// The tables cannot be opened or lack one that is needed; a query fails; Ctrl-C; answers are asked for at
-/// another scale factor than 1.
+/// The tables cannot be opened or lack one that is needed; a query fails; Ctrl-C; answers are asked
+/// for at another scale factor than 1.
 pub async fn run(args: TpchQueryArgs, out: impl Write) -> Result<Verdict> {
     let queries = chosen(&args)?;
     let limits = args.source.limits.limits();

@@ -1,4 +1,5 @@
-//! `dyno doctor --engine pubsub`: settings of PostgreSQL for a log on this machine, and where a server differs.
+//! `dyno doctor --engine pubsub`: settings of PostgreSQL for a log on this machine, and where a
+//! server differs.
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +64,8 @@ fn as_json(advice: &Advice) -> Value {
     })
 }
 
-/// Where a running server differs. The machine is taken for this one; that is said when it may be another.
+/// Where a running server differs. The machine is taken for this one; that is said when it may be
+/// another.
 fn compare(args: &DoctorArgs, dsn: &Dsn) -> anyhow::Result<Exit> {
     let mut connection = Connection::open(dsn)?;
     let data = data_directory(&mut connection);

@@ -1,5 +1,5 @@
-//! `dyno ingest ask`: a question in plain words; a language model writes the statement, the SQL engine runs it within
-//! bounds.
+//! `dyno ingest ask`: a question in plain words; a language model writes the statement, the SQL
+//! engine runs it within bounds.
 
 use anyhow::Context;
 use dyno_ingest::table::{Snapshot, WSPR};

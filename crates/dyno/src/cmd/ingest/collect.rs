@@ -16,11 +16,13 @@ use crate::terminal;
 
 /// Holds the broker's password, which no argument and no address holds.
 const PASSWORD: &str = "DYNO_MQTT_PASSWORD";
-/// Waits before the next attempt: a broker that restarts is back in a second, one that is gone is not pestered.
+/// Waits before the next attempt: a broker that restarts is back in a second, one that is gone is
+/// not pestered.
 const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 pub fn run(args: &CollectArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    // Read here, since the parser of arguments shows what it cannot read, and that may hold a password.
+    // Read here, since the parser of arguments shows what it cannot read, and that may hold a
+    // password.
     let broker: Broker = args.broker.parse()?;
     let registry = Registry::new();
     let metrics = Metrics::new(&registry)?;

@@ -62,7 +62,8 @@ pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// What the table lacks beside what was loaded just now. A load mends the archives that it is given, and no others.
+/// What the table lacks beside what was loaded just now. A load mends the archives that it is
+/// given, and no others.
 fn damage(into: &Path) -> Vec<Damage> {
     // A table of a server has no files here, and what is wrong with a manifest the load has said.
     Snapshot::open(into).map_or_else(|_| Vec::new(), |snapshot| snapshot.damage())
@@ -86,8 +87,8 @@ fn inputs(files: &[PathBuf]) -> anyhow::Result<(Vec<Input>, u64)> {
     Ok((inputs, bytes))
 }
 
-/// Before any is loaded: rows of another feed would all be bad ones. What is wrong with a file that cannot be
-/// looked into, the load says.
+/// Before any is loaded: rows of another feed would all be bad ones. What is wrong with a file that
+/// cannot be looked into, the load says.
 fn refuse_other_feeds(files: &[PathBuf]) -> anyhow::Result<()> {
     for file in files.iter().filter(|file| file.as_os_str() != "-") {
         if let Ok(Some(feed)) = dyno_ingest_feeds::feed_of_file(file)

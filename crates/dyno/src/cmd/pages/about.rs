@@ -1,4 +1,5 @@
-//! What a process says about the store that it has: the answer to `status`, and to a question about itself.
+//! What a process says about the store that it has: the answer to `status`, and to a question about
+//! itself.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,6 +1,7 @@
-//! `dyno pages attach` and `detach`: a store as a block device of this machine, by ublk or by a file system of one file
-//! (FUSE) and a loop device on it. Three processes: this one, which ends; a holder, which keeps the memory and the
-//! device's end; and a daemon, which serves the device, and which the holder starts again when it dies.
+//! `dyno pages attach` and `detach`: a store as a block device of this machine, by ublk or by a
+//! file system of one file (FUSE) and a loop device on it. Three processes: this one, which ends; a
+//! holder, which keeps the memory and the device's end; and a daemon, which serves the device, and
+//! which the holder starts again when it dies.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -34,7 +35,8 @@ pub fn run(args: &PagesAttachArgs) -> anyhow::Result<Exit> {
         refuse_with_swap(args)?;
     }
     store::check_metrics(args.metrics)?;
-    // Before a front is looked for, which says that it cannot open this and that without being asked for it.
+    // Before a front is looked for, which says that it cannot open this and that without being
+    // asked for it.
     ensure!(
         args.front != FrontArg::Auto || place::user()? == 0,
         "attach needs root, as it makes a block device; `dyno pages serve` needs none"
@@ -106,7 +108,8 @@ fn attach_again(args: &PagesAttachArgs, place: &Place, holder: &Client) -> anyho
     Ok(Exit::Done)
 }
 
-/// What two dead processes left behind stands in the way, and is of no use: the memory went with the holder.
+/// What two dead processes left behind stands in the way, and is of no use: the memory went with
+/// the holder.
 fn clear_remains(place: &Place) -> anyhow::Result<()> {
     if !place.exists() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! `dyno pages bench`: one pattern on one class of pages, through the same suite, record and report as everything else.
+//! `dyno pages bench`: one pattern on one class of pages, through the same suite, record and report
+//! as everything else.
 
 use clap::ValueEnum;
 use dyno_suite::Stop;

@@ -1,5 +1,5 @@
-//! The socket at which a process that has a store answers: a question of a word or three and a line end in, one JSON
-//! object out.
+//! The socket at which a process that has a store answers: a question of a word or three and a line
+//! end in, one JSON object out.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -28,8 +28,8 @@ const ALL: usize = usize::MAX;
 /// Passes of ageing after which no page is older.
 const OLDEST: usize = 3;
 
-/// Listens at `path` for as long as the process lives. A process that answers there already and any file that is not
-/// a socket are left alone.
+/// Listens at `path` for as long as the process lives. A process that answers there already and any
+/// file that is not a socket are left alone.
 pub fn listen(path: &Path, asked: Asked) -> anyhow::Result<()> {
     let listener = match BoundListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {

@@ -1,5 +1,5 @@
-//! The two processes behind an attached device: a holder, which keeps the memory and the device's end, and a daemon,
-//! which serves the device and may die and be started again.
+//! The two processes behind an attached device: a holder, which keeps the memory and the device's
+//! end, and a daemon, which serves the device and may die and be started again.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -34,7 +34,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// It looks around once in so many ticks, every second.
 const LOOK: u32 = 50;
 
-/// The holder: keeps what it is given until it is told to end, and starts the daemon again when that dies.
+/// The holder: keeps what it is given until it is told to end, and starts the daemon again when
+/// that dies.
 pub fn hold(socket: &Path) -> anyhow::Result<Exit> {
     ignore_hang_up();
     let place = Place::of_holder(socket)?;
@@ -56,8 +57,8 @@ struct Holdings {
 }
 
 impl Holdings {
-    /// Has a new holder hold all of it. Without one the memory would go with this process. False: a command is about to
-    /// end the device.
+    /// Has a new holder hold all of it. Without one the memory would go with this process. False: a
+    /// command is about to end the device.
     fn hold_again(&self, place: &Place) -> anyhow::Result<bool> {
         let Ok(_lock) = place.lock(Duration::ZERO) else {
             return Ok(false);
@@ -127,7 +128,8 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         },
         file,
     };
-    // When it is killed before the device is ended, the holder starts another one: the memory is the holder's.
+    // When it is killed before the device is ended, the holder starts another one: the memory is
+    // the holder's.
     let mut ticks = 0;
     while !serving.has_ended() {
         if stop.asked() {

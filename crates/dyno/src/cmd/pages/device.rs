@@ -76,7 +76,8 @@ pub fn of_place(place: &Place) -> Option<PathBuf> {
     Some(PathBuf::from(text.lines().next()?.trim()))
 }
 
-/// Notes the device, with the number that the system counts up whenever a device stands for something new.
+/// Notes the device, with the number that the system counts up whenever a device stands for
+/// something new.
 pub fn note(place: &Place, device: &Path) -> anyhow::Result<()> {
     let number = sequence(device).map_or_else(String::new, |number| number.to_string());
     let text = format!("{}\n{number}\n", device.display());
@@ -84,8 +85,8 @@ pub fn note(place: &Place, device: &Path) -> anyhow::Result<()> {
     fs::write(&at, text).with_context(|| format!("cannot write to {}", at.display()))
 }
 
-/// Whether the device that is noted still stands for this store: its name may be another's by now, when it was taken
-/// away behind our back.
+/// Whether the device that is noted still stands for this store: its name may be another's by now,
+/// when it was taken away behind our back.
 fn is_ours(place: &Place, device: &Path) -> bool {
     let backing = LoopDevice::of_path(device.to_path_buf()).backing_file();
     let stands = match Device::number_of(device) {
@@ -109,8 +110,8 @@ fn sequence(device: &Path) -> Option<u64> {
     fs::read_to_string(shown).ok()?.trim().parse().ok()
 }
 
-/// Processes that have the device open, by number and name. Their other files are not looked at, as one of them may lie
-/// on a file system that does not answer.
+/// Processes that have the device open, by number and name. Their other files are not looked at, as
+/// one of them may lie on a file system that does not answer.
 fn openers(device: &Path) -> Vec<String> {
     let own = std::process::id().to_string();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -198,8 +199,8 @@ fn tool(program: &str, device: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ends a device, in whichever state it is; `wait` at most for its file system. A device of that name that is not this
-/// store's any more is left alone.
+/// Ends a device, in whichever state it is; `wait` at most for its file system. A device of that
+/// name that is not this store's any more is left alone.
 pub fn end(place: &Place, wait: Duration) -> anyhow::Result<()> {
     let until = Instant::now() + wait;
     match of_place(place) {

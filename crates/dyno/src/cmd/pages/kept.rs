@@ -1,5 +1,5 @@
-//! What a device was made as. The holder keeps it as the note beside the memory, so that a daemon that comes later serves
-//! the same device in the same way. FORMAT.md has the names.
+//! What a device was made as. The holder keeps it as the note beside the memory, so that a daemon
+//! that comes later serves the same device in the same way. FORMAT.md has the names.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -126,7 +126,8 @@ impl Kept {
         })
     }
 
-    /// What `args` say otherwise, in words. What they leave to a default that depends on the machine is not compared.
+    /// What `args` say otherwise, in words. What they leave to a default that depends on the
+    /// machine is not compared.
     pub fn differences(&self, args: &PagesAttachArgs) -> Vec<String> {
         let mut all = Vec::new();
         let mut compare = |name: &str, has: String, asked: String| {

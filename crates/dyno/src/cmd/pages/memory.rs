@@ -8,8 +8,8 @@ use anyhow::ensure;
 /// Bytes of the index for a page.
 const INDEX_BYTES: u64 = 8;
 
-/// Bytes of memory that this process can have: those of the machine, or of the smallest control group that
-/// it is in. Nothing where the system does not say.
+/// Bytes of memory that this process can have: those of the machine, or of the smallest control
+/// group that it is in. Nothing where the system does not say.
 pub fn of_machine() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.and_then(|text| total_bytes(&text));
@@ -51,8 +51,8 @@ fn group_bytes(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Option<u
     least
 }
 
-/// What a store of `pages` may take for its pages when no limit is given: as much as they have, or what
-/// three quarters of the memory leave beside the index.
+/// What a store of `pages` may take for its pages when no limit is given: as much as they have, or
+/// what three quarters of the memory leave beside the index.
 pub fn default_limit(pages: u64, wanted: u64, memory: Option<u64>) -> u64 {
     let index = pages * INDEX_BYTES;
     let most = memory.map_or(u64::MAX, |memory| (memory / 4 * 3).saturating_sub(index));

@@ -1,4 +1,5 @@
-//! Where a store that is served or attached is found again: a folder of its name, with its sockets in it.
+//! Where a store that is served or attached is found again: a folder of its name, with its sockets
+//! in it.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use dyno_pages_fuse::DEVICE;
 
-/// Another folder for all stores, for tests and containers. Every command of one store needs the same.
+/// Another folder for all stores, for tests and containers. Every command of one store needs the
+/// same.
 pub const DIR_VARIABLE: &str = "DYNO_PAGES_DIR";
 const TICK: Duration = Duration::from_millis(20);
 /// How long a look at a lock may stand in the way.
@@ -41,8 +43,8 @@ pub fn base() -> anyhow::Result<PathBuf> {
     }
 }
 
-/// For root it is the same whether a login set XDG_RUNTIME_DIR or systemd did not; what lies there also outlives the
-/// login.
+/// For root it is the same whether a login set XDG_RUNTIME_DIR or systemd did not; what lies there
+/// also outlives the login.
 fn base_of(user: u32, of_login: Option<&OsStr>) -> anyhow::Result<PathBuf> {
     if user == 0 {
         return Ok(PathBuf::from("/run/dyno-pages"));
@@ -119,8 +121,8 @@ impl Place {
         fs::set_permissions(&self.dir, Permissions::from_mode(0o700)).with_context(failed)
     }
 
-    /// Removes it with the files that are known to be in it. A file system that is still mounted there is
-    /// never walked into: it may have no server, and then a look at it waits for ever.
+    /// Removes it with the files that are known to be in it. A file system that is still mounted
+    /// there is never walked into: it may have no server, and then a look at it waits for ever.
     pub fn remove(&self) -> anyhow::Result<()> {
         let removed = |done: std::io::Result<()>| match done {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -142,8 +144,8 @@ impl Place {
         removed(fs::remove_dir(&self.dir))
     }
 
-    /// Takes the lock of the name, which every command takes before it makes, changes or ends anything
-    /// there; waits for another command for as long as `wait`.
+    /// Takes the lock of the name, which every command takes before it makes, changes or ends
+    /// anything there; waits for another command for as long as `wait`.
     pub fn lock(&self, wait: Duration) -> anyhow::Result<NameLock> {
         let path = self.dir.with_extension("lock");
         let failed = || format!("cannot lock {}", path.display());
@@ -246,8 +248,8 @@ impl Place {
         self.dir.join("device")
     }
 
-    /// Whether `file` is the one that a loop device of this store stands for. When its file system was taken away, the
-    /// system shows it as if it lay at the root.
+    /// Whether `file` is the one that a loop device of this store stands for. When its file system
+    /// was taken away, the system shows it as if it lay at the root.
     pub fn has(&self, file: &Path) -> bool {
         let dir = fs::canonicalize(&self.dir).unwrap_or_else(|_| self.dir.clone());
         file == dir.join("mount").join(DEVICE) || file == Path::new("/").join(DEVICE)
@@ -274,7 +276,8 @@ pub struct NameLock {
 
 impl Drop for NameLock {
     fn drop(&mut self) {
-        // While it is locked: a command that waits for the lock sees that the file is another one now.
+        // While it is locked: a command that waits for the lock sees that the file is another one
+        // now.
         if !self.dir.exists() && is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }

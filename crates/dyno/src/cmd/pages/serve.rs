@@ -45,7 +45,8 @@ pub fn run(args: &PagesServeArgs, stop: &Stop) -> anyhow::Result<Exit> {
         thread::sleep(TICK);
         control::log_damage(served.disk.store());
     }
-    // So that the lock's file goes with the rest; another command may be at work on the name, which is not a reason to stay.
+    // So that the lock's file goes with the rest; another command may be at work on the name, which
+    // is not a reason to stay.
     let _lock = place.lock(LOCK_WAIT);
     served.end(&place)
 }

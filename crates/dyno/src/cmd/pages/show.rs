@@ -1,4 +1,5 @@
-//! The answer to `status` as a person reads it: what an operator asks first comes first, with units.
+//! The answer to `status` as a person reads it: what an operator asks first comes first, with
+//! units.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! `dyno pages status`, `list`, `compact`, `reset`, `idle` and `writeback`: questions to the process that has a store.
+//! `dyno pages status`, `list`, `compact`, `reset`, `idle` and `writeback`: questions to the
+//! process that has a store.
 
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What flags about a store come to: its settings, the schedule of its background, the file for what leaves memory.
+//! What flags about a store come to: its settings, the schedule of its background, the file for
+//! what leaves memory.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -13,8 +14,8 @@ use dyno_pages::{MOST_LIMIT_BYTES, PAGE_BYTES, Schedule, Settings, Tiers, WriteB
 use super::memory;
 use crate::args::{CodecArg, PagesStoreArgs, WriteBackArg};
 
-/// Memory above the size: a page that is written over has two slots for a moment, and each size of slot has
-/// a span that is not full.
+/// Memory above the size: a page that is written over has two slots for a moment, and each size of
+/// slot has a span that is not full.
 const ROOM: u64 = 32 << 20;
 /// Sizes that a store can have.
 const SIZES: std::ops::RangeInclusive<u64> = PAGE_BYTES as u64..=4 << 50;
@@ -74,9 +75,10 @@ pub fn file_pages(args: &PagesStoreArgs) -> anyhow::Result<Option<u32>> {
     Ok(Some(pages))
 }
 
-/// The file for pages that leave memory, for its owner alone. It loses its name at once: its bytes mean something together
-/// with the memory alone, and so it goes when the last process goes that has it. It has the name for a moment, so that a
-/// file that is there already is never taken for it.
+/// The file for pages that leave memory, for its owner alone. It loses its name at once: its bytes
+/// mean something together with the memory alone, and so it goes when the last process goes that
+/// has it. It has the name for a moment, so that a file that is there already is never taken for
+/// it.
 pub fn file_of(args: &PagesStoreArgs) -> anyhow::Result<Option<File>> {
     let Some(path) = &args.backing else {
         return Ok(None);
@@ -121,8 +123,8 @@ pub fn tiers(codec: CodecArg) -> Tiers {
     }
 }
 
-/// Idle pages leave after one and a half times the idle time, when the second tier has had them; those that nothing
-/// packs after half of it.
+/// Idle pages leave after one and a half times the idle time, when the second tier has had them;
+/// those that nothing packs after half of it.
 pub fn write_back(kind: WriteBackArg) -> WriteBack {
     let (packed, raw) = match kind {
         WriteBackArg::Idle => (Some(3), Some(3)),
@@ -132,7 +134,8 @@ pub fn write_back(kind: WriteBackArg) -> WriteBack {
     WriteBack { packed, raw }
 }
 
-/// Pages idle for so long are packed again and written back, packing within a share of one processor.
+/// Pages idle for so long are packed again and written back, packing within a share of one
+/// processor.
 pub fn schedule(idle: Duration, cpu_share: f64, kind: Option<WriteBackArg>) -> Schedule {
     let passes = Schedule::default().idle;
     Schedule {

@@ -24,8 +24,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// Between two looks whether there is a daemon, as long as there is none.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Watches over the daemon of `place` until its device has ended. `program` is this one's file, which may have been
-/// replaced by a later version when it is needed.
+/// Watches over the daemon of `place` until its device has ended. `program` is this one's file,
+/// which may have been replaced by a later version when it is needed.
 pub fn watch(place: &Place, program: PathBuf) {
     let mut starts = VecDeque::new();
     let mut child = None;

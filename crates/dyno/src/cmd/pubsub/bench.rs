@@ -1,4 +1,5 @@
-//! `dyno pubsub bench`: one flow of messages, through the same suite, record and report as everything else.
+//! `dyno pubsub bench`: one flow of messages, through the same suite, record and report as
+//! everything else.
 
 use anyhow::bail;
 use dyno_pubsub::Dsn;

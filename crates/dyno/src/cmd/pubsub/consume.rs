@@ -58,7 +58,8 @@ fn with_remedy(error: Error, topic: &str, group: &str) -> Error {
 struct Reading<'a> {
     args: &'a PubsubConsumeArgs,
     consumer: Consumer,
-    /// The offset after the last record that was written and flushed, by partition, until it is committed.
+    /// The offset after the last record that was written and flushed, by partition, until it is
+    /// committed.
     written: BTreeMap<i32, i64>,
     /// Records that may still be written.
     left: u64,

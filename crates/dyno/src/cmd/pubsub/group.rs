@@ -1,4 +1,5 @@
-//! `dyno pubsub group`: who reads a topic and how far behind, setting groups to another place, deleting them.
+//! `dyno pubsub group`: who reads a topic and how far behind, setting groups to another place,
+//! deleting them.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Standard input in blocks of whole lines, read by a thread of its own, so that Ctrl-C is heard while
-//! were not typed.
+//! Standard input in blocks of whole lines, read by a thread of its own, so that Ctrl-C is heard
+//! while were not typed.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem;
@@ -9,7 +9,8 @@ use std::thread;
 use dyno_pubsub::record::RECORD_BYTES_MAX;
 
 const READ_BYTES: usize = 64 << 10;
-/// A line of JSON may be longer than its record: six signs for a byte, and as much for everything else.
+/// A line of JSON may be longer than its record: six signs for a byte, and as much for everything
+/// else.
 const LINE_BYTES: usize = 8 * RECORD_BYTES_MAX;
 /// Blocks that wait to be sent.
 const BLOCKS: usize = 4;

@@ -195,7 +195,8 @@ impl Log {
         }
     }
 
-    /// Since when the records of each partition are kept; nothing where an older broker does not tell.
+    /// Since when the records of each partition are kept; nothing where an older broker does not
+    /// tell.
     pub fn kept(&mut self) -> dyno_pubsub::Result<Vec<Kept>> {
         match self {
             Log::Server(connection) => connection.kept(),

@@ -129,7 +129,8 @@ struct Given {
 }
 
 impl Turns {
-    /// The partition of a line, unless the line is there. Fails where another line was sent in its place.
+    /// The partition of a line, unless the line is there. Fails where another line was sent in its
+    /// place.
     fn place(
         &mut self,
         producer: &Producer,

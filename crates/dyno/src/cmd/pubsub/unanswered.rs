@@ -10,12 +10,14 @@ use dyno_suite::Stop;
 const INTERRUPTED: i32 = 130;
 /// Between two looks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
-/// How long a command may take to finish what it has begun: to send what it has read, to store its cursors.
+/// How long a command may take to finish what it has begun: to send what it has read, to store its
+/// cursors.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Ends the process when a stop was asked for and the command has not come to its end within [`GRACE`]. A
-/// request waits up to 90 s for its answer, and nothing that the command holds is worth that wait: a producer
-/// that is resumed sends again what was not acknowledged, and a group reads again what was not committed.
+/// Ends the process when a stop was asked for and the command has not come to its end within
+/// [`GRACE`]. A request waits up to 90 s for its answer, and nothing that the command holds is
+/// worth that wait: a producer that is resumed sends again what was not acknowledged, and a group
+/// reads again what was not committed.
 pub fn end_when_stopped(stop: &Stop) -> anyhow::Result<()> {
     let stop = stop.clone();
     thread::Builder::new()

@@ -84,9 +84,10 @@ fn plan(args: &TpccRunArgs, scale: Scale, loaded_with: u64, run: u64) -> Plan {
     }
 }
 
-/// What tells this run from others on the same database, by which rows of HISTORY are told apart; the same for runs
-/// that are to be compared, which begin with equal databases. Each payment adds to what was `paid` before, so a later
-/// run that adds rows to HISTORY never begins with the sum of an earlier one that did.
+/// What tells this run from others on the same database, by which rows of HISTORY are told apart;
+/// the same for runs that are to be compared, which begin with equal databases. Each payment adds
+/// to what was `paid` before, so a later run that adds rows to HISTORY never begins with the sum of
+/// an earlier one that did.
 fn run_number(args: &TpccRunArgs, paid: u64) -> u64 {
     match args.transactions {
         Some(_) => Random::of(args.seed, &[0x4B, paid]).bits(),

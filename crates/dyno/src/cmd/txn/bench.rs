@@ -1,5 +1,5 @@
-//! `dyno txn bench`: K2's transaction as it was asked for, through the same suite, record and report as everything
-//! else.
+//! `dyno txn bench`: K2's transaction as it was asked for, through the same suite, record and
+//! report as everything else.
 
 use anyhow::ensure;
 use dyno_rigs::txn::Durability;

@@ -97,7 +97,8 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
     })
 }
 
-/// Segments of the log: several to a checkpoint, so that one can free some, within what the disk likes.
+/// Segments of the log: several to a checkpoint, so that one can free some, within what the disk
+/// likes.
 fn segment(checkpoint: u64) -> u64 {
     (checkpoint / 8)
         .clamp(1 << 20, 64 << 20)

@@ -1,4 +1,5 @@
-//! An endpoint of the OpenAI interface (its reference, "Chat" and "Models"): llama.cpp's server, vLLM, SGLang.
+//! An endpoint of the OpenAI interface (its reference, "Chat" and "Models"): llama.cpp's server,
+//! vLLM, SGLang.
 
 use std::fmt;
 use std::time::Duration;
@@ -52,7 +53,8 @@ pub struct Request<'a> {
     pub messages: &'a [Message],
     /// Tokens it may write at most.
     pub most_tokens: u32,
-    /// Goes on to write after it would have ended; for measurements. Servers that do not know the word ignore it.
+    /// Goes on to write after it would have ended; for measurements. Servers that do not know the
+    /// word ignore it.
     pub ignore_end: bool,
 }
 
@@ -95,8 +97,8 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint at `address`, such as `http://127.0.0.1:8080/v1`, whose answers may take `wait`. Without a model
-    /// it is the first that the server lists. Nothing is sent yet.
+    /// An endpoint at `address`, such as `http://127.0.0.1:8080/v1`, whose answers may take `wait`.
+    /// Without a model it is the first that the server lists. Nothing is sent yet.
     ///
     /// # Errors
     /// [`AskError::Address`]: not http or https, or with a password in it.

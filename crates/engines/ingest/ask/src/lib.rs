@@ -1,9 +1,11 @@
-//! Questions in plain words about a spots table. A language model, behind any endpoint of the OpenAI interface, is
-//! told the table's columns and the question, and writes a statement; the statement is run by the caller, who sees
-//! to it that it only reads; and when it cannot be run, the model is told why and may try again, a few times.
+//! Questions in plain words about a spots table. A language model, behind any endpoint of the
+//! OpenAI interface, is told the table's columns and the question, and writes a statement; the
+//! statement is run by the caller, who sees to it that it only reads; and when it cannot be run,
+//! the model is told why and may try again, a few times.
 //!
-//! A model is a stranger: its statement is data until the SQL engine has judged it, and an answer is shown together
-//! with the statement that gave it, because nothing else says whether the question was understood.
+//! A model is a stranger: its statement is data until the SQL engine has judged it, and an answer
+//! is shown together with the statement that gave it, because nothing else says whether the
+//! question was understood.
 
 mod endpoint;
 mod error;
@@ -26,7 +28,8 @@ use error::shown;
 pub struct Question<'a> {
     /// In plain words.
     pub words: &'a str,
-    /// What the table holds beyond its columns' names, such as how many rows and of which time; may be empty.
+    /// What the table holds beyond its columns' names, such as how many rows and of which time; may
+    /// be empty.
     pub about: &'a str,
     /// How often the model may mend a statement that could not be run.
     pub mends: usize,
@@ -47,8 +50,8 @@ pub struct Answer {
     pub usage: Usage,
 }
 
-/// Asks the model for a statement, has `run` run it, and again when that fails. `run` gives the reason of a failure in
-/// words that the model is shown.
+/// Asks the model for a statement, has `run` run it, and again when that fails. `run` gives the
+/// reason of a failure in words that the model is shown.
 ///
 /// # Errors
 /// Those of the endpoint; [`AskError::NoSql`]; [`AskError::NotRun`].

@@ -11,8 +11,9 @@ const MOST_LABEL: usize = 24;
 /// A bar's end, in eighths of a column.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// A bar for each row: its length is the last column of numbers, its label the other columns. Negative numbers, as
-/// signal reports are, begin at the least of them. `None` when there is nothing to compare.
+/// A bar for each row: its length is the last column of numbers, its label the other columns.
+/// Negative numbers, as signal reports are, begin at the least of them. `None` when there is
+/// nothing to compare.
 pub fn bars(rows: &Rows) -> Option<String> {
     let count = rows.values.len();
     if !(2..=MOST_ROWS).contains(&count) || rows.columns.len() < 2 {

@@ -3,7 +3,8 @@
 use crate::Question;
 use crate::endpoint::{Message, Role};
 
-/// The table, and what an answer must look like. The bands are those that the loader computes from frequencies.
+/// The table, and what an answer must look like. The bands are those that the loader computes from
+/// frequencies.
 const SYSTEM: &str = "\
 You translate questions about a table of radio spots (WSPR: Weak Signal Propagation Reporter) into one SQL query for \
 Apache DataFusion (PostgreSQL-like). Answer with the query alone, in a ```sql fence.

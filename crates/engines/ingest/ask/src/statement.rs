@@ -1,7 +1,8 @@
 //! The statement in what a model wrote.
 
-/// The SQL in `text`: what stands between the last pair of code fences; without fences, the text itself when it
-/// begins like a query. What a model thought aloud before it answered does not count.
+/// The SQL in `text`: what stands between the last pair of code fences; without fences, the text
+/// itself when it begins like a query. What a model thought aloud before it answered does not
+/// count.
 pub(crate) fn statement_in(text: &str) -> Option<String> {
     let answer = text.rsplit_once("</think>").map_or(text, |(_, rest)| rest);
     let fenced = last_fence(answer).map(str::trim);

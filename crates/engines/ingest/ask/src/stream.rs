@@ -1,4 +1,5 @@
-//! An answer as it is written: server-sent events (HTML standard, section 9.2), one for a piece of text.
+//! An answer as it is written: server-sent events (HTML standard, section 9.2), one for a piece of
+//! text.
 
 use std::io::{BufRead, BufReader, Read};
 use std::time::Instant;

@@ -10,8 +10,8 @@ const HTTP_PORT: u16 = 8123;
 /// Port for HTTP with TLS when none is given.
 const HTTPS_PORT: u16 = 8443;
 
-/// `clickhouse://USER@HOST:PORT,HOST:PORT/DATABASE.TABLE`, or `http://` and `https://` before the same.
-/// Several hosts are the shards of one cluster. There is never a password in it.
+/// `clickhouse://USER@HOST:PORT,HOST:PORT/DATABASE.TABLE`, or `http://` and `https://` before the
+/// same. Several hosts are the shards of one cluster. There is never a password in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// Whether the connection is encrypted.

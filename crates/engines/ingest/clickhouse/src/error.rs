@@ -116,7 +116,8 @@ pub enum Error {
         /// The archive that brought them, or who else.
         owner: String,
     },
-    /// The stage does not hold what was sent, so nothing of it was put into the table. Retry is safe.
+    /// The stage does not hold what was sent, so nothing of it was put into the table. Retry is
+    /// safe.
     #[error(
         "stage {stage} on {server} has {found} rows, {expected} were sent; load the archive again"
     )]

@@ -15,8 +15,9 @@ pub(crate) struct Exception {
 }
 
 impl Exception {
-    /// Finds code and message in an answer: `Code: 60, e.displayText() = DB::Exception: TEXT, e.what() =
-    /// ...` of old servers, `Code: 60. DB::Exception: TEXT (UNKNOWN_TABLE) (version ...)` of newer ones.
+    /// Finds code and message in an answer: `Code: 60, e.displayText() = DB::Exception: TEXT,
+    /// e.what() = ...` of old servers, `Code: 60. DB::Exception: TEXT (UNKNOWN_TABLE) (version
+    /// ...)` of newer ones.
     pub fn of(header: Option<&str>, body: &str) -> Exception {
         let stated = header.and_then(|code| code.trim().parse().ok());
         let written = body.split_once("Code: ").and_then(|(_, rest)| {

@@ -1,4 +1,5 @@
-//! Rows of the feeds beside WSPR into blocks: each column by its field, behind one that names the archive.
+//! Rows of the feeds beside WSPR into blocks: each column by its field, behind one that names the
+//! archive.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -32,8 +33,8 @@ impl FeedRows {
         }
     }
 
-    /// For each row a number that compares as the table's key does. A column whose numbers have no room any more
-    /// ends the key: the server then sorts what these leave open.
+    /// For each row a number that compares as the table's key does. A column whose numbers have no
+    /// room any more ends the key: the server then sorts what these leave open.
     fn keys(&mut self, rows: &Rows) -> Vec<u64> {
         let mut keys = vec![0u64; rows.len()];
         let mut room = u64::BITS;
@@ -54,8 +55,8 @@ impl FeedRows {
         keys
     }
 
-    /// A rank for each row by one column, and the bits that the ranks need. No value counts as zero or as nothing
-    /// written, as in the table's key.
+    /// A rank for each row by one column, and the bits that the ranks need. No value counts as zero
+    /// or as nothing written, as in the table's key.
     fn ranks_of(
         &mut self,
         field: &Field,
@@ -136,7 +137,8 @@ impl Encode for FeedRows {
         native::constant(Text::Plain, self.archive.as_bytes(), order.len(), out);
         for (column, (field, values)) in columns.iter().zip(rows.columns()) {
             native::column(out, column.name, &column.kind);
-            // A dictionary has a place for what is missing; others say which values are missing first.
+            // A dictionary has a place for what is missing; others say which values are missing
+            // first.
             if column.nullable && column.text != Some(Text::Coded) {
                 gather(order, out, |row| [u8::from(!values.present[row as usize])]);
             }
@@ -231,8 +233,8 @@ fn text_at<'a>(offsets: &[u32], bytes: &'a [u8], place: Option<usize>) -> &'a [u
     })
 }
 
-/// The row as text, for a person who looks at it in quarantine: the line itself where the feed keeps it, else its
-/// values with commas between.
+/// The row as text, for a person who looks at it in quarantine: the line itself where the feed
+/// keeps it, else its values with commas between.
 fn row_text(rows: &Rows, row: usize) -> String {
     let value = |(field, column): (&Field, &feeds::Column)| {
         let place = places(field, column, row + 1).last().flatten();

@@ -13,8 +13,8 @@ use crate::exception::{Exception, shown};
 /// More of an answer is not read: ledgers and lists of parts are the longest.
 const MOST_ANSWER_BYTES: u64 = 64 << 20;
 const CONNECT: Duration = Duration::from_secs(10);
-/// A statement or a block that takes longer has failed. Old servers answer a swap of partitions, and
-/// a block when they are short of disk, only when it is done.
+/// A statement or a block that takes longer has failed. Old servers answer a swap of partitions,
+/// and a block when they are short of disk, only when it is done.
 const ANSWER: Duration = Duration::from_secs(300);
 /// Servers hang up on connections that idle for longer, some after three seconds.
 const IDLE: Duration = Duration::from_secs(1);
@@ -74,8 +74,8 @@ impl Client {
         address.servers.iter().map(client).collect()
     }
 
-    /// Runs a statement; `action` is what it is for, in words. The answer is text in the format that
-    /// the statement names.
+    /// Runs a statement; `action` is what it is for, in words. The answer is text in the format
+    /// that the statement names.
     pub fn query(&self, action: &str, sql: &str) -> Result<String> {
         self.query_with(&[], action, sql)
     }

@@ -1,8 +1,8 @@
 //! The ledger: which archives are in the table, in which partitions of which servers.
 //!
-//! A table of the database that is only appended to. An archive's last row counts. `swap` says what is
-//! about to be put into the table, and from which stages, so that the next writer after a kill can do it
-//! again; `done` says that it is there.
+//! A table of the database that is only appended to. An archive's last row counts. `swap` says what
+//! is about to be put into the table, and from which stages, so that the next writer after a kill
+//! can do it again; `done` says that it is there.
 
 use std::collections::BTreeMap;
 
@@ -217,7 +217,8 @@ impl Ledger {
         let action = "write the ledger";
         let mut tried = false;
         patience.with(|| {
-            // Only one process writes, so a row of this generation is the one that was lost sight of.
+            // Only one process writes, so a row of this generation is the one that was lost sight
+            // of.
             if std::mem::replace(&mut tried, true) && client.number(action, &there)? > 0 {
                 return Ok(());
             }

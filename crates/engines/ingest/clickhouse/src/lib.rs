@@ -1,9 +1,11 @@
-//! Loads archives of spots and of the other feeds into a ClickHouse server or cluster, over HTTP, each archive once.
+//! Loads archives of spots and of the other feeds into a ClickHouse server or cluster, over HTTP,
+//! each archive once.
 //!
-//! Chunks of columns become blocks of the Native format ([`native`]; [`spots`] of WSPR, [`feed_rows`] of the
-//! others), sorted by the table's key ([`order`]) and packed as LZ4 frames. Each connection fills a stage of its own ([`sender`]); when all has arrived, the
-//! archive's partitions are swapped into the table and the ledger says so ([`ledger`], [`swap`]). A
-//! killed load, ours or the server's, leaves every archive as it was or as it was to be.
+//! Chunks of columns become blocks of the Native format ([`native`]; [`spots`] of WSPR,
+//! [`feed_rows`] of the others), sorted by the table's key ([`order`]) and packed as LZ4 frames.
+//! Each connection fills a stage of its own ([`sender`]); when all has arrived, the archive's
+//! partitions are swapped into the table and the ledger says so ([`ledger`], [`swap`]). A killed
+//! load, ours or the server's, leaves every archive as it was or as it was to be.
 //!
 //! It is a [`dyno_ingest::load::Target`]; archives are read and scanned there.
 

@@ -47,13 +47,14 @@ fn count(out: &mut FrameWriter, mut value: usize) {
     out.put(&[value as u8]);
 }
 
-/// Chunks of rows of one kind into blocks: all that the ways of the feeds into a server do not share.
+/// Chunks of rows of one kind into blocks: all that the ways of the feeds into a server do not
+/// share.
 pub(crate) trait Encode {
     /// A chunk.
     type Rows;
 
-    /// Numbers of the rows in the order of the table's key, without those that a column cannot hold; these are
-    /// handed to `aside`.
+    /// Numbers of the rows in the order of the table's key, without those that a column cannot
+    /// hold; these are handed to `aside`.
     fn sorted(
         &mut self,
         rows: &Self::Rows,
@@ -91,8 +92,8 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// The column's values in the rows `order`, behind its name and type. Strings that are longer than their type
-    /// are cut.
+    /// The column's values in the rows `order`, behind its name and type. Strings that are longer
+    /// than their type are cut.
     pub fn put(&mut self, text: Text, column: &Words<'_>, order: &[u32], out: &mut FrameWriter) {
         let Words { words, codes, .. } = *column;
         let code = |row: u32| codes[row as usize] as usize;
@@ -130,8 +131,8 @@ impl Texts {
         table
     }
 
-    /// A dictionary of the words that the block has, and a place in it for each row. In a column that may have no
-    /// value the first place means that there is none.
+    /// A dictionary of the words that the block has, and a place in it for each row. In a column
+    /// that may have no value the first place means that there is none.
     fn coded(&mut self, column: &Words<'_>, order: &[u32], out: &mut FrameWriter) {
         let Words {
             words,

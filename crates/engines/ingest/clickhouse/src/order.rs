@@ -1,7 +1,7 @@
 //! The order of rows in a block: that of the table's key, so that the server need not sort.
 //!
-//! A MergeTree sorts each block by its key before it writes it, unless the block is sorted already. Here
-//! the key is a number made of codes, and sorting it takes a fraction of the server's time.
+//! A MergeTree sorts each block by its key before it writes it, unless the block is sorted already.
+//! Here the key is a number made of codes, and sorting it takes a fraction of the server's time.
 
 use std::ops::Range;
 
@@ -138,7 +138,8 @@ fn prefix(string: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Cuts rows in the order of the key where a month of UTC ends, so that a block lies in one partition.
+/// Cuts rows in the order of the key where a month of UTC ends, so that a block lies in one
+/// partition.
 pub(crate) fn months(rows: &[u32], timestamps: &[u32]) -> Vec<Range<usize>> {
     let time = |at: usize| timestamps[rows[at] as usize];
     let mut ranges = Vec::new();

@@ -1,7 +1,8 @@
 //! Back-pressure: a server that falls behind with merging is waited for, before it has to refuse.
 //!
-//! Every block becomes a part, and the server merges parts in the background. Beyond a number of parts
-//! in one partition it delays inserts (`parts_to_delay_insert`), beyond a second one it refuses them.
+//! Every block becomes a part, and the server merges parts in the background. Beyond a number of
+//! parts in one partition it delays inserts (`parts_to_delay_insert`), beyond a second one it
+//! refuses them.
 
 use crate::error::{Error, Result};
 use crate::http::{Client, quoted};

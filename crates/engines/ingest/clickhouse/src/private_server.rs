@@ -1,5 +1,5 @@
-//! A ClickHouse server of one's own on loopback: in the foreground, with its own directory and ports, gone
-//! when it is dropped. For tests and measurements; the packaged service stays off.
+//! A ClickHouse server of one's own on loopback: in the foreground, with its own directory and
+//! ports, gone when it is dropped. For tests and measurements; the packaged service stays off.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -50,7 +50,8 @@ impl Ports {
 /// What a server is to be like.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Users beside `default`, which has no password: name, password, profile (`default`, `readonly`).
+    /// Users beside `default`, which has no password: name, password, profile (`default`,
+    /// `readonly`).
     pub users: Vec<(String, String, String)>,
     /// More of the server's configuration, in its XML.
     pub xml: String,

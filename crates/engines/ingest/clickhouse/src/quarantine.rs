@@ -73,8 +73,8 @@ impl<'a> Quarantine<'a> {
         self.rows
     }
 
-    /// Takes one row; a failure to send it comes out of [`Self::finish`]. Of a line that is too long
-    /// to be a row only the first bytes are kept, and `cut` says so.
+    /// Takes one row; a failure to send it comes out of [`Self::finish`]. Of a line that is too
+    /// long to be a row only the first bytes are kept, and `cut` says so.
     pub fn add(&mut self, row: &BadRow<'_>) {
         self.rows += 1;
         if self.failure.is_some() {

@@ -28,7 +28,8 @@ const TYPES: [&str; COLUMNS.len()] = [
     "UInt8",
 ];
 
-/// The column of other feeds' tables that says which archive a row is of, and what the table is cut into.
+/// The column of other feeds' tables that says which archive a row is of, and what the table is cut
+/// into.
 pub(crate) const ARCHIVE: &str = "archive";
 /// A time that is a whole second.
 const SECOND: &str = "DateTime('UTC')";
@@ -98,8 +99,8 @@ impl Contract {
         }
     }
 
-    /// For another feed. Its archives are days, hours, logs or whole histories, whose rows may lie anywhere in
-    /// time; so that one can be swapped without touching another, each is a partition.
+    /// For another feed. Its archives are days, hours, logs or whole histories, whose rows may lie
+    /// anywhere in time; so that one can be swapped without touching another, each is a partition.
     pub fn of_feed(feed: &dyn Feed) -> Contract {
         let layout = feed.layout();
         let (mut columns, mut order) = (Vec::new(), vec![String::new(); layout.order.len()]);

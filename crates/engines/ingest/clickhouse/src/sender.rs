@@ -1,9 +1,9 @@
 //! One connection: blocks into a stage of its own, each once whatever happens on the way.
 //!
-//! A sender has at most one block under way, so the stage holds either the rows of all blocks before
-//! it or those and its own. That decides what became of a block whose answer was lost, on any version
-//! of the server. The block's ID is its query's ID in every attempt, so that a first attempt that still
-//! runs is seen and waited for.
+//! A sender has at most one block under way, so the stage holds either the rows of all blocks
+//! before it or those and its own. That decides what became of a block whose answer was lost, on
+//! any version of the server. The block's ID is its query's ID in every attempt, so that a first
+//! attempt that still runs is seen and waited for.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;

@@ -21,8 +21,8 @@ pub struct Status {
 /// Asks the servers of `address`.
 ///
 /// # Errors
-/// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`] when nothing
-/// was loaded there, [`Error::Ledger`].
+/// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`] when
+/// nothing was loaded there, [`Error::Ledger`].
 pub fn status(address: &Address, password: &Password) -> Result<Status> {
     let clients = Client::of_all(address, password)?;
     let home = Arc::new(clients.into_iter().next().ok_or_else(|| Error::Address {

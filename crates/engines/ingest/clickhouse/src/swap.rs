@@ -79,7 +79,8 @@ impl Tables<'_> {
             .map(drop)
     }
 
-    /// Moves all rows of the stage `from` to those of `to`, each row once. Parts are linked, not copied.
+    /// Moves all rows of the stage `from` to those of `to`, each row once. Parts are linked, not
+    /// copied.
     pub fn gather(&self, from: &str, to: &str) -> Result<()> {
         for partition in self.partitions(from)? {
             let id = &partition.id;
@@ -139,9 +140,10 @@ impl Tables<'_> {
         }
     }
 
-    /// A server that is killed in a swap leaves a directory behind that is called after the number of the swap in its
-    /// process. It removes those when it starts, unless it starts within the second of the kill, and else after a
-    /// day; until then the first swaps of the new process would have their names. Each attempt has the next number.
+    /// A server that is killed in a swap leaves a directory behind that is called after the number
+    /// of the swap in its process. It removes those when it starts, unless it starts within the
+    /// second of the kill, and else after a day; until then the first swaps of the new process
+    /// would have their names. Each attempt has the next number.
     fn replace(&self, sql: &str) -> Result<()> {
         let mut replaced = Ok(());
         for _number in 0..DIRECTORIES_MOST {
@@ -154,10 +156,10 @@ impl Tables<'_> {
         replaced
     }
 
-    /// A server that is killed before it has removed replaced parts from its disk finds them again when
-    /// it starts, beside those that replaced them. So a swap is over only when they are gone: or back,
-    /// and then it has to be done again, or is read by a query for longer than a load should wait. In
-    /// that last case the next load finds out, which counts the rows.
+    /// A server that is killed before it has removed replaced parts from its disk finds them again
+    /// when it starts, beside those that replaced them. So a swap is over only when they are gone:
+    /// or back, and then it has to be done again, or is read by a query for longer than a load
+    /// should wait. In that last case the next load finds out, which counts the rows.
     fn wait_until_gone(&self, table: &str, names: &str) -> Result<()> {
         let of_them = format!("{} AND name IN ({names})", self.of_parts(table));
         let back = format!("SELECT count() {of_them} AND active");

@@ -55,8 +55,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Memory that an archive needs for each row of a chunk: columns with their free share, order, and
-    /// the blocks that are made, wait and are under way.
+    /// Memory that an archive needs for each row of a chunk: columns with their free share, order,
+    /// and the blocks that are made, wait and are under way.
     pub fn row_bytes(&self, address: &Address) -> usize {
         const COLUMNS: usize = 100;
         const ORDER: usize = 2 * 16 + 4;
@@ -64,8 +64,8 @@ impl Settings {
         COLUMNS + ORDER + FRAMES * (2 + self.senders(address))
     }
 
-    /// How often the bytes of a chunk of another feed are in memory: columns, order and values in their places, and
-    /// the blocks that are made, wait and are under way.
+    /// How often the bytes of a chunk of another feed are in memory: columns, order and values in
+    /// their places, and the blocks that are made, wait and are under way.
     pub fn copies(&self, address: &Address) -> usize {
         2 + 2 + self.senders(address)
     }
@@ -75,7 +75,8 @@ impl Settings {
     }
 }
 
-/// A table for spots of WSPR that is open for writing. No other process loads into it while it lives.
+/// A table for spots of WSPR that is open for writing. No other process loads into it while it
+/// lives.
 pub struct ServerTable {
     pub(crate) clients: Vec<Arc<Client>>,
     pub(crate) address: Address,
@@ -95,8 +96,9 @@ impl ServerTable {
     /// Connects, makes what is missing, and finishes what a killed load had begun.
     ///
     /// # Errors
-    /// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`] when the
-    /// table is another one, [`Error::Locked`] while another load lives, [`Error::Ledger`].
+    /// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`]
+    /// when the table is another one, [`Error::Locked`] while another load lives,
+    /// [`Error::Ledger`].
     pub fn open(address: &Address, settings: &Settings) -> Result<ServerTable> {
         ServerTable::open_as(&Contract::of_spots(), address, settings)
     }
@@ -203,7 +205,8 @@ impl ServerTable {
         })
     }
 
-    /// Carries out what a killed load had decided. Without its stages the archive counts as not there.
+    /// Carries out what a killed load had decided. Without its stages the archive counts as not
+    /// there.
     fn finish_swaps(&self) -> Result<()> {
         let mut ledger = locked(&self.ledger);
         let begun: Vec<Entry> = ledger

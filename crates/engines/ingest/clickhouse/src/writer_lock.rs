@@ -1,8 +1,9 @@
 //! One load at a time: a table of the database that exists while one is at work.
 //!
-//! Making a table is atomic on the server. What the table is called and which process made it stands in
-//! the default of its only column. A process that was killed leaves it behind; a process that finds it on the
-//! same machine sees that the process is gone and takes over. From another machine that cannot be known.
+//! Making a table is atomic on the server. What the table is called and which process made it
+//! stands in the default of its only column. A process that was killed leaves it behind; a process
+//! that finds it on the same machine sees that the process is gone and takes over. From another
+//! machine that cannot be known.
 
 use std::fs;
 use std::sync::Arc;

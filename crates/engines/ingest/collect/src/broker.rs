@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use crate::CollectError;
 
-/// A broker and what is asked of it, as `mqtt://USER@HOST:PORT/TOPIC`, or `mqtts://` before the same.
+/// A broker and what is asked of it, as `mqtt://USER@HOST:PORT/TOPIC`, or `mqtts://` before the
+/// same.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Broker {
     /// Whether it is spoken to through TLS.

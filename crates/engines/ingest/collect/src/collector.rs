@@ -13,7 +13,8 @@ use dyno_serve::rustls::ClientConfig;
 use crate::listening::{Heard, Listening};
 use crate::{Broker, CollectError, Hours, Metrics, Sequence};
 
-/// Messages between the connection and the files: enough for a slow disk, and then the broker waits or drops.
+/// Messages between the connection and the files: enough for a slow disk, and then the broker waits
+/// or drops.
 const WAITING_MAX: usize = 16 * 1024;
 /// How long lines stay in memory at most, and how often the clock is looked at.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
@@ -118,7 +119,8 @@ impl Collector {
             clock: Arc::clone(&self.settings.clock),
             stop: Arc::clone(&ending),
         };
-        // The thread may sit in a connection attempt that cannot be cut short, so it is not waited for.
+        // The thread may sit in a connection attempt that cannot be cut short, so it is not waited
+        // for.
         thread::spawn(move || listening.run(&sender));
         let collected = self.take(&heard, is_over, say);
         ending.store(true, Ordering::Relaxed);

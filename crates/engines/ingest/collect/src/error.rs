@@ -23,7 +23,8 @@ pub enum CollectError {
         /// Whether the address asks for TLS.
         tls: bool,
     },
-    /// The broker does not let us in, is not whom we trust, or does not know the topic: waiting would not help.
+    /// The broker does not let us in, is not whom we trust, or does not know the topic: waiting
+    /// would not help.
     #[error("the broker refuses: {reason}")]
     Refused {
         /// Its reason.

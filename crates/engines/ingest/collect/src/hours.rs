@@ -1,8 +1,10 @@
 //! Files of an hour each.
 //!
-//! While its hour lasts a file is `NAME.jsonl.open`, plain lines; then it becomes `NAME.jsonl.closing`, is compressed
-//! aside, synced, and takes its name. A closing file whose name is taken has been compressed already. Whatever a killed process left is taken up by the next one: the line that was not finished is cut off and
-//! counted, an hour that is over is compressed, the current one goes on.
+//! While its hour lasts a file is `NAME.jsonl.open`, plain lines; then it becomes
+//! `NAME.jsonl.closing`, is compressed aside, synced, and takes its name. A closing file whose name
+//! is taken has been compressed already. Whatever a killed process left is taken up by the next
+//! one: the line that was not finished is cut off and counted, an hour that is over is compressed,
+//! the current one goes on.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -51,8 +53,8 @@ pub struct Found {
 }
 
 impl Hours {
-    /// Opens a folder, which is made when missing, for the one collector that writes there, and takes up what an
-    /// earlier one left.
+    /// Opens a folder, which is made when missing, for the one collector that writes there, and
+    /// takes up what an earlier one left.
     ///
     /// # Errors
     /// [`CollectError::Busy`], [`CollectError::Io`].
@@ -119,7 +121,8 @@ impl Hours {
             .is_some_and(|current| current.hour < hour_of(now_ms))
     }
 
-    /// Hands to the system what is still in memory: a process that is killed afterwards loses none of it.
+    /// Hands to the system what is still in memory: a process that is killed afterwards loses none
+    /// of it.
     ///
     /// # Errors
     /// [`CollectError::Io`].
@@ -246,8 +249,8 @@ fn cut_torn_line(path: &Path) -> Result<u64, CollectError> {
     Ok(length - end)
 }
 
-/// Gives a file that is over the name that it closes under: a process that ends in mid-hour leaves a file of the part
-/// that it saw, so the name may be taken.
+/// Gives a file that is over the name that it closes under: a process that ends in mid-hour leaves
+/// a file of the part that it saw, so the name may be taken.
 fn closing(open: &Path) -> Result<PathBuf, CollectError> {
     let stem = stem_of(open, OPEN);
     let numbered = |number: u32, end: &str| match number {

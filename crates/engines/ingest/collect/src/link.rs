@@ -15,7 +15,8 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// Shakes hands on `socket` with the broker called `host`, within a limit for each of its answers.
+    /// Shakes hands on `socket` with the broker called `host`, within a limit for each of its
+    /// answers.
     pub(crate) fn tls(
         mut socket: TcpStream,
         config: Arc<ClientConfig>,

@@ -1,4 +1,5 @@
-//! The connection: a thread that reads messages and hands them on, and comes back when it was cut off.
+//! The connection: a thread that reads messages and hands them on, and comes back when it was cut
+//! off.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -67,7 +68,8 @@ impl From<io::Error> for Ended {
 }
 
 impl Listening {
-    /// Hands on what is heard until the receiver is gone, [`Listening::stop`] is set, or the broker refuses.
+    /// Hands on what is heard until the receiver is gone, [`Listening::stop`] is set, or the broker
+    /// refuses.
     pub(crate) fn run(self, heard: &SyncSender<Heard>) {
         let mut failures = 0;
         while !self.stopped() {

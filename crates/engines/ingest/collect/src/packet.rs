@@ -27,7 +27,8 @@ pub enum Packet<'a> {
     Pong,
 }
 
-/// Reads the packet at the front of `bytes`, and says how many bytes it has; none while it is not all there.
+/// Reads the packet at the front of `bytes`, and says how many bytes it has; none while it is not
+/// all there.
 ///
 /// # Errors
 /// What no broker sends to such a subscriber: the connection is of no use any more.
@@ -133,7 +134,8 @@ pub fn refusal(code: u8) -> &'static str {
     }
 }
 
-/// Text behind its length in two bytes; what is longer than they can say is cut, which callers exclude.
+/// Text behind its length in two bytes; what is longer than they can say is cut, which callers
+/// exclude.
 fn text(out: &mut Vec<u8>, text: &str) {
     let length = text.len().min(usize::from(u16::MAX));
     out.extend((length as u16).to_be_bytes());

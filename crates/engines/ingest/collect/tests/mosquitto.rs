@@ -1,4 +1,5 @@
-//! The collector on a real broker: Debian's mosquitto, started on loopback, with mosquitto_pub as the other side.
+//! The collector on a real broker: Debian's mosquitto, started on loopback, with mosquitto_pub as
+//! the other side.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::generate::{Batch, MadeLine, Packing};
 use crate::rows::Rows;
 
-/// A source of archives with columns of its own. To add one, implement this in a file beside the others and
-/// enter it in [`crate::FEEDS`].
+/// A source of archives with columns of its own. To add one, implement this in a file beside the
+/// others and enter it in [`crate::FEEDS`].
 pub trait Feed: Sync {
     /// What it is called on the command line, in SQL and in front of its archives' identities.
     fn name(&self) -> &'static str;
@@ -20,7 +20,8 @@ pub trait Feed: Sync {
     /// How a database lays its table out.
     fn layout(&self) -> Layout;
 
-    /// Which archive a file is, by its name: what decides what replaces what. The feed's name goes in front.
+    /// Which archive a file is, by its name: what decides what replaces what. The feed's name goes
+    /// in front.
     fn archive(&self, path: &Path) -> String;
 
     /// Whether text that begins like this is of this feed and of no other.
@@ -35,13 +36,15 @@ pub trait Feed: Sync {
     /// How its archives are packed.
     fn packing(&self) -> Packing;
 
-    /// The lines of an archive, as the published ones have them, with oddities at the rate that the batch says.
+    /// The lines of an archive, as the published ones have them, with oddities at the rate that the
+    /// batch says.
     fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>>;
 }
 
 /// Turns the lines of one archive into rows.
 pub trait Reader: Send {
-    /// Takes one line without its line feed and adds the rows that it is. After an error there are none of it.
+    /// Takes one line without its line feed and adds the rows that it is. After an error there are
+    /// none of it.
     ///
     /// # Errors
     /// Why the line is not a row, or why the archive cannot be this feed's.
@@ -59,11 +62,11 @@ pub trait Reader: Send {
 /// What a database wants to know beside the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// The columns that rows are sorted by, integers, moments and words; together they should tell what is asked
-    /// for together.
+    /// The columns that rows are sorted by, integers, moments and words; together they should tell
+    /// what is asked for together.
     pub order: &'static [&'static str],
-    /// The moments that are whole seconds from 1970 to 2106, which every database has a type for. A row with
-    /// another one there is a bad row of such a database.
+    /// The moments that are whole seconds from 1970 to 2106, which every database has a type for. A
+    /// row with another one there is a bad row of such a database.
     pub seconds: &'static [&'static str],
 }
 

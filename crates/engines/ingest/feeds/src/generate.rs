@@ -44,8 +44,8 @@ pub struct Making {
     pub start: Day,
     /// Decides everything else.
     pub seed: u64,
-    /// Share of lines with a planted oddity, 0 to 1. Above 0 a `.planted.ndjson` beside each archive lists them
-    /// ([`Planted`]).
+    /// Share of lines with a planted oddity, 0 to 1. Above 0 a `.planted.ndjson` beside each
+    /// archive lists them ([`Planted`]).
     pub quirks: f64,
 }
 
@@ -144,12 +144,12 @@ pub struct Summary {
     pub files: Vec<PathBuf>,
 }
 
-/// Writes archives of `feed` into `folder`, which is made when missing, and counts rows in `progress` until
-/// `stop` is set.
+/// Writes archives of `feed` into `folder`, which is made when missing, and counts rows in
+/// `progress` until `stop` is set.
 ///
 /// # Errors
-/// [`Error::Refused`] for a request that makes no sense, [`Error::Io`], [`Error::Stopped`]. Finished archives stay;
-/// an unfinished one leaves no file behind.
+/// [`Error::Refused`] for a request that makes no sense, [`Error::Io`], [`Error::Stopped`].
+/// Finished archives stay; an unfinished one leaves no file behind.
 pub fn write(
     feed: &dyn Feed,
     making: &Making,

@@ -1,8 +1,9 @@
-//! Feeds beside WSPR: spots of the Reverse Beacon Network, contest logs, PSK Reporter, indices of the sun.
+//! Feeds beside WSPR: spots of the Reverse Beacon Network, contest logs, PSK Reporter, indices of
+//! the sun.
 //!
-//! Each has columns of its own and a reader of its lines ([`Feed`]); loading, the table, quarantine and what is
-//! loaded exactly once are the same for all of them and the same as WSPR's ([`load()`]). A table's directory may
-//! hold several feeds, which SQL sees as one table each.
+//! Each has columns of its own and a reader of its lines ([`Feed`]); loading, the table, quarantine
+//! and what is loaded exactly once are the same for all of them and the same as WSPR's
+//! ([`load()`]). A table's directory may hold several feeds, which SQL sees as one table each.
 
 pub mod cabrillo;
 pub mod calendar;

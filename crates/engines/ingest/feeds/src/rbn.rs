@@ -1,7 +1,8 @@
 //! Spots of the Reverse Beacon Network: a ZIP archive a day with one CSV file.
 //!
-//! Three eras, which each line shows: no header and 11 fields from 2009-02-21, a header from 2010-06-15, and 13
-//! fields (speed and mode of the sender) from 2011. Files may end with the number of their rows, `(n rows)`.
+//! Three eras, which each line shows: no header and 11 fields from 2009-02-21, a header from
+//! 2010-06-15, and 13 fields (speed and mode of the sender) from 2011. Files may end with the
+//! number of their rows, `(n rows)`.
 
 use std::path::Path;
 

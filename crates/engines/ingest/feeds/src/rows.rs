@@ -4,8 +4,8 @@ use dyno_ingest::scan::Strings;
 
 use crate::feed::{Field, Kind};
 
-/// Rows of one feed since they were last cleared. Dictionaries stay when the rows go, so that a code means the
-/// same all over a file.
+/// Rows of one feed since they were last cleared. Dictionaries stay when the rows go, so that a
+/// code means the same all over a file.
 pub struct Rows {
     fields: &'static [Field],
     columns: Vec<Column>,

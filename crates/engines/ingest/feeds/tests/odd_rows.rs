@@ -1,5 +1,5 @@
-//! Odd lines of the feeds: each is a row, or is in quarantine with its reason, or is of a kind that FORMAT.md leaves
-//! out; and no line is anything else.
+//! Odd lines of the feeds: each is a row, or is in quarantine with its reason, or is of a kind that
+//! FORMAT.md leaves out; and no line is anything else.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,8 @@ const HEADER: &str =
     "callsign,de_pfx,de_cont,freq,band,dx,dx_pfx,dx_cont,mode,db,date,speed,tx_mode";
 const SPOT: &str = "W3LPL,K,NA,14025.1,20m,EA1RKV,EA,EU,CQ,18,2024-01-01 18:01:00,25,CW";
 
-/// What became of an archive: its rows by column, the reasons in quarantine by line, and the lines left out.
+/// What became of an archive: its rows by column, the reasons in quarantine by line, and the lines
+/// left out.
 struct Account {
     rows: Vec<BTreeMap<&'static str, String>>,
     bad: BTreeMap<u64, String>,
@@ -172,7 +173,8 @@ fn every_line_of_rbn_is_a_row_or_in_quarantine_or_of_a_kind_that_is_left_out() {
     assert_eq!(all, lines.len() + 1);
 }
 
-/// A line that is too long to be kept whole is in quarantine with that reason, and the lines around it are rows.
+/// A line that is too long to be kept whole is in quarantine with that reason, and the lines around
+/// it are rows.
 #[test]
 fn a_line_of_cabrillo_that_is_too_long_is_in_quarantine() {
     let contact = "QSO: 14000 CW/Digital 2023-01-01 0000 K1ABC 599 MA K2DEF 599 NY";
@@ -188,7 +190,8 @@ fn a_line_of_cabrillo_that_is_too_long_is_in_quarantine() {
     assert_eq!(found.bad, expected);
 }
 
-/// The raw text of a message is the message, byte for byte; one that is not UTF-8 is there in hexadecimal digits.
+/// The raw text of a message is the message, byte for byte; one that is not UTF-8 is there in
+/// hexadecimal digits.
 #[test]
 fn the_raw_text_of_a_psk_message_is_the_message() {
     let plain =

@@ -1,5 +1,5 @@
-//! The recipe "a feed of ingest" of CONTRIBUTING.md, followed: a feed written as it says is loaded into
-//! a table beside the others.
+//! The recipe "a feed of ingest" of CONTRIBUTING.md, followed: a feed written as it says is loaded
+//! into a table beside the others.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! Lines as the feeds' makers document them, not as our generators write them, with the values that they mean.
+//! Lines as the feeds' makers document them, not as our generators write them, with the values that
+//! they mean.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

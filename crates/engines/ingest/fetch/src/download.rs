@@ -194,8 +194,8 @@ impl OneFile<'_> {
         mut body: Box<dyn Read + Send>,
     ) -> Result<Attempt, FetchError> {
         let failed = |e| FetchError::io("write", &self.aside, e);
-        // Where no version of the file is known, since it was copied here by hand or the server does not name one, its
-        // length has to do.
+        // Where no version of the file is known, since it was copied here by hand or the server
+        // does not name one, its length has to do.
         let known = Version::read(&self.path, &self.url);
         let is_named = known.is_some_and(|known| known.etag.or(known.last_modified).is_some());
         let same_length = version

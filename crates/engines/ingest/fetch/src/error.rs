@@ -24,7 +24,8 @@ pub enum FetchError {
         /// HTTP status.
         status: u16,
     },
-    /// No answer that is of use came, after several attempts: try again later, it goes on from there.
+    /// No answer that is of use came, after several attempts: try again later, it goes on from
+    /// there.
     #[error("{url}: {reason} ({attempts} attempts)")]
     Unreachable {
         /// What was asked for.

@@ -20,14 +20,15 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// What proves that it is the same still: a strong tag or a date. Weak tags stand for files that only look the
-    /// same (RFC 9110, 13.1.5).
+    /// What proves that it is the same still: a strong tag or a date. Weak tags stand for files
+    /// that only look the same (RFC 9110, 13.1.5).
     pub(crate) fn proof(&self) -> Option<&str> {
         let strong = self.etag.as_deref().filter(|tag| !tag.starts_with("W/"));
         strong.or(self.last_modified.as_deref())
     }
 
-    /// What was written of the version of the file at `path`; none where there is nothing that can be read.
+    /// What was written of the version of the file at `path`; none where there is nothing that can
+    /// be read.
     pub(crate) fn read(path: &Path, url: &str) -> Option<Version> {
         let text = fs::read(beside(path)).ok()?;
         let version: Version = serde_json::from_slice(&text).ok()?;

@@ -56,7 +56,8 @@ struct Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.done {
-            // Nothing more can be done about a file that cannot be removed; its name says what it is.
+            // Nothing more can be done about a file that cannot be removed; its name says what it
+            // is.
             let _ = fs::remove_file(&self.path);
         }
     }

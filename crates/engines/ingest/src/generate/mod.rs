@@ -46,8 +46,9 @@ pub struct Generator {
     pub start: Month,
     /// Decides everything else.
     pub seed: u64,
-    /// Share of rows with a planted oddity, 0 to 1. Above 0, each `.csv.gz` also has several members
-    /// and trailing garbage, and a `.planted.ndjson` beside it lists what was planted ([`Planted`]).
+    /// Share of rows with a planted oddity, 0 to 1. Above 0, each `.csv.gz` also has several
+    /// members and trailing garbage, and a `.planted.ndjson` beside it lists what was planted
+    /// ([`Planted`]).
     pub quirks: f64,
     /// How archives are stored.
     pub form: Form,
@@ -87,13 +88,13 @@ pub struct Summary {
 }
 
 impl Generator {
-    /// Writes the archives into `folder`, which is made when missing, with `workers` threads (0 counts
-    /// as 1), a month each. `progress` is told how many more rows are done, from any thread, and may
-    /// answer `Break` to stop.
+    /// Writes the archives into `folder`, which is made when missing, with `workers` threads (0
+    /// counts as 1), a month each. `progress` is told how many more rows are done, from any thread,
+    /// and may answer `Break` to stop.
     ///
     /// # Errors
-    /// [`Error::Refused`] for a request that makes no sense, [`Error::Io`], [`Error::Stopped`]. Finished
-    /// months stay; an unfinished one leaves no file behind.
+    /// [`Error::Refused`] for a request that makes no sense, [`Error::Io`], [`Error::Stopped`].
+    /// Finished months stay; an unfinished one leaves no file behind.
     pub fn write(
         &self,
         folder: &Path,

@@ -1,9 +1,9 @@
 //! Who hears whom: one month of spots in the order in which the archive numbers them.
 //!
-//! Every two minutes a set of senders is on the air, each on its own frequency; receivers upload what
-//! they decoded, one batch a band, so the same reporter repeats in runs and the same sender comes back
-//! a few hundred rows later. A small archive has fewer slots, not thinner ones, so that its bytes
-//! compress like those of a large one.
+//! Every two minutes a set of senders is on the air, each on its own frequency; receivers upload
+//! what they decoded, one batch a band, so the same reporter repeats in runs and the same sender
+//! comes back a few hundred rows later. A small archive has fewer slots, not thinner ones, so that
+//! its bytes compress like those of a large one.
 
 use super::band::{BANDS, Band};
 use super::calendar::Month;

@@ -1,6 +1,7 @@
 //! The table's directory as the place that archives go to, whatever feed they are of.
 //!
-//! This module uses `unsafe` for one system call, `sync_file_range`, that the standard library lacks.
+//! This module uses `unsafe` for one system call, `sync_file_range`, that the standard library
+//! lacks.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

@@ -53,7 +53,8 @@ impl Job<'_> {
         let total = Some(self.progress.bytes.clone());
         let source = input.open(self.options.engine, total)?;
         let mut sink = Sink::new(self, path)?;
-        // Hashed in a pass of its own, by the file's name; its witness compares the file before and after both.
+        // Hashed in a pass of its own, by the file's name; its witness compares the file before and
+        // after both.
         let hashed = match &source {
             Source::Text(text) if text.identity_is_of_file() => None,
             _ => Some(hash_file(path)?),

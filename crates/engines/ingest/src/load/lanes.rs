@@ -1,5 +1,5 @@
-//! What loads of all feeds share: archives that are known apart, lanes that take them side by side, and a report of
-//! each.
+//! What loads of all feeds share: archives that are known apart, lanes that take them side by side,
+//! and a report of each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use std::time::Instant;
 use super::{ArchiveReport, Input, Options, Outcome, Progress, StageSeconds, Target};
 use crate::{Error, Result};
 
-/// The identity of each input: what `name` makes of the one that was given, if any, and the input's path.
+/// The identity of each input: what `name` makes of the one that was given, if any, and the input's
+/// path.
 ///
 /// # Errors
 /// [`Error::Refused`]: one identity for several inputs, or two inputs of one identity.
@@ -68,8 +69,8 @@ pub fn lane_bytes(options: &Options, lanes: usize, needed: usize) -> Result<usiz
     Ok(options.memory / lanes)
 }
 
-/// Has so many lanes take the inputs, each the next one when it is done, and gives the reports in the inputs' order.
-/// `run` is told the lane's number.
+/// Has so many lanes take the inputs, each the next one when it is done, and gives the reports in
+/// the inputs' order. `run` is told the lane's number.
 pub fn side_by_side(
     lanes: usize,
     identities: Vec<String>,
@@ -110,7 +111,8 @@ pub fn report(
     let mut stages = StageSeconds::default();
     let mut warnings = Vec::new();
     let outcome = load(input, &path, &mut stages, &mut warnings).unwrap_or_else(Outcome::Failed);
-    // Not an error: a day without a spot is a file of a header. But it may also be a download that went wrong.
+    // Not an error: a day without a spot is a file of a header. But it may also be a download that
+    // went wrong.
     if let Outcome::Loaded { rows: 0, .. } = outcome {
         warnings.push(format!(
             "{}: it has no good row, so archive {identity} is empty in the table",
@@ -127,8 +129,8 @@ pub fn report(
     }
 }
 
-/// The outcome where `target` has the rows of this very file: there is nothing to load then, and its bytes count as
-/// done. A stream is known only by its end.
+/// The outcome where `target` has the rows of this very file: there is nothing to load then, and
+/// its bytes count as done. A stream is known only by its end.
 ///
 /// # Errors
 /// When the table cannot be asked, or the file not be read.
@@ -151,8 +153,8 @@ pub fn already_there<C>(
     }))
 }
 
-/// The outcome where `target` has the rows of these contents: how a stream, which is known only by its end, is found to
-/// be there.
+/// The outcome where `target` has the rows of these contents: how a stream, which is known only by
+/// its end, is found to be there.
 ///
 /// # Errors
 /// When the table cannot be asked.

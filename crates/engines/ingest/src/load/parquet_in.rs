@@ -1,9 +1,10 @@
 //! Parquet files with the columns of the contract as an input.
 //!
-//! `band`, `mode` and `column_count` are made anew, as for every other input. A timestamp may be a number of seconds
-//! or an Arrow timestamp of any unit; with a time zone it is an instant, and without one it is read as UTC. A row whose
-//! timestamp is not a whole second, or whose id is negative in a signed column, goes to quarantine, because the table
-//! could only hold another value.
+//! `band`, `mode` and `column_count` are made anew, as for every other input. A timestamp may be a
+//! number of seconds or an Arrow timestamp of any unit; with a time zone it is an instant, and
+//! without one it is read as UTC. A row whose timestamp is not a whole second, or whose id is
+//! negative in a signed column, goes to quarantine, because the table could only hold another
+//! value.
 
 use std::fs::File;
 use std::path::Path;
@@ -104,7 +105,8 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The second of a timestamp as the file stores it; `None` where it is not a whole one that the table can hold.
+    /// The second of a timestamp as the file stores it; `None` where it is not a whole one that the
+    /// table can hold.
     pub(super) fn second(&self, stored: i64) -> Option<u32> {
         let whole = stored.rem_euclid(self.per_second) == 0;
         whole

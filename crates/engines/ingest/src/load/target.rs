@@ -17,8 +17,8 @@ pub struct Opening<'a, C = Columns> {
     pub open: &'a dyn Fn() -> Result<Box<dyn Target<C>>>,
 }
 
-/// A table that archives go into, each whole or not at all. Lanes share it. Their rows come in chunks of the type
-/// `C`: [`Columns`] for spots of WSPR, what the feed has for others.
+/// A table that archives go into, each whole or not at all. Lanes share it. Their rows come in
+/// chunks of the type `C`: [`Columns`] for spots of WSPR, what the feed has for others.
 pub trait Target<C = Columns>: Sync {
     /// What the table has of `archive`, when all of that is in order.
     ///
@@ -26,7 +26,8 @@ pub trait Target<C = Columns>: Sync {
     /// When the table cannot be asked.
     fn held(&self, archive: &str) -> Result<Option<Held>>;
 
-    /// A place for the rows of `archive`, which come from `source`, in chunks of up to `chunk_rows`.
+    /// A place for the rows of `archive`, which come from `source`, in chunks of up to
+    /// `chunk_rows`.
     ///
     /// # Errors
     /// When there is no room for them, or no leave.
@@ -86,8 +87,8 @@ impl Held {
 
 /// One archive on its way. Dropped without a commit, it leaves the table as it was.
 pub trait Stage<C = Columns> {
-    /// Takes a chunk of rows and tells how many of them are good for this table; the others it has put
-    /// aside. Codes mean the same in all chunks until the dictionaries are new.
+    /// Takes a chunk of rows and tells how many of them are good for this table; the others it has
+    /// put aside. Codes mean the same in all chunks until the dictionaries are new.
     ///
     /// # Errors
     /// When they cannot be stored; the archive has failed then.

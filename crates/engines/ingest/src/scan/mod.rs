@@ -75,8 +75,9 @@ impl Scanner {
                     self.regular_rows(block, &index, bad);
                 }
             } else if index.delimiters[end as usize] == start {
-                // A line of nothing but its end neither has a row nor moves one, so the rows before it may wait. A
-                // file can be nothing else for gigabytes, and then this is all that happens.
+                // A line of nothing but its end neither has a row nor moves one, so the rows before
+                // it may wait. A file can be nothing else for gigabytes, and then this is all that
+                // happens.
                 self.blank_lines += 1;
             } else {
                 // Rows stay in their order, so what came before is converted first.
@@ -93,8 +94,8 @@ impl Scanner {
     }
 
     fn regular_rows(&mut self, block: &Block, index: &Index, bad: &mut dyn FnMut(BadRow<'_>)) {
-        // A file of nothing but bad lines comes here with none for each of them, and what follows looks at all oddities
-        // of the block.
+        // A file of nothing but bad lines comes here with none for each of them, and what follows
+        // looks at all oddities of the block.
         if self.rows.is_empty() {
             return;
         }

@@ -50,15 +50,16 @@ impl Kind {
 pub enum Source {
     /// Lines of text, however packed.
     Text(Box<TextSource>),
-    /// A Parquet file, which is read by its own reader, and what tells whether it changed meanwhile.
+    /// A Parquet file, which is read by its own reader, and what tells whether it changed
+    /// meanwhile.
     Parquet(File, Witness),
 }
 
 /// Opens the file at `path`. Bytes read are added to `total`.
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::Input`] for an empty file, [`Error::Refused`] for what is not a regular file and for a ZIP
-/// archive that cannot be taken.
+/// [`Error::Io`], [`Error::Input`] for an empty file, [`Error::Refused`] for what is not a regular
+/// file and for a ZIP archive that cannot be taken.
 pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> Result<Source> {
     refuse_what_is_no_file(path)?;
     let mut file = File::open(path).map_err(|e| Error::io("open", path, e))?;
@@ -82,8 +83,8 @@ pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> 
     Ok(Source::Text(Box::new(source.watched_by(witness))))
 }
 
-/// An archive is opened more than once: to recognise it, to read it, to compare it. A pipe gives its bytes to the
-/// first reader alone, and opening one waits for a writer that may never come.
+/// An archive is opened more than once: to recognise it, to read it, to compare it. A pipe gives
+/// its bytes to the first reader alone, and opening one waits for a writer that may never come.
 fn refuse_what_is_no_file(path: &Path) -> Result<()> {
     let metadata = std::fs::metadata(path).map_err(|e| Error::io("open", path, e))?;
     let kind = metadata.file_type();

@@ -94,7 +94,8 @@ impl TextSource {
         self
     }
 
-    /// The end of a file that was cut meanwhile looks like the end of the archive, so the file is asked.
+    /// The end of a file that was cut meanwhile looks like the end of the archive, so the file is
+    /// asked.
     fn judge_end(&self) -> Result<()> {
         match &self.witness {
             None => Ok(()),
@@ -133,7 +134,8 @@ impl TextSource {
     /// The next lines, in `block`, whose memory is used again; `false` at the end.
     ///
     /// # Errors
-    /// [`Error::Input`] when the source is truncated, corrupt or changed while it was read, [`Error::Io`].
+    /// [`Error::Input`] when the source is truncated, corrupt or changed while it was read,
+    /// [`Error::Io`].
     pub fn next_block(&mut self, block: &mut Block) -> Result<bool> {
         while !self.ended {
             let kept = self.tail.len();

@@ -1,8 +1,9 @@
 //! Notices that a file changed while it was read.
 //!
-//! An archive is loaded whole or not at all, so a file that is cut or overwritten under the reader must not count
-//! as read: its end of file looks like the end of the archive. A compressed file shows that by its checksums; plain
-//! text and Parquet have none, so the file itself is asked before and after.
+//! An archive is loaded whole or not at all, so a file that is cut or overwritten under the reader
+//! must not count as read: its end of file looks like the end of the archive. A compressed file
+//! shows that by its checksums; plain text and Parquet have none, so the file itself is asked
+//! before and after.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -53,8 +54,9 @@ impl Witness {
         })
     }
 
-    /// For a file that was read once through one descriptor, up to its end behind `read` bytes. A file that grows is
-    /// accepted as far as it was read: its next load sees other bytes and replaces this one.
+    /// For a file that was read once through one descriptor, up to its end behind `read` bytes. A
+    /// file that grows is accepted as far as it was read: its next load sees other bytes and
+    /// replaces this one.
     ///
     /// # Errors
     /// [`Error::Input`] when it became shorter, or was overwritten in place.
@@ -77,7 +79,8 @@ impl Witness {
         Ok(())
     }
 
-    /// For a file that was opened several times by its name: it must be the same file with the same contents.
+    /// For a file that was opened several times by its name: it must be the same file with the same
+    /// contents.
     ///
     /// # Errors
     /// [`Error::Input`] when it is not.

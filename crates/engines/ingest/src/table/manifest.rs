@@ -216,8 +216,8 @@ impl Manifest {
         span::positions(&self.archives)
     }
 
-    /// The data files that are not in `table` as this manifest says. A file's length tells what a removal and a cut
-    /// leave behind; its contents are not read.
+    /// The data files that are not in `table` as this manifest says. A file's length tells what a
+    /// removal and a cut leave behind; its contents are not read.
     pub fn damage(&self, table: &Path) -> Vec<Damage> {
         let archives = self.archives.iter();
         archives

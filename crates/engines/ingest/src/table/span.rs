@@ -1,6 +1,8 @@
-//! Stretches of streams in the ledger: an archive whose identity says which offsets its rows came from.
+//! Stretches of streams in the ledger: an archive whose identity says which offsets its rows came
+//! from.
 //!
-//! A commit of such an archive commits where to go on, too, because both are the one entry in the manifest.
+//! A commit of such an archive commits where to go on, too, because both are the one entry in the
+//! manifest.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -67,10 +69,12 @@ impl fmt::Display for Span {
     }
 }
 
-/// The archives whose place a new one of this identity takes, when it is a span: those that lie in it.
+/// The archives whose place a new one of this identity takes, when it is a span: those that lie in
+/// it.
 ///
 /// # Errors
-/// Why it cannot be: an offset would be in the table twice, or the rows of those that it covers are not all in it.
+/// Why it cannot be: an offset would be in the table twice, or the rows of those that it covers are
+/// not all in it.
 pub(super) fn covered(
     archives: &BTreeMap<String, Archive>,
     identity: &str,
@@ -117,7 +121,8 @@ pub struct Position {
     pub rows: u64,
     /// Rows in quarantine.
     pub bad_rows: u64,
-    /// Offsets between two spans that are in none, first and last: what was gone when it was to be read.
+    /// Offsets between two spans that are in none, first and last: what was gone when it was to be
+    /// read.
     pub missing: Vec<(u64, u64)>,
 }
 

@@ -42,8 +42,8 @@ impl TableWriter {
     /// killed load left behind.
     ///
     /// # Errors
-    /// [`Error::Refused`] where `table` is a file, [`Error::Locked`] while another writer lives, [`Error::Manifest`] when the manifest is not
-    /// ours, [`Error::Io`].
+    /// [`Error::Refused`] where `table` is a file, [`Error::Locked`] while another writer lives,
+    /// [`Error::Manifest`] when the manifest is not ours, [`Error::Io`].
     pub fn open(table: &Path) -> Result<TableWriter> {
         if table.is_file() {
             return Err(Error::Refused {
@@ -101,8 +101,8 @@ impl TableWriter {
         )
     }
 
-    /// Where the quarantine of an archive with too many bad rows is kept: a name without a generation is
-    /// not ours to remove, a person looks at it.
+    /// Where the quarantine of an archive with too many bad rows is kept: a name without a
+    /// generation is not ours to remove, a person looks at it.
     pub fn rejected_path(&self, quarantine: &str) -> PathBuf {
         let stem = quarantine.trim_end_matches(".ndjson");
         let stem = stem
@@ -111,8 +111,8 @@ impl TableWriter {
         self.table.join(format!("{stem}.rejected.ndjson"))
     }
 
-    /// The archive as the table has it. An archive with damaged data files counts as absent, so that a load mends
-    /// the table.
+    /// The archive as the table has it. An archive with damaged data files counts as absent, so
+    /// that a load mends the table.
     pub fn whole(&self, archive: &str) -> Option<&Archive> {
         let there = self.manifest.archives.get(archive)?;
         let damage = there.damage(archive, &self.table);
@@ -122,9 +122,9 @@ impl TableWriter {
     /// Puts the staged files into the table in place of what it held of the same archive.
     ///
     /// # Errors
-    /// [`Error::Refused`] where the archive is another feed's, or a span of a stream with offsets that are there already;
-    /// [`Error::Io`]; the table is then as it was, or, when only the sync of its directory failed,
-    /// as it was to be: what the disk has decides.
+    /// [`Error::Refused`] where the archive is another feed's, or a span of a stream with offsets
+    /// that are there already; [`Error::Io`]; the table is then as it was, or, when only the sync
+    /// of its directory failed, as it was to be: what the disk has decides.
     pub fn commit(&mut self, staged: Staged) -> Result<()> {
         if let Some(there) = self.manifest.archives.get(&staged.archive)
             && there.feed != staged.feed

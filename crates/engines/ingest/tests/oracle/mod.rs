@@ -1,15 +1,17 @@
-//! The slow, obvious parser of spot lines: what the fast one must agree with. It shares nothing with
-//! it, allocates freely, and says each rule of FORMAT.md once, in order.
+//! The slow, obvious parser of spot lines: what the fast one must agree with. It shares nothing
+//! with it, allocates freely, and says each rule of FORMAT.md once, in order.
 //!
 //! 1. A line ends at a line feed or at the end of the input. One carriage return before that is not
 //!    part of it. A line with nothing in it is blank: skipped and counted.
 //! 2. A line of more than 65,536 bytes without its end is bad.
-//! 3. Commas separate fields. A backslash is removed and the byte behind it taken as it is, in quotes
-//!    or out of them. A field whose first byte is a quote ends at the next lone quote, and two quotes
-//!    inside stand for one; what follows must be a comma or the end of the line. Elsewhere a quote is
-//!    an ordinary byte. A line that ends inside quotes is bad; a backslash at its end is an ordinary byte.
+//! 3. Commas separate fields. A backslash is removed and the byte behind it taken as it is, in
+//!    quotes or out of them. A field whose first byte is a quote ends at the next lone quote, and
+//!    two quotes inside stand for one; what follows must be a comma or the end of the line.
+//!    Elsewhere a quote is an ordinary byte. A line that ends inside quotes is bad; a backslash at
+//!    its end is an ordinary byte.
 //! 4. A line has 15 fields.
-//! 5. Integers are 1 to 20 digits, perhaps behind a `-`, and fit their columns; field 13 fits 64 bits.
+//! 5. Integers are 1 to 20 digits, perhaps behind a `-`, and fit their columns; field 13 fits 64
+//!    bits.
 //! 6. Text is UTF-8.
 
 #![allow(

@@ -1,4 +1,5 @@
-//! The list of what was planted in an archive, and rows of the slow parser in the form that it has there.
+//! The list of what was planted in an archive, and rows of the slow parser in the form that it has
+//! there.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The scanner and the slow parser must make the same of any bytes. The body of the fuzz target `scan`
-//! and of the tests in `scanner.rs`.
+//! The scanner and the slow parser must make the same of any bytes. The body of the fuzz target
+//! `scan` and of the tests in `scanner.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -53,8 +53,9 @@ impl fmt::Debug for Whose {
 
 /// A table with a ledger, which knows what it has.
 pub trait Destination: Sync {
-    /// Loads archives of one feed, as `dyno ingest load` does: each whole or not at all, and not again what is
-    /// there. `archive` is the identity of the only input, where its name does not say it.
+    /// Loads archives of one feed, as `dyno ingest load` does: each whole or not at all, and not
+    /// again what is there. `archive` is the identity of the only input, where its name does not
+    /// say it.
     ///
     /// # Errors
     /// What keeps all of them from being loaded; what is wrong with one is in its report.

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why watching cannot begin or go on. What was committed stays, and the same command goes on behind it.
+/// Why watching cannot begin or go on. What was committed stays, and the same command goes on
+/// behind it.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The table, or an archive on its way there.
@@ -41,7 +42,8 @@ pub enum WatchError {
         /// The last failure.
         last: String,
     },
-    /// Retention took records before they were loaded: say that they may be left out, or begin with another table.
+    /// Retention took records before they were loaded: say that they may be left out, or begin with
+    /// another table.
     #[error(
         "topic {topic} partition {partition}: offsets {first} to {last} are gone before they were loaded; \
          --skip-lost goes on behind them"

@@ -1,10 +1,11 @@
 //! Which files of a folder are complete and not dealt with yet.
 //!
-//! A file counts as complete when its length, its times and its place on the disk were the same at two looks that lie
-//! the settling time apart. That holds for all ways in which files come: one that is renamed into the folder settles
-//! at once, one that is copied or downloaded into it settles when its writer is done. Events of inotify would tell of a
-//! closed file sooner, but not on network file systems, not of a file that its writer opens again, and not of what
-//! came while it did not run. Clocks are not compared: a file server's may differ.
+//! A file counts as complete when its length, its times and its place on the disk were the same at
+//! two looks that lie the settling time apart. That holds for all ways in which files come: one
+//! that is renamed into the folder settles at once, one that is copied or downloaded into it
+//! settles when its writer is done. Events of inotify would tell of a closed file sooner, but not
+//! on network file systems, not of a file that its writer opens again, and not of what came while
+//! it did not run. Clocks are not compared: a file server's may differ.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,8 +65,9 @@ impl Files {
         }
     }
 
-    /// Looks at the folder and gives the files that are complete and to be dealt with, by name. Folders in it, hidden
-    /// files and those whose name says that they are not complete are passed over.
+    /// Looks at the folder and gives the files that are complete and to be dealt with, by name.
+    /// Folders in it, hidden files and those whose name says that they are not complete are passed
+    /// over.
     ///
     /// # Errors
     /// [`WatchError::Folder`].

@@ -74,11 +74,13 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Loads what comes until `stop` is set, or, once, until all is dealt with. Tells `say` what became of each file;
-    /// a file that cannot be loaded is told of once, and tried again when it changes.
+    /// Loads what comes until `stop` is set, or, once, until all is dealt with. Tells `say` what
+    /// became of each file; a file that cannot be loaded is told of once, and tried again when it
+    /// changes.
     ///
     /// # Errors
-    /// When the folder cannot be listed, and what [`WatchError::may_pass`] does not hold of; once, the others too.
+    /// When the folder cannot be listed, and what [`WatchError::may_pass`] does not hold of; once,
+    /// the others too.
     pub fn run(
         &mut self,
         stop: &Arc<AtomicBool>,
@@ -166,7 +168,8 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// The files that are archives of their own. Of two that are one archive each would replace the other for ever.
+    /// The files that are archives of their own. Of two that are one archive each would replace the
+    /// other for ever.
     fn known_apart(
         &mut self,
         whose: Whose,

@@ -1,7 +1,8 @@
 //! A live feed into a table: the collector's files of an hour, each loaded once it is whole.
 //!
-//! What was received and written is loaded exactly once, because the file is the unit: it has its name when it is
-//! complete, and the ledger knows it by that. What a broker with QoS 0 never handed over is lost.
+//! What was received and written is loaded exactly once, because the file is the unit: it has its
+//! name when it is complete, and the ledger knows it by that. What a broker with QoS 0 never handed
+//! over is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

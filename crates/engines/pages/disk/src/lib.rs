@@ -2,9 +2,9 @@
 //!
 //! What it is: [`Disk`], which all fronts of one store share, and [`Head`], a thread's way to read,
 //! write and zero. Part of a page is read, changed and written under a lock of that page, so that
-//! writers of neighbouring sectors lose nothing. What it is not: durable. A write that has returned is
-//! in the store's memory, whole pages one by one; it is gone with the memory, that is when the last
-//! process that holds it ends, or the machine.
+//! writers of neighbouring sectors lose nothing. What it is not: durable. A write that has returned
+//! is in the store's memory, whole pages one by one; it is gone with the memory, that is when the
+//! last process that holds it ends, or the machine.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -41,8 +41,8 @@ pub struct Disk {
     null: bool,
 }
 
-/// What all heads of a disk were asked for since it was made, failures included: what a measurement from outside
-/// compares its own counts with.
+/// What all heads of a disk were asked for since it was made, failures included: what a measurement
+/// from outside compares its own counts with.
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Reads.
@@ -75,8 +75,8 @@ impl Disk {
         }
     }
 
-    /// A disk as long as `store` that keeps nothing: what is read is what the reader's memory held. What remains is what
-    /// the way to a disk costs, for who measures a front.
+    /// A disk as long as `store` that keeps nothing: what is read is what the reader's memory held.
+    /// What remains is what the way to a disk costs, for who measures a front.
     pub fn null(store: Arc<Store>) -> Self {
         Self {
             null: true,
@@ -147,8 +147,8 @@ impl Head<'_> {
     /// Reads the bytes from `at` on; what was never written, or zeroed, is zeros.
     ///
     /// # Errors
-    /// [`StoreError::OutOfRange`] before anything is read; [`StoreError::Corrupt`] for the first page
-    /// that is not what was written, when `into` holds what came before it.
+    /// [`StoreError::OutOfRange`] before anything is read; [`StoreError::Corrupt`] for the first
+    /// page that is not what was written, when `into` holds what came before it.
     pub fn read(&mut self, at: u64, into: &mut [u8]) -> Result<(), StoreError> {
         self.disk.figures.reads.fetch_add(1, Relaxed);
         let len = into.len() as u64;
@@ -184,8 +184,8 @@ impl Head<'_> {
     /// Writes `bytes` from `at` on.
     ///
     /// # Errors
-    /// [`StoreError::OutOfRange`] before anything is written; [`StoreError::NoSpace`] when pages before
-    /// the failing one are written, and those from it on are as they were.
+    /// [`StoreError::OutOfRange`] before anything is written; [`StoreError::NoSpace`] when pages
+    /// before the failing one are written, and those from it on are as they were.
     pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), StoreError> {
         self.disk.figures.writes.fetch_add(1, Relaxed);
         let len = bytes.len() as u64;

@@ -26,7 +26,8 @@ impl Default for LoopOptions {
     }
 }
 
-/// A block device of the loop driver. Dropping this leaves it there: [`LoopDevice::detach`] ends it.
+/// A block device of the loop driver. Dropping this leaves it there: [`LoopDevice::detach`] ends
+/// it.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
@@ -89,8 +90,8 @@ impl LoopDevice {
         Self { path }
     }
 
-    /// The file that it stands for, as the system shows it; nothing when the device stands for none. The
-    /// system is asked in a way that does not wait for the file's own server.
+    /// The file that it stands for, as the system shows it; nothing when the device stands for
+    /// none. The system is asked in a way that does not wait for the file's own server.
     pub fn backing_file(&self) -> Option<PathBuf> {
         let name = self.path.file_name()?;
         let shown = Path::new("/sys/block").join(name).join("loop/backing_file");

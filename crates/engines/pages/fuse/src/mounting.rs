@@ -38,8 +38,8 @@ impl Connection {
     }
 }
 
-/// Makes the empty directory `at` a file system with the one file, readable by root alone. Another user
-/// must serve before anybody looks into it.
+/// Makes the empty directory `at` a file system with the one file, readable by root alone. Another
+/// user must serve before anybody looks into it.
 ///
 /// # Errors
 /// Without root, without `/dev/fuse`, or when `at` is not a directory.

@@ -12,8 +12,8 @@ const REMEMBER_S: u64 = 3600;
 /// 7.31 is old enough to be everywhere, and all that is used here is in it but for repeating.
 const MINOR: u32 = 31;
 
-/// What we want of what the system can: reads and direct I/O side by side, writes of more than a page,
-/// and more than 32 pages; and requests again after a daemon died.
+/// What we want of what the system can: reads and direct I/O side by side, writes of more than a
+/// page, and more than 32 pages; and requests again after a daemon died.
 const WANTED: u64 = 1 | 1 << 5 | 1 << 15 | 1 << 22 | 1 << 30 | 1 << 39;
 
 /// A reply in the making.

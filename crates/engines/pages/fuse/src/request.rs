@@ -1,5 +1,5 @@
-//! Requests of the system, as `linux/fuse.h` (protocol 7.x) lays them out: numbers of this machine's
-//! byte order.
+//! Requests of the system, as `linux/fuse.h` (protocol 7.x) lays them out: numbers of this
+//! machine's byte order.
 
 use crate::FuseError;
 

@@ -34,8 +34,8 @@ pub struct Figures {
     pub failed: AtomicU64,
 }
 
-/// The threads. They end when the file system is unmounted and the file is closed; until then nobody
-/// can end them but with the process.
+/// The threads. They end when the file system is unmounted and the file is closed; until then
+/// nobody can end them but with the process.
 #[derive(Debug)]
 pub struct Serving {
     threads: Vec<JoinHandle<Result<(), FuseError>>>,

@@ -1,5 +1,5 @@
-//! The block device in the hands of programs that we did not write: mkfs.ext4, fsck, mount, cp, diff,
-//! dd, blkdiscard and fio; and its daemon killed under them.
+//! The block device in the hands of programs that we did not write: mkfs.ext4, fsck, mount, cp,
+//! diff, dd, blkdiscard and fio; and its daemon killed under them.
 
 mod rig;
 

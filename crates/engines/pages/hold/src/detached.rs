@@ -1,17 +1,18 @@
-//! Processes that outlive the one that starts them, and take nothing of it along. Has `unsafe`: calls of
-//! the system between fork and exec, and of signals.
+//! Processes that outlive the one that starts them, and take nothing of it along. Has `unsafe`:
+//! calls of the system between fork and exec, and of signals.
 
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Has `command` start in a session of its own, at the root of the file system, with no file open but its
-/// standard ones: a lock, a pipe or a directory of the caller's would be held until it ends.
+/// Has `command` start in a session of its own, at the root of the file system, with no file open
+/// but its standard ones: a lock, a pipe or a directory of the caller's would be held until it
+/// ends.
 pub fn detached(command: &mut Command) -> &mut Command {
     const FIRST_BEYOND_STANDARD: libc::c_uint = 3;
     let leave = || {
-        // SAFETY: system calls alone, which may be made here. The descriptors are closed by exec, so that
-        // the one by which the standard library hears of a failure works until then.
+        // SAFETY: system calls alone, which may be made here. The descriptors are closed by exec,
+        // so that the one by which the standard library hears of a failure works until then.
         unsafe {
             if libc::setsid() < 0 {
                 return Err(io::Error::last_os_error());

@@ -52,7 +52,8 @@ impl Holder {
     /// # Errors
     /// When the socket fails.
     pub fn run(mut self) -> Result<(), HoldError> {
-        // The kernel gains no memory by ending this process. Needs a privilege; without, it is as others.
+        // The kernel gains no memory by ending this process. Needs a privilege; without, it is as
+        // others.
         let _ = fs::write("/proc/self/oom_score_adj", "-1000");
         loop {
             match self.listener.socket().accept() {

@@ -1,12 +1,14 @@
-//! A small process that holds open files for others, so that they outlive the process that made them.
+//! A small process that holds open files for others, so that they outlive the process that made
+//! them.
 //!
-//! What it is: [`Holder`], which listens at a Unix socket and keeps descriptors by name, each with a
-//! note of a few bytes; [`Client`], which puts them there and gets them back. A daemon puts the file
-//! in memory of its page store there (and a device's end, such as `/dev/fuse`), and when it was killed
-//! the next one finds all that had been replied to. The layout of a message is in FORMAT.md.
+//! What it is: [`Holder`], which listens at a Unix socket and keeps descriptors by name, each with
+//! a note of a few bytes; [`Client`], which puts them there and gets them back. A daemon puts the
+//! file in memory of its page store there (and a device's end, such as `/dev/fuse`), and when it
+//! was killed the next one finds all that had been replied to. The layout of a message is in
+//! FORMAT.md.
 //!
-//! What it is not: a watcher. A program that wants a dead daemon started again does so beside it, as `dyno
-//! pages attach` has its holder do; and when it ends, what only it held is gone. It
+//! What it is not: a watcher. A program that wants a dead daemon started again does so beside it,
+//! as `dyno pages attach` has its holder do; and when it ends, what only it held is gone. It
 //! allocates little, never touches the pages, and asks the system to spare it when memory is short.
 //! Only processes of the same user, and root, are listened to.
 

@@ -1,5 +1,5 @@
-//! Messages on a Unix socket, with a descriptor (SCM_RIGHTS). Has `unsafe`: `sendmsg`, `recvmsg` and
-//! `getsockopt`, and descriptors that come out of them.
+//! Messages on a Unix socket, with a descriptor (SCM_RIGHTS). Has `unsafe`: `sendmsg`, `recvmsg`
+//! and `getsockopt`, and descriptors that come out of them.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -37,7 +37,8 @@ pub fn send(socket: &UnixStream, message: &[u8], file: Option<BorrowedFd<'_>>) -
     head.msg_iovlen = 1;
     if let Some(file) = file {
         head.msg_control = control.as_mut_ptr().cast();
-        // SAFETY: arithmetic on lengths, and writes within `control`, which has room for one descriptor.
+        // SAFETY: arithmetic on lengths, and writes within `control`, which has room for one
+        // descriptor.
         unsafe {
             head.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as _;
             let part = libc::CMSG_FIRSTHDR(&raw const head);
@@ -58,8 +59,8 @@ pub fn send(socket: &UnixStream, message: &[u8], file: Option<BorrowedFd<'_>>) -
     socket.write_all(&message[sent..])
 }
 
-/// Calls again when a signal came before anything was moved. On sockets with a time limit the system does not do that by
-/// itself, and a process that uses io_uring is interrupted by that too.
+/// Calls again when a signal came before anything was moved. On sockets with a time limit the
+/// system does not do that by itself, and a process that uses io_uring is interrupted by that too.
 fn uninterrupted(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         if let Ok(moved) = usize::try_from(call()) {
@@ -111,8 +112,8 @@ fn receive_some(socket: &UnixStream, into: &mut [u8]) -> io::Result<(usize, Opti
         libc::recvmsg(socket.as_raw_fd(), &raw mut head, libc::MSG_CMSG_CLOEXEC)
     })?;
     let mut files = Vec::new();
-    // SAFETY: the system has written whole control messages into `control` and their lengths into the
-    // heads; each descriptor in them is new, and owned from here on.
+    // SAFETY: the system has written whole control messages into `control` and their lengths into
+    // the heads; each descriptor in them is new, and owned from here on.
     unsafe {
         let mut at = libc::CMSG_FIRSTHDR(&raw const head);
         while !at.is_null() {

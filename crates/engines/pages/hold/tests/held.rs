@@ -1,5 +1,5 @@
-//! A store in the hands of a holder while the processes that use it are killed. Both are this program
-//! again, in the role that a variable names.
+//! A store in the hands of a holder while the processes that use it are killed. Both are this
+//! program again, in the role that a variable names.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -74,7 +74,8 @@ fn holder(socket: &Path) -> Ends {
     Ends(start(again("holder", socket), socket, Duration::from_secs(60)).expect("a holder"))
 }
 
-/// Lets a daemon write from `first` on, kills it, and returns the last number that it was done with.
+/// Lets a daemon write from `first` on, kills it, and returns the last number that it was done
+/// with.
 fn write_and_kill(socket: &Path, first: u64, after: Duration) -> u64 {
     let mut daemon: Child = again(&first.to_string(), socket)
         .stdout(Stdio::null())
@@ -216,7 +217,8 @@ fn a_process_of_its_own_keeps_no_file_and_no_directory_of_its_maker() {
 
 const DETACHES: &str = "DYNO_PAGES_HOLD_DETACHES";
 
-/// What the test before this one starts: a process that starts a detached one and looks at what it has.
+/// What the test before this one starts: a process that starts a detached one and looks at what it
+/// has.
 #[test]
 fn detaching() {
     let Ok(path) = std::env::var(DETACHES) else {

@@ -28,7 +28,8 @@ impl Exports {
     /// Offers `exports`.
     ///
     /// # Errors
-    /// [`NbdError::Export`] when there is none, two have one name, or one is longer than 4096 bytes.
+    /// [`NbdError::Export`] when there is none, two have one name, or one is longer than 4096
+    /// bytes.
     pub fn new(exports: Vec<Export>) -> Result<Self, NbdError> {
         let wrong = |name: &str, reason| {
             Err(NbdError::Export {

@@ -75,8 +75,8 @@ impl<'a> Wish<'a> {
     }
 }
 
-/// The name in the data of Info and Go; the informations wanted are looked at for their length alone,
-/// as all are given.
+/// The name in the data of Info and Go; the informations wanted are looked at for their length
+/// alone, as all are given.
 fn export_of(data: &[u8]) -> Option<&[u8]> {
     let mut fields = Fields(data);
     let name_bytes = fields.u32()?;

@@ -43,8 +43,8 @@ impl Seen {
         (self.heard_ms.load(Relaxed) == 0).then_some(self.came)
     }
 
-    /// Whether its handshake takes longer than `handshake`, however its bytes trickle in, or it has been
-    /// idle for longer than `idle`.
+    /// Whether its handshake takes longer than `handshake`, however its bytes trickle in, or it has
+    /// been idle for longer than `idle`.
     pub fn is_late(&self, handshake: Duration, idle: Option<Duration>) -> bool {
         let age = self.came.elapsed();
         if !self.settled.load(Relaxed) {

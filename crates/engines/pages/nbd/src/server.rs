@@ -38,8 +38,9 @@ pub enum Clients {
 /// The bounds of a server.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Connections at once; each takes up to 1 MiB. When one more comes, the one is closed that has been
-    /// there longest of those that never sent a request; when there is none such, the new one is.
+    /// Connections at once; each takes up to 1 MiB. When one more comes, the one is closed that has
+    /// been there longest of those that never sent a request; when there is none such, the new one
+    /// is.
     pub most_connections: usize,
     /// How long a handshake may take, that of TLS included, from the first byte to the last.
     pub handshake_wait: Duration,
@@ -178,13 +179,14 @@ impl Server {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// Connections that failed, were reset by the client, or whose client did not speak the protocol.
+    /// Connections that failed, were reset by the client, or whose client did not speak the
+    /// protocol.
     pub fn broken(&self) -> u64 {
         self.shared.broken.load(Ordering::Relaxed)
     }
 
-    /// Connections that the server closed because the handshake took too long or the client was idle for
-    /// too long.
+    /// Connections that the server closed because the handshake took too long or the client was
+    /// idle for too long.
     pub fn late(&self) -> u64 {
         self.shared.late.load(Ordering::Relaxed)
     }
@@ -206,8 +208,8 @@ impl Server {
         let Some(accepting) = self.accepting.take() else {
             return;
         };
-        // The thread waits in accept; a connection of our own wakes it. If another process has removed the
-        // socket's file it cannot be woken, and ends with the process.
+        // The thread waits in accept; a connection of our own wakes it. If another process has
+        // removed the socket's file it cannot be woken, and ends with the process.
         if Stream::connect(&self.address, Duration::from_secs(1)).is_ok() {
             let _ = accepting.join();
         }
@@ -247,8 +249,9 @@ impl Shared {
         }
     }
 
-    /// Closes connections whose time is over, until the other end is dropped. A thread that reads from a
-    /// connection cannot see to that by itself: within TLS a byte now and then begins its wait anew.
+    /// Closes connections whose time is over, until the other end is dropped. A thread that reads
+    /// from a connection cannot see to that by itself: within TLS a byte now and then begins its
+    /// wait anew.
     fn watch(&self, end: &Receiver<()>) {
         let idle = self.options.client_idle;
         let shortest = idle.map_or(self.options.handshake_wait, |idle| {
@@ -271,9 +274,9 @@ impl Shared {
         }
     }
 
-    /// Closes the connection that has been there longest of those that never sent a request, so that idle
-    /// ones cannot keep others out. A client that wants something has sent a request before so many others
-    /// come that it is the oldest.
+    /// Closes the connection that has been there longest of those that never sent a request, so
+    /// that idle ones cannot keep others out. A client that wants something has sent a request
+    /// before so many others come that it is the oldest.
     fn displace(&self, connections: &mut Connections) -> bool {
         let silent = connections.open.iter();
         let silent = silent.filter_map(|(&number, open)| Some((open.seen.silent_since()?, number)));
@@ -288,7 +291,8 @@ impl Shared {
         true
     }
 
-    /// Starts the thread of a connection. One that cannot be served is closed, which its client sees.
+    /// Starts the thread of a connection. One that cannot be served is closed, which its client
+    /// sees.
     fn admit(self: &Arc<Self>, stream: Stream) {
         let mut connections = lock(&self.connections);
         connections.threads.retain(|thread| !thread.is_finished());

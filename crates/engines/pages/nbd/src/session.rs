@@ -101,8 +101,8 @@ pub fn serve<L: Link>(mut link: L, exports: &Exports, figures: &Figures) -> io::
         link.flush()?;
         match next {
             Next::Option => {}
-            // Nothing is read ahead in the handshake: what came in the clear behind the option is taken for
-            // TLS, and fails.
+            // Nothing is read ahead in the handshake: what came in the clear behind the option is
+            // taken for TLS, and fails.
             Next::StartTls => link = link.start_tls()?,
             Next::Requests { export, structured } => {
                 link.settle()?;

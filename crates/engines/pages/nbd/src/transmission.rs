@@ -228,8 +228,8 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
         }
     }
 
-    /// The head of the reply says that all went well before all is read, so what fails behind the first
-    /// piece ends the connection, as the protocol asks.
+    /// The head of the reply says that all went well before all is read, so what fails behind the
+    /// first piece ends the connection, as the protocol asks.
     fn read_simple(&mut self, request: Request) -> Result<(), Stop> {
         let mut given = 0;
         loop {
@@ -294,7 +294,8 @@ impl<'a, L: Read + Write> Transmission<'a, L> {
     }
 }
 
-/// How much of `rest` bytes from `at` on is done at once: to the end of a page, so that no page is cut.
+/// How much of `rest` bytes from `at` on is done at once: to the end of a page, so that no page is
+/// cut.
 fn piece_bytes(at: u64, rest: u32) -> usize {
     (rest as usize).min(PIECE_BYTES - (at % PAGE_BYTES as u64) as usize)
 }

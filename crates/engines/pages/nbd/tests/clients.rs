@@ -1,5 +1,5 @@
-//! Clients that we did not write: qemu-img, qemu-io, nbdcopy, nbdinfo and libnbd for Python; and the
-//! server's own bounds.
+//! Clients that we did not write: qemu-img, qemu-io, nbdcopy, nbdinfo and libnbd for Python; and
+//! the server's own bounds.
 
 mod script;
 

@@ -38,8 +38,8 @@ impl Area {
             Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Self { start, bytes },
             _ => return Err(RegionError::system(what)(io::Error::last_os_error())),
         };
-        // Huge pages would come in without a fault for each page; a child would see zeros where pages
-        // are missing, so it gets none of it.
+        // Huge pages would come in without a fault for each page; a child would see zeros where
+        // pages are missing, so it gets none of it.
         for advice in [libc::MADV_NOHUGEPAGE, libc::MADV_DONTFORK] {
             // SAFETY: our own mapping, in which nothing is yet.
             let done = unsafe { libc::madvise(start, bytes, advice) };
@@ -70,18 +70,19 @@ impl Area {
         unsafe { self.start.add(at).as_ptr() }
     }
 
-    /// What page `number` holds, which is in memory, and which no other thread writes to: it is protected,
-    /// so that a thread that tries waits, or it was moved where no other thread knows it.
+    /// What page `number` holds, which is in memory, and which no other thread writes to: it is
+    /// protected, so that a thread that tries waits, or it was moved where no other thread knows
+    /// it.
     pub fn copy_out(&self, number: u64, into: &mut Page) {
-        // SAFETY: a page of the mapping; the system holds off those who write. Other threads may have
-        // references to it, which see what they saw.
+        // SAFETY: a page of the mapping; the system holds off those who write. Other threads may
+        // have references to it, which see what they saw.
         unsafe { std::ptr::copy_nonoverlapping(self.page(number), into.as_mut_ptr(), PAGE_BYTES) }
     }
 
     /// Takes page `number` out of memory.
     pub fn drop_page(&self, number: u64) -> io::Result<()> {
-        // SAFETY: a page of the mapping, whose content is stored; the next touch is a fault that brings it
-        // back.
+        // SAFETY: a page of the mapping, whose content is stored; the next touch is a fault that
+        // brings it back.
         match unsafe { libc::madvise(self.page(number).cast(), PAGE_BYTES, libc::MADV_DONTNEED) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),

@@ -2,22 +2,25 @@
 //! they are touched. Has `unsafe`: the area as a slice.
 //!
 //! What it is: [`Region`], a `[u8]` of all pages of a store, of which at most so many are really in
-//! memory. A touch of another page is a fault that the system hands to a thread of ours (userfaultfd,
-//! Linux 5.7 or later), which puts the page in place and, for it, packs the one that has been there
-//! longest. A page that was only read is dropped without packing.
+//! memory. A touch of another page is a fault that the system hands to a thread of ours
+//! (userfaultfd, Linux 5.7 or later), which puts the page in place and, for it, packs the one that
+//! has been there longest. A page that was only read is dropped without packing.
 //!
 //! **Privileges.** Full access needs `CAP_SYS_PTRACE`, or the right to open `/dev/userfaultfd`, or
 //! `vm.unprivileged_userfaultfd = 1`. Without any of them the region still works for loads and
-//! stores of the program, but a system call that is handed a part of it which is not in memory fails
-//! with EFAULT ([`Access::ProgramOnly`]); where even that is forbidden there is [`RegionError::NotAllowed`].
+//! stores of the program, but a system call that is handed a part of it which is not in memory
+//! fails with EFAULT ([`Access::ProgramOnly`]); where even that is forbidden there is
+//! [`RegionError::NotAllowed`].
 //!
-//! **Direct I/O.** A page that the kernel has pinned for a transfer stays in memory until the transfer is over,
-//! also beyond the bound. That takes Linux 6.8; on an older one the region is for system calls that copy
-//! ([`Access::CopiesOnly`]). What the kernel takes by reference alone and not by a pin (direct I/O on NFS,
-//! `vmsplice`) is not noticed anywhere: keep such memory out of a region.
+//! **Direct I/O.** A page that the kernel has pinned for a transfer stays in memory until the
+//! transfer is over, also beyond the bound. That takes Linux 6.8; on an older one the region is for
+//! system calls that copy ([`Access::CopiesOnly`]). What the kernel takes by reference alone and
+//! not by a pin (direct I/O on NFS, `vmsplice`) is not noticed anywhere: keep such memory out of a
+//! region.
 //!
-//! What it is not: durable, or kept when it is dropped; [`Region::store_all`] puts everything into the
-//! store. A page that comes back damaged raises SIGBUS where it is touched, as memory that fails does.
+//! What it is not: durable, or kept when it is dropped; [`Region::store_all`] puts everything into
+//! the store. A page that comes back damaged raises SIGBUS where it is touched, as memory that
+//! fails does.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -55,8 +58,8 @@ use pager::{Pager, STORE_ALL};
 pub use userfault::Access;
 use userfault::Userfault;
 
-/// The fewest pages that are kept in memory: an instruction can touch a few at once, and none of them
-/// may push out another before it is done.
+/// The fewest pages that are kept in memory: an instruction can touch a few at once, and none of
+/// them may push out another before it is done.
 pub const LEAST_RESIDENT_PAGES: u64 = 8;
 
 /// A `[u8]` of all pages of a store.
@@ -99,8 +102,8 @@ pub struct Figures {
     pub packed: u64,
     /// Times that the store had no space for a page, which then stayed in memory.
     pub refused: u64,
-    /// Times that the kernel had a page in use (direct I/O, registered buffers), which then stayed in
-    /// memory, if need be beyond the bound.
+    /// Times that the kernel had a page in use (direct I/O, registered buffers), which then stayed
+    /// in memory, if need be beyond the bound.
     pub pinned: u64,
     /// Damaged pages, that raise SIGBUS.
     pub poisoned: u64,
@@ -108,9 +111,9 @@ pub struct Figures {
 
 impl Region {
     /// Memory of all pages of `store`, with what is in it; at most `resident_pages` of them are
-    /// uncompressed at any moment, unless the store has no space left for the others or the kernel uses
-    /// them: then pages stay, and [`Figures::refused`] and [`Figures::pinned`] count. No other part of the
-    /// program may use the store meanwhile.
+    /// uncompressed at any moment, unless the store has no space left for the others or the kernel
+    /// uses them: then pages stay, and [`Figures::refused`] and [`Figures::pinned`] count. No other
+    /// part of the program may use the store meanwhile.
     ///
     /// # Errors
     /// [`RegionError::NotAllowed`], or when the system has no address space or thread.
@@ -155,8 +158,8 @@ impl Region {
         self.access
     }
 
-    /// Puts every page that was changed into the store; they stay in memory. Of a page that a transfer goes
-    /// into meanwhile, what is there now; what comes later is stored later.
+    /// Puts every page that was changed into the store; they stay in memory. Of a page that a
+    /// transfer goes into meanwhile, what is there now; what comes later is stored later.
     ///
     /// # Errors
     /// [`StoreError::NoSpace`]; pages before the failing one are stored.
@@ -194,8 +197,8 @@ impl Deref for Region {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: mapped for as long as `self` lives, of any content; changed through `&mut self` alone.
-        // The pager moves pages as the system does when it swaps, without changing a byte.
+        // SAFETY: mapped for as long as `self` lives, of any content; changed through `&mut self`
+        // alone. The pager moves pages as the system does when it swaps, without changing a byte.
         unsafe { std::slice::from_raw_parts(self.area.start(), self.area.bytes()) }
     }
 }

@@ -1,14 +1,15 @@
-//! The thread that brings pages in and out. Has `unsafe`: waiting for two descriptors at once, and a
-//! line to standard error.
+//! The thread that brings pages in and out. Has `unsafe`: waiting for two descriptors at once, and
+//! a line to standard error.
 //!
-//! **Pages that the kernel uses.** A transfer (O_DIRECT, registered buffers of io_uring) pins the pages that it
-//! goes into, and ends in them whether they are mapped or not. A page that is copied out and dropped meanwhile
-//! loses what comes later. So a changed page is not copied where it is: it is moved out, a step that the system
-//! refuses for a pinned page, and copied from there. A page that was not changed since it came in is not pinned
-//! for writing, because that is a write to it.
+//! **Pages that the kernel uses.** A transfer (O_DIRECT, registered buffers of io_uring) pins the
+//! pages that it goes into, and ends in them whether they are mapped or not. A page that is copied
+//! out and dropped meanwhile loses what comes later. So a changed page is not copied where it is:
+//! it is moved out, a step that the system refuses for a pinned page, and copied from there. A page
+//! that was not changed since it came in is not pinned for writing, because that is a write to it.
 //!
-//! It alone knows which pages are in memory, so it needs no lock. A thread that waits for a page can
-//! wait for no other thread: what cannot be mended here ends the process, with the reason on standard error.
+//! It alone knows which pages are in memory, so it needs no lock. A thread that waits for a page
+//! can wait for no other thread: what cannot be mended here ends the process, with the reason on
+//! standard error.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read};
@@ -278,8 +279,8 @@ impl Pager {
         }
     }
 
-    /// Stores a changed page, which stays in memory. One that the kernel uses is stored as it is at the
-    /// moment and counts as changed still, since what is on its way to it comes later.
+    /// Stores a changed page, which stays in memory. One that the kernel uses is stored as it is at
+    /// the moment and counts as changed still, since what is on its way to it comes later.
     fn keep(&mut self, lane: &mut Lane<'_>, number: u64) -> io::Result<Kept> {
         if !self.faults.moves() {
             return self.copy_out(lane, number);
@@ -316,8 +317,8 @@ impl Pager {
     }
 }
 
-/// A line on standard error, past the lock of the standard library: who holds that may be waiting for a
-/// page.
+/// A line on standard error, past the lock of the standard library: who holds that may be waiting
+/// for a page.
 fn say(what: &str) {
     let line = format!("region: {what}\n");
     // SAFETY: the bytes live through the call. If standard error is closed, only the line is lost.

@@ -11,13 +11,13 @@ use crate::RegionError;
 /// Who may touch memory whose faults are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The program, and system calls that it hands the memory to, direct I/O among them (Linux 6.8 and
-    /// later).
+    /// The program, and system calls that it hands the memory to, direct I/O among them (Linux 6.8
+    /// and later).
     Everybody,
-    /// The program, and system calls that copy. Memory that a transfer of the kernel goes into by itself
-    /// (O_DIRECT, registered buffers of io_uring, RDMA) must not be of the region: the kernel is too old to
-    /// say which pages it uses so, and what is put into a page after it was taken out is lost. Read into
-    /// other memory, and copy.
+    /// The program, and system calls that copy. Memory that a transfer of the kernel goes into by
+    /// itself (O_DIRECT, registered buffers of io_uring, RDMA) must not be of the region: the
+    /// kernel is too old to say which pages it uses so, and what is put into a page after it was
+    /// taken out is lost. Read into other memory, and copy.
     CopiesOnly,
     /// The program alone; a system call fails with EFAULT where a page is not in memory.
     ProgramOnly,
@@ -208,9 +208,9 @@ impl Userfault {
         }
     }
 
-    /// Moves the page at `from`, with what is in it, to `to`, where none is; both lie in registered memory.
-    /// In one step: a thread that touches `from` finds it there or missing, and a transfer that has the
-    /// page pinned, or pins it at the same time, keeps it where it is.
+    /// Moves the page at `from`, with what is in it, to `to`, where none is; both lie in registered
+    /// memory. In one step: a thread that touches `from` finds it there or missing, and a transfer
+    /// that has the page pinned, or pins it at the same time, keeps it where it is.
     ///
     /// # Errors
     /// The system's reason.

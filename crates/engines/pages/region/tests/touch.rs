@@ -1,5 +1,5 @@
-//! A region against a vector: by one thread, by several on their own parts and on the same words, and
-//! by system calls. Has `unsafe`: bytes as atomic words.
+//! A region against a vector: by one thread, by several on their own parts and on the same words,
+//! and by system calls. Has `unsafe`: bytes as atomic words.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};

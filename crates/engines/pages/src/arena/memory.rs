@@ -60,7 +60,8 @@ impl Memory {
     /// The memory of a store whose process is gone.
     ///
     /// # Errors
-    /// [`StoreError::Format`] when it is not a store, [`StoreError::InUse`] while its process lives.
+    /// [`StoreError::Format`] when it is not a store, [`StoreError::InUse`] while its process
+    /// lives.
     pub fn adopt(file: OwnedFd) -> Result<Self, StoreError> {
         let claim = own(&file)?;
         let mut header = [0; HEADER_BYTES];
@@ -97,9 +98,9 @@ impl Memory {
 
     fn map(file: OwnedFd, claim: OwnedFd, layout: Layout) -> Result<Self, StoreError> {
         let len = layout.total_bytes();
-        // Address and offset must agree modulo a huge page for the system to use one.
-        // SAFETY: a reservation wherever the system likes, of which the mapping takes the place, and
-        // whose ends go back.
+        // Address and offset must agree modulo a huge page for the system to use one. SAFETY: a
+        // reservation wherever the system likes, of which the mapping takes the place, and whose
+        // ends go back.
         let base = unsafe {
             let room = libc::mmap(
                 std::ptr::null_mut(),
@@ -173,7 +174,8 @@ impl Memory {
         let data = seek(at, libc::SEEK_DATA);
         if data < 0 {
             let error = std::io::Error::last_os_error();
-            // No data behind `at`; any other answer means that the system cannot tell holes from data.
+            // No data behind `at`; any other answer means that the system cannot tell holes from
+            // data.
             return (error.raw_os_error() != Some(libc::ENXIO)).then_some(from..pages);
         }
         let page_of = |at: i64| (((at - index_at) as u64).div_ceil(8)).min(pages);
@@ -212,8 +214,8 @@ impl Memory {
     /// Bytes of the arena.
     ///
     /// # Safety
-    /// They lie within one slot, and no thread writes to them meanwhile: the caller holds the lock of
-    /// the entry that points at the slot.
+    /// They lie within one slot, and no thread writes to them meanwhile: the caller holds the lock
+    /// of the entry that points at the slot.
     #[inline(always)]
     pub unsafe fn bytes(&self, at: usize, len: usize) -> &[u8] {
         debug_assert!(at + len <= self.layout.spans as usize * SPAN_BYTES);
@@ -253,8 +255,8 @@ impl Memory {
         }
     }
 
-    /// Has the system find the memory of `len` bytes at `at` of the arena now, whole pages. A hint: without it
-    /// (before Linux 5.14), or without memory, each page is found when it is touched.
+    /// Has the system find the memory of `len` bytes at `at` of the arena now, whole pages. A hint:
+    /// without it (before Linux 5.14), or without memory, each page is found when it is touched.
     pub fn populate(&self, at: usize, len: usize) {
         debug_assert!(at + len <= self.layout.spans as usize * SPAN_BYTES);
         // SAFETY: part of the mapping; no content changes.
@@ -288,8 +290,8 @@ impl Memory {
         (arena.next_multiple_of(HUGE_BYTES) - arena) / SPAN_BYTES
     }
 
-    /// Has the system put the memory of huge page `huge` into one, whether parts of it were touched or
-    /// not. False where it cannot: before Linux 6.1, or without such a page.
+    /// Has the system put the memory of huge page `huge` into one, whether parts of it were touched
+    /// or not. False where it cannot: before Linux 6.1, or without such a page.
     pub fn gather(&self, huge: usize) -> bool {
         let at = self.layout.arena_at().next_multiple_of(HUGE_BYTES) + huge * HUGE_BYTES;
         debug_assert!(at + HUGE_BYTES <= self.layout.total_bytes());
@@ -297,7 +299,8 @@ impl Memory {
         unsafe { libc::madvise(self.base.add(at).as_ptr().cast(), HUGE_BYTES, MADV_COLLAPSE) == 0 }
     }
 
-    /// Gives whole pages of the arena that hold nothing back to the system; they read as zeros then.
+    /// Gives whole pages of the arena that hold nothing back to the system; they read as zeros
+    /// then.
     ///
     /// # Errors
     /// The system's reason.
@@ -347,9 +350,10 @@ fn prefetch(at: *const u8) {
     let _no_hint_here = at;
 }
 
-/// Takes the lock of the whole file for as long as the descriptor returned is open. It is one of its
-/// own (an open file description lock belongs to that, not to a process): a descriptor that was handed
-/// on would share the lock, and with a lock of the process any descriptor closed would end it.
+/// Takes the lock of the whole file for as long as the descriptor returned is open. It is one of
+/// its own (an open file description lock belongs to that, not to a process): a descriptor that was
+/// handed on would share the lock, and with a lock of the process any descriptor closed would end
+/// it.
 fn own(file: &OwnedFd) -> Result<OwnedFd, StoreError> {
     let what = "cannot lock the file in memory";
     let claim = std::fs::OpenOptions::new()

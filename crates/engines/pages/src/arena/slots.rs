@@ -22,7 +22,8 @@ pub struct Slot {
     pub at: usize,
     /// Class of its span.
     pub class: Class,
-    /// Spans of that class, when no slot so far into this one was taken before since it came to the class.
+    /// Spans of that class, when no slot so far into this one was taken before since it came to the
+    /// class.
     pub fresh: Option<u32>,
 }
 
@@ -80,8 +81,8 @@ pub struct Slots {
     reserve: Option<u32>,
     /// Which slots of it are taken.
     reserve_taken: AtomicU16,
-    /// Free spans that no write takes: one, through which pages are moved when no other is free. None
-    /// in a memory of one span and the reserve, as versions without it made.
+    /// Free spans that no write takes: one, through which pages are moved when no other is free.
+    /// None in a memory of one span and the reserve, as versions without it made.
     kept: usize,
 }
 
@@ -111,7 +112,8 @@ impl Slots {
         }
     }
 
-    /// Takes a free span, the one that would be given out last, for the reserve; nothing when none is free.
+    /// Takes a free span, the one that would be given out last, for the reserve; nothing when none
+    /// is free.
     pub fn keep_reserve(&mut self) -> Option<u32> {
         let pool = self.pool.get_mut().unwrap_or_else(PoisonError::into_inner);
         if pool.free.is_empty() {
@@ -206,8 +208,8 @@ impl Slots {
         self.spans[at / SPAN_BYTES].class.load(Relaxed)
     }
 
-    /// Gives the slot that begins at byte `at` back. What is not a slot that is taken is left alone: an
-    /// entry was damaged then, and reading it was refused.
+    /// Gives the slot that begins at byte `at` back. What is not a slot that is taken is left
+    /// alone: an entry was damaged then, and reading it was refused.
     pub fn free(&self, at: usize) {
         let number = (at / SPAN_BYTES) as u32;
         let Some(span) = self.spans.get(number as usize) else {
@@ -319,9 +321,9 @@ impl Slots {
         }
     }
 
-    /// Calls `give_back` with the runs of whole pages, as byte and length, that no taken slot of the
-    /// first `most` open spans of `class` lies on. Spans that once were full hold memory there that
-    /// nothing else would give back. Returns the bytes.
+    /// Calls `give_back` with the runs of whole pages, as byte and length, that no taken slot of
+    /// the first `most` open spans of `class` lies on. Spans that once were full hold memory there
+    /// that nothing else would give back. Returns the bytes.
     ///
     /// # Errors
     /// Those of `give_back`.

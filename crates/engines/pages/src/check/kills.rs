@@ -36,7 +36,8 @@ fn seed(page: u64, round: u64) -> u64 {
 }
 
 /// What a process of the check does until it is killed: two threads write every page round after
-/// round, and another one recompresses, writes back and compacts. Returns at once when it is not one.
+/// round, and another one recompresses, writes back and compacts. Returns at once when it is not
+/// one.
 ///
 /// # Errors
 /// What the store says.

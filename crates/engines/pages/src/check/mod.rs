@@ -1,5 +1,6 @@
-//! A check of the store by what it does: a model of it under random steps, processes that die by SIGKILL in the middle
-//! of their writes, and a long run. Everything follows from a seed, except the moment of a kill and what clocks say.
+//! A check of the store by what it does: a model of it under random steps, processes that die by
+//! SIGKILL in the middle of their writes, and a long run. Everything follows from a seed, except
+//! the moment of a kill and what clocks say.
 
 mod kills;
 mod model;

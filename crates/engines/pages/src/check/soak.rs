@@ -1,6 +1,7 @@
-//! A long run: threads write, read and discard pages that they know, while the background ages, packs again, writes back
-//! and compacts. Memory and the slowest hundredth of calls must not grow. How many pages lie in memory depends on how
-//! busy the machine is, since pages come of age by the clock; so what is judged is the memory beside them.
+//! A long run: threads write, read and discard pages that they know, while the background ages,
+//! packs again, writes back and compacts. Memory and the slowest hundredth of calls must not grow.
+//! How many pages lie in memory depends on how busy the machine is, since pages come of age by the
+//! clock; so what is judged is the memory beside them.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -25,7 +26,8 @@ const WINDOWS: u32 = 18;
 const WARM: usize = 3;
 /// Windows shorter than this say nothing.
 const LEAST_JUDGED: Duration = Duration::from_secs(5);
-/// So much more memory in the last third than early on is a leak; what the background is at when a window ends makes less.
+/// So much more memory in the last third than early on is a leak; what the background is at when a
+/// window ends makes less.
 const MOST_MEMORY: f64 = 1.10;
 /// And so many times the time is slower: neighbours on a machine do less.
 const MOST_P99: f64 = 2.0;

@@ -1,5 +1,5 @@
-//! Pages to measure with: classes made by rule (the seed document's `W1` to `W4`, of distinct pages)
-//! and real ones taken from what this machine has.
+//! Pages to measure with: classes made by rule (the seed document's `W1` to `W4`, of distinct
+//! pages) and real ones taken from what this machine has.
 //!
 //! A class never repeats a page to reach a size: a machine that has less gives less, and
 //! [`Corpus::count`] says how many there are. Pages that occur twice among real ones are left out
@@ -306,7 +306,8 @@ pub fn entropy_bits(page: &[u8; PAGE_BYTES]) -> f64 {
     counts
         .iter()
         .filter(|&&c| c > 0)
-        // Of shares below 1 the logarithm is negative; said this way round, an even page has no "-0".
+        // Of shares below 1 the logarithm is negative; said this way round, an even page has no
+        // "-0".
         .map(|&c| share(c) * share(c).recip().log2())
         .sum()
 }

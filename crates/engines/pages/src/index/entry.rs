@@ -99,7 +99,8 @@ impl Entry {
     pub fn pack(self) -> u64 {
         let in_page = |sum: u32, rest: u32| u64::from(sum) << SUM_AT | u64::from(rest) << REST_AT;
         let (kind, body) = match self.stored {
-            // No other bit: an entry of another kind that lost the bits of its kind is not taken for it.
+            // No other bit: an entry of another kind that lost the bits of its kind is not taken
+            // for it.
             Stored::Empty => return 0,
             Stored::Fill { pattern, sum } => (1, in_page(sum, u32::from(pattern))),
             Stored::Raw { place, sum } => (2, in_page(sum, place)),
@@ -122,9 +123,9 @@ impl Entry {
         body | kind << KIND_AT | flags
     }
 
-    /// Reads a word, without its lock; nothing when no entry has such bits. The sums of kinds 1 to 3
-    /// are compared with the page's bytes when it is read; all else is checked here, so that one bit
-    /// that changed in memory is never a page of zeros, or the page of a neighbour.
+    /// Reads a word, without its lock; nothing when no entry has such bits. The sums of kinds 1 to
+    /// 3 are compared with the page's bytes when it is read; all else is checked here, so that one
+    /// bit that changed in memory is never a page of zeros, or the page of a neighbour.
     pub fn unpack(word: u64) -> Option<Self> {
         let bits = |at: u32, len: u32| word >> at & ((1 << len) - 1);
         let sum = bits(SUM_AT, 32) as u32;
@@ -165,8 +166,8 @@ impl Entry {
 /// The first of the kinds that have a length, a place and a check.
 const FIRST_IN_SLOT: u64 = 4;
 
-/// The check of an entry, at its place: the bits that it covers, folded. Each of them is in one bit of
-/// the check, so that a change of any one is seen.
+/// The check of an entry, at its place: the bits that it covers, folded. Each of them is in one bit
+/// of the check, so that a change of any one is seen.
 #[inline(always)]
 fn check_of(word: u64) -> u64 {
     let covered = word & CHECKED;
@@ -178,8 +179,8 @@ fn check_of(word: u64) -> u64 {
     folded << CHECK_AT
 }
 
-/// An entry of versions 1 and 2, which have no check, as one of today. One that has its check already
-/// stays as it is, so that an upgrade that was cut short can be done again.
+/// An entry of versions 1 and 2, which have no check, as one of today. One that has its check
+/// already stays as it is, so that an upgrade that was cut short can be done again.
 pub fn upgraded(word: u64) -> u64 {
     let in_slot = word >> KIND_AT & 0b111 >= FIRST_IN_SLOT && word >> KIND_AT & 0b111 != 7;
     if in_slot && word >> CHECK_AT == 0 {

@@ -1,5 +1,5 @@
-//! A thread that ages pages, packs idle ones again, compacts and gathers memory in huge pages, within a share of one processor.
-//! Has `unsafe`: the thread's processor time, a system call.
+//! A thread that ages pages, packs idle ones again, compacts and gathers memory in huge pages,
+//! within a share of one processor. Has `unsafe`: the thread's processor time, a system call.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -23,8 +23,8 @@ pub struct Schedule {
     pub compact_spans: usize,
     /// What leaves memory for the store's file; nothing: no page.
     pub write_back: Option<WriteBack>,
-    /// Memory stays as it is: nothing is compacted, given back or gathered. For who serves swap, and could
-    /// not have it back.
+    /// Memory stays as it is: nothing is compacted, given back or gathered. For who serves swap,
+    /// and could not have it back.
     pub fixed: bool,
 }
 
@@ -106,8 +106,9 @@ impl Work {
         last.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A step that failed is tried again in its next turn: whatever is wrong with one page, with the file
-    /// or with the memory that the system does not take back, the rest of the work goes on.
+    /// A step that failed is tried again in its next turn: whatever is wrong with one page, with
+    /// the file or with the memory that the system does not take back, the rest of the work goes
+    /// on.
     fn note(&self, done: Result<(), StoreError>) {
         if let Err(error) = done {
             self.failed.fetch_add(1, Relaxed);
@@ -257,8 +258,8 @@ pub fn thread_time() -> Duration {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the structure is there to be filled. The clock exists on every Linux, so that a failure
-    // (and a time of 0) cannot be.
+    // SAFETY: the structure is there to be filled. The clock exists on every Linux, so that a
+    // failure (and a time of 0) cannot be.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

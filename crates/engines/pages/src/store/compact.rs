@@ -1,5 +1,5 @@
-//! Compaction: what a class holds is moved into as few spans as it fits, and memory that is free goes
-//! back to the system.
+//! Compaction: what a class holds is moved into as few spans as it fits, and memory that is free
+//! goes back to the system.
 
 use std::ops::Range;
 
@@ -32,10 +32,10 @@ impl Compacted {
 }
 
 impl Store {
-    /// Empties up to `most_spans` spans of each class into others, the emptiest first, and gives free
-    /// memory back. Afterwards, with no thread writing meanwhile and no bound met, a class holds less
-    /// than one span of free slots. Others may read and write meanwhile; a page waits while it is
-    /// moved.
+    /// Empties up to `most_spans` spans of each class into others, the emptiest first, and gives
+    /// free memory back. Afterwards, with no thread writing meanwhile and no bound met, a class
+    /// holds less than one span of free slots. Others may read and write meanwhile; a page waits
+    /// while it is moved.
     ///
     /// # Errors
     /// When the system does not take memory back.
@@ -59,13 +59,13 @@ impl Store {
         Ok(done)
     }
 
-    /// Empties up to `most_spans` spans of each class into others that `target` allows, the emptiest first. With
-    /// a target other than the same class, pages that lie in longer slots than they need move to free ones that
-    /// fit better, too.
+    /// Empties up to `most_spans` spans of each class into others that `target` allows, the
+    /// emptiest first. With a target other than the same class, pages that lie in longer slots than
+    /// they need move to free ones that fit better, too.
     ///
-    /// Longer slots are for a store that is short of memory. Each class has a span that is partly filled, and
-    /// all hundred classes together 50 spans' worth of free slots that pages of other lengths cannot use: more
-    /// than a small store has to spare.
+    /// Longer slots are for a store that is short of memory. Each class has a span that is partly
+    /// filled, and all hundred classes together 50 spans' worth of free slots that pages of other
+    /// lengths cannot use: more than a small store has to spare.
     pub(super) fn move_together(&self, most_spans: usize, target: Target) -> Compacted {
         let closed = self.slots.close_emptiest(most_spans, target);
         if closed.is_empty() && target == Target::SameClass {
@@ -87,8 +87,8 @@ impl Store {
         done
     }
 
-    /// Moves a page to a slot that `target` allows. It stays when there is no other slot, or when another thread
-    /// is at it.
+    /// Moves a page to a slot that `target` allows. It stays when there is no other slot, or when
+    /// another thread is at it.
     fn move_page(&self, page: u64, mark: &Mark, target: Target) -> bool {
         let moves = |word: u64| {
             let found = Entry::unpack(word & !LOCKED)?;
@@ -119,8 +119,8 @@ impl Store {
         moved.is_some()
     }
 
-    /// The classes that are long enough for a page in a closed span; for any other page those that are shorter
-    /// than the slot that it has.
+    /// The classes that are long enough for a page in a closed span; for any other page those that
+    /// are shorter than the slot that it has.
     fn classes_to_move_to(
         &self,
         stored: Stored,
@@ -141,7 +141,8 @@ impl Store {
         }
     }
 
-    /// Whether an entry must go on pointing at `old`, as others do: `new`, its copy, is free again then.
+    /// Whether an entry must go on pointing at `old`, as others do: `new`, its copy, is free again
+    /// then.
     pub(super) fn stays(&self, old: Stored, new: Stored) -> bool {
         let stays = self
             .shared

@@ -1,10 +1,10 @@
 //! Pages moved together across classes, for a write that found no slot.
 //!
-//! An attempt looks at every entry up to five times, and is worth that when it frees a span. A store that has more than
-//! its limit is promised to hold rests after each attempt, and any store after many attempts on end that won nothing: as
-//! many writes go without one as make it cheap beside them.
-//! They find a slot, overwrite their page in its own slot, or are refused at once. Without the rest each write would
-//! win a slot or two by work on all pages.
+//! An attempt looks at every entry up to five times, and is worth that when it frees a span. A
+//! store that has more than its limit is promised to hold rests after each attempt, and any store
+//! after many attempts on end that won nothing: as many writes go without one as make it cheap
+//! beside them. They find a slot, overwrite their page in its own slot, or are refused at once.
+//! Without the rest each write would win a slot or two by work on all pages.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{MutexGuard, PoisonError};
@@ -23,11 +23,12 @@ const SPANS: usize = 32;
 /// Bytes of slots that packing pages again into one span must win.
 const LEAST_WON: usize = SPAN_BYTES / 8;
 
-/// Writes of a rest for each span of the store. Looking at the entries of a span costs an attempt about as much as
-/// four writes cost.
+/// Writes of a rest for each span of the store. Looking at the entries of a span costs an attempt
+/// about as much as four writes cost.
 const RESTS: u64 = 8;
-/// Attempts on end that may win nothing before there is a rest after one: each of them may have been for a page that
-/// could be overwritten in its own slot, while the next one needs what they did not find. From there on rests double.
+/// Attempts on end that may win nothing before there is a rest after one: each of them may have
+/// been for a page that could be overwritten in its own slot, while the next one needs what they
+/// did not find. From there on rests double.
 const PATIENCE: u32 = 8;
 /// Of the bytes in use, this share must have become free for the rest to end early.
 const FREED_SHARE: u64 = 128;
@@ -77,7 +78,8 @@ impl Store {
         if attempts.in_vain == Some(fingerprint) {
             return false;
         }
-        // Slots that are not much longer first, as what they have too much is lost while the store is full.
+        // Slots that are not much longer first, as what they have too much is lost while the store
+        // is full.
         let mut done = self.move_together(SPANS, Target::Near);
         if !done.changed() {
             done = self.repack();
@@ -96,8 +98,8 @@ impl Store {
         done.changed()
     }
 
-    /// Whether the next write goes without an attempt. The rest ends early when much has become free since it began:
-    /// what left the store may lie in slots that only moving makes useful.
+    /// Whether the next write goes without an attempt. The rest ends early when much has become
+    /// free since it began: what left the store may lie in slots that only moving makes useful.
     fn rests(&self, attempts: &mut Attempts) -> bool {
         if attempts.rest == 0 {
             return false;
@@ -110,7 +112,8 @@ impl Store {
         attempts.rest > 0
     }
 
-    /// Bytes of all pages in slots, without what their slots are longer. Pages that share a slot each count.
+    /// Bytes of all pages in slots, without what their slots are longer. Pages that share a slot
+    /// each count.
     fn live_bytes(&self) -> u64 {
         let live = |page| {
             let found = Entry::unpack(self.peek(page) & !LOCKED)?;
@@ -120,16 +123,16 @@ impl Store {
     }
 
     /// Live bytes from which on a store rests after each attempt. They are more than what
-    /// [`Settings::limit_bytes`](super::Settings::limit_bytes) promises to hold, so that a store that was over the
-    /// promise for a moment keeps it afterwards.
+    /// [`Settings::limit_bytes`](super::Settings::limit_bytes) promises to hold, so that a store
+    /// that was over the promise for a moment keeps it afterwards.
     fn restful_bytes(&self) -> u64 {
         let spans = u64::from(self.memory.layout().spans.saturating_sub(BESIDE_SPANS));
         let limit_bytes = spans * SPAN_BYTES as u64;
         (limit_bytes / 100 * 97).saturating_sub(4 * SPAN_BYTES as u64)
     }
 
-    /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those of closed spans,
-    /// waits and looks again instead of being refused.
+    /// Moves pages while no write does. A write that finds no slot meanwhile, as no class has those
+    /// of closed spans, waits and looks again instead of being refused.
     pub(super) fn alone(&self, moving: impl FnOnce() -> Compacted) -> Compacted {
         let _attempts = self.attempts();
         let done = moving();
@@ -142,7 +145,8 @@ impl Store {
         self.attempts().rest = 0;
     }
 
-    /// A page was overwritten in its own slot. When that is too long for it now, there is something to win.
+    /// A page was overwritten in its own slot. When that is too long for it now, there is something
+    /// to win.
     pub(super) fn note_overwritten(&self, form: &Form, stored: Stored) {
         let classes = self.slots.classes();
         let has = extent(stored).map(|(at, _)| self.slots.class_of(at));
@@ -156,11 +160,12 @@ impl Store {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts pages that lie in longer slots than they need into a span that is kept for it, of the class by which
-    /// most is won. The slots that become free are of use to any page, and spans to move together.
+    /// Puts pages that lie in longer slots than they need into a span that is kept for it, of the
+    /// class by which most is won. The slots that become free are of use to any page, and spans to
+    /// move together.
     ///
-    /// A full store overwrites a page in the slot that it has, however short the page is now, so that no slot would
-    /// ever become free without this.
+    /// A full store overwrites a page in the slot that it has, however short the page is now, so
+    /// that no slot would ever become free without this.
     fn repack(&self) -> Compacted {
         let opened = self.class_to_repack().is_some_and(|class| {
             self.slots
@@ -172,8 +177,8 @@ impl Store {
         }
     }
 
-    /// The class of which a span more, full of pages that lie in longer slots now, wins most; none when that is less
-    /// than the work is worth.
+    /// The class of which a span more, full of pages that lie in longer slots now, wins most; none
+    /// when that is less than the work is worth.
     fn class_to_repack(&self) -> Option<Class> {
         let classes = self.slots.classes();
         let count = classes.count();

@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Store;
 use crate::error::{Damage, StoreError};
 
-/// Damaged pages remembered by number; more are counted when they are asked for, and not remembered.
+/// Damaged pages remembered by number; more are counted when they are asked for, and not
+/// remembered.
 const MOST_KNOWN: usize = 4096;
 
 /// What was met since the store was opened.
@@ -59,8 +60,8 @@ impl Store {
         self.damage.refused.load(Relaxed)
     }
 
-    /// Different damaged pages that were met since the store was opened, 4096 at most. A page that was
-    /// written anew since then is whole again, and still counted here.
+    /// Different damaged pages that were met since the store was opened, 4096 at most. A page that
+    /// was written anew since then is whole again, and still counted here.
     pub fn corrupt_pages(&self) -> u64 {
         self.damage.known().pages.len() as u64
     }

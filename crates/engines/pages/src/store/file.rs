@@ -1,6 +1,6 @@
 //! A file that pages can leave memory for. Its bytes mean something together with the memory alone:
-//! the index says which page of the file is whose, and has the checksum. Has `unsafe`: giving parts of
-//! the file back, a system call.
+//! the index says which page of the file is whose, and has the checksum. Has `unsafe`: giving parts
+//! of the file back, a system call.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -57,11 +57,13 @@ impl Backing {
             Start::Kept => Access::Update,
         };
         let file = match BlockFile::open(path, access, Caching::Direct) {
-            // Pages left memory for it; a cache of it is memory again, but all that some file systems have.
+            // Pages left memory for it; a cache of it is memory again, but all that some file
+            // systems have.
             Err(IoError::DirectRefused { .. }) => BlockFile::open(path, access, Caching::Cached)?,
             opened => opened?,
         };
-        // The program opens a file without a name by way of /proc, where a link says what it was called.
+        // The program opens a file without a name by way of /proc, where a link says what it was
+        // called.
         let name = std::fs::read_link(path).unwrap_or_else(|_| path.to_owned());
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let holes = opened.map_err(|source| IoError::System {
@@ -105,8 +107,8 @@ impl Backing {
         }
     }
 
-    /// Gives the blocks of freed pages back to the file system, where it takes them. The pages are taken
-    /// meanwhile, so that none is written to in between.
+    /// Gives the blocks of freed pages back to the file system, where it takes them. The pages are
+    /// taken meanwhile, so that none is written to in between.
     pub fn trim(&self) {
         for (word, stale) in self.stale.iter().enumerate() {
             let wanted = stale.load(Relaxed);
@@ -132,8 +134,8 @@ impl Backing {
     fn punch(&self, page: u64, pages: u64) {
         let [at, len] = [page, pages].map(|count| (count * PAGE_BYTES as u64) as i64);
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: no memory is passed. A file system that cannot do it keeps the blocks, which are written
-        // over when a page takes the place.
+        // SAFETY: no memory is passed. A file system that cannot do it keeps the blocks, which are
+        // written over when a page takes the place.
         unsafe { libc::fallocate(self.holes.as_raw_fd(), mode, at, len) };
     }
 
@@ -180,7 +182,8 @@ impl Backing {
     }
 }
 
-/// Which pages leave memory for the file, by passes of [`Store::age`] that they were not touched for.
+/// Which pages leave memory for the file, by passes of [`Store::age`] that they were not touched
+/// for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteBack {
     /// For packed pages; nothing: none.
@@ -211,10 +214,10 @@ pub struct WrittenBack {
 }
 
 impl Lane<'_> {
-    /// Moves up to `most` of the pages that `which` means, from `from_page` on, from memory to the file: less
-    /// than `most` when there are no more or the file is full. The file is not synced: it is of no use after
-    /// a crash of the machine, which the memory does not outlive. Of a crash of this process it knows
-    /// nothing: an entry says that its page is in the file when it is.
+    /// Moves up to `most` of the pages that `which` means, from `from_page` on, from memory to the
+    /// file: less than `most` when there are no more or the file is full. The file is not synced:
+    /// it is of no use after a crash of the machine, which the memory does not outlive. Of a crash
+    /// of this process it knows nothing: an entry says that its page is in the file when it is.
     ///
     /// A damaged page is noted and stays; so does one that another thread is at.
     ///

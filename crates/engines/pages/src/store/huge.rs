@@ -1,12 +1,13 @@
-//! Memory that pages fill, in huge pages: a random read finds its address in fewer steps. The kernel's
-//! own store has that from its direct map.
+//! Memory that pages fill, in huge pages: a random read finds its address in fewer steps. The
+//! kernel's own store has that from its direct map.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::Store;
 use crate::arena::classes::SPAN_BYTES;
 
-/// A huge page may have so many bytes without use, which the system finds memory for all the same: 3%.
+/// A huge page may have so many bytes without use, which the system finds memory for all the same:
+/// 3%.
 const MOST_FREE_BYTES: usize = 64 * 1024;
 
 /// Which huge pages were asked for, so that each is asked for once.
@@ -26,8 +27,8 @@ impl Huge {
 }
 
 impl Store {
-    /// Has the system put memory that pages fill into huge pages, where it can; some hundred microseconds
-    /// each, so not while a write waits. Returns how many came about.
+    /// Has the system put memory that pages fill into huge pages, where it can; some hundred
+    /// microseconds each, so not while a write waits. Returns how many came about.
     pub fn gather(&self) -> u64 {
         (0..self.huge.0.len())
             .map(|huge| u64::from(self.gather_one(huge)))

@@ -67,13 +67,13 @@ impl<'a> Lane<'a> {
 
     /// Stores `bytes` as page `page`. When it fails, the page is as it was.
     ///
-    /// When the limit is reached, the call first moves pages together and, when the store has a file,
-    /// writes pages back to it, which can take milliseconds. A page that the store has already can be
-    /// overwritten even then, unless its new form is longer than its slot.
+    /// When the limit is reached, the call first moves pages together and, when the store has a
+    /// file, writes pages back to it, which can take milliseconds. A page that the store has
+    /// already can be overwritten even then, unless its new form is longer than its slot.
     ///
     /// # Errors
-    /// [`StoreError::NoSpace`] or [`StoreError::OutOfRange`]; [`StoreError::Corrupt`] when the lock of
-    /// the page's entry is damaged.
+    /// [`StoreError::NoSpace`] or [`StoreError::OutOfRange`]; [`StoreError::Corrupt`] when the lock
+    /// of the page's entry is damaged.
     pub fn write(&mut self, page: u64, bytes: &Page) -> Result<(), StoreError> {
         self.store.in_range(page)?;
         match self.write_if_space(page, bytes) {
@@ -250,7 +250,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// What a slot holds, without a look at its sum. The caller must keep the slot from being freed.
+    /// What a slot holds, without a look at its sum. The caller must keep the slot from being
+    /// freed.
     fn unpack_slot(
         &mut self,
         stored: Stored,
@@ -335,8 +336,8 @@ impl<'a> Lane<'a> {
             .place_packed(Packing::Word, &word.to_le_bytes(), sum)
     }
 
-    /// Points the entry at `stored`, and frees what it pointed at. When the entry cannot be locked, what
-    /// was made for it is free again.
+    /// Points the entry at `stored`, and frees what it pointed at. When the entry cannot be locked,
+    /// what was made for it is free again.
     #[inline(always)]
     fn replace(&self, page: u64, stored: Stored) -> Result<(), StoreError> {
         let old = match self.store.lock(page, &self.mark) {

@@ -49,8 +49,8 @@ impl Store {
         }
     }
 
-    /// Locks `page` unless another thread has it; what works in the background passes such pages by, as
-    /// they are in use.
+    /// Locks `page` unless another thread has it; what works in the background passes such pages
+    /// by, as they are in use.
     #[inline(always)]
     pub(super) fn try_lock(&self, page: u64, mark: &Mark) -> Option<u64> {
         lock::try_lock(self.memory.entry(page), page, mark)
@@ -62,8 +62,8 @@ impl Store {
         lock::unlock(self.memory.entry(page), word, mark);
     }
 
-    /// Waits as long as there is a holder, however long a slow disk keeps it, and 50 milliseconds or so
-    /// when there is none.
+    /// Waits as long as there is a holder, however long a slow disk keeps it, and 50 milliseconds
+    /// or so when there is none.
     #[cold]
     fn wait_for_lock(&self, page: u64, mark: &Mark) -> Result<u64, StoreError> {
         let entry = self.memory.entry(page);

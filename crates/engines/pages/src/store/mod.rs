@@ -58,12 +58,13 @@ pub enum Tiers {
 pub struct Settings {
     /// Pages that it can hold.
     pub pages: u64,
-    /// Bytes that stored pages may take in memory. No write is refused while pages of ordinary lengths take, with
-    /// the new one, 94% of it less 256 KiB: slots are somewhat longer than pages, and some of them are of lengths
-    /// that no page has. A store that gets more than fits looks for room now and then only, and may refuse some
-    /// writes meanwhile that would fit. Pages that share slots do not move, and can take more. On top come the
-    /// index, 4 KiB for each 512 pages of which one was ever touched, and 128 KiB through which a full store
-    /// overwrites and moves pages.
+    /// Bytes that stored pages may take in memory. No write is refused while pages of ordinary
+    /// lengths take, with the new one, 94% of it less 256 KiB: slots are somewhat longer than
+    /// pages, and some of them are of lengths that no page has. A store that gets more than fits
+    /// looks for room now and then only, and may refuse some writes meanwhile that would fit. Pages
+    /// that share slots do not move, and can take more. On top come the index, 4 KiB for each 512
+    /// pages of which one was ever touched, and 128 KiB through which a full store overwrites and
+    /// moves pages.
     pub limit_bytes: u64,
     /// What packs pages.
     pub tiers: Tiers,
@@ -78,8 +79,8 @@ pub struct Settings {
     /// A file that idle and incompressible pages can leave memory for, with its size in pages. Its
     /// content means something together with the memory alone. A new store empties it.
     pub backing: Option<(PathBuf, u32)>,
-    /// Whether pages of equal content share one slot. Costs each write a look-up by content and some
-    /// 120 bytes of memory for each different page; a store opened again is as it was made.
+    /// Whether pages of equal content share one slot. Costs each write a look-up by content and
+    /// some 120 bytes of memory for each different page; a store opened again is as it was made.
     pub share: bool,
 }
 
@@ -148,8 +149,8 @@ impl Store {
             shared: settings.share,
             ..Layout::new(settings.pages, settings.limit_bytes)?
         };
-        // The reserve, and a span to move pages through; both within the limit where an entry could not point at
-        // them otherwise, at the very highest limit.
+        // The reserve, and a span to move pages through; both within the limit where an entry could
+        // not point at them otherwise, at the very highest limit.
         layout.spans = (layout.spans + BESIDE_SPANS).min(Layout::most_spans());
         check(&settings)?;
         let memory = Memory::create(layout)?;
@@ -164,7 +165,8 @@ impl Store {
 
     fn of(memory: Memory, mut slots: Slots, backing: Option<Backing>, settings: Settings) -> Self {
         if let Some(span) = slots.keep_reserve() {
-            // Before any entry points into it, so that the next one to open the memory knows its class.
+            // Before any entry points into it, so that the next one to open the memory knows its
+            // class.
             memory.class(span).store(
                 slots.classes().of_pages(),
                 std::sync::atomic::Ordering::Release,
@@ -211,8 +213,8 @@ impl Store {
         self.memory.file()
     }
 
-    /// The pages from `from` on whose entries were ever touched, in order. The index of a large store is
-    /// mostly a hole, and a look at an entry in it would take memory for it.
+    /// The pages from `from` on whose entries were ever touched, in order. The index of a large
+    /// store is mostly a hole, and a look at an entry in it would take memory for it.
     fn touched_from(&self, from: u64) -> impl Iterator<Item = u64> + '_ {
         let mut run = from..from;
         std::iter::from_fn(move || {

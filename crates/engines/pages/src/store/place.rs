@@ -141,9 +141,9 @@ impl Store {
             .store(class, std::sync::atomic::Ordering::Release);
     }
 
-    /// Has the system find the memory of a slot and of those behind it at once, instead of in a fault for each page: a piece
-    /// of a span in a class that will use it up soon, a span in one that has many. In a smaller class what stays
-    /// untouched would weigh.
+    /// Has the system find the memory of a slot and of those behind it at once, instead of in a
+    /// fault for each page: a piece of a span in a class that will use it up soon, a span in one
+    /// that has many. In a smaller class what stays untouched would weigh.
     #[inline(always)]
     fn populate(&self, slot: &Slot) {
         if let Some(spans) = slot.fresh

@@ -21,7 +21,8 @@ pub struct Recompressed {
     pub packed: u64,
     /// Pages that were tried in vain; they are not tried again until they are written.
     pub stubborn: u64,
-    /// Damaged pages that were met; they stay as they are, and are not tried again until they are written.
+    /// Damaged pages that were met; they stay as they are, and are not tried again until they are
+    /// written.
     pub damaged: u64,
     /// Bytes of slots won.
     pub won_bytes: u64,
@@ -38,12 +39,13 @@ pub struct Recompressor<'a> {
     block: Box<Block>,
 }
 
-/// zstd's level for pages. On the first machine measured, level 1 halved a heap against LZ4 and level 3
-/// won little more in twice the time; the suite `pages` measures both anew.
+/// zstd's level for pages. On the first machine measured, level 1 halved a heap against LZ4 and
+/// level 3 won little more in twice the time; the suite `pages` measures both anew.
 pub const LEVEL: i32 = 1;
 
 impl Store {
-    /// One more pass without a touch for every page: a page that is read or written begins at 0 again.
+    /// One more pass without a touch for every page: a page that is read or written begins at 0
+    /// again.
     pub fn age(&self) {
         let mark = self.holders.mark();
         let old =
@@ -83,7 +85,8 @@ impl Store {
             page: Box::new([0; PAGE_BYTES]),
             block: Box::new([0; BLOCK_BOUND]),
         };
-        // The library takes its memory with the first page, and a store that serves swap must take none later.
+        // The library takes its memory with the first page, and a store that serves swap must take
+        // none later.
         let _length = made
             .encoder
             .encode(&made.page, &mut made.block, BLOCK_BOUND);
@@ -93,12 +96,13 @@ impl Store {
 
 impl Recompressor<'_> {
     /// Goes through the pages from `from_page` on and packs those not touched for `idle` passes of
-    /// [`Store::age`] again, until `clock`, the processor time of this thread, has run on by `budget`
-    /// or the last page is done. A page that is packed waits meanwhile, some 30 microseconds.
+    /// [`Store::age`] again, until `clock`, the processor time of this thread, has run on by
+    /// `budget` or the last page is done. A page that is packed waits meanwhile, some 30
+    /// microseconds.
     ///
     /// # Errors
-    /// What the file answers, and when there is no memory. A damaged page is not an error: it is noted, and the
-    /// pass goes on behind it.
+    /// What the file answers, and when there is no memory. A damaged page is not an error: it is
+    /// noted, and the pass goes on behind it.
     pub fn pass(
         &mut self,
         from_page: u64,
@@ -157,8 +161,9 @@ impl Recompressor<'_> {
         Ok(done)
     }
 
-    /// A shorter form of the page in a slot of its own, or nothing when it does not pay. The sum that
-    /// was stored when the page was written goes along and is compared here; it is never made anew.
+    /// A shorter form of the page in a slot of its own, or nothing when it does not pay. The sum
+    /// that was stored when the page was written goes along and is compared here; it is never made
+    /// anew.
     fn pack(&mut self, page: u64, old: Entry) -> Result<Option<Stored>, StoreError> {
         let store = self.lane.store();
         let has = store.slot_bytes(old.stored) as usize;

@@ -40,14 +40,15 @@ pub struct Bad {
 
 impl Store {
     /// Opens the memory of a store whose process is gone, whenever and however it went. Sizes come
-    /// from the memory, all else from `settings`; the file, when there was one, must be named again.
+    /// from the memory, all else from `settings`; the file, when there was one, must be named
+    /// again.
     ///
-    /// The index alone says what is where. A call that was cut off has either put its entry in place,
-    /// and is done, or has not, and its slot is free.
+    /// The index alone says what is where. A call that was cut off has either put its entry in
+    /// place, and is done, or has not, and its slot is free.
     ///
     /// # Errors
-    /// [`StoreError::Format`] when it is not a store or one of a later version, [`StoreError::InUse`]
-    /// while another process has it.
+    /// [`StoreError::Format`] when it is not a store or one of a later version,
+    /// [`StoreError::InUse`] while another process has it.
     pub fn reopen(file: OwnedFd, settings: Settings) -> Result<(Self, Recovered), StoreError> {
         super::check(&settings)?;
         let mut memory = Memory::adopt(file)?;
@@ -173,8 +174,9 @@ fn touched(memory: &Memory) -> impl Iterator<Item = u64> + '_ {
     .flatten()
 }
 
-/// Gives the entries of a memory of version 1 or 2 their checks. The header changes last: a process that is
-/// killed in between leaves an old memory of which some entries have checks, and the next one goes on.
+/// Gives the entries of a memory of version 1 or 2 their checks. The header changes last: a process
+/// that is killed in between leaves an old memory of which some entries have checks, and the next
+/// one goes on.
 fn upgrade(memory: &mut Memory) {
     for page in touched(memory) {
         let entry = memory.entry(page);

@@ -1,9 +1,9 @@
-//! What a write does before it is refused for want of space: it moves pages together, writes idle ones
-//! back to the file, and at last overwrites the page's own slot. Has `unsafe`: writes to slots that no
-//! entry points at.
+//! What a write does before it is refused for want of space: it moves pages together, writes idle
+//! ones back to the file, and at last overwrites the page's own slot. Has `unsafe`: writes to slots
+//! that no entry points at.
 //!
-//! Each step is taken only where it can win something, so that a store that is full of pages that nothing
-//! can move refuses a write about as fast as it takes one.
+//! Each step is taken only where it can win something, so that a store that is full of pages that
+//! nothing can move refuses a write about as fast as it takes one.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -20,11 +20,11 @@ use crate::index::lock::LOCKED;
 
 /// Pages written back at a time by a write that found no space: 1 MiB.
 const WRITTEN_BACK: u64 = 256;
-/// Rounds of writing back for one write. What leaves memory may leave slots of other sizes free, until
-/// enough of them are free for a span.
+/// Rounds of writing back for one write. What leaves memory may leave slots of other sizes free,
+/// until enough of them are free for a span.
 const ROUNDS: u32 = 16;
-/// Times that one write has pages moved together, or waits while another thread does it. Another thread may take
-/// what the first time wins.
+/// Times that one write has pages moved together, or waits while another thread does it. Another
+/// thread may take what the first time wins.
 const ATTEMPTS: u32 = 16;
 
 impl Lane<'_> {
@@ -54,8 +54,8 @@ impl Lane<'_> {
         done
     }
 
-    /// The write once more, after pages were moved together as often as that changes anything; nothing when
-    /// there is still no slot.
+    /// The write once more, after pages were moved together as often as that changes anything;
+    /// nothing when there is still no slot.
     fn consolidated(&mut self, page: u64, bytes: &Page) -> Option<Result<(), StoreError>> {
         let store = self.store();
         for _ in 0..ATTEMPTS {
@@ -77,8 +77,8 @@ impl Lane<'_> {
         }
     }
 
-    /// Moves pages to the file, those first that were not touched for longest. False: nothing moved,
-    /// because there is no file, it is full, or it fails.
+    /// Moves pages to the file, those first that were not touched for longest. False: nothing
+    /// moved, because there is no file, it is full, or it fails.
     fn write_some_back(&mut self) -> Result<bool, StoreError> {
         let store = self.store();
         if store.backing.is_none() {
@@ -109,11 +109,11 @@ impl Lane<'_> {
 
     /// Puts a page into the slot that it has, when the new form is no longer than that.
     ///
-    /// A slot is never written to while an entry points at it, as a kill in the middle would leave half of
-    /// each page. So the new form goes into a slot of the reserve first; the entry points at that while the
-    /// old slot, which no entry points at for the moment, is filled; then the entry points at the old slot
-    /// again. All of it happens under the entry's lock. After a kill at any instant there is the old page,
-    /// or the new one in the reserve or in the slot.
+    /// A slot is never written to while an entry points at it, as a kill in the middle would leave
+    /// half of each page. So the new form goes into a slot of the reserve first; the entry points
+    /// at that while the old slot, which no entry points at for the moment, is filled; then the
+    /// entry points at the old slot again. All of it happens under the entry's lock. After a kill
+    /// at any instant there is the old page, or the new one in the reserve or in the slot.
     fn overwrite(&mut self, page: u64, bytes: &Page) -> Result<(), StoreError> {
         let store = self.store();
         let form = self.encode(bytes);
@@ -133,8 +133,8 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Whether the slot at `at` can hold a form. A whole page lies at a multiple of a page, as only slots of
-    /// whole pages do.
+    /// Whether the slot at `at` can hold a form. A whole page lies at a multiple of a page, as only
+    /// slots of whole pages do.
     fn fits(&self, form: &Form, at: usize) -> bool {
         let slots = &self.store().slots;
         let class = slots.class_of(at);
@@ -144,8 +144,8 @@ impl Lane<'_> {
         }
     }
 
-    /// Nothing when the reserve is in use by others, or when other pages share the slot. Returns the slot of
-    /// the reserve too, for the caller to free.
+    /// Nothing when the reserve is in use by others, or when other pages share the slot. Returns
+    /// the slot of the reserve too, for the caller to free.
     fn overwrite_locked(
         &self,
         page: u64,

@@ -1,9 +1,9 @@
-//! Pages of equal content in one slot: which slots there are by content, and how many entries point at
-//! each. Nothing of this is in the store's memory; who opens it again counts anew.
+//! Pages of equal content in one slot: which slots there are by content, and how many entries point
+//! at each. Nothing of this is in the store's memory; who opens it again counts anew.
 //!
-//! Locks are taken in one order: an entry's, a shard by content, a shard by place. A slot's reference
-//! is taken under its shard by content, and so is the look at its bytes, so that no thread frees or moves
-//! it meanwhile.
+//! Locks are taken in one order: an entry's, a shard by content, a shard by place. A slot's
+//! reference is taken under its shard by content, and so is the look at its bytes, so that no
+//! thread frees or moves it meanwhile.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
@@ -124,8 +124,8 @@ impl Shared {
         true
     }
 
-    /// Forgets the slot at `at`, which its one entry is about to hold another page in. False when it is not
-    /// the one entry: then it must stay.
+    /// Forgets the slot at `at`, which its one entry is about to hold another page in. False when
+    /// it is not the one entry: then it must stay.
     pub fn leave_alone(&self, at: usize) -> bool {
         let known = self.place(at).get(&at).copied();
         let Some(content) = known else {
@@ -143,8 +143,8 @@ impl Shared {
         true
     }
 
-    /// The one entry of `old` is about to point at `new`, which holds the same page. False when it is
-    /// not the one entry: then it must stay.
+    /// The one entry of `old` is about to point at `new`, which holds the same page. False when it
+    /// is not the one entry: then it must stay.
     pub fn moved(&self, old: Stored, new: Stored) -> bool {
         let (Some((from, _)), Some((to, _))) = (extent(old), extent(new)) else {
             return true;

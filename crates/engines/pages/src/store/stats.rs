@@ -121,8 +121,8 @@ impl Store {
         self.backing.as_ref().map(super::file::Backing::name)
     }
 
-    /// Bytes beside the pages' data when the store is full of pages of `mean_bytes` each, all of it:
-    /// index, checksums, classes of spans, bitmaps and lists.
+    /// Bytes beside the pages' data when the store is full of pages of `mean_bytes` each, all of
+    /// it: index, checksums, classes of spans, bitmaps and lists.
     pub fn overhead_bytes_per_page(&self, mean_bytes: usize) -> f64 {
         let layout = self.memory.layout();
         let index = (layout.arena_at() as u64) as f64 / layout.pages as f64;

@@ -120,7 +120,8 @@ impl Control {
         let entry = opcode::UringCmd80::new(fd, order.number())
             .cmd(body.bytes())
             .build();
-        // SAFETY: what the body points at lives until the command is done, which is waited for below.
+        // SAFETY: what the body points at lives until the command is done, which is waited for
+        // below.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|_| io::Error::from(io::ErrorKind::ResourceBusy))?;
         loop {

@@ -1,5 +1,5 @@
-//! A queue of requests and the thread that serves it. Has `unsafe`: commands that point at buffers of
-//! ours, and those buffers as slices.
+//! A queue of requests and the thread that serves it. Has `unsafe`: commands that point at buffers
+//! of ours, and those buffers as slices.
 
 use std::fs::File;
 use std::io;
@@ -95,7 +95,8 @@ impl Queue {
             .cmd(body.bytes())
             .build()
             .user_data(tag.into());
-        // SAFETY: the buffer lives as long as the ring, and is not touched here until the command is done.
+        // SAFETY: the buffer lives as long as the ring, and is not touched here until the command
+        // is done.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         // A request has one command under way, and the ring has room for all of them.
         pushed.map_err(|_| io::ErrorKind::ResourceBusy.into())

@@ -4,11 +4,11 @@ use std::io;
 
 use crate::UblkError;
 
-/// Makes this process fit to serve swap: all its memory, the store's arena included, is taken now and
-/// stays; memory that the system takes for its writes is not got by swapping; and when memory is short
-/// others are ended first. Call it after the store was made and before a device is made or taken over,
-/// whose threads take the second of these over from the one that makes them. Do not compact such a store:
-/// what is given back would have to be taken again.
+/// Makes this process fit to serve swap: all its memory, the store's arena included, is taken now
+/// and stays; memory that the system takes for its writes is not got by swapping; and when memory
+/// is short others are ended first. Call it after the store was made and before a device is made or
+/// taken over, whose threads take the second of these over from the one that makes them. Do not
+/// compact such a store: what is given back would have to be taken again.
 ///
 /// # Errors
 /// Without root, or when the memory is not there.

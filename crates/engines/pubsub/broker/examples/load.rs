@@ -1,8 +1,9 @@
 //! How many messages a second a broker acknowledges, and what they cost.
 //!
-//! `load BATCH OUTSTANDING CONNECTIONS PARTITIONS GROUPS SECONDS`: requests of BATCH records of 1 KiB,
-//! OUTSTANDING requests over CONNECTIONS connections, while GROUPS readers follow every partition. A private
-//! cluster, the broker and the load share the machine; CPU is of broker and load together, and of the server.
+//! `load BATCH OUTSTANDING CONNECTIONS PARTITIONS GROUPS SECONDS`: requests of BATCH records of 1
+//! KiB, OUTSTANDING requests over CONNECTIONS connections, while GROUPS readers follow every
+//! partition. A private cluster, the broker and the load share the machine; CPU is of broker and
+//! load together, and of the server.
 
 use std::error::Error;
 use std::fs;

@@ -55,7 +55,8 @@ impl Appender {
         }
     }
 
-    /// Sorts out what comes next from what is there already, and merges it. None: nothing is left to do.
+    /// Sorts out what comes next from what is there already, and merges it. None: nothing is left
+    /// to do.
     fn prepare(&mut self, partition: &Partition, batches: Vec<Batch>) -> Option<Append> {
         if let Err(error) = self.learn_producers(partition, &batches) {
             self.refuse_all(batches, &error);
@@ -176,8 +177,8 @@ impl Appender {
         })
     }
 
-    /// One transaction for several partitions. What is given back was not, or not certainly, committed and
-    /// has to be appended one by one, which tells them apart.
+    /// One transaction for several partitions. What is given back was not, or not certainly,
+    /// committed and has to be appended one by one, which tells them apart.
     fn append_together(&mut self, mut prepared: Vec<Prepared>) -> Vec<Prepared> {
         let began = Instant::now();
         let done = self.link.run(|connection| {
@@ -202,8 +203,8 @@ impl Appender {
         }
     }
 
-    /// One partition: sends it until the outcome is known. Repeating is safe, the function in the database
-    /// recognises what it has.
+    /// One partition: sends it until the outcome is known. Repeating is safe, the function in the
+    /// database recognises what it has.
     fn append_alone(&mut self, partition: &Partition, mut append: Append) {
         let (topic_id, number) = partition.key;
         let began = Instant::now();
@@ -230,7 +231,8 @@ impl Appender {
         }
     }
 
-    /// Asks again while the outcome is in doubt or the server is away, as long as the partition is ours.
+    /// Asks again while the outcome is in doubt or the server is away, as long as the partition is
+    /// ours.
     fn insist<T>(
         &mut self,
         partition: &Partition,
@@ -282,8 +284,8 @@ impl Appender {
         }
     }
 
-    /// Publishes to consumers, then acknowledges to producers. Without its time the append is left to be
-    /// read from the database.
+    /// Publishes to consumers, then acknowledges to producers. Without its time the append is left
+    /// to be read from the database.
     fn committed(
         &self,
         partition: &Partition,

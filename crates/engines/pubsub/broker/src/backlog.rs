@@ -1,6 +1,6 @@
-//! Fetches of consumers that are behind, until there is memory for their rows. The memory is shared fairly:
-//! a connection that holds none goes before one that holds some, one connection holds no more than an eighth,
-//! and what one fetch may bring shrinks as the memory fills.
+//! Fetches of consumers that are behind, until there is memory for their rows. The memory is shared
+//! fairly: a connection that holds none goes before one that holds some, one connection holds no
+//! more than an eighth, and what one fetch may bring shrinks as the memory fills.
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use crate::behind::Behind;
 use crate::fair::Lines;
 use crate::partition::lock;
 
-/// Fetches of one connection that wait, at most; one for each partition that a client may well read.
+/// Fetches of one connection that wait, at most; one for each partition that a client may well
+/// read.
 const MOST_EACH: usize = 1024;
 /// The share of the memory that one connection may hold.
 const PARTS: usize = 8;
@@ -58,8 +59,9 @@ pub enum Work {
 /// Fetches that wait.
 pub struct Backlog {
     state: Mutex<State>,
-    /// Counts changes. A lock of its own, under which nothing else happens: memory is released under all
-    /// kinds of locks, and a thread that releases it must not wait for one that asks outboxes and shares.
+    /// Counts changes. A lock of its own, under which nothing else happens: memory is released
+    /// under all kinds of locks, and a thread that releases it must not wait for one that asks
+    /// outboxes and shares.
     changes: Mutex<u64>,
     changed: Condvar,
     memory: Arc<Share>,
@@ -100,7 +102,8 @@ impl Backlog {
         })
     }
 
-    /// Puts a fetch into its connection's line; given back when that is full or the list is stopped.
+    /// Puts a fetch into its connection's line; given back when that is full or the list is
+    /// stopped.
     pub fn push(&self, job: Behind) -> Result<(), Behind> {
         let connection = job.waiter.reading.connection;
         let mut state = lock(&self.state);
@@ -139,7 +142,8 @@ impl Backlog {
         }
     }
 
-    /// The fetch whose turn it is. Otherwise how long the first that waits for memory still has patience.
+    /// The fetch whose turn it is. Otherwise how long the first that waits for memory still has
+    /// patience.
     fn choose(&self, lines: &mut Lines<Behind>) -> Result<Work, Option<Duration>> {
         let now = Instant::now();
         let holds_nothing = |job: &Behind| job.waiter.reading.held_bytes() == 0;
@@ -157,8 +161,9 @@ impl Backlog {
         };
         let (connection, bytes) = (first.waiter.reading.connection, self.bytes_for(first));
         let late = first.since + self.patience;
-        // What a connection holds may change while we look, so the fetch is named by its connection from here
-        // on. It is charged before it leaves its line, or it would lose its turn when there is no room.
+        // What a connection holds may change while we look, so the fetch is named by its connection
+        // from here on. It is charged before it leaves its line, or it would lose its turn when
+        // there is no room.
         let is_it = |job: &Behind| job.waiter.reading.connection == connection;
         let Some(all) = self.memory.try_charge(bytes) else {
             if late > now {

@@ -89,7 +89,8 @@ impl Reader {
         let bytes = found.rows.iter().map(|row| row.body.len()).sum();
         add(&self.counters.read_bytes, bytes);
         if bytes > most_bytes {
-            // A row is never cut, so one that alone is longer than there is room for passes all the same.
+            // A row is never cut, so one that alone is longer than there is room for passes all the
+            // same.
             room = self.jobs.room(&waiter.reading, bytes);
         } else {
             room.shrink_to(bytes);
@@ -113,8 +114,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Lets it wait with the others; if the log has grown meanwhile beyond what is in memory it is asked to
-    /// come again.
+    /// Lets it wait with the others; if the log has grown meanwhile beyond what is in memory it is
+    /// asked to come again.
     fn wait_at_end(&self, partition: &Partition, waiter: Waiter) -> Result<(), Error> {
         if let Some(waiter) = partition.fetch(waiter) {
             let (first_offset, next_offset) = lock(&partition.tail).offsets();

@@ -31,7 +31,8 @@ use crate::partition::lock;
 
 /// How exact the waits of fetches are.
 const TICK: Duration = Duration::from_millis(10);
-/// How often retention is applied. Every broker does it; where one is at work another finds nothing to do.
+/// How often retention is applied. Every broker does it; where one is at work another finds nothing
+/// to do.
 const MAINTENANCE: Duration = Duration::from_secs(60);
 /// How long a stop waits for what is being appended.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -234,14 +235,15 @@ impl Broker {
         keys.collect()
     }
 
-    /// Takes no more records, appends and acknowledges what it has, gives its leases back, and ends every
-    /// connection.
+    /// Takes no more records, appends and acknowledges what it has, gives its leases back, and ends
+    /// every connection.
     pub fn stop(&mut self) {
         if std::mem::replace(&mut self.stopped, true) {
             return;
         }
         self.front.stopping.store(true, Ordering::Release);
-        // What only waits is refused and not executed: a backlog could take longer than a supervisor waits.
+        // What only waits is refused and not executed: a backlog could take longer than a
+        // supervisor waits.
         self.front.control.stop();
         for commit in self.front.commits.stop() {
             commit.ack.refused(&stopping());
@@ -271,8 +273,8 @@ impl Broker {
     }
 }
 
-/// Waits for threads to end, for at most `wait`. One that is left is in a statement that waits in the server,
-/// as for a lock; it ends with its session, and must not keep the broker from stopping.
+/// Waits for threads to end, for at most `wait`. One that is left is in a statement that waits in
+/// the server, as for a lock; it ends with its session, and must not keep the broker from stopping.
 pub fn join_within(threads: Vec<JoinHandle<()>>, wait: Duration) {
     let end = Instant::now() + wait;
     for thread in threads {

@@ -13,13 +13,14 @@ pub struct Chunk {
     heads: Bytes,
     /// The rows' bodies, one after the other.
     bodies: Bytes,
-    /// Of each row: the offset after its last record, relative to the base, and where its body ends.
+    /// Of each row: the offset after its last record, relative to the base, and where its body
+    /// ends.
     ends: Vec<(u32, u32)>,
 }
 
 impl Chunk {
-    /// Rows of these headers and bodies; `charge` is for their memory, and is dropped with the last of them.
-    /// None without rows.
+    /// Rows of these headers and bodies; `charge` is for their memory, and is dropped with the last
+    /// of them. None without rows.
     pub fn new<C>(heads: &[RowHead], bodies: Vec<u8>, charge: C) -> Option<Chunk>
     where
         C: Send + Sync + 'static,
@@ -65,9 +66,9 @@ impl Chunk {
         self.bodies.len() - self.begin(self.row_of(offset))
     }
 
-    /// Puts a group of rows into `parts`: those from the one that holds `offset` on, at most `most_bytes` of
-    /// bodies, but at least one row when `first`. The answer is the bytes and the offset after the last row;
-    /// None: not one row was put in.
+    /// Puts a group of rows into `parts`: those from the one that holds `offset` on, at most
+    /// `most_bytes` of bodies, but at least one row when `first`. The answer is the bytes and the
+    /// offset after the last row; None: not one row was put in.
     pub fn put(
         &self,
         offset: i64,

@@ -1,8 +1,8 @@
 //! Cursors: those of all consumers that came since the last commit are stored in one transaction.
 //!
 //! The session commits asynchronously. A crash of the server can lose the last cursors, which makes
-//! consumers read some records again; it can lose no record. Claims, which bound what is read again, go the
-//! ordinary way (`control`).
+//! consumers read some records again; it can lose no record. Claims, which bound what is read
+//! again, go the ordinary way (`control`).
 
 use std::time::Duration;
 use std::{mem, thread};
@@ -55,7 +55,8 @@ pub fn run(jobs: &Fair<Commits>, mut link: Link, counters: &Counters) {
             }
             continue;
         }
-        // One of them is wrong, or the server was away: each by itself. Storing a cursor twice is harmless.
+        // One of them is wrong, or the server was away: each by itself. Storing a cursor twice is
+        // harmless.
         for commit in mem::take(&mut taken) {
             match link.run(|connection| store(connection, &commit.request)) {
                 Ok(refused) => commit.ack.answer(&Committed { refused }),

@@ -146,7 +146,8 @@ impl Requests {
     }
 }
 
-/// Answers until the requests are stopped. `made` is called when a topic was made, changed or dropped.
+/// Answers until the requests are stopped. `made` is called when a topic was made, changed or
+/// dropped.
 pub fn run(requests: &Fair<Asked>, mut link: Link, made: impl Fn()) {
     while let Some(asked) = requests.next() {
         let Asked {

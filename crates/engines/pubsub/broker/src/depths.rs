@@ -1,5 +1,5 @@
-//! How much lies in topics and queues, and how far groups are behind, for Prometheus. Every broker of a log
-//! tells the same, since the database is asked.
+//! How much lies in topics and queues, and how far groups are behind, for Prometheus. Every broker
+//! of a log tells the same, since the database is asked.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -89,8 +89,8 @@ impl Depths {
         }
     }
 
-    /// Brings the series of `registry` up to date, unless they are fresh. When the database does not answer
-    /// they are taken away: an old number would look like a good one.
+    /// Brings the series of `registry` up to date, unless they are fresh. When the database does
+    /// not answer they are taken away: an old number would look like a good one.
     pub fn refresh(&self, registry: &Registry) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.asked.is_some_and(|asked| asked.elapsed() < FRESH) {
@@ -105,7 +105,8 @@ impl Depths {
         for (kind, values) in state.shown.difference(&now) {
             registry.remove(KINDS[*kind].name, &labels(*kind, values));
         }
-        // A name that the registry refuses, or one series too many, is left out; the others are shown.
+        // A name that the registry refuses, or one series too many, is left out; the others are
+        // shown.
         for (kind, values, value) in &found {
             let _: std::result::Result<(), ServeError> = registry
                 .gauge(KINDS[*kind].name, KINDS[*kind].help, &labels(*kind, values))

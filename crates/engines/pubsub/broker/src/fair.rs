@@ -1,5 +1,5 @@
-//! Things that wait to be done, in a line for each connection. The lines take turns, so that a client that
-//! asks for much waits for itself and not the others for it.
+//! Things that wait to be done, in a line for each connection. The lines take turns, so that a
+//! client that asks for much waits for itself and not the others for it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -80,7 +80,8 @@ impl<T> Lines<T> {
     }
 }
 
-/// Lines that threads wait at. Each connection's line is bounded, and a full one holds its connection back.
+/// Lines that threads wait at. Each connection's line is bounded, and a full one holds its
+/// connection back.
 pub struct Fair<T> {
     state: Mutex<State<T>>,
     arrived: Condvar,
@@ -107,8 +108,8 @@ impl<T> Fair<T> {
         }
     }
 
-    /// Puts a thing into its connection's line, and waits while that is full and `still` holds. Given back
-    /// when it holds no more or the lines are stopped.
+    /// Puts a thing into its connection's line, and waits while that is full and `still` holds.
+    /// Given back when it holds no more or the lines are stopped.
     pub fn push(&self, connection: u64, thing: T, still: impl Fn() -> bool) -> Result<(), T> {
         let mut state = lock(&self.state);
         while !state.stopped && state.lines.waiting(connection) >= self.most_each {

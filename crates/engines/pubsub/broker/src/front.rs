@@ -78,7 +78,8 @@ impl Service for Front {
         let number = frame.head.verb;
         let verb = Verb::from_number(number);
         if !session.welcome {
-            // Anything but a good Hello ends the connection, or one without the token would be kept for long.
+            // Anything but a good Hello ends the connection, or one without the token would be kept
+            // for long.
             let welcome = self.hello(&ack, verb, frame);
             session.welcome = welcome.is_ok();
             match welcome {
@@ -186,8 +187,8 @@ impl Front {
         }
         let codec = Codec::of_flags(i16::from(ask.codec))?;
         check(codec, body.clone(), ask.count)?;
-        // A long frame was charged before it was read, with more than its body. For a short one there may be
-        // no room; then nothing more is read from this client until there is.
+        // A long frame was charged before it was read, with more than its body. For a short one
+        // there may be no room; then nothing more is read from this client until there is.
         let goes_on = || !self.stopping.load(Ordering::Acquire) && !ack.outbox.is_closed();
         let bytes = body.len() + BATCH_BYTES;
         let charge = charge

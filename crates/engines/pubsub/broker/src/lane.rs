@@ -1,5 +1,6 @@
-//! A lane: one thread and one connection that append to some of the partitions, one commit after the
-//! other. While one is under way the next batches gather, so the busier it is the larger they are.
+//! A lane: one thread and one connection that append to some of the partitions, one commit after
+//! the other. While one is under way the next batches gather, so the busier it is the larger they
+//! are.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -61,7 +62,8 @@ impl Lane {
         }
     }
 
-    /// Waits for work, and takes from every partition that has some. None: the lane is stopped and empty.
+    /// Waits for work, and takes from every partition that has some. None: the lane is stopped and
+    /// empty.
     pub fn next(&self) -> Option<Work> {
         let mut state = lock(&self.state);
         while state.ready.is_empty() {

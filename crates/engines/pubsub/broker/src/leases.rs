@@ -1,8 +1,8 @@
-//! Which partitions this broker holds. Each is leased, and every change of its holder raises its epoch,
-//! which every append checks: a broker that was taken for dead can append nothing more.
+//! Which partitions this broker holds. Each is leased, and every change of its holder raises its
+//! epoch, which every append checks: a broker that was taken for dead can append nothing more.
 //!
-//! Living brokers are those whose lease session the server shows. Each takes its fair share of what is free,
-//! and gives back what it has beyond it.
+//! Living brokers are those whose lease session the server shows. Each takes its fair share of what
+//! is free, and gives back what it has beyond it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,8 +29,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a partition that is given back may still append what waits.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Only what is held here: a lease that was taken while the answer got lost, or whose partition was closed,
-/// has to end, or no broker would ever serve the partition.
+/// Only what is held here: a lease that was taken while the answer got lost, or whose partition was
+/// closed, has to end, or no broker would ever serve the partition.
 const RENEW: &str = "\
     WITH mine AS (SELECT p.topic_id, p.partition FROM pubsub.partitions AS p \
                     JOIN unnest($3::int[], $4::int[], $5::bigint[]) AS held (topic_id, partition, epoch) \
@@ -263,8 +263,9 @@ impl Leases {
         }
     }
 
-    /// Finds out about records that were appended without this broker, if a client waits for any. A tail
-    /// that is behind at two looks and has not moved is not behind because of a commit under way.
+    /// Finds out about records that were appended without this broker, if a client waits for any. A
+    /// tail that is behind at two looks and has not moved is not behind because of a commit under
+    /// way.
     fn look(&mut self) -> Result<()> {
         let all = self.held.all();
         if all

@@ -66,8 +66,8 @@ impl Ledger {
         self.known.clear();
     }
 
-    /// What `batch` is. `pending` is the first and last sequence of the producer's run that is being put
-    /// together.
+    /// What `batch` is. `pending` is the first and last sequence of the producer's run that is
+    /// being put together.
     pub fn judge(&self, batch: &Batch, pending: Option<(i64, i64)>) -> Verdict {
         let known = self.known.get(&batch.producer_id).unwrap_or(&Known::NEW);
         let expected = pending.map_or(known.last_sequence, |(_, last)| last) + 1;

@@ -21,7 +21,8 @@ impl Link {
         }
     }
 
-    /// Does something in the session. After an error that leaves its state in doubt the session is dropped.
+    /// Does something in the session. After an error that leaves its state in doubt the session is
+    /// dropped.
     pub fn run<T>(&mut self, ask: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let session = match &mut self.open {
             Some(open) if !open.is_closed() => open,
@@ -38,8 +39,8 @@ impl Link {
         result
     }
 
-    /// The same for what may be done twice. A session that was lost while nothing was asked of it shows that
-    /// at the next question, which is then asked again in a new one.
+    /// The same for what may be done twice. A session that was lost while nothing was asked of it
+    /// shows that at the next question, which is then asked again in a new one.
     pub fn run_again<T>(&mut self, mut ask: impl FnMut(&mut Connection) -> Result<T>) -> Result<T> {
         let was_open = self.open.is_some();
         match self.run(&mut ask) {

@@ -11,8 +11,8 @@ pub const LEAST_BYTES: usize = 64 << 20;
 /// What the whole bound is divided into. An eighth is left for buffers of connections.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    /// Frames that come in and batches that are not appended yet; when it is used up, connections are read no
-    /// more.
+    /// Frames that come in and batches that are not appended yet; when it is used up, connections
+    /// are read no more.
     pub queued: Arc<Share>,
     /// Committed rows, and those being appended; when it is used up, the oldest rows are let go.
     pub tails: Arc<Share>,
@@ -39,7 +39,8 @@ impl Memory {
         self.partitions.store(partitions, Ordering::Relaxed);
     }
 
-    /// What one partition's tail may hold now; nothing while slow consumers hold on to more than there is.
+    /// What one partition's tail may hold now; nothing while slow consumers hold on to more than
+    /// there is.
     pub fn tail_bytes(&self) -> usize {
         let limit_bytes = self.tails.limit_bytes();
         if self.tails.used_bytes() > limit_bytes {

@@ -40,9 +40,10 @@ pub struct Waiting {
 }
 
 impl Append {
-    /// Merges batches. Those of one producer must be in order and without gap; a producer's records come to
-    /// stand together, so that a row's list of who wrote what stays short. `codec` is the topic's, for
-    /// what came uncompressed. When a batch cannot be merged all are refused, and the append is empty.
+    /// Merges batches. Those of one producer must be in order and without gap; a producer's records
+    /// come to stand together, so that a row's list of who wrote what stays short. `codec` is the
+    /// topic's, for what came uncompressed. When a batch cannot be merged all are refused, and the
+    /// append is empty.
     pub fn of(mut batches: Vec<Batch>, codec: Codec, charge: Charge) -> Append {
         batches.sort_by_key(|batch| batch.producer_id);
         let mut append = Append {
@@ -60,7 +61,8 @@ impl Append {
             append.note(&batch, before);
         }
         if let Some(error) = broken {
-            // Bodies are checked when they come, so this is a mistake of ours; nothing may be stored.
+            // Bodies are checked when they come, so this is a mistake of ours; nothing may be
+            // stored.
             append.refuse(&error);
             append.acks.clear();
         }
@@ -103,7 +105,8 @@ impl Append {
         self.acks.is_empty()
     }
 
-    /// Adds a repetition of records that are in this append, `within` records after their run's first.
+    /// Adds a repetition of records that are in this append, `within` records after their run's
+    /// first.
     pub fn acknowledge_with(&mut self, batch: &Batch, within: i64) {
         let run = self
             .runs
@@ -142,8 +145,8 @@ impl Append {
         Some((std::mem::take(&mut self.rows).into_bytes(), charge))
     }
 
-    /// Whether the offsets that the database knows of the runs are those of this very append: then an earlier
-    /// attempt was committed, and this is its first offset.
+    /// Whether the offsets that the database knows of the runs are those of this very append: then
+    /// an earlier attempt was committed, and this is its first offset.
     pub fn whole_at(&self, offsets: &[Option<i64>]) -> Option<i64> {
         let base_offset = (*offsets.first()?)? - self.runs.first()?.relative;
         let same = offsets.len() == self.runs.len()
@@ -171,7 +174,8 @@ impl Append {
         }
     }
 
-    /// Nothing was appended: some runs were there already, at these offsets; the others are to be sent again.
+    /// Nothing was appended: some runs were there already, at these offsets; the others are to be
+    /// sent again.
     pub fn acknowledge_known(&self, offsets: &[Option<i64>]) {
         let again = Error::new(Code::Conflict, "another append was in the way");
         for waiting in &self.acks {

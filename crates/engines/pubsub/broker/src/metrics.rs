@@ -49,8 +49,8 @@ const SERVED: [(&str, &str); 4] = [
 ];
 
 impl Broker {
-    /// Puts what it counts, what it holds now, and what topics, groups and queues hold, into a registry, all
-    /// under `dyno_pubsub_`. The numbers are read when the registry is.
+    /// Puts what it counts, what it holds now, and what topics, groups and queues hold, into a
+    /// registry, all under `dyno_pubsub_`. The numbers are read when the registry is.
     ///
     /// # Errors
     /// When the names are taken.
@@ -81,8 +81,8 @@ impl Broker {
     }
 }
 
-/// The counter under which one of ours is shown, and how many of its units ours is. Prometheus wants seconds;
-/// ours counts microseconds, and a counter of seconds takes nanoseconds.
+/// The counter under which one of ours is shown, and how many of its units ours is. Prometheus
+/// wants seconds; ours counts microseconds, and a counter of seconds takes nanoseconds.
 fn shown_counter<'a>(
     registry: &Registry,
     name: &'a str,

@@ -20,14 +20,15 @@ pub struct Options {
     pub listen: Vec<Address>,
     /// What clients are told to connect to; the first listening address unless it is given.
     pub advertise: Option<Address>,
-    /// The secret that clients must know. Needed as soon as others than this machine can reach a listener.
+    /// The secret that clients must know. Needed as soon as others than this machine can reach a
+    /// listener.
     pub token: Option<Token>,
     /// TLS on the listeners of TCP.
     pub tls: Option<Arc<ServerConfig>>,
     /// How long it holds a partition without a sign of life.
     pub lease: Duration,
-    /// How long a batch waits for others when nothing is being committed. Zero: not at all, and what comes
-    /// during a commit goes with the next.
+    /// How long a batch waits for others when nothing is being committed. Zero: not at all, and
+    /// what comes during a commit goes with the next.
     pub linger: Duration,
     /// The bound on all that it holds for clients, in bytes.
     pub memory_bytes: usize,

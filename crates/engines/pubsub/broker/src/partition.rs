@@ -71,8 +71,8 @@ impl Partition {
         self.lane.arrived(self, bytes, listed);
     }
 
-    /// For the lane, that has it on its list: the batches that came first, up to `most_bytes` but at least
-    /// one, and whether more are left.
+    /// For the lane, that has it on its list: the batches that came first, up to `most_bytes` but
+    /// at least one, and whether more are left.
     pub fn take(&self, most_bytes: usize) -> (Vec<Batch>, bool) {
         let mut queue = lock(&self.queue);
         let mut bytes = 0;

@@ -64,11 +64,12 @@ impl Tail {
         self.waiters.len()
     }
 
-    /// Takes rows that were just committed, answers who waited for them, and lets the oldest go until
-    /// `most_bytes` are left.
+    /// Takes rows that were just committed, answers who waited for them, and lets the oldest go
+    /// until `most_bytes` are left.
     pub fn publish(&mut self, chunk: Chunk, most_bytes: usize, now: Instant) {
         if self.next_offset != chunk.base_offset {
-            // Records were appended without this broker, so what is in memory does not reach to here.
+            // Records were appended without this broker, so what is in memory does not reach to
+            // here.
             self.forget();
         }
         self.next_offset = chunk.end_offset;
@@ -149,7 +150,8 @@ impl Tail {
         first + whole.sum::<usize>()
     }
 
-    /// Answers a fetch from memory, or keeps it as a waiter, or gives it back when the rows are elsewhere.
+    /// Answers a fetch from memory, or keeps it as a waiter, or gives it back when the rows are
+    /// elsewhere.
     pub fn fetch(&mut self, waiter: Waiter, now: Instant) -> Option<Waiter> {
         match self.find(waiter.offset, waiter.most_bytes) {
             Found::Elsewhere => return Some(waiter),

@@ -1,4 +1,5 @@
-//! Clients that take all they can get: others are served all the same, and the broker stops all the same.
+//! Clients that take all they can get: others are served all the same, and the broker stops all the
+//! same.
 
 mod served;
 

@@ -22,7 +22,8 @@ fn consumer(broker: &Broker, group: &str) -> Result<Consumer> {
     Consumer::open(address(broker), "t", group, options)
 }
 
-/// Polls and commits until `count` different values have come; how many came altogether is the second answer.
+/// Polls and commits until `count` different values have come; how many came altogether is the
+/// second answer.
 fn consume(consumer: &mut Consumer, count: usize) -> (HashSet<Vec<u8>>, usize) {
     let (mut found, mut all) = (HashSet::new(), 0);
     for _ in 0..400 {

@@ -1,4 +1,5 @@
-//! `dyno-pubsub-check job JSON`: one child process of a check, for tests that cannot run themselves.
+//! `dyno-pubsub-check job JSON`: one child process of a check, for tests that cannot run
+//! themselves.
 
 #[macro_use]
 extern crate dyno_messages;

@@ -1,8 +1,8 @@
 //! What a message of a check carries: who made it, its number, when it was due, and a checksum.
 //!
-//! Big-endian: magic u32, producer u32, partition u32, sequence u64, due time i64 (microseconds since
-//! 1970), filler, checksum u64 (FNV-1a 64 over all before it). The filler is drawn from the identity, so
-//! it does not compress and no two messages are alike.
+//! Big-endian: magic u32, producer u32, partition u32, sequence u64, due time i64 (microseconds
+//! since 1970), filler, checksum u64 (FNV-1a 64 over all before it). The filler is drawn from the
+//! identity, so it does not compress and no two messages are alike.
 
 use std::fmt;
 
@@ -143,7 +143,8 @@ fn u64_of(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, b| (sum << 8) | u64::from(*b))
 }
 
-/// FNV-1a, 64 bits (RFC 9923, section 2): the check's own, so that it shares no code with what it judges.
+/// FNV-1a, 64 bits (RFC 9923, section 2): the check's own, so that it shares no code with what it
+/// judges.
 pub fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,5 +1,5 @@
-//! What a producer with a name sent to a partition, as a hash: other records under the same name must not be taken for those
-//! that are there already.
+//! What a producer with a name sent to a partition, as a hash: other records under the same name
+//! must not be taken for those that are there already.
 
 use crate::key;
 
@@ -15,7 +15,8 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Adds a record as it is stored, but for its time, which differs between two runs with the same lines.
+    /// Adds a record as it is stored, but for its time, which differs between two runs with the
+    /// same lines.
     pub fn add(&mut self, encoded: &[u8]) {
         // FNV-1a, as for keys: the hash is stored, so it may not change with a library.
         let before = self.hash.to_le_bytes();
@@ -26,7 +27,8 @@ impl Chain {
         }
     }
 
-    /// Whether these records are the first ones of those that `sent` covers; `None` where only a later record will tell.
+    /// Whether these records are the first ones of those that `sent` covers; `None` where only a
+    /// later record will tell.
     pub fn is_of(&self, sent: &Chain) -> Option<bool> {
         if self.records == sent.records {
             return Some(self.hash == sent.hash);

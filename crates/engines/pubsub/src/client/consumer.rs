@@ -23,9 +23,9 @@ pub enum Change {
         /// The first message that it will get.
         from: i64,
     },
-    /// Another member waits for the partition. `poll` returns nothing more from it, and the consumer
-    /// releases it once all that it returned is committed. A consumer that does not commit loses the
-    /// partition after two leases.
+    /// Another member waits for the partition. `poll` returns nothing more from it, and the
+    /// consumer releases it once all that it returned is committed. A consumer that does not commit
+    /// loses the partition after two leases.
     Wanted {
         /// The partition.
         partition: i32,
@@ -35,8 +35,8 @@ pub enum Change {
         /// The partition.
         partition: i32,
     },
-    /// The partition was taken away. Its messages that are not committed are delivered again, to the
-    /// member that has it now.
+    /// The partition was taken away. Its messages that are not committed are delivered again, to
+    /// the member that has it now.
     Lost {
         /// The partition.
         partition: i32,
@@ -45,15 +45,15 @@ pub enum Change {
 
 /// Heartbeats in the time of one lease while the group does not change.
 const PAUSES: u32 = 3;
-/// Heartbeats in the time of one lease just after a change. The pause doubles from there on, up to the
-/// pause that [`PAUSES`] gives.
+/// Heartbeats in the time of one lease just after a change. The pause doubles from there on, up to
+/// the pause that [`PAUSES`] gives.
 const PAUSES_FIRST: u32 = 96;
 
 type OnChange = Box<dyn FnMut(Change) + Send>;
 
-/// Reads a topic together with the other members of its group. Each message goes to one member, and is
-/// delivered again after a crash unless it was committed. Leases are renewed within [`Self::poll`] alone,
-/// so a consumer that stops calling it loses its partitions.
+/// Reads a topic together with the other members of its group. Each message goes to one member, and
+/// is delivered again after a crash unless it was committed. Leases are renewed within
+/// [`Self::poll`] alone, so a consumer that stops calling it loses its partitions.
 pub struct Consumer {
     source: Box<dyn Source>,
     membership: Membership,
@@ -62,8 +62,8 @@ pub struct Consumer {
     is_member: bool,
     /// When the last heartbeat that the server answered was sent.
     heard_at: Instant,
-    /// The pause until the next heartbeat. It is short while members come and go, because a group settles
-    /// only when each member has heard of the change.
+    /// The pause until the next heartbeat. It is short while members come and go, because a group
+    /// settles only when each member has heard of the change.
     pause: Duration,
     on_change: Option<OnChange>,
 }
@@ -119,8 +119,8 @@ impl Consumer {
         Ok(consumer)
     }
 
-    /// Calls `on_change` at every change of ownership, from within `poll` and `commit`. For partitions that
-    /// are assigned already it is called at once.
+    /// Calls `on_change` at every change of ownership, from within `poll` and `commit`. For
+    /// partitions that are assigned already it is called at once.
     pub fn on_change(&mut self, mut on_change: impl FnMut(Change) + Send + 'static) {
         for owned in &self.owned {
             on_change(Change::Assigned {
@@ -136,7 +136,8 @@ impl Consumer {
         &self.membership.member
     }
 
-    /// The partitions that are assigned to this consumer, each with the generation of the assignment.
+    /// The partitions that are assigned to this consumer, each with the generation of the
+    /// assignment.
     pub fn assigned(&self) -> Vec<(i32, i64)> {
         self.owned
             .iter()
@@ -144,14 +145,14 @@ impl Consumer {
             .collect()
     }
 
-    /// Returns the next messages, in order within each partition. It waits for them up to `wait`, and
-    /// returns an empty list when none came. While the server cannot be reached it tries again until the
-    /// time is over.
+    /// Returns the next messages, in order within each partition. It waits for them up to `wait`,
+    /// and returns an empty list when none came. While the server cannot be reached it tries again
+    /// until the time is over.
     ///
     /// # Errors
-    /// `server-lost` and other errors that a retry may cure when the server did not come back in time: call
-    /// again. Also `unknown-topic`, `damaged`, and `offset-out-of-range` where the group was made to fail
-    /// when retention has removed what it would read next.
+    /// `server-lost` and other errors that a retry may cure when the server did not come back in
+    /// time: call again. Also `unknown-topic`, `damaged`, and `offset-out-of-range` where the group
+    /// was made to fail when retention has removed what it would read next.
     pub fn poll(&mut self, wait: Duration) -> Result<Vec<Message>> {
         let until = Instant::now() + wait;
         loop {
@@ -169,8 +170,8 @@ impl Consumer {
     /// Stores that all messages which `poll` has returned so far are processed.
     ///
     /// # Errors
-    /// `wrong-generation` when some partitions were taken away meanwhile. The others are committed, and the
-    /// messages of those are delivered again to their new owners. After `server-lost` and
+    /// `wrong-generation` when some partitions were taken away meanwhile. The others are committed,
+    /// and the messages of those are delivered again to their new owners. After `server-lost` and
     /// `outcome-unknown` the call may be repeated.
     pub fn commit(&mut self) -> Result<()> {
         let open = self.owned.iter().filter(|owned| !owned.is_settled());
@@ -180,8 +181,8 @@ impl Consumer {
         self.commit_upto(&upto)
     }
 
-    /// Stores that the messages before these offsets are processed. `upto` holds pairs of a partition and
-    /// an offset.
+    /// Stores that the messages before these offsets are processed. `upto` holds pairs of a
+    /// partition and an offset.
     ///
     /// # Errors
     /// As [`Self::commit`]; `bad-argument` for an offset that was not handed out.
@@ -225,8 +226,8 @@ impl Consumer {
         Err(Error::new(Code::WrongGeneration, text))
     }
 
-    /// Leaves the group, so that the other members do not have to wait until the lease lapses. Messages
-    /// that were not committed are delivered again, to them.
+    /// Leaves the group, so that the other members do not have to wait until the lease lapses.
+    /// Messages that were not committed are delivered again, to them.
     ///
     /// # Errors
     /// As [`Self::commit`].
@@ -268,8 +269,9 @@ impl Consumer {
                 error,
                 partition: Some(partition),
             }) if error.kind() == Code::OffsetOutOfRange => {
-                // Retention may have removed the records at our position: then we go on at the first one that
-                // is left. A position beyond the end of the log cannot be mended here.
+                // Retention may have removed the records at our position: then we go on at the
+                // first one that is left. A position beyond the end of the log cannot be mended
+                // here.
                 return if self.skip_lost(partition)? {
                     Ok(Vec::new())
                 } else {
@@ -278,9 +280,9 @@ impl Consumer {
             }
             Err(failed) => return Err(failed.error),
         };
-        // If this process was stopped for longer than a lease, the partition may have been given to another
-        // member, which reads the same records. What was fetched is dropped, and fetched again once a
-        // heartbeat has confirmed that the partition is still ours.
+        // If this process was stopped for longer than a lease, the partition may have been given to
+        // another member, which reads the same records. What was fetched is dropped, and fetched
+        // again once a heartbeat has confirmed that the partition is still ours.
         if self.heard_at.elapsed() >= self.options.lease {
             return Ok(Vec::new());
         }
@@ -291,8 +293,8 @@ impl Consumer {
         )?;
         let mut messages = Vec::new();
         for (partition, fetched) in &fetched {
-            // `claim` removes the partitions for which the server refused it, and their records with them:
-            // another member has them now.
+            // `claim` removes the partitions for which the server refused it, and their records
+            // with them: another member has them now.
             let Some(owned) = self
                 .owned
                 .iter_mut()
@@ -308,9 +310,9 @@ impl Consumer {
         Ok(messages)
     }
 
-    /// Stores how far messages may have been handed out, before they are. After a crash the next owner can
-    /// tell messages that may have been processed before from those that cannot have been. The claim runs
-    /// ahead by `window_records`, so that most calls need no round trip.
+    /// Stores how far messages may have been handed out, before they are. After a crash the next
+    /// owner can tell messages that may have been processed before from those that cannot have
+    /// been. The claim runs ahead by `window_records`, so that most calls need no round trip.
     fn claim(&mut self, upto: impl Iterator<Item = (i32, i64)>) -> Result<()> {
         let mut cursors = Vec::new();
         for (partition, next_offset) in upto {
@@ -361,8 +363,8 @@ impl Consumer {
         Ok(skipped)
     }
 
-    /// Joins the group, or renews the lease when it is time, and releases the partitions that other members
-    /// wait for once everything from them is committed.
+    /// Joins the group, or renews the lease when it is time, and releases the partitions that other
+    /// members wait for once everything from them is committed.
     fn keep_alive(&mut self) -> Result<()> {
         let released: Vec<Owned> = self
             .owned
@@ -379,8 +381,8 @@ impl Consumer {
             self.pause = self.options.lease / PAUSES_FIRST;
         }
         if !released.is_empty() {
-            // The claim runs ahead, so it is lowered to what was really handed out. Otherwise the new owner
-            // would report messages as perhaps delivered before that never were.
+            // The claim runs ahead, so it is lowered to what was really handed out. Otherwise the
+            // new owner would report messages as perhaps delivered before that never were.
             let last: Vec<_> = released.iter().map(Owned::release).collect();
             let refused = self.source.commit(&last)?;
             self.lose(&refused);
@@ -389,8 +391,8 @@ impl Consumer {
         let before = Instant::now();
         match self.source.heartbeat(&partitions) {
             Ok(assigned) => {
-                // The lease began at some time after the request was sent, so counting from `before` errs on
-                // the safe side.
+                // The lease began at some time after the request was sent, so counting from
+                // `before` errs on the safe side.
                 self.heard_at = before;
                 self.pause = (self.pause * 2).min(self.options.lease / PAUSES);
                 for partition in partitions {
@@ -407,8 +409,8 @@ impl Consumer {
                 Ok(())
             }
             Err(error) if error.kind() == Code::UnknownMember => {
-                // The lease lapsed and other members may have the partitions, so the consumer joins again at
-                // the next call as if it were new.
+                // The lease lapsed and other members may have the partitions, so the consumer joins
+                // again at the next call as if it were new.
                 let all: Vec<i32> = self.owned.iter().map(|owned| owned.partition).collect();
                 self.lose(&all);
                 self.is_member = false;
@@ -418,8 +420,9 @@ impl Consumer {
         }
     }
 
-    /// Applies the assignment that the server answered with: drops what it does not list, and adds what is
-    /// new. A partition of another generation was lost and won again, so its position is the committed one.
+    /// Applies the assignment that the server answered with: drops what it does not list, and adds
+    /// what is new. A partition of another generation was lost and won again, so its position is
+    /// the committed one.
     fn take_over(&mut self, assigned: &[Assigned]) {
         let kept = |owned: &Owned| {
             assigned
@@ -483,8 +486,8 @@ impl Consumer {
 
 impl Drop for Consumer {
     fn drop(&mut self) {
-        // A member that does not leave keeps its partitions until the lease lapses; an error leaves it at
-        // that.
+        // A member that does not leave keeps its partitions until the lease lapses; an error leaves
+        // it at that.
         self.leave().ok();
     }
 }

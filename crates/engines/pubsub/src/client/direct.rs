@@ -1,5 +1,5 @@
-//! Direct mode of a producer: takes batches to the servers themselves. Each transport has a connection and
-//! a thread, and serves some of the partitions of one server.
+//! Direct mode of a producer: takes batches to the servers themselves. Each transport has a
+//! connection and a thread, and serves some of the partitions of one server.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub(super) struct Transport {
     /// The partitions whose batches it takes.
     pub share: Vec<usize>,
     pub connection: Option<Connection>,
-    /// For a producer with a name: its id, and what each partition had of it when the producer was opened.
-    /// Without a name the server gives ids.
+    /// For a producer with a name: its id, and what each partition had of it when the producer was
+    /// opened. Without a name the server gives ids.
     pub named: Option<(i64, BTreeMap<i32, Sent>)>,
 }
 
@@ -35,8 +35,8 @@ pub(super) struct Transport {
 pub(super) enum Server {
     /// The server that the caller named, with the number of the topic there.
     Named(Dsn, i32),
-    /// Another cluster. It may be down when the producer is opened, so the number of the topic is looked up
-    /// when it is first reached.
+    /// Another cluster. It may be down when the producer is opened, so the number of the topic is
+    /// looked up when it is first reached.
     Elsewhere {
         cluster: String,
         dsn: Dsn,
@@ -82,7 +82,8 @@ impl Server {
     }
 }
 
-/// What a partition removes duplicates by: the producer, and the sequence number of its next record.
+/// What a partition removes duplicates by: the producer, and the sequence number of its next
+/// record.
 struct Identity {
     producer_id: i64,
     next_sequence: i64,
@@ -103,22 +104,23 @@ impl Transport {
             }
             let outcome = self.deliver(&sealed, &mut identities);
             if outcome.is_err() && self.named.is_some() {
-                // A named producer that starts again leaves out as many records as the partition has. If
-                // batches were sent after this one failed, it would leave out the failed ones and send the
-                // last ones twice.
+                // A named producer that starts again leaves out as many records as the partition
+                // has. If batches were sent after this one failed, it would leave out the failed
+                // ones and send the last ones twice.
                 ended.insert(sealed.partition);
             } else if outcome.is_err() {
-                // The server may have used the sequence numbers of this batch or not. The next batch begins
-                // with a new producer id, because a wrong number would be refused as a gap or taken for a
-                // repetition.
+                // The server may have used the sequence numbers of this batch or not. The next
+                // batch begins with a new producer id, because a wrong number would be refused as a
+                // gap or taken for a repetition.
                 identities.remove(&sealed.partition);
             }
             queues.finish(sealed, outcome);
         }
     }
 
-    /// Tries until the batch is in the log, is refused for good, or its time is over. A repetition carries
-    /// the same sequence numbers, so the server recognises it if an earlier attempt was committed after all.
+    /// Tries until the batch is in the log, is refused for good, or its time is over. A repetition
+    /// carries the same sequence numbers, so the server recognises it if an earlier attempt was
+    /// committed after all.
     fn deliver(
         &mut self,
         sealed: &SealedBatch,
@@ -134,7 +136,8 @@ impl Transport {
             if error.retry() == Retry::Never {
                 return Err(error);
             }
-            // One attempt whose outcome is unknown makes the whole delivery unknown, whatever fails later.
+            // One attempt whose outcome is unknown makes the whole delivery unknown, whatever fails
+            // later.
             may_be_there |= error.retry() == Retry::Unknown;
             if error.retry() == Retry::Unknown
                 || self.connection.as_ref().is_none_or(Connection::is_closed)
@@ -164,8 +167,8 @@ impl Transport {
         let identity = match identities.entry(sealed.partition) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
             std::collections::hash_map::Entry::Vacant(unknown) => {
-                // The sequence continues from what the partition had when the producer was opened, because the
-                // caller left out records by that number. What it has now may be more.
+                // The sequence continues from what the partition had when the producer was opened,
+                // because the caller left out records by that number. What it has now may be more.
                 let (producer_id, next_sequence) = match &self.named {
                     Some((id, sent)) => {
                         let sent = sent.get(&sealed.partition);
@@ -201,8 +204,8 @@ fn behind_a_failure() -> Error {
     Error::new(Code::Closed, text)
 }
 
-/// Opens a connection for appending, whose commits wait for the disk unless the caller does not want
-/// that.
+/// Opens a connection for appending, whose commits wait for the disk unless the caller does not
+/// want that.
 pub(super) fn connect(dsn: &Dsn, acknowledge: Acknowledge) -> Result<Connection> {
     let settings: &[(&str, &str)] = match acknowledge {
         Acknowledge::Committed => &[],

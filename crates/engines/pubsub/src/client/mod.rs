@@ -1,4 +1,5 @@
-//! The client library: a producer that batches and retries, and a consumer in a group, over SQL or a broker.
+//! The client library: a producer that batches and retries, and a consumer in a group, over SQL or
+//! a broker.
 
 mod address;
 mod broker;

@@ -1,9 +1,11 @@
-//! A producer that is known by a name, so that one that is started again goes on where the last one was stopped.
+//! A producer that is known by a name, so that one that is started again goes on where the last one
+//! was stopped.
 //!
-//! The name stands for producer ids of its own, negative ones, which no sequence gives out. A partition counts the
-//! records that it has of each producer, in the same transaction as it appends them; so a producer that knows which of
-//! its records go to which partition knows which of them are there. That depends on how many partitions there are, so the
-//! id does too, and a name that was used with another number of them is refused.
+//! The name stands for producer ids of its own, negative ones, which no sequence gives out. A
+//! partition counts the records that it has of each producer, in the same transaction as it appends
+//! them; so a producer that knows which of its records go to which partition knows which of them
+//! are there. That depends on how many partitions there are, so the id does too, and a name that
+//! was used with another number of them is refused.
 
 use std::collections::BTreeMap;
 
@@ -46,8 +48,9 @@ pub(super) fn sent_before(
     let ids: Vec<i64> = (1..=PARTITIONS_MOST).map(|n| id(name, n)).collect();
     let failed = || Error::statement(format!("find the producer {name:?}"));
     let mut transaction = connection.client().transaction().map_err(failed())?;
-    // What a producer sent before it was killed may be on its way to its commit: that is waited for. What comes later
-    // all the same finds its sequences taken, or takes those of this producer, whose batch is then refused.
+    // What a producer sent before it was killed may be on its way to its commit: that is waited
+    // for. What comes later all the same finds its sequences taken, or takes those of this
+    // producer, whose batch is then refused.
     transaction
         .query(
             "SELECT FROM pubsub.partitions WHERE topic_id = $1 ORDER BY partition FOR UPDATE",
@@ -80,7 +83,8 @@ pub(super) fn sent_before(
             return Err(Error::new(Code::BadArgument, text));
         }
         let records = sequence + 1;
-        // One that covers fewer records was stored by a version that knew of it before one sent that did not.
+        // One that covers fewer records was stored by a version that knew of it before one sent
+        // that did not.
         let chain = row
             .get::<_, Option<i64>>(3)
             .filter(|covers| *covers == records);

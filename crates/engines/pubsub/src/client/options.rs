@@ -11,7 +11,8 @@ use crate::start::Start;
 /// What a receipt or a commit means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Acknowledge {
-    /// The records, or the cursors, are on stable storage, and on the standbys that the server waits for.
+    /// The records, or the cursors, are on stable storage, and on the standbys that the server
+    /// waits for.
     #[default]
     Committed,
     /// They are in the server's memory; a crash of the server may take the last moments of them
@@ -22,7 +23,8 @@ pub enum Acknowledge {
 /// How a producer batches, waits and retries.
 #[derive(Debug, Clone)]
 pub struct ProducerOptions {
-    /// How long a record may wait for others. 0: it waits only while the append before it is under way.
+    /// How long a record may wait for others. 0: it waits only while the append before it is under
+    /// way.
     pub linger: Duration,
     /// A batch is sent when it has this many bytes.
     pub batch_bytes: usize,
@@ -36,8 +38,9 @@ pub struct ProducerOptions {
     pub delivery_timeout: Duration,
     /// What a receipt means; direct mode.
     pub acknowledge: Acknowledge,
-    /// A name by which a producer that is started again finds what the log has of it, in direct mode (see
-    /// [`Producer::sent_before`](super::Producer::sent_before)). One producer at a time may use a name.
+    /// A name by which a producer that is started again finds what the log has of it, in direct
+    /// mode (see [`Producer::sent_before`](super::Producer::sent_before)). One producer at a time
+    /// may use a name.
     pub name: Option<String>,
     /// The token that a broker asks for.
     pub token: Option<String>,
@@ -76,14 +79,14 @@ pub struct ConsumerOptions {
     pub lease: Duration,
     /// Bytes of rows that one `poll` returns; a row that is larger comes alone.
     pub fetch_bytes: usize,
-    /// How many records of a partition the consumer may hand out before it stores a new claim. When the
-    /// consumer dies, at most so many are reported as delivered twice.
+    /// How many records of a partition the consumer may hand out before it stores a new claim. When
+    /// the consumer dies, at most so many are reported as delivered twice.
     pub window_records: i64,
-    /// What a commit waits for. A cursor that a crash of the server loses only makes some records be read
-    /// again, so by default a commit does not wait for the disk.
+    /// What a commit waits for. A cursor that a crash of the server loses only makes some records
+    /// be read again, so by default a commit does not wait for the disk.
     pub commits: Acknowledge,
-    /// The longest pause between two reads of a topic to which messages come often, in direct mode. Where
-    /// they come seldom the consumer waits for a notice of the server instead.
+    /// The longest pause between two reads of a topic to which messages come often, in direct mode.
+    /// Where they come seldom the consumer waits for a notice of the server instead.
     pub idle_pause: Duration,
     /// The token that a broker asks for.
     pub token: Option<String>,

@@ -4,8 +4,8 @@
 use super::options::Acknowledge;
 use crate::group::{Assigned, Cursor};
 
-/// An assigned partition. Offsets are ordered `committed <= position <= claimed_to`, so the server always
-/// knows of every record that may have been processed.
+/// An assigned partition. Offsets are ordered `committed <= position <= claimed_to`, so the server
+/// always knows of every record that may have been processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Owned {
     pub partition: i32,
@@ -35,8 +35,8 @@ impl Owned {
     }
 
     /// The cursor that commits up to an offset. A cursor with a claim is stored durably (see
-    /// [`Source::commit`](super::source::Source::commit)), so a commit that must be durable repeats the
-    /// present claim.
+    /// [`Source::commit`](super::source::Source::commit)), so a commit that must be durable repeats
+    /// the present claim.
     pub fn commits(&self, upto: i64, acknowledge: Acknowledge) -> Cursor {
         let durable = acknowledge == Acknowledge::Committed;
         Cursor {

@@ -1,5 +1,5 @@
-//! How a reader without anything to read spends its time: it looks again where messages come often, and asks to be
-//! told where they do not.
+//! How a reader without anything to read spends its time: it looks again where messages come often,
+//! and asks to be told where they do not.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ pub(super) struct Pace {
     found_at: Instant,
 }
 
-/// Where messages come less often it asks to be told at once: being told costs the server about as much as
-/// a few looks, and makes commits go one after the other.
+/// Where messages come less often it asks to be told at once: being told costs the server about as
+/// much as a few looks, and makes commits go one after the other.
 const SELDOM: Duration = Duration::from_millis(30);
 /// So many looks in vain, and what came often does not any more.
 const LOOKS: u32 = 4;
@@ -28,7 +28,8 @@ impl Pace {
 
     /// Something was found.
     pub fn found(&mut self, now: Instant) {
-        // A long silence is one gap like others: it must not hide for long that messages come again.
+        // A long silence is one gap like others: it must not hide for long that messages come
+        // again.
         let gap = now.duration_since(self.found_at).min(4 * SELDOM);
         self.gap = (3 * self.gap + gap) / 4;
         self.found_at = now;

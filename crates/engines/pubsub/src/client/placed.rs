@@ -1,9 +1,9 @@
 //! A consumer's source over several clusters. It is a member of the group on each of them.
 //!
-//! The owners, generations and cursors of a group lie beside the partitions that they belong to, so a
-//! cluster that is down takes only its own partitions with it. What it had assigned is kept until the
-//! lease lapses there. Then the assignment is dropped here too, and the member joins that cluster again
-//! when it is back, which raises the generations and counts what is read again.
+//! The owners, generations and cursors of a group lie beside the partitions that they belong to, so
+//! a cluster that is down takes only its own partitions with it. What it had assigned is kept until
+//! the lease lapses there. Then the assignment is dropped here too, and the member joins that
+//! cluster again when it is back, which raises the generations and counts what is read again.
 
 use std::collections::HashMap;
 use std::thread;
@@ -59,7 +59,8 @@ impl Share {
         Ok(())
     }
 
-    /// Joins unless that was done before, and renews the lease. The assignment is kept in the state.
+    /// Joins unless that was done before, and renews the lease. The assignment is kept in the
+    /// state.
     fn renew(&mut self, membership: &Membership, released: &[i32]) -> Result<()> {
         let lease = Duration::from_millis(membership.lease_ms.unsigned_abs());
         match self.try_renew(membership, released) {
@@ -73,9 +74,9 @@ impl Share {
                 if lapsed {
                     self.forget();
                 }
-                // The consumer has released these partitions, whether the server has heard of it or not. If it
-                // has not, the next heartbeat assigns them again, which is harmless because everything from
-                // them is committed.
+                // The consumer has released these partitions, whether the server has heard of it or
+                // not. If it has not, the next heartbeat assigns them again, which is harmless
+                // because everything from them is committed.
                 let kept = |assigned: &Assigned| !released.contains(&assigned.partition);
                 self.state.assigned.retain(kept);
                 Err(self.named(&error))
@@ -100,18 +101,20 @@ impl Share {
                 Err(error) => return Err(error),
             }
         }
-        // The lease lapsed again between joining and the first heartbeat. The next heartbeat tries again.
+        // The lease lapsed again between joining and the first heartbeat. The next heartbeat tries
+        // again.
         Ok(())
     }
 
-    /// Drops the assignment, because another member may have it by now. The next renewal joins again.
+    /// Drops the assignment, because another member may have it by now. The next renewal joins
+    /// again.
     fn forget(&mut self) {
         self.state.joined = false;
         self.state.assigned.clear();
     }
 
-    /// Whether the cluster failed so recently that it is not asked again yet. Asking a cluster that is down
-    /// takes the time that others could answer in.
+    /// Whether the cluster failed so recently that it is not asked again yet. Asking a cluster that
+    /// is down takes the time that others could answer in.
     fn is_paused(&self) -> bool {
         let failure = self.state.failure.as_ref();
         failure.is_some_and(|(_, until, _)| Instant::now() < *until)
@@ -128,7 +131,8 @@ impl Share {
 pub(super) struct Placed {
     parts: Vec<Share>,
     membership: Option<Membership>,
-    /// The topic of a reader without a group, to attach to at each cluster once that can be reached.
+    /// The topic of a reader without a group, to attach to at each cluster once that can be
+    /// reached.
     topic: Option<String>,
     idle_pause: Duration,
     turn: usize,
@@ -151,8 +155,8 @@ impl Placed {
             .ok_or_else(|| Error::new(Code::UnknownMember, "the consumer has not joined its group"))
     }
 
-    /// For how long after a heartbeat the assignment may be trusted. A reader without a group shares its
-    /// partitions with no other reader, so it may always.
+    /// For how long after a heartbeat the assignment may be trusted. A reader without a group
+    /// shares its partitions with no other reader, so it may always.
     fn lease(&self) -> Result<Duration> {
         match &self.topic {
             Some(_) => Ok(Duration::MAX),
@@ -172,7 +176,8 @@ impl Placed {
             })
     }
 
-    /// Reads once at every cluster that has some of these positions and is not paused after a failure.
+    /// Reads once at every cluster that has some of these positions and is not paused after a
+    /// failure.
     fn read_once(
         &mut self,
         positions: &[(i32, i64)],
@@ -199,7 +204,8 @@ impl Placed {
             match part.source.fetch(&own, left, Duration::ZERO) {
                 Ok(found) => {
                     part.state.failure = None;
-                    // As in `Consumer::poll_once`: after the lease these records may be another member's.
+                    // As in `Consumer::poll_once`: after the lease these records may be another
+                    // member's.
                     if part.state.heard_at.is_none_or(|at| at.elapsed() >= lease) {
                         continue;
                     }
@@ -208,8 +214,8 @@ impl Placed {
                     fetched.extend(found);
                 }
                 Err(failed) if failed.error.retry() == Retry::Never => {
-                    // Records that were read are handed out first. The failure lasts, so the next call reports
-                    // it.
+                    // Records that were read are handed out first. The failure lasts, so the next
+                    // call reports it.
                     return match fetched.is_empty() {
                         true => Err(FetchError {
                             error: part.named(&failed.error),
@@ -226,8 +232,8 @@ impl Placed {
 }
 
 impl Source for Placed {
-    /// Only remembers the membership. Each cluster is joined at the first heartbeat that reaches it, so that
-    /// one which is down does not keep the consumer from the others.
+    /// Only remembers the membership. Each cluster is joined at the first heartbeat that reaches
+    /// it, so that one which is down does not keep the consumer from the others.
     fn join(&mut self, membership: &Membership) -> Result<Joined> {
         self.membership = Some(membership.clone());
         let partitions: usize = self.parts.iter().map(|part| part.partitions.len()).sum();
@@ -249,8 +255,8 @@ impl Source for Placed {
         })
     }
 
-    /// The ends at all clusters, or an error: a caller that loads a whole topic must not take a part of the
-    /// clusters for all of them.
+    /// The ends at all clusters, or an error: a caller that loads a whole topic must not take a
+    /// part of the clusters for all of them.
     fn ends(&mut self) -> Result<Vec<PartitionEnds>> {
         let mut all = Vec::new();
         for part in &mut self.parts {
@@ -303,8 +309,8 @@ impl Source for Placed {
                 _ => refused.push(cursor.partition),
             }
         }
-        // A failure at one cluster does not stop the others. The caller repeats the whole commit after an
-        // error, and storing the same cursor again changes nothing.
+        // A failure at one cluster does not stop the others. The caller repeats the whole commit
+        // after an error, and storing the same cursor again changes nothing.
         for (at, own) in by_part {
             let part = &mut self.parts[at];
             match part.source.commit(&own) {

@@ -22,17 +22,17 @@ use crate::record;
 use crate::topic::Topic;
 use crate::wire::ClientOptions;
 
-/// Sends records to one topic. The records of a partition become batches. Each batch is appended exactly
-/// once, however often it has to be sent, and stays in memory until it is acknowledged. Threads may share
-/// a producer.
+/// Sends records to one topic. The records of a partition become batches. Each batch is appended
+/// exactly once, however often it has to be sent, and stays in memory until it is acknowledged.
+/// Threads may share a producer.
 ///
 /// Dropping it sends what waits, but does not report failures: call [`Self::flush`] before.
 pub struct Producer {
     queues: Arc<SendQueues>,
     partitions: u32,
     sent_before: BTreeMap<i32, Sent>,
-    /// The hash chain of each partition over the records that the caller left out, because the log has them
-    /// already.
+    /// The hash chain of each partition over the records that the caller left out, because the log
+    /// has them already.
     left_out: Mutex<BTreeMap<u32, Chain>>,
     transports: Vec<JoinHandle<()>>,
 }
@@ -41,8 +41,8 @@ impl Producer {
     /// Connects to a server or a broker and finds the topic.
     ///
     /// # Errors
-    /// `unknown-topic`, `not-installed`, `newer-schema`, `server-lost`, `denied`; `bad-argument` for a
-    /// text that is not an address.
+    /// `unknown-topic`, `not-installed`, `newer-schema`, `server-lost`, `denied`; `bad-argument`
+    /// for a text that is not an address.
     pub fn open<A>(address: A, topic: &str, options: ProducerOptions) -> Result<Producer>
     where
         A: TryInto<Address>,
@@ -60,8 +60,9 @@ impl Producer {
                     direct_transports(&dsn, connection, &topic, &options)?;
                 let mut producer =
                     Producer::running(queues, partitions, transports, Transport::run)?;
-                // A partition without records of this name begins a new chain. One whose records were written
-                // before there were chains gets one when the caller has left all of them out.
+                // A partition without records of this name begins a new chain. One whose records
+                // were written before there were chains gets one when the caller has left all of
+                // them out.
                 let new = |partition: &usize| !sent_before.contains_key(&(*partition as i32));
                 if named {
                     for queue in (0..partitions as usize).filter(new) {
@@ -102,7 +103,8 @@ impl Producer {
         }
     }
 
-    /// A producer with a thread for each transport. If one thread cannot be started, the others end.
+    /// A producer with a thread for each transport. If one thread cannot be started, the others
+    /// end.
     fn running<C: Send + 'static>(
         queues: Arc<SendQueues>,
         partitions: u32,
@@ -129,19 +131,20 @@ impl Producer {
         })
     }
 
-    /// How many records of this producer's name a partition had when the producer was opened. A caller that
-    /// chooses partitions by a rule can send the same records again and leave out this many of each
-    /// partition. Each record is then in the log once, whatever was killed and when. After a failure at a
-    /// partition nothing more is sent to it.
+    /// How many records of this producer's name a partition had when the producer was opened. A
+    /// caller that chooses partitions by a rule can send the same records again and leave out this
+    /// many of each partition. Each record is then in the log once, whatever was killed and when.
+    /// After a failure at a partition nothing more is sent to it.
     pub fn sent_before(&self, partition: u32) -> u64 {
         let partition = i32::try_from(partition).unwrap_or(i32::MAX);
         let sent = self.sent_before.get(&partition);
         sent.map_or(0, |sent| sent.records.max(0).cast_unsigned())
     }
 
-    /// Notes that a record of this partition is left out, as one of those that [`Self::sent_before`] counts.
-    /// Returns whether the records that were left out so far are known to be the ones that were sent. That
-    /// can be told at some of them only, where the stored chain was cut.
+    /// Notes that a record of this partition is left out, as one of those that
+    /// [`Self::sent_before`] counts. Returns whether the records that were left out so far are
+    /// known to be the ones that were sent. That can be told at some of them only, where the stored
+    /// chain was cut.
     ///
     /// # Errors
     /// `bad-argument` if they are other records, or more than were sent.
@@ -171,8 +174,8 @@ impl Producer {
                 )),
                 known => Ok(known.is_some()),
             },
-            // An earlier version stored only how many records there were. They are taken for the same ones, and
-            // begin the chain.
+            // An earlier version stored only how many records there were. They are taken for the
+            // same ones, and begin the chain.
             None if left_out.records == sent.records => {
                 self.queues
                     .continue_chain(partition as usize, left_out.clone());
@@ -187,8 +190,8 @@ impl Producer {
         self.partitions
     }
 
-    /// Sends a record to the partition of its key, or to any partition without a key. It returns at once
-    /// unless the buffer is full. The receipt tells when the record is acknowledged.
+    /// Sends a record to the partition of its key, or to any partition without a key. It returns at
+    /// once unless the buffer is full. The receipt tells when the record is acknowledged.
     ///
     /// # Errors
     /// `record-too-large`, `overloaded`, `closed`. After an error the record is not sent.
@@ -219,8 +222,8 @@ impl Producer {
         )
     }
 
-    /// Sends records without keys to one partition, so that they are appended together. Returns a receipt for
-    /// each, in order.
+    /// Sends records without keys to one partition, so that they are appended together. Returns a
+    /// receipt for each, in order.
     ///
     /// # Errors
     /// As [`Self::send_with`]. After an error none of the records is sent.
@@ -245,8 +248,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends what waits, and returns once every record is acknowledged or has failed. While other threads go
-    /// on sending, it waits for their records too.
+    /// Sends what waits, and returns once every record is acknowledged or has failed. While other
+    /// threads go on sending, it waits for their records too.
     ///
     /// # Errors
     /// The first failure since the last flush. The receipts have each failure.
@@ -265,8 +268,8 @@ impl Drop for Producer {
     }
 }
 
-/// Makes the transports, as many for each server as the options allow. A transport serves one server only,
-/// so that a server which is down holds up only its own partitions.
+/// Makes the transports, as many for each server as the options allow. A transport serves one
+/// server only, so that a server which is down holds up only its own partitions.
 fn direct_transports(
     dsn: &Dsn,
     connection: Connection,

@@ -1,5 +1,5 @@
-//! Reads by offsets, without a group. It is for callers that store the offset to continue from together
-//! with the results of their processing.
+//! Reads by offsets, without a group. It is for callers that store the offset to continue from
+//! together with the results of their processing.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use super::source::{self, FetchError, PartitionEnds, Source};
 use crate::error::{Error, Result};
 use crate::wire::ClientOptions;
 
-/// Reads partitions of a topic from offsets that the caller gives. It does not join a group and stores
-/// nothing in the log, so retention does not wait for it.
+/// Reads partitions of a topic from offsets that the caller gives. It does not join a group and
+/// stores nothing in the log, so retention does not wait for it.
 pub struct Reader {
     source: Box<dyn Source>,
     topic: String,
@@ -20,7 +20,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Connects to a server or a broker and finds the topic. The options that belong to groups are ignored.
+    /// Connects to a server or a broker and finds the topic. The options that belong to groups are
+    /// ignored.
     ///
     /// # Errors
     /// `unknown-topic`, `not-installed`, `newer-schema`, `server-lost`, `denied`, `bad-argument`.
@@ -61,14 +62,14 @@ impl Reader {
         Ok(ends)
     }
 
-    /// Reads records from these positions on, which are pairs of a partition and an offset. It returns
-    /// `most_bytes` of rows in all at most, but always the first row, and comes back as soon as there are
-    /// records, or empty when `wait` is over. The records of a partition come in the order of their offsets,
-    /// without gaps.
+    /// Reads records from these positions on, which are pairs of a partition and an offset. It
+    /// returns `most_bytes` of rows in all at most, but always the first row, and comes back as
+    /// soon as there are records, or empty when `wait` is over. The records of a partition come in
+    /// the order of their offsets, without gaps.
     ///
     /// # Errors
-    /// `offset-out-of-range` with the partition, for an offset that retention has removed or that was not
-    /// written yet; `damaged`.
+    /// `offset-out-of-range` with the partition, for an offset that retention has removed or that
+    /// was not written yet; `damaged`.
     pub fn read(
         &mut self,
         positions: &[(i32, i64)],

@@ -10,7 +10,8 @@ use crate::error::{Code, Error, Result};
 pub struct Place {
     /// The partition.
     pub partition: i32,
-    /// The offset; -1 when the record was there already, from an attempt so long ago that it is not known.
+    /// The offset; -1 when the record was there already, from an attempt so long ago that it is not
+    /// known.
     pub offset: i64,
 }
 
@@ -32,8 +33,8 @@ impl Outcome {
     }
 }
 
-/// Becomes the record's place when it is acknowledged, or the reason why it was not. It may be dropped: the
-/// record is sent all the same, and `flush` tells of failures.
+/// Becomes the record's place when it is acknowledged, or the reason why it was not. It may be
+/// dropped: the record is sent all the same, and `flush` tells of failures.
 #[derive(Clone)]
 pub struct Receipt {
     pub(super) outcome: Arc<Outcome>,

@@ -1,6 +1,6 @@
-//! Records that wait to be sent. Each partition has a queue, in which records become batches in the order
-//! in which they were sent. A transport (a connection to the server, or one to a broker) takes batches
-//! out and reports what became of them.
+//! Records that wait to be sent. Each partition has a queue, in which records become batches in the
+//! order in which they were sent. A transport (a connection to the server, or one to a broker)
+//! takes batches out and reports what became of them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,8 @@ pub struct SealedBatch {
     pub records: i64,
     /// When the transport must stop trying and report a failure.
     pub deadline: Instant,
-    /// The hash chain of a named producer up to the end of this batch, by which a producer that starts again
-    /// proves that it sends the same records.
+    /// The hash chain of a named producer up to the end of this batch, by which a producer that
+    /// starts again proves that it sends the same records.
     pub(crate) chain: Option<Chain>,
     outcome: Arc<Outcome>,
 }
@@ -74,9 +74,9 @@ struct OpenBatch {
 }
 
 impl State {
-    /// Adds a record, which `encode` appends to the open batch of a queue. The second value says whether a
-    /// transport must be woken because the batch has begun, and so has a time at which it is due, or is
-    /// full.
+    /// Adds a record, which `encode` appends to the open batch of a queue. The second value says
+    /// whether a transport must be woken because the batch has begun, and so has a time at which it
+    /// is due, or is full.
     fn add(
         &mut self,
         options: &ProducerOptions,
@@ -139,8 +139,8 @@ impl SendQueues {
         }
     }
 
-    /// Puts a record into a queue. It blocks while the buffer is full, for as long as a batch is tried at
-    /// most.
+    /// Puts a record into a queue. It blocks while the buffer is full, for as long as a batch is
+    /// tried at most.
     pub(super) fn push(
         &self,
         partition: Option<usize>,
@@ -161,9 +161,9 @@ impl SendQueues {
         Ok(receipt)
     }
 
-    /// Puts records into one queue under one lock, so that an append does not take the first of them before
-    /// the last is there. Returns a receipt for each, in order. If one record is too large, none of them
-    /// is taken.
+    /// Puts records into one queue under one lock, so that an append does not take the first of
+    /// them before the last is there. Returns a receipt for each, in order. If one record is too
+    /// large, none of them is taken.
     pub(super) fn push_all<V: AsRef<[u8]>>(
         &self,
         partition: Option<usize>,
@@ -217,11 +217,12 @@ impl SendQueues {
     }
 
     /// Removes the next batch for a transport, whose share are these partitions. A queue may have
-    /// `in_flight_max` batches under way. It waits for a batch until `until`, and returns `None` then, or
-    /// when the producer is closed and nothing is left.
+    /// `in_flight_max` batches under way. It waits for a batch until `until`, and returns `None`
+    /// then, or when the producer is closed and nothing is left.
     ///
-    /// Of the batches that are due the oldest one is taken, so that a busy partition does not starve the
-    /// others. A batch that is not full is due after `linger`, or at once while a flush waits.
+    /// Of the batches that are due the oldest one is taken, so that a busy partition does not
+    /// starve the others. A batch that is not full is due after `linger`, or at once while a flush
+    /// waits.
     pub fn pop(
         &self,
         share: &[usize],
@@ -239,7 +240,8 @@ impl SendQueues {
                 let queue = &state.queues[at];
                 let Some(since) = queue.since() else { continue };
                 idle = false;
-                // `finish` wakes us when a batch of this queue comes back, so it needs no time of its own.
+                // `finish` wakes us when a batch of this queue comes back, so it needs no time of
+                // its own.
                 if queue.in_flight >= in_flight_max {
                     continue;
                 }
@@ -283,8 +285,8 @@ impl SendQueues {
         }
     }
 
-    /// Reports what became of a batch: the offset of its first record, or why it was given up. An offset of
-    /// -1 means that the batch is in the log, but at an offset that is not known.
+    /// Reports what became of a batch: the offset of its first record, or why it was given up. An
+    /// offset of -1 means that the batch is in the log, but at an offset that is not known.
     pub fn finish(&self, sealed: SealedBatch, base_offset: Result<i64>) {
         let mut state = self.lock();
         if let Err(error) = &base_offset {
@@ -295,7 +297,8 @@ impl SendQueues {
         state.buffered_bytes -= sealed.body.len();
         let hurry = state.queues[queue].since().is_some();
         drop(state);
-        // The receipts are settled before anything is woken, so that a flush which returns finds each settled.
+        // The receipts are settled before anything is woken, so that a flush which returns finds
+        // each settled.
         sealed.outcome.set(base_offset);
         self.finished.notify_all();
         if hurry {
@@ -303,8 +306,8 @@ impl SendQueues {
         }
     }
 
-    /// Sends everything that waits without lingering, and returns when all of it is finished, with the first
-    /// failure since the last flush.
+    /// Sends everything that waits without lingering, and returns when all of it is finished, with
+    /// the first failure since the last flush.
     pub(super) fn flush(&self) -> Result<()> {
         let mut state = self.lock();
         state.flushing += 1;
@@ -336,8 +339,9 @@ impl SendQueues {
 }
 
 impl State {
-    /// The partition that records without a key go to after this one: the next without a full batch, so
-    /// that partitions of a cluster that is down do not collect them. If all have one, the next.
+    /// The partition that records without a key go to after this one: the next without a full
+    /// batch, so that partitions of a cluster that is down do not collect them. If all have one,
+    /// the next.
     fn after(&self, at: usize) -> usize {
         let next = (1..=self.queues.len()).map(|step| (at + step) % self.queues.len());
         let mut free = next.filter(|queue| self.queues[*queue].full.is_empty());

@@ -1,4 +1,5 @@
-//! Where a consumer reads from: the trait, and direct mode, in which the client asks the server itself.
+//! Where a consumer reads from: the trait, and direct mode, in which the client asks the server
+//! itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,8 +36,8 @@ pub struct PartitionEnds {
     pub next_offset: i64,
 }
 
-/// The connection of one member of a group, or of a reader without a group. After an error it reconnects
-/// at the next call.
+/// The connection of one member of a group, or of a reader without a group. After an error it
+/// reconnects at the next call.
 pub trait Source: Send {
     /// Makes the caller a member of the group.
     ///
@@ -44,7 +45,8 @@ pub trait Source: Send {
     /// See [`Connection::join_group`].
     fn join(&mut self, membership: &Membership) -> Result<Joined>;
 
-    /// Finds the topic without joining a group. Only [`Self::ends`] and [`Self::fetch`] may be called then.
+    /// Finds the topic without joining a group. Only [`Self::ends`] and [`Self::fetch`] may be
+    /// called then.
     ///
     /// # Errors
     /// `unknown-topic`, and the errors of the connection.
@@ -62,9 +64,9 @@ pub trait Source: Send {
     /// See [`Connection::group_heartbeat`].
     fn heartbeat(&mut self, released: &[i32]) -> Result<Vec<Assigned>>;
 
-    /// Stores cursors and returns the partitions for which they were refused. A claim must be durable when
-    /// this returns. A committed offset need not be, because losing one causes a redelivery and never a
-    /// loss.
+    /// Stores cursors and returns the partitions for which they were refused. A claim must be
+    /// durable when this returns. A committed offset need not be, because losing one causes a
+    /// redelivery and never a loss.
     ///
     /// # Errors
     /// See [`Connection::group_commit`].
@@ -76,19 +78,20 @@ pub trait Source: Send {
     /// See [`Connection::group_leave`].
     fn leave(&mut self) -> Result<()>;
 
-    /// Moves the group's offset over records that retention has removed, and returns the new offset.
+    /// Moves the group's offset over records that retention has removed, and returns the new
+    /// offset.
     ///
     /// # Errors
     /// See [`Connection::group_skip_lost`].
     fn skip_lost(&mut self, partition: i32, generation: i64) -> Result<i64>;
 
-    /// Reads at these positions, which are pairs of a partition and an offset. It returns `most_bytes` in all
-    /// at most, but always the first row, and comes back as soon as there are records, or empty when `wait`
-    /// is over.
+    /// Reads at these positions, which are pairs of a partition and an offset. It returns
+    /// `most_bytes` in all at most, but always the first row, and comes back as soon as there are
+    /// records, or empty when `wait` is over.
     ///
     /// # Errors
-    /// See [`Connection::fetch`]. The partition of `offset-out-of-range` is in [`FetchError::partition`]
-    /// alone.
+    /// See [`Connection::fetch`]. The partition of `offset-out-of-range` is in
+    /// [`FetchError::partition`] alone.
     fn fetch(
         &mut self,
         positions: &[(i32, i64)],
@@ -115,8 +118,8 @@ impl From<Error> for FetchError {
     }
 }
 
-/// The source of a topic in direct mode: its server, or the servers of all clusters that have a share of
-/// its partitions.
+/// The source of a topic in direct mode: its server, or the servers of all clusters that have a
+/// share of its partitions.
 pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box<dyn Source>> {
     let mut home = Direct::open(dsn, idle_pause)?;
     let found = home.with_reading(|connection| {
@@ -146,9 +149,9 @@ pub(super) fn direct(dsn: &Dsn, topic: &str, idle_pause: Duration) -> Result<Box
     Ok(Box::new(Placed::new(parts, idle_pause)))
 }
 
-/// Direct mode, with two sessions. One reads, joins and claims. Commits of the other do not wait for the
-/// disk; it stores cursors that need not be durable, and requests for notices, which mean nothing after
-/// the server has crashed.
+/// Direct mode, with two sessions. One reads, joins and claims. Commits of the other do not wait
+/// for the disk; it stores cursors that need not be durable, and requests for notices, which mean
+/// nothing after the server has crashed.
 pub(super) struct Direct {
     dsn: Dsn,
     /// The identity of the topic's home cluster, if this server has only a share of the topic.
@@ -164,8 +167,8 @@ pub(super) struct Direct {
     awaited: Option<(Vec<(i32, i64)>, Instant)>,
 }
 
-/// How long it waits for a notice before it reads without one. A notice may never come: a connection
-/// pooler may keep it back, and a server whose queue of notifications is full drops it.
+/// How long it waits for a notice before it reads without one. A notice may never come: a
+/// connection pooler may keep it back, and a server whose queue of notifications is full drops it.
 const NOTICE_WAIT: Duration = Duration::from_millis(250);
 
 impl Direct {
@@ -197,8 +200,8 @@ impl Direct {
         )
     }
 
-    /// Runs `act` on the session that does not wait for the disk. A commit that is lost with the server
-    /// causes a redelivery, never a loss.
+    /// Runs `act` on the session that does not wait for the disk. A commit that is lost with the
+    /// server causes a redelivery, never a loss.
     fn with_committing<T>(&mut self, act: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         let settings = [("synchronous_commit", "off")];
         let open = || Connection::open_session(&self.dsn, "dyno-consumer-commits", &settings);
@@ -240,8 +243,8 @@ impl Direct {
         Ok(news)
     }
 
-    /// Requests a notice of the next append at these positions. Returns false if there are records already,
-    /// so that a notice would come too late.
+    /// Requests a notice of the next append at these positions. Returns false if there are records
+    /// already, so that a notice would come too late.
     fn request_notice(&mut self, topic_id: i32, positions: &[(i32, i64)]) -> Result<bool> {
         self.with_reading(|connection| connection.listen(topic_id, positions))?;
         for (partition, offset) in positions {
@@ -263,8 +266,8 @@ impl Direct {
         awaited.is_some_and(|(awaited, _)| awaited == positions)
     }
 
-    /// Waits for the notice. Returns true when it is time to read: a notice came, or it is overdue. Returns
-    /// false if `until` was reached first; the request then stays open for the next call.
+    /// Waits for the notice. Returns true when it is time to read: a notice came, or it is overdue.
+    /// Returns false if `until` was reached first; the request then stays open for the next call.
     fn wait_for_notice(&mut self, until: Instant) -> Result<bool> {
         let Some((positions, asked_at)) = self.awaited.take() else {
             return Ok(true);
@@ -279,8 +282,8 @@ impl Direct {
         Ok(false)
     }
 
-    /// Reads what is there at these positions. It stops early once less than an eighth of `most_bytes` is
-    /// left, because the next partition could not fill a useful batch.
+    /// Reads what is there at these positions. It stops early once less than an eighth of
+    /// `most_bytes` is left, because the next partition could not fill a useful batch.
     fn read_available(
         &mut self,
         topic_id: i32,
@@ -309,9 +312,9 @@ impl Direct {
     }
 }
 
-/// Runs `act` on the session in `slot`, which it opens first if there is none. The session is kept unless
-/// the outcome is unknown: then an answer may still be under way on it, and the next statement would read
-/// that one.
+/// Runs `act` on the session in `slot`, which it opens first if there is none. The session is kept
+/// unless the outcome is unknown: then an answer may still be under way on it, and the next
+/// statement would read that one.
 fn with<T>(
     slot: &mut Option<Connection>,
     open: impl FnOnce() -> Result<Connection>,
@@ -438,9 +441,9 @@ impl Source for Direct {
                         return Ok(Vec::new());
                     }
                 }
-                // A record was appended between the read and the request, so it is read at once. When that
-                // finds nothing either, the log ends before our position, as one restored from a backup may:
-                // then we must not spin.
+                // A record was appended between the read and the request, so it is read at once.
+                // When that finds nothing either, the log ends before our position, as one restored
+                // from a backup may: then we must not spin.
                 None if empty_reads == 1 => {}
                 None => thread::sleep(self.idle_pause.min(until - now)),
             }

@@ -24,12 +24,13 @@ struct Reached<'a> {
 }
 
 impl Connection {
-    /// Makes a topic whose partitions go round robin to this server, its home, and to these clusters: partition 0 to
-    /// the home, 1 to the first cluster, and so on. The clusters need the schema, and are remembered by name.
+    /// Makes a topic whose partitions go round robin to this server, its home, and to these
+    /// clusters: partition 0 to the home, 1 to the first cluster, and so on. The clusters need the
+    /// schema, and are remembered by name.
     ///
     /// # Errors
-    /// `name-taken`, `bad-argument`; `server-lost` and the like when a cluster cannot be reached. Nothing is
-    /// made then, or what was made is empty and is made anew by the next attempt.
+    /// `name-taken`, `bad-argument`; `server-lost` and the like when a cluster cannot be reached.
+    /// Nothing is made then, or what was made is empty and is made anew by the next attempt.
     pub fn create_placed_topic(
         &mut self,
         name: &str,

@@ -1,4 +1,5 @@
-//! How to connect to another cluster: what the home stores, which has no password, or what the environment says.
+//! How to connect to another cluster: what the home stores, which has no password, or what the
+//! environment says.
 
 use std::time::Duration;
 
@@ -6,11 +7,12 @@ use dyno_postgres::Dsn;
 
 use crate::error::{Error, Result};
 
-/// How long connecting to another cluster may take unless its connection string says so: one that does not
-/// answer holds a consumer's other partitions up for so long.
+/// How long connecting to another cluster may take unless its connection string says so: one that
+/// does not answer holds a consumer's other partitions up for so long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The variable that replaces a cluster's connection string, for its password: `DYNO_PUBSUB_DSN_EU_2` for `eu-2`.
+/// The variable that replaces a cluster's connection string, for its password:
+/// `DYNO_PUBSUB_DSN_EU_2` for `eu-2`.
 pub fn variable(cluster: &str) -> String {
     let letters = cluster.chars().map(|c| match c.is_ascii_alphanumeric() {
         true => c.to_ascii_uppercase(),

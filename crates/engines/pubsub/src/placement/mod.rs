@@ -1,13 +1,15 @@
-//! Topics whose partitions lie on several clusters, so that a topic can be larger and faster than one server.
+//! Topics whose partitions lie on several clusters, so that a topic can be larger and faster than
+//! one server.
 //!
-//! Each cluster has a topic of the same name with its share of the partitions. Everything that has to change
-//! together lies together on one server: a partition's records, offsets, epoch and producers, and each group's
-//! owners, generations and cursors of that partition. So an append and a commit of a cursor are what they are
-//! without placement: one transaction on one server, conditional on the epoch or the generation that it has.
-//! No transaction reaches over two clusters, and a cluster that is dead stops its own partitions alone.
+//! Each cluster has a topic of the same name with its share of the partitions. Everything that has
+//! to change together lies together on one server: a partition's records, offsets, epoch and
+//! producers, and each group's owners, generations and cursors of that partition. So an append and
+//! a commit of a cursor are what they are without placement: one transaction on one server,
+//! conditional on the epoch or the generation that it has. No transaction reaches over two
+//! clusters, and a cluster that is dead stops its own partitions alone.
 //!
-//! The topic's home knows which partition is where. Clients ask it when they open, and a consumer is a member
-//! of the group on each cluster.
+//! The topic's home knows which partition is where. Clients ask it when they open, and a consumer
+//! is a member of the group on each cluster.
 
 mod create;
 mod dsn;
@@ -147,7 +149,8 @@ impl Connection {
         })
     }
 
-    /// Drops the shares on other clusters; the home's is dropped last, so that it can be done again.
+    /// Drops the shares on other clusters; the home's is dropped last, so that it can be done
+    /// again.
     pub(crate) fn drop_shares(&mut self, name: &str) -> Result<()> {
         self.not_a_share(name)?;
         self.at_each_share(name, |share, home| share.drop_share(name, home))

@@ -1,5 +1,5 @@
-//! Compression of a whole body: its length before compression, big-endian, then one LZ4 block (LZ4 block
-//! format description) or one zstd frame (RFC 8878).
+//! Compression of a whole body: its length before compression, big-endian, then one LZ4 block (LZ4
+//! block format description) or one zstd frame (RFC 8878).
 
 use bytes::Bytes;
 

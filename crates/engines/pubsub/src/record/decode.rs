@@ -1,4 +1,5 @@
-//! Reading records. The bytes may come from anywhere: what is not a record is an error that says where.
+//! Reading records. The bytes may come from anywhere: what is not a record is an error that says
+//! where.
 
 use bytes::{Buf, Bytes};
 
@@ -55,8 +56,8 @@ impl Iterator for Records {
     }
 }
 
-/// The length of each record of an uncompressed body, its length field included, and its time; after an
-/// error it ends. For code that cuts bodies and does not need the records.
+/// The length of each record of an uncompressed body, its length field included, and its time;
+/// after an error it ends. For code that cuts bodies and does not need the records.
 pub fn lengths(body: &[u8]) -> impl Iterator<Item = Result<(usize, i64)>> + '_ {
     let mut rest = body;
     std::iter::from_fn(move || {
@@ -114,7 +115,8 @@ fn take_record(rest: &mut Bytes) -> Option<Record> {
     })
 }
 
-/// A length and that many bytes; -1: there is nothing. The outer `None` is for bytes that are not there.
+/// A length and that many bytes; -1: there is nothing. The outer `None` is for bytes that are not
+/// there.
 fn take_optional(record: &mut Bytes) -> Option<Option<Bytes>> {
     if record.len() < 4 {
         return None;

@@ -29,8 +29,8 @@ pub(crate) fn check_length(encoded_bytes: usize) -> Result<()> {
 /// Appends one record to a body. `time_us`: microseconds since 1970.
 ///
 /// # Errors
-/// `record-too-large` above 8 MiB; `bad-argument` for more than 65535 headers, or a longer name of one.
-/// The body is then as it was.
+/// `record-too-large` above 8 MiB; `bad-argument` for more than 65535 headers, or a longer name of
+/// one. The body is then as it was.
 pub fn encode(
     body: &mut Vec<u8>,
     time_us: i64,

@@ -18,8 +18,8 @@ pub struct Run {
     pub first_sequence: i64,
 }
 
-/// What one append takes to one partition: records joined to rows, in the order of the columns that the
-/// append function has.
+/// What one append takes to one partition: records joined to rows, in the order of the columns that
+/// the append function has.
 ///
 /// All runs of one producer have to come one after the other, with sequences that follow.
 #[derive(Debug, Default)]
@@ -102,8 +102,8 @@ impl Batch {
     /// Appends the records of an uncompressed body and returns how many they are.
     ///
     /// # Errors
-    /// `damaged` when the bytes are no records, `bad-argument` when the producer was in this batch before
-    /// with other sequences. The batch must not be used then.
+    /// `damaged` when the bytes are no records, `bad-argument` when the producer was in this batch
+    /// before with other sequences. The batch must not be used then.
     pub fn push(&mut self, run: Run, body: &[u8]) -> Result<i64> {
         let before = self.records;
         self.begin_run(run)?;

@@ -1,4 +1,5 @@
-//! The tables and functions in the schema `pubsub`: installing, migrating, and refusing what is newer.
+//! The tables and functions in the schema `pubsub`: installing, migrating, and refusing what is
+//! newer.
 
 mod scripts;
 
@@ -25,8 +26,8 @@ pub struct Installed {
     pub to: i32,
 }
 
-/// Makes the tables and functions, or brings those of an earlier version up to this one. Does no harm when
-/// all is there, and may run beside itself and beside producers and consumers.
+/// Makes the tables and functions, or brings those of an earlier version up to this one. Does no
+/// harm when all is there, and may run beside itself and beside producers and consumers.
 ///
 /// # Errors
 /// `newer-schema`, or whatever the server says.

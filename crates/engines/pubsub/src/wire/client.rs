@@ -51,7 +51,8 @@ impl Client {
     /// Connects and says who it is.
     ///
     /// # Errors
-    /// `server-lost` when nothing listens, `denied` for a wrong token, `bad-argument` for an address that is none.
+    /// `server-lost` when nothing listens, `denied` for a wrong token, `bad-argument` for an
+    /// address that is none.
     pub fn connect(address: &str, options: &ClientOptions) -> Result<Client> {
         let address: Address = address.parse().map_err(Error::bad_argument)?;
         let bounds = CallOptions {
@@ -61,7 +62,8 @@ impl Client {
             tls: options.tls.clone(),
             ..CallOptions::default()
         };
-        // Nothing was asked yet, so whatever happened can be tried again, unless it would happen again.
+        // Nothing was asked yet, so whatever happened can be tried again, unless it would happen
+        // again.
         let lost = |error: NetError| match error.is_lasting() {
             true => Error::with_retry(Code::ServerLost, Retry::Never, error),
             false => Error::new(Code::ServerLost, error),
@@ -102,8 +104,8 @@ impl Client {
         read::<A>(self.caller.call(A::VERB as u8, 0, &request.parts()))
     }
 
-    /// Asks and goes on. `then` runs once, on the thread that reads the connection, and must not wait. With
-    /// the window full the call waits for an answer to come.
+    /// Asks and goes on. `then` runs once, on the thread that reads the connection, and must not
+    /// wait. With the window full the call waits for an answer to come.
     pub fn send<A: Ask>(&self, request: &A, then: impl FnOnce(Result<A::Answer>) + Send + 'static) {
         self.caller
             .send(A::VERB as u8, 0, &request.parts(), move |answer| {

@@ -33,7 +33,8 @@ message! {
         first_offset: i64,
         /// The offset that the next record will get.
         next_offset: i64,
-        /// Groups of rows, each the number of rows, their headers, their bodies; [`Rows`] reads them.
+        /// Groups of rows, each the number of rows, their headers, their bodies; [`Rows`] reads
+        /// them.
         rows: Rest,
     }
 }
@@ -70,8 +71,8 @@ pub struct RowHead {
 }
 
 impl RowHead {
-    /// The header's bytes: base offset, producers' times, time of the append, count, length, checksum,
-    /// flags, three zeros.
+    /// The header's bytes: base offset, producers' times, time of the append, count, length,
+    /// checksum, flags, three zeros.
     pub fn encode(&self) -> [u8; ROW_HEADER_BYTES] {
         let mut out = [0; ROW_HEADER_BYTES];
         out[..8].copy_from_slice(&self.base_offset.to_le_bytes());

@@ -4,7 +4,8 @@ use bytes::{Buf, Bytes};
 
 use super::WireError;
 
-/// A body being written. What comes last in a message may be large, and is shared instead of copied.
+/// A body being written. What comes last in a message may be large, and is shared instead of
+/// copied.
 #[derive(Debug, Default)]
 pub struct Body {
     fixed: Vec<u8>,
@@ -115,8 +116,8 @@ impl Field for bool {
     }
 }
 
-/// At most 65 535 bytes of UTF-8; what is longer is cut at a character, which only messages for people
-/// ever are (names have their own, shorter limits).
+/// At most 65 535 bytes of UTF-8; what is longer is cut at a character, which only messages for
+/// people ever are (names have their own, shorter limits).
 impl Field for String {
     const LEAST_BYTES: usize = 2;
 

@@ -138,7 +138,8 @@ impl Ask for LeaveGroup {
 
 message! {
     SkipLost,
-    /// Retention took the records where a member wanted to go on: moves it to the first that is there.
+    /// Retention took the records where a member wanted to go on: moves it to the first that is
+    /// there.
     SkipLost {
         /// The group.
         group_id: i32,

@@ -1,8 +1,9 @@
 //! What client and broker say to each other: the body of each verb's frame.
 //!
-//! A frame is `dyno_net`'s; here is what its verb and body mean. FORMAT.md has the layout. All numbers are
-//! little-endian; a text or a byte string has its length before it, a list its count. What a peer sends is
-//! checked field by field: nothing here panics or allocates more than the bytes that are there.
+//! A frame is `dyno_net`'s; here is what its verb and body mean. FORMAT.md has the layout. All
+//! numbers are little-endian; a text or a byte string has its length before it, a list its count.
+//! What a peer sends is checked field by field: nothing here panics or allocates more than the
+//! bytes that are there.
 
 mod admin;
 mod client;

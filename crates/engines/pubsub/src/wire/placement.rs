@@ -5,7 +5,8 @@ use super::{Ask, PartitionIs};
 
 message! {
     Placement,
-    /// Asks where the partitions of a topic are that lies on several clusters; Metadata is refused for it.
+    /// Asks where the partitions of a topic are that lies on several clusters; Metadata is refused
+    /// for it.
     PlacementOf {
         /// The topic's name.
         topic: String,

@@ -32,7 +32,8 @@ message! {
         partition: i32,
         /// Who appends.
         producer_id: i64,
-        /// The sequence of the first record. Sequences count the producer's records of this partition, from 0.
+        /// The sequence of the first record. Sequences count the producer's records of this
+        /// partition, from 0.
         first_sequence: i64,
         /// Records in the body.
         count: u32,
@@ -49,7 +50,8 @@ message! {
     Produce,
     /// The records are committed.
     Produced {
-        /// The offset of the first record; -1: a duplicate so old that its offset is not known any more.
+        /// The offset of the first record; -1: a duplicate so old that its offset is not known any
+        /// more.
         base_offset: i64,
         /// Whether they were there already, and nothing was appended.
         duplicate: bool,

@@ -63,7 +63,8 @@ pub fn check(verb: u8, answer: bool, bytes: &[u8]) {
     }
 }
 
-/// The value of an unused number of a place is let go, so the comparison is of messages, not of bytes.
+/// The value of an unused number of a place is let go, so the comparison is of messages, not of
+/// bytes.
 fn same<M: Message + PartialEq + std::fmt::Debug>(body: Bytes) {
     if let Ok(message) = M::decode(body) {
         let again = Bytes::from(message.parts().concat());

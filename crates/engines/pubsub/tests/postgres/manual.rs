@@ -155,7 +155,8 @@ fn the_manuals_loop_reads_what_comes_and_waits_when_nothing_does() {
         let line = lines.next().unwrap().unwrap();
         assert_eq!(line, format!("b'record {turn}'"));
     }
-    // Its last record is committed when it rests; before that, losing its place would bring the record again.
+    // Its last record is committed when it rests; before that, losing its place would bring the
+    // record again.
     await_rest(&mut connection);
     // Another takes its place: it forgets what it had, joins again, and goes on.
     let end = "DELETE FROM pubsub.members; UPDATE pubsub.assignments SET member = NULL, generation = generation + 1";

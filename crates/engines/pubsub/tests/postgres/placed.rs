@@ -14,7 +14,8 @@ use dyno_pubsub::{
 use super::read_all;
 use super::server::Server;
 
-/// A home and another cluster, named "b", with a topic of four partitions: 0 and 2 at home, 1 and 3 on b.
+/// A home and another cluster, named "b", with a topic of four partitions: 0 and 2 at home, 1 and 3
+/// on b.
 struct Two {
     home: Server,
     b: Server,
@@ -360,8 +361,8 @@ fn nothing_is_lost_or_doubled_when_a_cluster_is_killed_in_mid_run() {
     }
 }
 
-/// Reads as a group until everything that was sent has come; nothing may come twice beyond what the group
-/// counts as redelivered.
+/// Reads as a group until everything that was sent has come; nothing may come twice beyond what the
+/// group counts as redelivered.
 fn read_until_end(two: &Two, done: &AtomicBool) -> u64 {
     let mut reader = consumer(two, Duration::from_millis(1500));
     let mut seen: HashMap<(i32, i64), u32> = HashMap::new();

@@ -225,7 +225,8 @@ fn a_producer_with_a_name_goes_on_behind_what_is_there() {
         let expected: Vec<u64> = (0..250).filter(|n| n % 2 == partition as u64).collect();
         assert_eq!(numbers, expected);
     }
-    // One that was opened before another went on is told that its place is taken, and doubles nothing.
+    // One that was opened before another went on is told that its place is taken, and doubles
+    // nothing.
     let late = open().unwrap();
     send_upto(260);
     for n in 250..270_u64 {

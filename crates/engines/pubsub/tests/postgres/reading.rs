@@ -264,7 +264,8 @@ fn plan_of(connection: &mut Connection, ends: &str, parameters: &str) -> (i64, S
     (row.get(1), plan)
 }
 
-/// Rows that fit a page are read by one statement, longer ones by another; which it is follows the rows.
+/// Rows that fit a page are read by one statement, longer ones by another; which it is follows the
+/// rows.
 #[test]
 fn rows_of_all_lengths_come_in_order_and_within_the_bound() {
     const BOUND: usize = 100_000;

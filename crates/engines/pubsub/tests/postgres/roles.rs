@@ -1,4 +1,5 @@
-//! Roles that do not own the schema: what they are granted is enough, also where a range ends, and no more.
+//! Roles that do not own the schema: what they are granted is enough, also where a range ends, and
+//! no more.
 
 use std::time::Duration;
 

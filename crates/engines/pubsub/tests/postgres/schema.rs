@@ -186,8 +186,8 @@ fn a_log_of_version_one_is_migrated_with_what_is_in_it() {
     assert_eq!(values, [b"a", b"b", b"c"]);
 }
 
-/// The range of a log of version 2 has no bounds that can be moved without reading it, and was made by a function that
-/// is gone.
+/// The range of a log of version 2 has no bounds that can be moved without reading it, and was made
+/// by a function that is gone.
 #[test]
 fn a_log_of_version_two_is_migrated_and_its_range_can_end_early() {
     let server = Server::shared();

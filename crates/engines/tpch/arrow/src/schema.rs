@@ -8,8 +8,8 @@ use dyno_tpch::{Kind, Table};
 /// Digits of a decimal, and those of them behind the point.
 pub(crate) const DECIMAL: (u8, i8) = (15, 2);
 
-/// The schema of a table: keys are `Int64`, decimals `Decimal128(15, 2)`, days `Date32`, text `Utf8`; nothing
-/// is null.
+/// The schema of a table: keys are `Int64`, decimals `Decimal128(15, 2)`, days `Date32`, text
+/// `Utf8`; nothing is null.
 pub fn schema(table: Table) -> SchemaRef {
     let field = |column: &dyno_tpch::Column| Field::new(column.name, data_type(column.kind), false);
     let fields: Vec<Field> = table.columns().iter().map(field).collect();

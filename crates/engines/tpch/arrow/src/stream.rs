@@ -14,8 +14,8 @@ use crate::schema::schema;
 /// Units of a batch.
 const UNITS_AT_ONCE: u64 = 2_048;
 
-/// Some units of a table as an Arrow stream. The first batch of a process makes the text pool. The generator is
-/// borrowed or shared (`Arc`), as a stream wants it that outlives its maker.
+/// Some units of a table as an Arrow stream. The first batch of a process makes the text pool. The
+/// generator is borrowed or shared (`Arc`), as a stream wants it that outlives its maker.
 pub struct Stream<G> {
     generator: G,
     units: Range<u64>,

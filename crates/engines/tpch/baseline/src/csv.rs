@@ -1,5 +1,5 @@
-//! CSV by arrow-rs. It prints `l_quantity` with point and digits, which dbgen and our own formatter leave
-//! out, and quotes only what it must.
+//! CSV by arrow-rs. It prints `l_quantity` with point and digits, which dbgen and our own formatter
+//! leave out, and quotes only what it must.
 
 use std::io::Write;
 

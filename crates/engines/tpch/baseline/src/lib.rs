@@ -1,8 +1,9 @@
-//! The mode `baseline` of `dyno tpch gen`: rows into Arrow arrays, value by value, and those into the ordinary
-//! library's writers. ORC goes through our own writer, since the Rust library for ORC cannot write decimals.
+//! The mode `baseline` of `dyno tpch gen`: rows into Arrow arrays, value by value, and those into
+//! the ordinary library's writers. ORC goes through our own writer, since the Rust library for ORC
+//! cannot write decimals.
 //!
-//! This crate belongs to `dyno-sql`, which `dyno` starts for the mode: Arrow and its writers take longer to
-//! build than all of `dyno`.
+//! This crate belongs to `dyno-sql`, which `dyno` starts for the mode: Arrow and its writers take
+//! longer to build than all of `dyno`.
 
 mod columns;
 mod csv;
@@ -15,8 +16,8 @@ use columns::Arrays;
 use csv::ArrowCsv;
 use parquet::ArrowParquet;
 
-/// Writes the files of a job, as [`dyno_tpch_files::run`] does for the other modes. No library prints what
-/// dbgen prints, so TBL is left to that function.
+/// Writes the files of a job, as [`dyno_tpch_files::run`] does for the other modes. No library
+/// prints what dbgen prints, so TBL is left to that function.
 ///
 /// # Errors
 /// See [`dyno_tpch_files::run`]; also a job of another mode.

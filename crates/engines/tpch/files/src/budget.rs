@@ -6,14 +6,16 @@ use crate::error::Error;
 use crate::job::{Format, Job};
 use crate::place::Place;
 
-/// What the process holds beside the pool and the pieces: code, batches, dictionaries, buffers of sinks.
+/// What the process holds beside the pool and the pieces: code, batches, dictionaries, buffers of
+/// sinks.
 const FIXED_BYTES: u64 = 40 << 20;
 /// What a thread holds beside its piece: a batch and the buffers of a writer.
 const THREAD_BYTES: u64 = 12 << 20;
-/// Bytes of a piece where memory does not decide: large enough for readers, which like few row groups,
-/// small enough for a dozen of them in flight.
+/// Bytes of a piece where memory does not decide: large enough for readers, which like few row
+/// groups, small enough for a dozen of them in flight.
 const PIECE_BYTES: u64 = 16 << 20;
-/// Parts of objects that are sent or collected: 8 MiB each, five for an object, two objects at a time.
+/// Parts of objects that are sent or collected: 8 MiB each, five for an object, two objects at a
+/// time.
 const OBJECTS_BYTES: u64 = 2 * 5 * (8 << 20);
 /// A piece below this would be mostly headers.
 const SMALLEST_PIECE_BYTES: u64 = 1 << 20;

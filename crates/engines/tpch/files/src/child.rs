@@ -1,8 +1,10 @@
-//! A job that another program runs: the order goes to it as a line of JSON over a socket that is its standard
-//! input, and what it says comes back over the same socket, a line for each tick and one for the end.
+//! A job that another program runs: the order goes to it as a line of JSON over a socket that is
+//! its standard input, and what it says comes back over the same socket, a line for each tick and
+//! one for the end.
 //!
-//! Standard output stays free for the sink of that name. When either side goes away the other sees the socket's
-//! end: the program stops the job as if it had been asked to, and the caller reports how the program ended.
+//! Standard output stays free for the sink of that name. When either side goes away the other sees
+//! the socket's end: the program stops the job as if it had been asked to, and the caller reports
+//! how the program ended.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -47,8 +49,8 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
     } else {
         Stdio::null()
     };
-    // A process group of its own keeps Ctrl-C from it: the caller hears the signal, and the wish to stop lets the
-    // program remove what is unfinished.
+    // A process group of its own keeps Ctrl-C from it: the caller hears the signal, and the wish to
+    // stop lets the program remove what is unfinished.
     program
         .stdin(OwnedFd::from(theirs))
         .stdout(stdout)
@@ -81,7 +83,8 @@ pub fn run_in(mut program: Command, job: &Job, progress: &Progress) -> Result<Re
 
 /// Sends the job and takes lines until the last one.
 fn converse(socket: &UnixStream, job: &Job, progress: &Progress) -> io::Result<Option<Said>> {
-    // A program that ended at once has said why on standard error; that the order did not reach it says less.
+    // A program that ended at once has said why on standard error; that the order did not reach it
+    // says less.
     let _ = send(socket, job);
     for line in BufReader::new(socket).lines() {
         let line = match line {
@@ -112,7 +115,8 @@ fn pass_on_the_wish_to_stop(socket: &UnixStream, progress: &Progress, ended: &At
 /// Runs the job that comes over standard input, which [`run_in`] made a socket, by `run`.
 ///
 /// # Errors
-/// Standard input is not that socket, or its other end goes away. That the job failed is said over it.
+/// Standard input is not that socket, or its other end goes away. That the job failed is said over
+/// it.
 pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> io::Result<()> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut lines = BufReader::new(&socket);
@@ -122,7 +126,8 @@ pub fn serve(run: impl Fn(&Job, &Progress) -> Result<Report, Error> + Sync) -> i
     let progress = Progress::default();
     thread::scope(|scope| {
         scope.spawn(|| {
-            // Nothing follows the order but the end of the stream, because the parent wants to stop or has died.
+            // Nothing follows the order but the end of the stream, because the parent wants to stop
+            // or has died.
             let _ = lines.read_to_end(&mut Vec::new());
             progress.stop();
         });

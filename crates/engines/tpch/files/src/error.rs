@@ -9,7 +9,8 @@ use dyno_tpch::Table;
 
 use crate::job::{Format, Mode};
 
-/// Why files were not written, or not all of them. Under a final name there are only complete files.
+/// Why files were not written, or not all of them. Under a final name there are only complete
+/// files.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An option has no such value.

@@ -114,7 +114,8 @@ pub enum Split {
 }
 
 impl Job {
-    /// All tables in whole files, on all cores, in a gibibyte, with what each format has as its default.
+    /// All tables in whole files, on all cores, in a gibibyte, with what each format has as its
+    /// default.
     pub fn new(scale: Scale, format: Format, place: Place) -> Job {
         Job {
             scale,
@@ -130,8 +131,8 @@ impl Job {
         }
     }
 
-    /// Whether another program writes it, by [`run_in`](crate::run_in): the mode `baseline` is made of Arrow arrays, but
-    /// for TBL, which no library prints as dbgen does.
+    /// Whether another program writes it, by [`run_in`](crate::run_in): the mode `baseline` is made
+    /// of Arrow arrays, but for TBL, which no library prints as dbgen does.
     pub fn is_of_another_program(&self) -> bool {
         self.mode == Mode::Baseline && self.layout.format != Format::Tbl
     }

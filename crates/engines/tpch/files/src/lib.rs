@@ -1,10 +1,10 @@
-//! Writes TPC-H tables to files: Parquet, ORC, CSV or TBL, whole or in parts, on all cores, within a
-//! stated memory.
+//! Writes TPC-H tables to files: Parquet, ORC, CSV or TBL, whole or in parts, on all cores, within
+//! a stated memory.
 //!
-//! A [`Job`] says what; [`run`] does it. A piece of a table (a row group, a stripe, a block of lines) is
-//! generated and encoded by one thread and put into its file in its turn, so the bytes of a file depend on
-//! the job's settings and never on threads. A file appears under its name when it is complete; a job
-//! that begins again keeps what it finished.
+//! A [`Job`] says what; [`run`] does it. A piece of a table (a row group, a stripe, a block of
+//! lines) is generated and encoded by one thread and put into its file in its turn, so the bytes of
+//! a file depend on the job's settings and never on threads. A file appears under its name when it
+//! is complete; a job that begins again keeps what it finished.
 //!
 //! ```
 //! use dyno_tpch::{Scale, Table};
@@ -56,12 +56,13 @@ use format::text::Text;
 use place::Target;
 use run::Run;
 
-/// Writes the files of a job and reports them. `progress` counts meanwhile and takes the wish to stop.
+/// Writes the files of a job and reports them. `progress` counts meanwhile and takes the wish to
+/// stop.
 ///
 /// # Errors
-/// See [`Error`]. Files that were finished before stay, and the same job keeps them when it is run again;
-/// under a final name there is never half a file. The mode `baseline` is refused for all formats but TBL: it
-/// needs Arrow, which `dyno-tpch-baseline` has.
+/// See [`Error`]. Files that were finished before stay, and the same job keeps them when it is run
+/// again; under a final name there is never half a file. The mode `baseline` is refused for all
+/// formats but TBL: it needs Arrow, which `dyno-tpch-baseline` has.
 pub fn run(job: &Job, progress: &Progress) -> Result<Report, Error> {
     let (layout, scale) = (&job.layout, job.scale);
     let own = |mode| Own::new(mode, scale);

@@ -23,8 +23,9 @@ use crate::report::FileReport;
 pub enum Place {
     /// A folder, made when it is missing.
     Folder(PathBuf),
-    /// Objects below a prefix, in a store that speaks S3 and that the AWS_* variables name. An object
-    /// appears when it is complete. There are no receipts: an object that is there already is in the way.
+    /// Objects below a prefix, in a store that speaks S3 and that the AWS_* variables name. An
+    /// object appears when it is complete. There are no receipts: an object that is there already
+    /// is in the way.
     Objects {
         /// The bucket's name.
         bucket: String,

@@ -1,8 +1,8 @@
 //! What a finished file is, beside the file: a job that begins again keeps what it finished.
 //!
-//! `DIR/.dyno-tpch/lineitem.3.parquet.json` is written before `DIR/lineitem/lineitem.3.parquet` gets its
-//! name. A file whose length its receipt knows, from the same settings, is finished; any other file
-//! under such a name belongs to another job.
+//! `DIR/.dyno-tpch/lineitem.3.parquet.json` is written before `DIR/lineitem/lineitem.3.parquet`
+//! gets its name. A file whose length its receipt knows, from the same settings, is finished; any
+//! other file under such a name belongs to another job.
 
 use std::fs;
 use std::io;

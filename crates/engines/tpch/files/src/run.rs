@@ -1,8 +1,9 @@
 //! Threads that make the pieces of all files, and the order in which those reach the files.
 //!
-//! A thread takes the next piece of the next file, makes it, and leaves it with the file. A thread that finds that
-//! the piece which the file waits for is there writes it, and those after it that are there too. A thread
-//! that ran ahead of a slow file waits before it makes a piece, so pieces in memory are bounded.
+//! A thread takes the next piece of the next file, makes it, and leaves it with the file. A thread
+//! that finds that the piece which the file waits for is there writes it, and those after it that
+//! are there too. A thread that ran ahead of a slow file waits before it makes a piece, so pieces
+//! in memory are bounded.
 
 use std::collections::BTreeMap;
 use std::panic;

@@ -1,9 +1,9 @@
 //! Published answers, and what a result has that they have not.
 //!
-//! Clause 2.1.3.5 allows sums to be off by 100 and averages by one per cent. Here nothing may be off: a number
-//! is rounded to the digits of the answer and must then be the same. Sums stand with all their digits,
-//! averages with four and ratios with six. The published files give two, and some of their sums were added up
-//! in floating point; `tests/answers.rs` lists where that shows.
+//! Clause 2.1.3.5 allows sums to be off by 100 and averages by one per cent. Here nothing may be
+//! off: a number is rounded to the digits of the answer and must then be the same. Sums stand with
+//! all their digits, averages with four and ratios with six. The published files give two, and some
+//! of their sums were added up in floating point; `tests/answers.rs` lists where that shows.
 
 use std::fmt;
 
@@ -66,8 +66,8 @@ impl fmt::Display for Difference {
 }
 
 impl Answer {
-    /// Where the rows of a result first differ from the answer, if they do. Values are plain text: decimals
-    /// with a point, dates as `1995-03-15`.
+    /// Where the rows of a result first differ from the answer, if they do. Values are plain text:
+    /// decimals with a point, dates as `1995-03-15`.
     pub fn difference(&self, result: &[Vec<String>]) -> Option<Difference> {
         if let Some(row) = result.iter().find(|row| row.len() != self.columns.len()) {
             return Some(Difference::Columns {
@@ -100,7 +100,8 @@ impl Answer {
         None
     }
 
-    /// The places of the rows, those that are equal in the ORDER BY columns sorted among each other.
+    /// The places of the rows, those that are equal in the ORDER BY columns sorted among each
+    /// other.
     fn untied(&self, rows: &[Vec<String>]) -> Vec<usize> {
         let key = |at: usize| self.ordered_by.iter().map(move |&column| &rows[at][column]);
         let mut places: Vec<usize> = (0..rows.len()).collect();
@@ -131,8 +132,8 @@ pub(super) fn of_lines(text: &'static str, ordered_by: &'static [usize]) -> Answ
     }
 }
 
-/// Query 16 has 18314 rows, nearly all combinations of brand, size and type. They are kept as one digit
-/// each, in base 36: how many suppliers the combination has.
+/// Query 16 has 18314 rows, nearly all combinations of brand, size and type. They are kept as one
+/// digit each, in base 36: how many suppliers the combination has.
 pub(super) fn of_query_16(text: &'static str, ordered_by: &'static [usize]) -> Answer {
     let mut types: Vec<&str> = words::TYPES.to_vec();
     types.retain(|name| !name.starts_with("MEDIUM POLISHED"));

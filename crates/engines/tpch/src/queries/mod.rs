@@ -1,5 +1,5 @@
-//! The 22 queries of the specification (clause 2.4), each with its substitution values for validation,
-//! and the answers that the specification publishes for scale factor 1.
+//! The 22 queries of the specification (clause 2.4), each with its substitution values for
+//! validation, and the answers that the specification publishes for scale factor 1.
 //!
 //! ```
 //! let query = dyno_tpch::queries::Query::numbered(6).expect("1 to 22");
@@ -85,8 +85,8 @@ impl Query {
         format!("q{:02}", self.number)
     }
 
-    /// The text for data of this scale factor, one statement without a semicolon, in SQL that DataFusion,
-    /// DuckDB and PostgreSQL read.
+    /// The text for data of this scale factor, one statement without a semicolon, in SQL that
+    /// DataFusion, DuckDB and PostgreSQL read.
     pub fn sql(&self, scale: &Scale) -> Cow<'static, str> {
         if !self.sql.contains(STOCK_SHARE) || scale.factor() == 1.0 {
             return Cow::Borrowed(self.sql);

@@ -1,7 +1,7 @@
 //! Numbers as text, compared digit by digit: a float would hide what decimals keep.
 
-/// `text` with as many digits after the point as `like` has, rounded half away from zero; `None` where one of
-/// the two is not a plain number.
+/// `text` with as many digits after the point as `like` has, rounded half away from zero; `None`
+/// where one of the two is not a plain number.
 pub(super) fn rounded_like(text: &str, like: &str) -> Option<String> {
     let (_, _, wanted) = parts(like)?;
     let (negative, whole, fraction) = parts(text)?;

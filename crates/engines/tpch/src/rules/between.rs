@@ -1,5 +1,5 @@
-//! Rules about rows of several tables: every foreign key has its row (clause 1.4.1), and an order is what its
-//! lines make of it.
+//! Rules about rows of several tables: every foreign key has its row (clause 1.4.1), and an order
+//! is what its lines make of it.
 
 use super::{Rule, Test, key_columns};
 use crate::table::Table;
@@ -141,7 +141,8 @@ fn reference_rule(reference: &Reference) -> Rule {
     no_rows(*from, needs, &says, &sql)
 }
 
-/// Each line counts in whole hundredths, cut after the discount and again after the tax, as dbgen counts.
+/// Each line counts in whole hundredths, cut after the discount and again after the tax, as dbgen
+/// counts.
 const TOTALS: &str = "
     SELECT o_orderkey, o_totalprice, total / 100.0 AS sum_of_lines, o_orderstatus, open, lines
     FROM orders LEFT JOIN (

@@ -1,5 +1,5 @@
-//! What must be true of the rows of the benchmark, whichever program made them: rules taken from the text of the
-//! specification, as conditions and queries in SQL, and not from the generator.
+//! What must be true of the rows of the benchmark, whichever program made them: rules taken from
+//! the text of the specification, as conditions and queries in SQL, and not from the generator.
 
 mod between;
 mod within;

@@ -81,8 +81,8 @@ impl Rules {
         });
     }
 
-    /// No NULL, no key twice, and keys from the first to the last; with the right number of rows, none is
-    /// missing then.
+    /// No NULL, no key twice, and keys from the first to the last; with the right number of rows,
+    /// none is missing then.
     fn keys(&mut self, generator: &Generator) {
         let columns = self.table.columns();
         let present: Vec<String> = columns
@@ -130,8 +130,8 @@ impl Rules {
         });
     }
 
-    /// A sum of n powers of two is 2 + 4 + .. + 2^n only when each of these is there once. Groups of orders
-    /// take far less memory than groups of lines.
+    /// A sum of n powers of two is 2 + 4 + .. + 2^n only when each of these is there once. Groups
+    /// of orders take far less memory than groups of lines.
     fn line_numbers(&mut self) {
         self.rules.push(Rule {
             table: Table::Lineitem,
@@ -292,8 +292,8 @@ fn suppliers_of_part(generator: &Generator) -> Vec<String> {
         .collect()
 }
 
-/// How many of a part's four suppliers are the same one: where there are few suppliers, the formula of the
-/// specification goes round them too fast.
+/// How many of a part's four suppliers are the same one: where there are few suppliers, the formula
+/// of the specification goes round them too fast.
 fn times_of_supplier(generator: &Generator) -> String {
     let same: Vec<String> = suppliers_of_part(generator)
         .iter()

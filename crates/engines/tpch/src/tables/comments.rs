@@ -23,8 +23,8 @@ pub(crate) struct Slices {
 }
 
 impl Comments {
-    /// Comments of an average length, up to `per_unit` of them in a unit. dbgen lets lengths vary from
-    /// four tenths to sixteen tenths of the average.
+    /// Comments of an average length, up to `per_unit` of them in a unit. dbgen lets lengths vary
+    /// from four tenths to sixteen tenths of the average.
     pub(crate) const fn new(seed: u32, average: u32, per_unit: u32) -> Comments {
         let (shortest, longest) = (average * 4 / 10, average * 16 / 10);
         let stream = Stream::new(seed, 2 * per_unit);

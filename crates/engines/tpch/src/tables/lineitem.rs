@@ -222,7 +222,8 @@ impl Lineitem {
     }
 }
 
-/// Flags of what has arrived by today; the rest takes no draw, so that an order's later lines move up.
+/// Flags of what has arrived by today; the rest takes no draw, so that an order's later lines move
+/// up.
 fn flag_returns(lines: &[u8], receipts: &[i32], drawn: &[u8], flags: &mut [u8]) {
     let mut at = 0;
     for &lines in lines {

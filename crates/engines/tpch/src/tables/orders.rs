@@ -145,9 +145,9 @@ impl Lines {
     }
 }
 
-/// What each line costs in the end, in hundredths, rounded down twice as dbgen does. A line's extended
-/// price is at most 50 x 2099.00, so that 32 bits hold it a hundredfold.
-/// The lanes past the last line hold what an earlier batch left there, or zeros.
+/// What each line costs in the end, in hundredths, rounded down twice as dbgen does. A line's
+/// extended price is at most 50 x 2099.00, so that 32 bits hold it a hundredfold. The lanes past
+/// the last line hold what an earlier batch left there, or zeros.
 struct Charges<'a> {
     quantity: &'a [u32],
     discount: &'a [u32],

@@ -25,8 +25,9 @@ const COMMENTS: Comments = Comments::new(1_961_692_154, 124, PER_PART);
 
 /// Which supplier has a part, for the part's `nth` supplier from 0 (clause 4.2.3).
 ///
-/// In doubles: all numbers are whole and below 2^31, and a quotient that is raised by half a supplier is
-/// at least half a supplier's share away from a whole number, so that the floor is exact.
+/// In doubles: all numbers are whole and below 2^31, and a quotient that is raised by half a
+/// supplier is at least half a supplier's share away from a whole number, so that the floor is
+/// exact.
 #[derive(Clone, Copy)]
 pub(crate) struct Suppliers {
     count: f64,

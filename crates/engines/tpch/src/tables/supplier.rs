@@ -75,8 +75,8 @@ impl Supplier {
     }
 }
 
-/// The remark in a comment of `length` bytes: how much lies between its two words, then where the first
-/// begins, so that the second still ends inside.
+/// The remark in a comment of `length` bytes: how much lies between its two words, then where the
+/// first begins, so that the second still ends inside.
 fn remark(first: u64, row: u32, length: u8) -> Remark {
     let draw =
         |stream: Stream, range: u32| Reader::at(stream.before(first + u64::from(row))).below(range);

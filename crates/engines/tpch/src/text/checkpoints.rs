@@ -1,5 +1,6 @@
-//! Where sentences of the text pool begin, about every 1.2 MB, and the state of their stream before each:
-//! (offset in bytes, state). A test of the parent writes all sentences one after the other and compares.
+//! Where sentences of the text pool begin, about every 1.2 MB, and the state of their stream before
+//! each: (offset in bytes, state). A test of the parent writes all sentences one after the other
+//! and compares.
 
 #[rustfmt::skip]
 pub(super) static CHECKPOINTS: [(u32, u32); 256] = [

@@ -1,7 +1,7 @@
 //! Copies many passages out of the pool.
 //!
-//! Nearly every passage begins outside the cache, so what counts is how many reads are under way at once:
-//! moves of one size, no call and no loop for a passage let the processor run far ahead.
+//! Nearly every passage begins outside the cache, so what counts is how many reads are under way at
+//! once: moves of one size, no call and no loop for a passage let the processor run far ahead.
 
 use super::{PADDING_BYTES, TextPool};
 use crate::values::Passages;

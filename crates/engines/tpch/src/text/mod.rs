@@ -1,7 +1,8 @@
 //! The text pool: 300 MiB of sentences, of which every comment is a slice (clause 4.2.2.10).
 //!
-//! The sentences are one stream of draws, but the state of that stream is known at 256 places, so that
-//! threads can each make a piece. A pool is made by the first who asks for it, once in a process.
+//! The sentences are one stream of draws, but the state of that stream is known at 256 places, so
+//! that threads can each make a piece. A pool is made by the first who asks for it, once in a
+//! process.
 
 mod checkpoints;
 mod gather;
@@ -48,8 +49,8 @@ impl TextPool {
     /// [`TextPool::shared`].
     ///
     /// Its memory has ordinary pages: large ones did not make copying comments faster
-    /// ([`crate::Passages::copy_to`] has enough reads under way), and where the kernel or a hypervisor
-    /// must look for them first they cost more time than all of the text.
+    /// ([`crate::Passages::copy_to`] has enough reads under way), and where the kernel or a
+    /// hypervisor must look for them first they cost more time than all of the text.
     pub fn build(threads: usize) -> TextPool {
         let mut bytes = vec![0; POOL_BYTES + PADDING_BYTES];
         let pieces = Mutex::new(pieces(&mut bytes[..POOL_BYTES]).into_iter());

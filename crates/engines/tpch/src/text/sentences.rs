@@ -1,7 +1,7 @@
 //! Writes sentences: picks a rule, then the words for it, each by one draw.
 //!
-//! Draws are made a few thousand at a time. A word is a fixed 32 bytes with its space behind it, so that
-//! writing one is a wide copy of known size and a step by its true length.
+//! Draws are made a few thousand at a time. A word is a fixed 32 bytes with its space behind it, so
+//! that writing one is a wide copy of known size and a step by its true length.
 
 use super::grammar::{
     ADJECTIVES, ADVERBS, AUXILIARIES, NOUN_PHRASES, NOUNS, PREPOSITIONS, SENTENCES, TERMINATORS,
@@ -124,7 +124,8 @@ pub(super) fn write(state: u32, piece: &mut [u8]) -> End {
         pen.sentence(&mut draws);
         at += pen.at;
     }
-    // Wide copies would write into the next piece: the last sentences go through a place of their own.
+    // Wide copies would write into the next piece: the last sentences go through a place of their
+    // own.
     let mut past_piece = 0;
     while at < piece.len() {
         draws.reserve();

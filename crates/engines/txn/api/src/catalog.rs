@@ -1,4 +1,5 @@
-//! A table's definition as bytes, for engines that keep their catalogue in a store of another system.
+//! A table's definition as bytes, for engines that keep their catalogue in a store of another
+//! system.
 //!
 //! A version byte, then a tuple: name, partitioning, columns, indexes, counts before lists.
 

@@ -1,5 +1,6 @@
-//! What every [`Database`] must pass, written once: the same random transactions on it and on the model, and
-//! concurrent ones whose result only serializable engines get right. For the tests of engines.
+//! What every [`Database`] must pass, written once: the same random transactions on it and on the
+//! model, and concurrent ones whose result only serializable engines get right. For the tests of
+//! engines.
 
 use std::thread;
 
@@ -14,8 +15,8 @@ const KEYS: u64 = 12;
 /// Groups that keys fall into; they are what is hashed and what the index begins with.
 const GROUPS: u64 = 3;
 
-/// Runs `transactions` random ones on the database and on a model, one after the other, and compares every answer. The
-/// error says where they differ, with the seed.
+/// Runs `transactions` random ones on the database and on a model, one after the other, and
+/// compares every answer. The error says where they differ, with the seed.
 pub fn same_as_the_model(
     db: &dyn Database,
     seed: u64,
@@ -138,8 +139,8 @@ enum Step {
 #[derive(Debug, PartialEq)]
 enum Said {
     Answers(Vec<Answer>),
-    /// One error stands for all of a batch, and which one is said is the engine's choice: any code that one
-    /// of its operations has.
+    /// One error stands for all of a batch, and which one is said is the engine's choice: any code
+    /// that one of its operations has.
     Refused(Vec<&'static str>),
 }
 
@@ -211,8 +212,9 @@ fn run_one_by_one(
 /// How often an engine may give up one transaction, of the only client that it has.
 const GIVEN_UP_MOST: u32 = 3;
 
-/// An engine gives a transaction up when its log or its client was silent for too long, as on a disk that stands still
-/// for seconds. Nothing of it is there then, and it is run again, as [`Database::transact`] does.
+/// An engine gives a transaction up when its log or its client was silent for too long, as on a
+/// disk that stands still for seconds. Nothing of it is there then, and it is run again, as
+/// [`Database::transact`] does.
 fn ours_of(
     db: &dyn Database,
     tables: &[TableId],
@@ -251,7 +253,8 @@ fn transaction(
             true => run_last,
             false => run,
         };
-        // A transaction that failed can only be given up; which later call says so is the engine's choice.
+        // A transaction that failed can only be given up; which later call says so is the engine's
+        // choice.
         match run(&mut *transaction, &operations) {
             Ok(answers) => said.push(Said::Answers(answers)),
             Err(codes) => {
@@ -271,7 +274,8 @@ fn transaction(
     said
 }
 
-/// Fetches the pages behind the first and puts all rows together: where pages end is the engine's choice.
+/// Fetches the pages behind the first and puts all rows together: where pages end is the engine's
+/// choice.
 fn rest_of(
     transaction: &mut dyn crate::Transaction,
     scan: &Scan,
@@ -301,8 +305,8 @@ fn operation(step: &Step, tables: &[TableId]) -> Operation {
     }
 }
 
-/// Two tables of rows, one hashed by its group and one cut into ranges, and one of plain bytes. Their names
-/// bear the seed, so that each seed begins with empty ones.
+/// Two tables of rows, one hashed by its group and one cut into ranges, and one of plain bytes.
+/// Their names bear the seed, so that each seed begins with empty ones.
 fn definitions(seed: u64) -> Result<Vec<TableDef>> {
     let columns = |def: TableDef| {
         def.column("group", Kind::U64)

@@ -18,8 +18,8 @@ pub struct Options {
     pub priority: u8,
     /// How often [`Transact::transact`] tries at most.
     pub attempts: u32,
-    /// Sends each operation in a message of its own, still in parallel, instead of those of one call
-    /// together: to see what messages cost. Engines that send none ignore it.
+    /// Sends each operation in a message of its own, still in parallel, instead of those of one
+    /// call together: to see what messages cost. Engines that send none ignore it.
     pub separate: bool,
 }
 
@@ -103,10 +103,12 @@ pub struct Description {
 
 /// Many one-shot transactions under way at once, from one thread.
 pub trait Pipeline {
-    /// Sends one, with a number of the caller's own. Waits, taking answers in, while the window is full.
+    /// Sends one, with a number of the caller's own. Waits, taking answers in, while the window is
+    /// full.
     fn submit(&mut self, ticket: u64, request: Request) -> Result<()>;
 
-    /// The next answer, in whatever order they come; `None` when nothing is under way, or came in time.
+    /// The next answer, in whatever order they come; `None` when nothing is under way, or came in
+    /// time.
     fn next(&mut self, wait: Duration) -> Option<(u64, Result<Committed>)>;
 
     /// How many are under way.
@@ -124,7 +126,8 @@ pub trait Database: Send + Sync {
     /// Begins a transaction.
     fn begin(&self, options: &Options) -> Result<Box<dyn Transaction + '_>>;
 
-    /// Runs a transaction in one request. It is not repeated here: [`Transact::transact_once`] does.
+    /// Runs a transaction in one request. It is not repeated here: [`Transact::transact_once`]
+    /// does.
     fn execute(&self, request: Request, options: &Options) -> Result<Committed>;
 
     /// What it is.
@@ -141,8 +144,8 @@ pub trait Database: Send + Sync {
             .ok_or_else(|| Error::new(Code::NoSuchTable, format!("table `{name}` does not exist")))
     }
 
-    /// One-shot transactions from one thread, so many under way. Engines without such a thing run each
-    /// when it is submitted.
+    /// One-shot transactions from one thread, so many under way. Engines without such a thing run
+    /// each when it is submitted.
     fn pipeline(&self, window: usize, options: &Options) -> Result<Box<dyn Pipeline + '_>> {
         let _ = window;
         Ok(Box::new(crate::serial::Serial::new(

@@ -225,7 +225,8 @@ fn damaged(what: &str) -> Error {
     Error::new(Code::Damaged, format!("a key's tuple: {what}"))
 }
 
-/// The first bytes after all those with this prefix, or `None` when there are none such (0xff only).
+/// The first bytes after all those with this prefix, or `None` when there are none such (0xff
+/// only).
 ///
 /// ```
 /// assert_eq!(dyno_txn_api::prefix_end(b"ab"), Some(b"ac".to_vec()));

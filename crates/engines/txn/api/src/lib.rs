@@ -1,16 +1,18 @@
 //! Transactions over keys and rows, whatever engine runs them.
 //!
-//! What it is: the one interface that our engine, etcd and databases of PostgreSQL's wire implement, and
-//! that workloads and users write against. What it is not: an engine (but for [`model`]), a wire format,
-//! a way to open anything: the crates that implement [`Database`] have an `open` that takes a [`Target`].
+//! What it is: the one interface that our engine, etcd and databases of PostgreSQL's wire
+//! implement, and that workloads and users write against. What it is not: an engine (but for
+//! [`model`]), a wire format, a way to open anything: the crates that implement [`Database`] have
+//! an `open` that takes a [`Target`].
 //!
 //! - A database ([`Database`]) has tables ([`TableDef`]). A row has a key, bytes in an order
 //!   ([`Tuple`] makes them of numbers and text), and a value: bytes, or a [`Row`] of typed columns.
-//! - A transaction is strictly serializable unless the engine's description says otherwise. Three forms:
-//!   interactive ([`Transact::transact`]), a list of operations in one request
+//! - A transaction is strictly serializable unless the engine's description says otherwise. Three
+//!   forms: interactive ([`Transact::transact`]), a list of operations in one request
 //!   ([`Transact::one_shot`]), a function inside the engine ([`Procedure`], [`Transact::call`]).
 //! - What it does while it runs is [`Operations`], the same in all of them.
-//! - Failures are an [`Error`] with a stable [`Code`] that says whether to run it again ([`Retry`]).
+//! - Failures are an [`Error`] with a stable [`Code`] that says whether to run it again
+//!   ([`Retry`]).
 //!
 //! ```
 //! use dyno_txn_api::{Database, Kind, Row, Scan, TableDef, Transact, Tuple, ValueRef};

@@ -1,5 +1,5 @@
-//! What a transaction can do while it runs. Procedures in the engine and interactive transactions see
-//! the same trait, so that one piece of code runs in both places.
+//! What a transaction can do while it runs. Procedures in the engine and interactive transactions
+//! see the same trait, so that one piece of code runs in both places.
 
 use crate::{
     Answer, Assignment, Change, Code, Error, Key, Operation, Page, Result, Rows, Scan, TableId,
@@ -7,9 +7,9 @@ use crate::{
 
 /// Reads and writes of one transaction. It reads its snapshot and its own writes.
 ///
-/// A failed write dooms the transaction: whatever it does then, its commit is refused. So errors are
-/// handed on with `?`. In an engine that runs a procedure again from the start when something has to be
-/// fetched first, handing errors on is also what makes that work.
+/// A failed write dooms the transaction: whatever it does then, its commit is refused. So errors
+/// are handed on with `?`. In an engine that runs a procedure again from the start when something
+/// has to be fetched first, handing errors on is also what makes that work.
 ///
 /// ```
 /// use dyno_txn_api::{Error, Operations, Result, TableId};
@@ -25,13 +25,14 @@ use crate::{
 /// }
 /// ```
 pub trait Operations {
-    /// Does all these, in parallel where the engine can, and answers in their order. Operations on one
-    /// key happen in their order. One error stands for all; others may have been done then.
+    /// Does all these, in parallel where the engine can, and answers in their order. Operations on
+    /// one key happen in their order. One error stands for all; others may have been done then.
     fn run(&mut self, operations: &[Operation]) -> Result<Vec<Answer>>;
 
-    /// The last operations of a transaction, reads before writes: an engine that can commits in the same
-    /// message, which keeps what is written undecided for the shortest time. After an answer there is
-    /// nothing but the commit, since it may be too late to roll back; an error may be the commit's.
+    /// The last operations of a transaction, reads before writes: an engine that can commits in the
+    /// same message, which keeps what is written undecided for the shortest time. After an answer
+    /// there is nothing but the commit, since it may be too late to roll back; an error may be the
+    /// commit's.
     fn run_last(&mut self, operations: &[Operation]) -> Result<Vec<Answer>> {
         self.run(operations)
     }
@@ -51,9 +52,9 @@ pub trait Operations {
         values(answers.into_iter(), keys.len())
     }
 
-    /// Writes, and then reads many rows' values, all at once: what is read is what the writes left. A row that
-    /// is written first and read behind that no other transaction sees before the end, so that others wait for it where
-    /// they would be refused if it were read first.
+    /// Writes, and then reads many rows' values, all at once: what is read is what the writes left.
+    /// A row that is written first and read behind that no other transaction sees before the end,
+    /// so that others wait for it where they would be refused if it were read first.
     fn write_then_get(
         &mut self,
         writes: Vec<(Key, Change)>,
@@ -66,14 +67,15 @@ pub trait Operations {
         values(answers.into_iter().skip(written), keys.len())
     }
 
-    /// Writes a row. It may return before the engine took it: a failure then comes from a later call
-    /// or from the commit.
+    /// Writes a row. It may return before the engine took it: a failure then comes from a later
+    /// call or from the commit.
     fn write(&mut self, table: TableId, key: &[u8], change: Change) -> Result<()> {
         self.run(&[Operation::Write(Key::new(table, key), change)])
             .map(drop)
     }
 
-    /// Writes many rows at once. It may return before the engine took them, as [`Operations::write`] may.
+    /// Writes many rows at once. It may return before the engine took them, as
+    /// [`Operations::write`] may.
     fn write_many(&mut self, writes: Vec<(Key, Change)>) -> Result<()> {
         let writes = writes.into_iter().map(|(k, c)| Operation::Write(k, c));
         self.run(&writes.collect::<Vec<_>>()).map(drop)

@@ -9,8 +9,9 @@ use crate::{Code, Error, Operations, Result};
 
 /// A transaction as a function.
 ///
-/// It must be deterministic in its arguments and in what it reads, because an engine may run it more
-/// than once: no clock, no randomness, no state of its own. An error means that nothing is committed.
+/// It must be deterministic in its arguments and in what it reads, because an engine may run it
+/// more than once: no clock, no randomness, no state of its own. An error means that nothing is
+/// committed.
 pub trait Procedure: Send + Sync {
     /// Runs it; what it returns goes to the caller once it is committed.
     fn run(&self, transaction: &mut dyn Operations, arguments: &[u8]) -> Result<Vec<u8>>;

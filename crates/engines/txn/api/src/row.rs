@@ -73,7 +73,8 @@ pub fn encode_row(values: &[ValueRef<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// Makes `out` the bytes of a row of these values: once its length is known, each byte is written to its place.
+/// Makes `out` the bytes of a row of these values: once its length is known, each byte is written
+/// to its place.
 fn encode_into(values: &[ValueRef<'_>], out: &mut Vec<u8>) {
     let heap: usize = values.iter().map(|value| heap_bytes(*value).len()).sum();
     out.clear();
@@ -141,8 +142,8 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The kinds of the columns in order, none for null, as [`Row::get`] finds them: texts are looked at together, which
-    /// takes a fraction of the time where they are ASCII.
+    /// The kinds of the columns in order, none for null, as [`Row::get`] finds them: texts are
+    /// looked at together, which takes a fraction of the time where they are ASCII.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = Result<Option<Kind>>> {
         let ascii = self.bytes[self.heap_at()..].is_ascii();
         (0..self.columns).map(move |column| match self.bytes[HEAD_BYTES + column] {
@@ -167,7 +168,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The bytes of the text in a column, or why there is none: for who looks for something in them.
+    /// The bytes of the text in a column, or why there is none: for who looks for something in
+    /// them.
     pub fn text_bytes(&self, column: u16) -> Result<&'a [u8]> {
         let at = usize::from(column);
         match at < self.columns && self.bytes[HEAD_BYTES + at] == 4 {
@@ -211,8 +213,8 @@ impl<'a> Row<'a> {
         Ok(bytes)
     }
 
-    /// Makes `out` the bytes of the row after an update. Where nothing changes its length it is a copy, written over in
-    /// places.
+    /// Makes `out` the bytes of the row after an update. Where nothing changes its length it is a
+    /// copy, written over in places.
     pub fn update_into(&self, assignments: &[Assignment], out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         out.extend_from_slice(self.bytes);
@@ -255,7 +257,8 @@ impl<'a> Row<'a> {
         u64::from_le_bytes(slot)
     }
 
-    /// Whether texts and bytes lie one after the other, as they are written: then no two columns share any.
+    /// Whether texts and bytes lie one after the other, as they are written: then no two columns
+    /// share any.
     fn is_packed(&self) -> bool {
         let mut end = 0;
         (0..self.columns).all(|column| {
@@ -281,8 +284,8 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Changes a column of the row in `bytes` where its new value takes the place of the old one; false, and nothing done, where
-/// it does not.
+/// Changes a column of the row in `bytes` where its new value takes the place of the old one;
+/// false, and nothing done, where it does not.
 fn assign_in_place(bytes: &mut [u8], columns: usize, assignment: &Assignment) -> Result<bool> {
     let Assignment { column, assign } = assignment;
     let at = usize::from(*column);

@@ -1,6 +1,7 @@
 //! Values that were read together.
 
-/// Values of several rows, one after the other in one buffer: reading many takes no allocation for each.
+/// Values of several rows, one after the other in one buffer: reading many takes no allocation for
+/// each.
 ///
 /// ```
 /// use dyno_txn_api::Rows;

@@ -13,7 +13,8 @@ pub enum Direction {
     Backward,
 }
 
-/// Where a scan goes on: the key of the last row that was looked at. Its bytes are the engine's own.
+/// Where a scan goes on: the key of the last row that was looked at. Its bytes are the engine's
+/// own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Continuation(pub Vec<u8>);
 
@@ -135,7 +136,8 @@ impl Scan {
         }))
     }
 
-    /// Whether the scan makes sense on a table with so many columns (0: values are bytes) and indexes.
+    /// Whether the scan makes sense on a table with so many columns (0: values are bytes) and
+    /// indexes.
     pub fn check(&self, columns: usize, indexes: usize) -> Result<()> {
         let wrong = |what: &str| Err(Error::new(Code::BadArgument, format!("a scan: {what}")));
         if self.limit == 0 {
@@ -176,8 +178,8 @@ pub struct Found {
 pub struct Page {
     /// In the order of the scan.
     pub rows: Vec<Found>,
-    /// Where the next page begins; none when the range is through. A page may be short, even empty, and
-    /// still have a next one.
+    /// Where the next page begins; none when the range is through. A page may be short, even empty,
+    /// and still have a next one.
     pub next: Option<Continuation>,
 }
 
@@ -198,8 +200,8 @@ pub enum Compare {
     GreaterOrEqual,
 }
 
-/// A condition on a row. A comparison with nothing, or between kinds, does not hold (and its negation
-/// by [`Filter::Not`] does: there is no third value as in SQL).
+/// A condition on a row. A comparison with nothing, or between kinds, does not hold (and its
+/// negation by [`Filter::Not`] does: there is no third value as in SQL).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
     /// A column against a value.

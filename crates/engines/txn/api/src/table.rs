@@ -9,8 +9,8 @@ pub const TABLE_BITS: u32 = 24;
 /// How rows lie on partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Partitioning {
-    /// By a hash of the first `prefix` bytes of the key; of all of it when 0, or when the key is shorter.
-    /// Rows that are used together share a prefix: a warehouse's number, for example.
+    /// By a hash of the first `prefix` bytes of the key; of all of it when 0, or when the key is
+    /// shorter. Rows that are used together share a prefix: a warehouse's number, for example.
     Hash {
         /// Bytes that are hashed.
         prefix: u16,
@@ -33,16 +33,17 @@ pub struct Column {
     pub nullable: bool,
 }
 
-/// A secondary index: one entry for each row, ordered by these columns and then by the row's key. It is
-/// kept by the engine, in the partition of its row.
+/// A secondary index: one entry for each row, ordered by these columns and then by the row's key.
+/// It is kept by the engine, in the partition of its row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexDef {
     /// Its name.
     pub name: String,
     /// The columns, by their place in the table.
     pub columns: Vec<u16>,
-    /// How many first bytes of an index key are those of the row's key; the engine refuses rows where
-    /// they differ. A scan that fixes as many as the partitioning looks at asks one partition, else all.
+    /// How many first bytes of an index key are those of the row's key; the engine refuses rows
+    /// where they differ. A scan that fixes as many as the partitioning looks at asks one
+    /// partition, else all.
     pub shared_prefix: u16,
 }
 

@@ -1,5 +1,6 @@
-//! Where a database is, as text: `local:DIR`, `dyno://HOST:PORT`, `etcd://HOST:PORT`, `postgres:DSN`.
-//! This crate parses it alone; the crates that implement an engine open it. Shown, it has no password.
+//! Where a database is, as text: `local:DIR`, `dyno://HOST:PORT`, `etcd://HOST:PORT`,
+//! `postgres:DSN`. This crate parses it alone; the crates that implement an engine open it. Shown,
+//! it has no password.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -110,8 +111,8 @@ impl fmt::Debug for Target {
 /// What stands for a password.
 const HIDDEN: &str = "***";
 
-/// A connection string as it may be shown: `//user:password@` and every `password=`, quoted or not, lose it. What looks
-/// like one loses too much rather than too little.
+/// A connection string as it may be shown: `//user:password@` and every `password=`, quoted or not,
+/// lose it. What looks like one loses too much rather than too little.
 fn without_password(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

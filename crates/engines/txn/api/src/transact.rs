@@ -26,8 +26,8 @@ pub struct Outcome<T> {
 
 /// Repetition for every [`Database`].
 pub trait Transact {
-    /// Runs the closure in a transaction and commits it; both again while the engine says that this is
-    /// safe. An error of the closure's own ([`Error::user_abort`]) rolls back and is handed on.
+    /// Runs the closure in a transaction and commits it; both again while the engine says that this
+    /// is safe. An error of the closure's own ([`Error::user_abort`]) rolls back and is handed on.
     ///
     /// ```
     /// use dyno_txn_api::{Database, TableDef, Transact, model::Model};
@@ -130,8 +130,8 @@ fn repeat<T>(options: &Options, mut attempt: impl FnMut() -> Result<T>) -> Resul
     }
 }
 
-/// Between a half and one and a half, so that two that collided do not collide again. Random keys of the
-/// standard library are random enough, and need no dependency.
+/// Between a half and one and a half, so that two that collided do not collide again. Random keys
+/// of the standard library are random enough, and need no dependency.
 fn jitter() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     0.5 + (random >> 11) as f64 / (1u64 << 53) as f64

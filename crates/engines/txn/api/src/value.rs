@@ -90,9 +90,9 @@ impl ValueRef<'_> {
         }
     }
 
-    /// The value as a part of an index key. A column that may be null has a byte before: 0 for null,
-    /// which sorts first, 1 for a value. Columns that may not have none, so that the key of an index
-    /// can begin with the bytes of the row's key.
+    /// The value as a part of an index key. A column that may be null has a byte before: 0 for
+    /// null, which sorts first, 1 for a value. Columns that may not have none, so that the key of
+    /// an index can begin with the bytes of the row's key.
     pub fn append_to(self, tuple: Tuple, nullable: bool) -> Tuple {
         let tuple = match (nullable, self) {
             (true, ValueRef::Null) => return tuple.u8(0),

@@ -1,4 +1,5 @@
-//! The common tests of engines on the model itself: they must pass where everything is right, and find what is not.
+//! The common tests of engines on the model itself: they must pass where everything is right, and
+//! find what is not.
 
 use dyno_txn_api::conformance::{concurrent_sums, same_as_the_model};
 use dyno_txn_api::model::Model;

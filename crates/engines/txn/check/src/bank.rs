@@ -16,8 +16,9 @@ pub struct Bank {
     pub total: i64,
 }
 
-/// Judges every transaction that read all accounts before it wrote any, whatever its outcome: what it read
-/// was a snapshot in any case. Returns how many there were, because a run without any proves nothing.
+/// Judges every transaction that read all accounts before it wrote any, whatever its outcome: what
+/// it read was a snapshot in any case. Returns how many there were, because a run without any
+/// proves nothing.
 pub fn judge(history: &History, bank: Bank) -> (Verdict, usize) {
     let mut verdict = Verdict::default();
     let mut judged = 0;

@@ -1,9 +1,10 @@
-//! Rounds in which a real server is killed under load, at a random moment, and must come back with all that it
-//! answered.
+//! Rounds in which a real server is killed under load, at a random moment, and must come back with
+//! all that it answered.
 //!
-//! A round: clients work over two carriers until the server gets a kill -9; now and then it gets another while
-//! it recovers; then it is started again and everything is read. One history goes across all rounds, and all
-//! judges judge it at the end. The seed decides the moments and what clients do, not what comes of it.
+//! A round: clients work over two carriers until the server gets a kill -9; now and then it gets
+//! another while it recovers; then it is started again and everything is read. One history goes
+//! across all rounds, and all judges judge it at the end. The seed decides the moments and what
+//! clients do, not what comes of it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -113,7 +114,8 @@ pub fn run(options: &Options<'_>) -> Result<Outcome, KillError> {
         clients: options.clients,
         shape,
         options: HowToRun {
-            // A client that lost its server asks for the outcome until then, which is how long a round ends late.
+            // A client that lost its server asks for the outcome until then, which is how long a
+            // round ends late.
             deadline: Duration::from_secs(1),
             ..HowToRun::default()
         },

@@ -1,13 +1,14 @@
 //! Proof that transactions are strictly serializable.
 //!
-//! What it is: [`history`] keeps what clients asked and were answered; three judges read it without a line of
-//! the engine's code: [`replay`] (in the order of the stamps, against a model), [`cycles`] (dependencies
-//! between transactions, after Adya and Elle) and [`bank`] (money is neither made nor lost). Histories come
-//! from [`drive`], clients of any database that has our interface, which do what [`work`] says; from [`kill`]
-//! and [`soak`], which drive real servers, and kill them or watch them for long; and from [`simulate`], the
-//! whole cluster in one thread from one seed. [`recovery`] times how a killed server reads a long log.
-//! What it is not: a proof about power loss on real disks. In a simulation the engine's own log runs on disks that
-//! tear and lose what was not synced, and fail; their crash model is at the head of `dyno-sim`.
+//! What it is: [`history`] keeps what clients asked and were answered; three judges read it without
+//! a line of the engine's code: [`replay`] (in the order of the stamps, against a model),
+//! [`cycles`] (dependencies between transactions, after Adya and Elle) and [`bank`] (money is
+//! neither made nor lost). Histories come from [`drive`], clients of any database that has our
+//! interface, which do what [`work`] says; from [`kill`] and [`soak`], which drive real servers,
+//! and kill them or watch them for long; and from [`simulate`], the whole cluster in one thread
+//! from one seed. [`recovery`] times how a killed server reads a long log. What it is not: a proof
+//! about power loss on real disks. In a simulation the engine's own log runs on disks that tear and
+//! lose what was not synced, and fail; their crash model is at the head of `dyno-sim`.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;

@@ -208,7 +208,8 @@ impl Load {
         Ok(())
     }
 
-    /// Why a row is not as it was answered. A later writing of it was under way at the kill, and may be there.
+    /// Why a row is not as it was answered. A later writing of it was under way at the kill, and
+    /// may be there.
     fn judge(&self, row: u64, read: Option<&[u8]>) -> Option<String> {
         let answered = self.answered[row as usize];
         let later = self

@@ -1,8 +1,9 @@
-//! A real server under a steady load for long: memory, disk and latency must stay as they began, and every rule must
-//! hold.
+//! A real server under a steady load for long: memory, disk and latency must stay as they began,
+//! and every rule must hold.
 //!
-//! The soak is cut into minutes. Each begins with empty tables, so that lists stay short and a history can be judged
-//! and forgotten; the server goes on. Transactions are due at a steady pace, and their latency counts from then.
+//! The soak is cut into minutes. Each begins with empty tables, so that lists stay short and a
+//! history can be judged and forgotten; the server goes on. Transactions are due at a steady pace,
+//! and their latency counts from then.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -57,7 +58,8 @@ pub struct Options<'a> {
     pub rate: u32,
     /// Ends it early.
     pub stop: &'a AtomicBool,
-    /// Told after each minute: its number, counted from 1, committed transactions, and their p99 in milliseconds.
+    /// Told after each minute: its number, counted from 1, committed transactions, and their p99 in
+    /// milliseconds.
     pub after_minute: &'a (dyn Fn(usize, usize, f64) + Sync),
 }
 
@@ -249,9 +251,9 @@ fn disk_bytes(folder: &Path) -> u64 {
     sizes.sum()
 }
 
-/// The p99 of what was committed since a moment, from when it was due: each client's transactions are due at one pace.
-/// None begins before it is due, so the one that began earliest by that pace says when the others were due; the first
-/// need not be it, as a client connects before.
+/// The p99 of what was committed since a moment, from when it was due: each client's transactions
+/// are due at one pace. None begins before it is due, so the one that began earliest by that pace
+/// says when the others were due; the first need not be it, as a client connects before.
 fn latency_ms(history: &History, from_ns: u64, pace: Duration) -> f64 {
     let mut clients: BTreeMap<u32, Vec<&Transaction>> = BTreeMap::new();
     // In the order of their begins.
@@ -301,7 +303,8 @@ fn add(all: &mut Judgement, one: Judgement) {
 mod tests {
     use super::*;
 
-    /// The p99 from the fifth millisecond on, transactions being due every ten; each is a begin and an end.
+    /// The p99 from the fifth millisecond on, transactions being due every ten; each is a begin and
+    /// an end.
     fn found(times_ms: &[(u64, u64)]) -> f64 {
         let mut history = History::default();
         for (id, &(begin_ms, end_ms)) in (1..).zip(times_ms) {

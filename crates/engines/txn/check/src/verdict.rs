@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Sentences kept for each rule; the rest is counted.
 const SENTENCES_MAX: usize = 8;
 
-/// A rule that can be broken. Names after Adya (1999) and Elle (Kingsbury and Alvaro 2020) where they have one.
+/// A rule that can be broken. Names after Adya (1999) and Elle (Kingsbury and Alvaro 2020) where
+/// they have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {

@@ -1,4 +1,5 @@
-//! Real servers, killed under load, read back and watched. `DYNO_KILL_ROUNDS` and `DYNO_KILL_SEED` choose others.
+//! Real servers, killed under load, read back and watched. `DYNO_KILL_ROUNDS` and `DYNO_KILL_SEED`
+//! choose others.
 
 use std::path::Path;
 use std::process::Command;

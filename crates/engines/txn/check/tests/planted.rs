@@ -1,4 +1,5 @@
-//! Bugs that are put in on purpose are caught, each within so many seeds, and so are disks that lie.
+//! Bugs that are put in on purpose are caught, each within so many seeds, and so are disks that
+//! lie.
 
 use dyno_txn_check::Rule;
 use dyno_txn_check::simulate::{Options, Run, simulate};
@@ -51,7 +52,8 @@ fn a_participant_that_finalizes_in_part() {
     caught(Bug::Finalize, 60);
 }
 
-/// The log's recovery, or the comparison with what it was given, must see that writes are missing which were confirmed.
+/// The log's recovery, or the comparison with what it was given, must see that writes are missing
+/// which were confirmed.
 #[test]
 fn disks_that_confirm_what_they_did_not_write() {
     let options = Options {

@@ -1,9 +1,9 @@
-//! What one partition does alone: one-shots of one read and one write per second, in one thread, without
-//! threads or sockets around it. `million` takes a million keys that are there; `k2` takes keys uniform over
-//! 2^31, which nearly always are new, writes first and then reads the same key. `--wire` encodes and
-//! decodes each message, `--log` makes log records, `--together N` has N requests come together (they are
-//! prefetched). Prints a checksum of the answers, so that nothing is
-//! left out.
+//! What one partition does alone: one-shots of one read and one write per second, in one thread,
+//! without threads or sockets around it. `million` takes a million keys that are there; `k2` takes
+//! keys uniform over 2^31, which nearly always are new, writes first and then reads the same key.
+//! `--wire` encodes and decodes each message, `--log` makes log records, `--together N` has N
+//! requests come together (they are prefetched). Prints a checksum of the answers, so that nothing
+//! is left out.
 //!
 //! `cargo run --release -p dyno-txn-core --example one_shot -- k2 2000000`
 

@@ -1,5 +1,5 @@
-//! Oracles that nobody steers: one serves, another one takes over when it is cut off or gone, and no stamp
-//! is ever given that is not above all before.
+//! Oracles that nobody steers: one serves, another one takes over when it is cut off or gone, and
+//! no stamp is ever given that is not above all before.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! A one-shot in bytes has a shorter way through a partition. It must come to what the long one comes to: two
-//! partitions get the same messages, one in bytes, the other decoded.
+//! A one-shot in bytes has a shorter way through a partition. It must come to what the long one
+//! comes to: two partitions get the same messages, one in bytes, the other decoded.
 
 use dyno_sim::Random;
 use dyno_txn_api::{

@@ -1,4 +1,5 @@
-//! What deleted rows cost a scan, what it must know of them all the same, and what old versions cost memory.
+//! What deleted rows cost a scan, what it must know of them all the same, and what old versions
+//! cost memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -243,7 +244,8 @@ fn a_read_of_a_deleted_row_is_known_when_the_row_has_gone() {
     }
     let older = one.clock.take().expect("a timestamp");
     one.done(vec![Operation::get(key(1))]);
-    // The row goes although a snapshot that is still allowed has read it; the read must not go with it.
+    // The row goes although a snapshot that is still allowed has read it; the read must not go with
+    // it.
     for _ in 0..300 {
         one.done(vec![Operation::get(key(2))]);
     }

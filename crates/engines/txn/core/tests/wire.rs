@@ -1,4 +1,5 @@
-//! Messages and records come back from their bytes; hostile bytes are errors; version 1 stays readable.
+//! Messages and records come back from their bytes; hostile bytes are errors; version 1 stays
+//! readable.
 
 use dyno_txn_api::{
     Answer, Assignment, Code, Committed, Compare, Error, Filter, Key, Kind, Operation, Page,

@@ -65,7 +65,8 @@ impl Client {
         })
     }
 
-    /// Transactions that only read, all at the same time; asked again elsewhere while there is time.
+    /// Transactions that only read, all at the same time; asked again elsewhere while there is
+    /// time.
     pub fn read(&self, requests: Vec<TxnRequest>, until: Instant) -> Result<Vec<TxnResponse>> {
         self.until_answered(until, |channel| {
             let calls = requests.iter().map(|request| channel.call(TXN, request));

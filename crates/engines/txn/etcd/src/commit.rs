@@ -18,7 +18,8 @@ impl Optimistic<'_> {
         in_time(self.until)?;
         let counts = &self.db.counts;
         if self.writes.is_empty() {
-            // What it read was the state at one revision, which was the latest when it began to read.
+            // What it read was the state at one revision, which was the latest when it began to
+            // read.
             counts.committed.fetch_add(1, Ordering::Relaxed);
             return Ok((self.revision > 0).then_some(self.revision as u64));
         }
@@ -34,8 +35,8 @@ impl Optimistic<'_> {
     }
 
     fn request(&mut self) -> TxnRequest {
-        // Rows that came in a range are compared one by one, which finds changes and removals; the range as
-        // a whole is compared for rows that came since.
+        // Rows that came in a range are compared one by one, which finds changes and removals; the
+        // range as a whole is compared for rows that came since.
         let seen = std::mem::take(&mut self.seen);
         let keys = seen
             .into_iter()

@@ -17,7 +17,8 @@ use crate::transaction::Optimistic;
 pub struct EtcdOptions {
     /// How long connecting to one endpoint may take.
     pub connect_wait: Duration,
-    /// Reads that go in one request: etcd counts them as it counts writes, so at most `--max-txn-ops`.
+    /// Reads that go in one request: etcd counts them as it counts writes, so at most
+    /// `--max-txn-ops`.
     pub reads_max: usize,
     /// What can be called, in this process.
     pub procedures: Procedures,

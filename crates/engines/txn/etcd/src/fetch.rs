@@ -9,8 +9,8 @@ use crate::database::Etcd;
 use crate::proto::{RangeRequest, RangeResponse, Request, TxnRequest, TxnResponse};
 
 impl Etcd {
-    /// Answers of these ranges, in their order, at the revision; the first reads of a transaction (revision 0) decide it.
-    /// `separate`: one request each, all under way together.
+    /// Answers of these ranges, in their order, at the revision; the first reads of a transaction
+    /// (revision 0) decide it. `separate`: one request each, all under way together.
     pub(crate) fn fetch(
         &self,
         revision: &mut i64,
@@ -20,7 +20,8 @@ impl Etcd {
     ) -> Result<Vec<RangeResponse>> {
         let mut found = Vec::with_capacity(ranges.len());
         if *revision == 0 {
-            // The revision is not known before an answer is there, so what does not go with it waits.
+            // The revision is not known before an answer is there, so what does not go with it
+            // waits.
             let first = if separate { 1 } else { self.options.reads_max };
             let rest = ranges.split_off(first.min(ranges.len()));
             let answers = self.ask(vec![request(ranges)], until)?;

@@ -1,8 +1,9 @@
-//! Unary calls of gRPC over one HTTP/2 connection, which is all that etcd's key-value service needs.
+//! Unary calls of gRPC over one HTTP/2 connection, which is all that etcd's key-value service
+//! needs.
 //!
-//! A call is a POST whose body is one message behind five bytes: a flag for compression, which is never set here,
-//! and the message's length. The answer has the same form, and its status follows in the trailers; a call that the
-//! server refuses has the status in its headers and no body
+//! A call is a POST whose body is one message behind five bytes: a flag for compression, which is
+//! never set here, and the message's length. The answer has the same form, and its status follows
+//! in the trailers; a call that the server refuses has the status in its headers and no body
 //! (<https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>).
 
 use std::fmt;
@@ -55,7 +56,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// One server, `HOST:PORT`. The connection is made by the first call and made anew when it has ended.
+/// One server, `HOST:PORT`. The connection is made by the first call and made anew when it has
+/// ended.
 pub(crate) struct Channel {
     address: String,
     connect_wait: Duration,
@@ -108,9 +110,10 @@ impl Channel {
 
     /// A handle on the connection that has room for one more call.
     ///
-    /// A connection that has ended shows it here, before anything is sent on it, and is made anew once: a server
-    /// that was restarted costs its clients no failed call. The lock is held while connecting, so that many
-    /// callers at once make one connection, but not while waiting for room, which other calls must end to make.
+    /// A connection that has ended shows it here, before anything is sent on it, and is made anew
+    /// once: a server that was restarted costs its clients no failed call. The lock is held while
+    /// connecting, so that many callers at once make one connection, but not while waiting for
+    /// room, which other calls must end to make.
     async fn sender(&self) -> Result<SendRequest<Bytes>, Failure> {
         let known = self.connection.lock().await.clone();
         if let Some(sender) = known
@@ -158,8 +161,8 @@ impl Channel {
             .handshake(tcp)
             .await
             .map_err(|error| failed(&error))?;
-        // It carries the frames of all calls and ends with the connection; a call that it can't serve any more
-        // gets the error itself.
+        // It carries the frames of all calls and ends with the connection; a call that it can't
+        // serve any more gets the error itself.
         tokio::spawn(connection);
         Ok(sender)
     }

@@ -1,5 +1,5 @@
-//! The messages of etcd's key-value service that are used here (etcdserverpb/rpc.proto and mvccpb/kv.proto of
-//! etcd 3.4; later servers take them too).
+//! The messages of etcd's key-value service that are used here (etcdserverpb/rpc.proto and
+//! mvccpb/kv.proto of etcd 3.4; later servers take them too).
 
 use prost::{Enumeration, Message, Oneof};
 

@@ -338,7 +338,8 @@ fn seen(row: KeyValue) -> Seen {
     }
 }
 
-/// The stored keys of a scan, its continuation taken into account: the first, and the one behind the last.
+/// The stored keys of a scan, its continuation taken into account: the first, and the one behind
+/// the last.
 fn bounds(scan: &Scan) -> (Vec<u8>, Vec<u8>) {
     let table = match scan.index {
         Some(index) => index_id(scan.table, index),

@@ -1,6 +1,6 @@
 //! What the log adds to the disk: a loop of plain O_DIRECT and O_DSYNC writes to a file that was
-//! written before, as the limit, and beside it the log at several batch sizes and depths, a stream of
-//! records, and the reading back of all that.
+//! written before, as the limit, and beside it the log at several batch sizes and depths, a stream
+//! of records, and the reading back of all that.
 //!
 //! `cargo run --release -p dyno-txn-log --example append -- DIRECTORY [SECONDS_PER_ROW]`
 
@@ -13,8 +13,8 @@ use dyno_io::{
 };
 use dyno_txn_log::{FileLog, Options, Recovery, fresh_identity};
 
-/// What the polling thread does while it waits: the kernel's own thread that ends an O_DSYNC write may
-/// need the core that spins.
+/// What the polling thread does while it waits: the kernel's own thread that ends an O_DSYNC write
+/// may need the core that spins.
 #[derive(Debug, Clone, Copy)]
 enum Wait {
     Spin,

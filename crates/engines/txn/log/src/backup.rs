@@ -28,12 +28,12 @@ impl Checkpointer {
         self.backup_until(target, self.durable())
     }
 
-    /// The same up to an earlier `end` at which records end, as of a moment at which several logs were
-    /// looked at together.
+    /// The same up to an earlier `end` at which records end, as of a moment at which several logs
+    /// were looked at together.
     ///
     /// # Errors
-    /// As [`Checkpointer::backup`], and [`LogError::CheckpointPosition`] for an end that is not durable, or
-    /// before the last checkpoint's begin.
+    /// As [`Checkpointer::backup`], and [`LogError::CheckpointPosition`] for an end that is not
+    /// durable, or before the last checkpoint's begin.
     pub fn backup_until(&self, target: &Path, end: Lsn) -> Result<Recovered, LogError> {
         let pin = self.home().pin();
         let (low, high) = (pin.manifest.first_needed, self.durable());

@@ -87,7 +87,8 @@ pub enum LogError {
         /// Ours.
         known: u32,
     },
-    /// The manifest of a log is gone: a directory that was not copied whole, or a file that was deleted.
+    /// The manifest of a log is gone: a directory that was not copied whole, or a file that was
+    /// deleted.
     #[error(
         "{} has no file `manifest`, without which its log cannot be read{}: put the file back, or restore a backup",
         directory.display(),

@@ -119,8 +119,8 @@ impl FileLog {
     /// position that is returned. A full buffer is written first.
     ///
     /// # Errors
-    /// [`LogError::Busy`], [`LogError::Full`] and [`LogError::RecordTooLarge`]: nothing was appended,
-    /// and the log goes on. [`LogError::Poisoned`].
+    /// [`LogError::Busy`], [`LogError::Full`] and [`LogError::RecordTooLarge`]: nothing was
+    /// appended, and the log goes on. [`LogError::Poisoned`].
     pub fn append(&mut self, record: &[u8]) -> Result<Lsn, LogError> {
         self.check()?;
         if !self.group.fits(record) {

@@ -32,8 +32,8 @@ pub struct Options {
     pub segments: usize,
     /// Segments it may have at most; then a checkpoint must free some.
     pub segments_most: usize,
-    /// Length of a buffer: the most that one write carries, and a bound on records. Less for an old log whose
-    /// segments are too short for it.
+    /// Length of a buffer: the most that one write carries, and a bound on records. Less for an old
+    /// log whose segments are too short for it.
     pub buffer_bytes: usize,
     /// Writes under way at once. With 1, what is appended meanwhile shares the next write.
     pub depth: usize,

@@ -1,11 +1,12 @@
 //! Telling the end of the log from damage in its middle.
 //!
 //! A scan stops at the first position where no whole group is. That is the end, unless something
-//! says that this position was durable once: the manifest (which is written at each opening, closing and
-//! checkpoint), or the header of any later group, each of which carries what was durable when it was
-//! written. Writes that were under way together do not vouch for each other, so what a crash left of
-//! them behind a gap does not turn the gap into damage. What cannot be told apart is damage of the
-//! very last writes before a crash: nothing was written after them that could vouch for them.
+//! says that this position was durable once: the manifest (which is written at each opening,
+//! closing and checkpoint), or the header of any later group, each of which carries what was
+//! durable when it was written. Writes that were under way together do not vouch for each other, so
+//! what a crash left of them behind a gap does not turn the gap into damage. What cannot be told
+//! apart is damage of the very last writes before a crash: nothing was written after them that
+//! could vouch for them.
 
 use dyno_io::{Access, AlignedBuffer, Storage, Syncing};
 
@@ -50,7 +51,8 @@ pub(crate) fn judge(
     for slot in slots {
         let whole = slot.torn || slot.index().is_some_and(|index| index > broken);
         let segment_bytes = expected.layout.segment_bytes as usize;
-        // Of a file whose header names an older segment, or none, one group tells whether that is so.
+        // Of a file whose header names an older segment, or none, one group tells whether that is
+        // so.
         let bytes = if whole {
             segment_bytes
         } else {

@@ -1,11 +1,12 @@
 //! A durable log of opaque records for one core.
 //!
-//! What it is: [`Log`], to which one thread appends records and which it polls to hear how far they are
-//! on the disk. In files ([`FileLog`]) it has segments that are made ahead and used again, groups of
-//! records in one write (O_DIRECT, with an fdatasync linked to each; several under way), checkpoints that let it forget,
-//! and backups while it runs. [`Recovery`] reads all of it back. [`RemoteLog`] sends the bytes to
-//! other processes that keep them in memory ([`PersistStore`]); [`MemoryLog`] keeps nothing. What it is not: a
-//! thread, a network, or anything that knows what a record means.
+//! What it is: [`Log`], to which one thread appends records and which it polls to hear how far they
+//! are on the disk. In files ([`FileLog`]) it has segments that are made ahead and used again,
+//! groups of records in one write (O_DIRECT, with an fdatasync linked to each; several under way),
+//! checkpoints that let it forget, and backups while it runs. [`Recovery`] reads all of it back.
+//! [`RemoteLog`] sends the bytes to other processes that keep them in memory ([`PersistStore`]);
+//! [`MemoryLog`] keeps nothing. What it is not: a thread, a network, or anything that knows what a
+//! record means.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,26 +45,27 @@
 //! # What is promised
 //!
 //! - A record is on stable storage when [`Log::durable`] has reached its end. After a crash of the
-//!   process or the machine, recovery gives exactly the records up to there, in order, and perhaps some
-//!   of those behind, without a gap.
+//!   process or the machine, recovery gives exactly the records up to there, in order, and perhaps
+//!   some of those behind, without a gap.
 //! - A byte that changed later in what was durable is found, and named by file and position, never
 //!   taken for the end. Each group says in its header what was durable when it was written; a
 //!   position that anything later, or the manifest, calls durable cannot be the end. The one thing
-//!   that looks like a torn write is damage to the last writes before a crash, behind which nothing was
-//!   written; [`FileLog::close`] closes that hole for a log that ends in peace.
-//! - Records of an earlier use of a segment, or that a crash left behind a gap, are never taken for new
-//!   ones: position, epoch and number of the log are in every checksum, and each opening begins
+//!   that looks like a torn write is damage to the last writes before a crash, behind which nothing
+//!   was written; [`FileLog::close`] closes that hole for a log that ends in peace.
+//! - Records of an earlier use of a segment, or that a crash left behind a gap, are never taken for
+//!   new ones: position, epoch and number of the log are in every checksum, and each opening begins
 //!   a new epoch.
-//! - After a write failed nothing is called durable any more: [`LogError::Poisoned`]. Dropping the log and
-//!   recovering is the way on.
+//! - After a write failed nothing is called durable any more: [`LogError::Poisoned`]. Dropping the
+//!   log and recovering is the way on.
 //!
-//! A group is padded to whole blocks of 4096 bytes and its last block is never written again: so what
-//! was durable is never at risk from a later write, and several writes can be under way. The example
-//! `append` measures writing to the next place and to the same.
+//! A group is padded to whole blocks of 4096 bytes and its last block is never written again: so
+//! what was durable is never at risk from a later write, and several writes can be under way. The
+//! example `append` measures writing to the next place and to the same.
 //!
-//! A thread that polls and has nothing else to do should sleep for a moment now and then: whoever ends a write in the
-//! kernel runs on any core, but it needs one, and may not get it where every core is spun on. Shorter sleeps than 10 us
-//! do not help, since the kernel moves nobody to a core for so little.
+//! A thread that polls and has nothing else to do should sleep for a moment now and then: whoever
+//! ends a write in the kernel runs on any core, but it needs one, and may not get it where every
+//! core is spun on. Shorter sleeps than 10 us do not help, since the kernel moves nobody to a core
+//! for so little.
 
 mod backup;
 mod checkpoint;

@@ -21,8 +21,8 @@ impl Log {
     /// Appends a record; it is durable when [`Log::durable`] reaches the position that is returned.
     ///
     /// # Errors
-    /// [`LogError::Busy`], [`LogError::Full`] and [`LogError::RecordTooLarge`]: nothing was appended,
-    /// and the log goes on. [`LogError::Poisoned`].
+    /// [`LogError::Busy`], [`LogError::Full`] and [`LogError::RecordTooLarge`]: nothing was
+    /// appended, and the log goes on. [`LogError::Poisoned`].
     pub fn append(&mut self, record: &[u8]) -> Result<Lsn, LogError> {
         match self {
             Self::Files(log) => log.append(record),

@@ -29,9 +29,9 @@ pub(crate) struct Manifest {
     pub checkpoint: u64,
     pub checkpoint_chunks: u64,
     pub checkpoint_bytes: u64,
-    /// Files of segments that were made, numbered from 0: all of them must be there. A killed log ends where no further
-    /// group is found, so without this number it would end early where its last file was deleted. 0: not known, as in
-    /// manifests of earlier versions.
+    /// Files of segments that were made, numbered from 0: all of them must be there. A killed log
+    /// ends where no further group is found, so without this number it would end early where its
+    /// last file was deleted. 0: not known, as in manifests of earlier versions.
     pub files: u64,
 }
 

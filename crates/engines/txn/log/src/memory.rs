@@ -2,8 +2,8 @@
 
 use crate::position::Lsn;
 
-/// Counts positions and keeps nothing: what is appended is called durable at once, and is gone with the
-/// process.
+/// Counts positions and keeps nothing: what is appended is called durable at once, and is gone with
+/// the process.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryLog {
     end: Lsn,

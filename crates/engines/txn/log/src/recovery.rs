@@ -38,8 +38,8 @@ pub struct Recovered {
     pub records: u64,
     /// Bytes of segments that were read.
     pub read_bytes: u64,
-    /// A write that a crash cut short after its first block, never confirmed: the file, and where in
-    /// it the first thing is missing.
+    /// A write that a crash cut short after its first block, never confirmed: the file, and where
+    /// in it the first thing is missing.
     pub torn: Option<(PathBuf, u64)>,
 }
 
@@ -74,8 +74,8 @@ struct Cursor {
 }
 
 impl Recovery {
-    /// Begins to read the log in `directory`, which was made before: it refuses to make a new one. Nothing else can open
-    /// it meanwhile.
+    /// Begins to read the log in `directory`, which was made before: it refuses to make a new one.
+    /// Nothing else can open it meanwhile.
     ///
     /// # Errors
     /// As [`Recovery::open`], and [`LogError::NoManifest`] where there is no log.
@@ -123,8 +123,9 @@ impl Recovery {
         };
         options.check(manifest.segment_bytes)?;
         let slots = segment::slots(&*storage, directory, manifest.identity)?;
-        // A log's first files are made before its manifest, and hold no segment until it is there. A new log has a
-        // number of its own, so a segment that was written tells by any number that a manifest is missing.
+        // A log's first files are made before its manifest, and hold no segment until it is there.
+        // A new log has a number of its own, so a segment that was written tells by any number that
+        // a manifest is missing.
         let written = |slot: &Slot| slot.index().is_some() || slot.foreign;
         if fresh && slots.iter().any(written) {
             return Err(LogError::no_manifest(&*storage, directory)?);
@@ -381,8 +382,8 @@ impl Recovery {
         Ok(())
     }
 
-    /// Makes those that a log has at first, and one where none is left for the next records: a process that was killed
-    /// may have filled the last one before the next was made.
+    /// Makes those that a log has at first, and one where none is left for the next records: a
+    /// process that was killed may have filled the last one before the next was made.
     fn make_segments(&mut self, life: Life, end: Lsn) -> Result<(), LogError> {
         let keep = self.layout.index(self.manifest.first_needed);
         let next = self.layout.index(end);

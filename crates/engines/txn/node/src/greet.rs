@@ -75,8 +75,9 @@ pub(crate) fn check_token(token: Option<&Token>, shown: &[u8]) -> Result<()> {
     }
 }
 
-/// Goes on with a connection whose frame was handled, or says why it was not and ends the connection.
-/// If the outbox is full the reason is lost, and the other end sees only that its connection ends.
+/// Goes on with a connection whose frame was handled, or says why it was not and ends the
+/// connection. If the outbox is full the reason is lost, and the other end sees only that its
+/// connection ends.
 pub(crate) fn end_on_error(
     handled: Result<()>,
     request: u32,

@@ -20,7 +20,8 @@ const WAIT: Duration = Duration::from_secs(30);
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What is known of the tables, and a connection of its own: whoever asks may hold one of the pool's.
+/// What is known of the tables, and a connection of its own: whoever asks may hold one of the
+/// pool's.
 #[derive(Default)]
 pub struct Catalogue {
     known: Mutex<BTreeMap<TableId, Arc<Layout>>>,

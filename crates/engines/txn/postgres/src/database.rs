@@ -25,8 +25,9 @@ pub enum Isolation {
     /// As if one after the other. What is in the way of others fails with [`Code::Conflict`].
     #[default]
     Serializable,
-    /// Statements see what is committed. Rows that a transaction reads are locked until it ends, unless it is read only, so that none is lost
-    /// between reading and writing; rows that come into a range that was read are not kept out.
+    /// Statements see what is committed. Rows that a transaction reads are locked until it ends,
+    /// unless it is read only, so that none is lost between reading and writing; rows that come
+    /// into a range that was read are not kept out.
     ReadCommitted,
 }
 
@@ -100,7 +101,8 @@ impl Postgres {
     /// Uses the database of a connection string. One connection is made, to see that it is there.
     ///
     /// # Errors
-    /// [`Code::BadArgument`] for a string of no use, [`Code::Unavailable`] and [`Code::Denied`]. None holds a password.
+    /// [`Code::BadArgument`] for a string of no use, [`Code::Unavailable`] and [`Code::Denied`].
+    /// None holds a password.
     pub fn open(dsn: &str, options: PostgresOptions) -> Result<Postgres> {
         let dsn = Dsn::parse(dsn).map_err(|error| crate::meaning::not_connected(&error))?;
         let mut how = How::named("dyno");

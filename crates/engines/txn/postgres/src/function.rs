@@ -8,8 +8,9 @@ use crate::parameter::Parameter;
 
 /// A procedure as a function in the server, so that a call is one round trip and one transaction.
 ///
-/// An error of this interface is raised with the SQLSTATE `DT` and the three digits of its code's number:
-/// `RAISE EXCEPTION 'item number is not valid' USING ERRCODE = 'DT020'` gives the transaction up.
+/// An error of this interface is raised with the SQLSTATE `DT` and the three digits of its code's
+/// number: `RAISE EXCEPTION 'item number is not valid' USING ERRCODE = 'DT020'` gives the
+/// transaction up.
 #[derive(Debug, Clone)]
 pub struct Function {
     /// The procedure that it is.

@@ -199,8 +199,8 @@ impl Layout {
         Ok(encode_row(&values))
     }
 
-    /// The statement of a scan: its first parameter is the start, its second the end where `ends`, its last the limit. It reads the
-    /// place in the order, then the key, then what is asked for.
+    /// The statement of a scan: its first parameter is the start, its second the end where `ends`,
+    /// its last the limit. It reads the place in the order, then the key, then what is asked for.
     pub fn scan(&self, scan: &Scan, ends: bool) -> String {
         let at = place(scan.index);
         let columns = match self.projected(scan) {

@@ -7,13 +7,15 @@ use dyno_txn_api::{Code, Error, Retry};
 /// What was under way when it happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum During {
-    /// Something of a transaction that is not committed yet: when the connection is lost, it never will be.
+    /// Something of a transaction that is not committed yet: when the connection is lost, it never
+    /// will be.
     Transaction,
     /// A commit, or a statement that commits by itself: when the connection is lost, nobody knows.
     Commit,
 }
 
-/// SQLSTATEs by which functions in the server hand on errors of ours begin so; the number of the code follows.
+/// SQLSTATEs by which functions in the server hand on errors of ours begin so; the number of the
+/// code follows.
 const OURS: &str = "DT";
 
 /// The error as this interface says it. `server` is who said it, without a password.

@@ -1,4 +1,5 @@
-//! One-shot transactions under way at once: a thread for each connection, since the server runs one at a time on each.
+//! One-shot transactions under way at once: a thread for each connection, since the server runs one
+//! at a time on each.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

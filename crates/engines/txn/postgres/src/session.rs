@@ -1,4 +1,5 @@
-//! One connection with its runtime: statements go out together, and their answers are taken in order.
+//! One connection with its runtime: statements go out together, and their answers are taken in
+//! order.
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -69,7 +70,8 @@ impl Session {
         self.told(done, during)
     }
 
-    /// Sends a command, when there is one, and all statements behind it; the rows of each, or the first error.
+    /// Sends a command, when there is one, and all statements behind it; the rows of each, or the
+    /// first error.
     pub fn send(
         &mut self,
         before: Option<&str>,
@@ -147,7 +149,8 @@ fn within<T>(runtime: &Runtime, until: Instant, work: impl Future<Output = T>) -
     runtime.block_on(async { tokio::time::timeout(wait, work).await.ok() })
 }
 
-/// All results. Each future is begun before the next one, which is the order in which statements are sent.
+/// All results. Each future is begun before the next one, which is the order in which statements
+/// are sent.
 async fn in_order<T>(futures: Vec<Pin<Box<dyn Future<Output = T> + '_>>>) -> Vec<T> {
     let mut all: Vec<_> = futures
         .into_iter()

@@ -224,7 +224,8 @@ fn columns(rows: Vec<Vec<Parameter>>) -> Vec<Parameter> {
     columns.into_iter().map(Parameter::many).collect()
 }
 
-/// How many of these writes go in one statement: puts, or inserts, into one table under different keys.
+/// How many of these writes go in one statement: puts, or inserts, into one table under different
+/// keys.
 pub fn puts_together(operations: &[Operation]) -> Vec<(&Key, &Change)> {
     let mut together: Vec<(&Key, &Change)> = Vec::new();
     let mut keys = std::collections::BTreeSet::new();
@@ -256,8 +257,8 @@ pub fn delete<'o>(layout: &Arc<Layout>, key: &Key) -> Result<Step<'o>> {
     ))
 }
 
-/// An update as a statement; nothing when the row has to be read for it: an index is kept by the client, and SQL assigns a
-/// column once.
+/// An update as a statement; nothing when the row has to be read for it: an index is kept by the
+/// client, and SQL assigns a column once.
 pub fn update<'o>(
     layout: &Arc<Layout>,
     key: &'o Key,

@@ -53,7 +53,8 @@ pub(super) fn scan(
     })
 }
 
-/// Bytes per second of a load that is made for arrays of so many bytes; `method` takes those in MiB.
+/// Bytes per second of a load that is made for arrays of so many bytes; `method` takes those in
+/// MiB.
 fn measured<L: Load>(
     name: &'static str,
     setting: &Setting<'_>,

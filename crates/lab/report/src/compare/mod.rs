@@ -63,8 +63,8 @@ pub struct Comparison {
     pub answer: Answer,
 }
 
-/// Why two runs have nothing in common that could be compared, if they do not: they are of different
-/// suites and share no case.
+/// Why two runs have nothing in common that could be compared, if they do not: they are of
+/// different suites and share no case.
 pub fn nothing_to_compare(base: &StoredRun, new: &StoredRun) -> Option<String> {
     let (older, newer) = (&base.run.plan, &new.run.plan);
     let shared = newer

@@ -91,7 +91,8 @@ impl Verdicts<'_> {
         (ratio.verdict == "faster").then_some(ratio.ratio)
     }
 
-    /// Why a system was judged against none of the others: it is then neither chosen nor passed over.
+    /// Why a system was judged against none of the others: it is then neither chosen nor passed
+    /// over.
     fn unjudged(&self, named: &Named<'_>, able: &[Named<'_>]) -> Option<String> {
         let others = able.iter().filter(|other| other.system != named.system);
         let ratios: Vec<Ratio> = others

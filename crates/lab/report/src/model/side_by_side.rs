@@ -1,4 +1,5 @@
-//! Tables of metrics: one metric a row, systems side by side, and the best speed-up with its verdict.
+//! Tables of metrics: one metric a row, systems side by side, and the best speed-up with its
+//! verdict.
 
 use dyno_record::{CasePlan, Sample, Table, TableRow};
 

@@ -24,7 +24,8 @@ pub struct Steady {
     pub verdict: &'static str,
     /// Why, in half a sentence.
     pub reason: String,
-    /// Seconds that the shortest sample measured; absent when its windows are not stretches of time.
+    /// Seconds that the shortest sample measured; absent when its windows are not stretches of
+    /// time.
     pub measured_s: Option<f64>,
     /// The last third of the windows against the first, less 1: the median over the samples.
     pub change: Option<f64>,

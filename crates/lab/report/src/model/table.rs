@@ -268,8 +268,8 @@ pub(crate) fn spread_text(figure: &Figure) -> String {
     }
 }
 
-/// The row of another system shows ours against it; our own row, ours against the best of the peers.
-/// A variant is our own program in another mode, so it is never the best peer.
+/// The row of another system shows ours against it; our own row, ours against the best of the
+/// peers. A variant is our own program in another mode, so it is never the best peer.
 pub(crate) fn deciding_ratio<'a>(
     report: &'a Report,
     case: &str,

@@ -61,7 +61,8 @@ impl Report {
         json::print(self)
     }
 
-    /// The report as an Excel workbook, whose numbers are numbers and whose charts are the program's own.
+    /// The report as an Excel workbook, whose numbers are numbers and whose charts are the
+    /// program's own.
     ///
     /// # Errors
     /// When the workbook cannot hold the report: more rows than a sheet has.

@@ -137,8 +137,8 @@ fn sweeps(report: &Report) -> Vec<Sweep> {
     sweeps
 }
 
-/// The parameters in which a sweep differs from the others over the same axis; without them, several
-/// plots of a report would have one title.
+/// The parameters in which a sweep differs from the others over the same axis; without them,
+/// several plots of a report would have one title.
 fn told_apart(cases: &[&CaseReport], groups: &[Vec<&CaseReport>]) -> String {
     let plan = &cases[0].plan;
     let axis = |plan: &CasePlan| plan.axis.as_ref().map(|(name, _)| name.clone());

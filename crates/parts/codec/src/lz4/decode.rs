@@ -1,26 +1,31 @@
-//! Our decoder. Has `unsafe`: far enough from both ends it copies 16 bytes at a time without a check
-//! at each copy; near an end the careful way does the rest, which is also the plain twin.
+//! Our decoder. Has `unsafe`: far enough from both ends it copies 16 bytes at a time without a
+//! check at each copy; near an end the careful way does the rest, which is also the plain twin.
 //!
 //! On the machine it was tuned on it was as fast as the C library's on pages and no faster. Copies
-//! of 16 or 32 bytes, lengths without a branch, offsets without a branch (shuffled patterns), literals
-//! behind the branch on their length, and checks of the offset put together were tried, and none was
-//! faster by more than the noise. The store reads with the C library, and this one is there where no C is.
+//! of 16 or 32 bytes, lengths without a branch, offsets without a branch (shuffled patterns),
+//! literals behind the branch on their length, and checks of the offset put together were tried,
+//! and none was faster by more than the noise. The store reads with the C library, and this one is
+//! there where no C is.
 //!
-//! Where the time goes (a processor with AVX-512, November 2026; pages of sources, 220 sequences each): half of it is branches
-//! told wrong. One page decoded again and again, so that they are told right, takes 450 ns instead of 880, by the C library.
-//! They are the 58 lengths that go on behind the token, and the ends of copying loops; so three ways without most of them were
-//! tried, each in turns with the C library (times of the C library divided by theirs, sources / code / heap):
-//! lengths without a branch and one copy of 32 bytes, with a shuffle for any short offset: 0.93 / 0.89 / 0.85 (each sequence
-//! waits for the one before, 12 cycles); a table of where the next token is for every byte, made 32 bytes at a time, so that only
-//! one load is waited for: 1.00 / 0.93 / 0.89 (wide loads of what was just written wait for the stores); copies of 64 bytes into
-//! a page with room behind it, no careful end: 0.95 / 0.95 / 0.95. What is below: 0.83 / 0.87 / 0.93.
+//! Where the time goes (a processor with AVX-512, November 2026; pages of sources, 220 sequences
+//! each): half of it is branches told wrong. One page decoded again and again, so that they are
+//! told right, takes 450 ns instead of 880, by the C library. They are the 58 lengths that go on
+//! behind the token, and the ends of copying loops; so three ways without most of them were tried,
+//! each in turns with the C library (times of the C library divided by theirs, sources / code /
+//! heap): lengths without a branch and one copy of 32 bytes, with a shuffle for any short offset:
+//! 0.93 / 0.89 / 0.85 (each sequence waits for the one before, 12 cycles); a table of where the
+//! next token is for every byte, made 32 bytes at a time, so that only one load is waited for: 1.00
+//! / 0.93 / 0.89 (wide loads of what was just written wait for the stores); copies of 64 bytes into
+//! a page with room behind it, no careful end: 0.95 / 0.95 / 0.95. What is below: 0.83 / 0.87 /
+//! 0.93.
 
 use super::lanes::Lanes;
 use super::{BlockError, PAGE_BYTES, Page};
 
 const MIN_MATCH: usize = 4;
 const MORE: usize = 15;
-/// A sequence that begins before has room in the page for 14 literals copied as 16 and a match of 18.
+/// A sequence that begins before has room in the page for 14 literals copied as 16 and a match of
+/// 18.
 const PAGE_FAST: usize = PAGE_BYTES - 48;
 /// A short sequence is at most a token, 16 bytes of copied literals and an offset.
 const BLOCK_MARGIN: usize = 24;
@@ -125,8 +130,8 @@ fn decode<L: Lanes>(block: &[u8], page: &mut Page) -> Result<(), BlockError> {
 /// Any match, as much of it in steps as goes without a step past the page, the rest byte by byte.
 ///
 /// # Safety
-/// `from` is `offset` bytes before `to`, with `0 < offset`, `left` bytes of the page are behind `to`,
-/// and `len` is at most `left`.
+/// `from` is `offset` bytes before `to`, with `0 < offset`, `left` bytes of the page are behind
+/// `to`, and `len` is at most `left`.
 #[inline(always)]
 unsafe fn copy_match<L: Lanes>(
     from: *const u8,
@@ -150,7 +155,8 @@ unsafe fn copy_match<L: Lanes>(
 }
 
 /// # Safety
-/// `len` bytes and 15 more may be read at `from` and written at `to`, which do not overlap within 16.
+/// `len` bytes and 15 more may be read at `from` and written at `to`, which do not overlap within
+/// 16.
 #[inline(always)]
 unsafe fn copy_steps(from: *const u8, to: *mut u8, len: usize) {
     let mut done = 0;

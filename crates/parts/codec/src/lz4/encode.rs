@@ -2,24 +2,25 @@
 //! bound, without a check at each.
 //!
 //! What made it faster than the C library on the pages it was tuned on (one machine with AVX-512,
-//! November 2026; the suite `pages` measures anew): it looks at two positions a turn, both looked up
-//! before either is compared; it looks for five equal bytes, so that most four-byte matches go, which
-//! save one byte each; it measures a match 16 bytes at a time; and it never extends a match backwards,
-//! which costs a branch that cannot be predicted and wins little.
+//! November 2026; the suite `pages` measures anew): it looks at two positions a turn, both looked
+//! up before either is compared; it looks for five equal bytes, so that most four-byte matches go,
+//! which save one byte each; it measures a match 16 bytes at a time; and it never extends a match
+//! backwards, which costs a branch that cannot be predicted and wins little.
 //!
-//! What was tried there and lost: probing 16 positions at once with AVX-512 (hash, gather, compare) and
-//! walking the bits, slower than the C library, because 16 lookups take the same memory operations in
-//! any form; four positions a turn without a branch, slower too, because each match then waits for the
-//! one before; a table that is not cleared between pages, slower by far, because stale entries point
-//! all over the page and each is looked at, where empty ones all point at its start.
+//! What was tried there and lost: probing 16 positions at once with AVX-512 (hash, gather, compare)
+//! and walking the bits, slower than the C library, because 16 lookups take the same memory
+//! operations in any form; four positions a turn without a branch, slower too, because each match
+//! then waits for the one before; a table that is not cleared between pages, slower by far, because
+//! stale entries point all over the page and each is looked at, where empty ones all point at its
+//! start.
 
 use super::lanes::{Lanes, Plain};
 use super::{Block, PAGE_BYTES, Page};
 
 const TABLE_BITS: u32 = 13;
 pub(super) const TABLE_ENTRIES: usize = 1 << TABLE_BITS;
-/// Where each hash was last seen in this page; 0 also stands for never, and as a candidate is judged
-/// by its bytes like any other.
+/// Where each hash was last seen in this page; 0 also stands for never, and as a candidate is
+/// judged by its bytes like any other.
 pub(super) type Table = [u16; TABLE_ENTRIES];
 
 const MIN_MATCH: usize = 4;
@@ -70,8 +71,8 @@ struct Encoding<'a, L> {
     out: &'a mut Block,
     /// First byte of the page that is not in the block yet.
     anchor: usize,
-    /// Bytes in the block. Invariant: at most `anchor + anchor / 255 + 1`, for a sequence is at most
-    /// as long as what it stands for and one byte more for each 255 literals.
+    /// Bytes in the block. Invariant: at most `anchor + anchor / 255 + 1`, for a sequence is at
+    /// most as long as what it stands for and one byte more for each 255 literals.
     written: usize,
     lanes: std::marker::PhantomData<L>,
 }

@@ -95,7 +95,8 @@ impl Encoder {
     }
 }
 
-/// Decodes a block into `page`. Never reads past `block` nor writes past `page`, whatever the bytes.
+/// Decodes a block into `page`. Never reads past `block` nor writes past `page`, whatever the
+/// bytes.
 ///
 /// # Errors
 /// When `block` is not one page exactly; `page` then holds anything.

@@ -25,8 +25,8 @@ pub fn check_block(block: &[u8]) {
     }
 }
 
-/// Bytes as the start of a page, repeated to its end: every codec reads what every codec writes, and
-/// a block cut off or with a bit flipped passes [`check_block`].
+/// Bytes as the start of a page, repeated to its end: every codec reads what every codec writes,
+/// and a block cut off or with a bit flipped passes [`check_block`].
 pub fn check_page(bytes: &[u8]) {
     let mut page: Page = [0; PAGE_BYTES];
     for (place, byte) in page.iter_mut().zip(bytes.iter().cycle()) {

@@ -2,9 +2,9 @@
 
 use super::Slices;
 
-/// Copies slices to the front of `bytes`, one after the other, and says in `offsets` where each begins and
-/// where the last one ends. `bytes` only grows, by `behind_bytes` beyond the text at least: what it holds
-/// there is of no meaning.
+/// Copies slices to the front of `bytes`, one after the other, and says in `offsets` where each
+/// begins and where the last one ends. `bytes` only grows, by `behind_bytes` beyond the text at
+/// least: what it holds there is of no meaning.
 pub(crate) fn gather(
     slices: &dyn Slices,
     behind_bytes: usize,

@@ -1,8 +1,8 @@
 //! Columns as an engine holds them: the input of every writer here.
 //!
-//! A [`Field`] says what a column is, [`Values`] are those of one batch of rows, in the shortest form
-//! that the engine has: integers, codes into a dictionary, slices of text that lie elsewhere. There are
-//! no nulls: all columns are required.
+//! A [`Field`] says what a column is, [`Values`] are those of one batch of rows, in the shortest
+//! form that the engine has: integers, codes into a dictionary, slices of text that lie elsewhere.
+//! There are no nulls: all columns are required.
 
 mod gather;
 mod words;
@@ -66,7 +66,8 @@ pub enum Values<'a> {
     },
     /// For text: one value after the other.
     Text {
-        /// Where each value begins in `bytes`, and where the last one ends: one more than there are rows.
+        /// Where each value begins in `bytes`, and where the last one ends: one more than there are
+        /// rows.
         offsets: &'a [u32],
         /// The bytes of the values.
         bytes: &'a [u8],

@@ -60,8 +60,8 @@ impl Codec {
         self.chunk_bytes
     }
 
-    /// Appends one chunk: its header of three bytes, and its bytes compressed or, when that does not
-    /// shrink them, as they are.
+    /// Appends one chunk: its header of three bytes, and its bytes compressed or, when that does
+    /// not shrink them, as they are.
     pub(super) fn pack(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
         debug_assert!(chunk.len() <= self.chunk_bytes);
         match self.compress(chunk)? {

@@ -16,12 +16,12 @@ const MAGIC: &[u8] = b"ORC";
 /// The file version, 0.12: Hive 0.12 and whatever came later can read it.
 const VERSION: [u64; 2] = [0, 12];
 
-/// Which program wrote it. Numbers below 64 are given out by the ORC project; this one is not registered,
-/// and readers take it for an unknown writer.
+/// Which program wrote it. Numbers below 64 are given out by the ORC project; this one is not
+/// registered, and readers take it for an unknown writer.
 const WRITER: u64 = 0x4459;
 
-/// Which mistakes of earlier writers are not to be expected: 6 stands for ORC-135, since statistics of
-/// strings are in UTF-8 and those of strides, stripes and file agree.
+/// Which mistakes of earlier writers are not to be expected: 6 stands for ORC-135, since statistics
+/// of strings are in UTF-8 and those of strides, stripes and file agree.
 const WRITER_VERSION: u64 = 6;
 
 /// Dates are days of the Gregorian calendar extended to all times.

@@ -21,18 +21,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Layout`] is checked once and shared; each thread encodes whole stripes with a [`StripeWriter`]; one
-//! [`FileWriter`] takes the stripes in their order and writes the tail. The bytes depend on the rows, on
-//! where stripes are cut and on the options, not on how rows were cut into batches.
+//! A [`Layout`] is checked once and shared; each thread encodes whole stripes with a
+//! [`StripeWriter`]; one [`FileWriter`] takes the stripes in their order and writes the tail. The
+//! bytes depend on the rows, on where stripes are cut and on the options, not on how rows were cut
+//! into batches.
 //!
-//! It follows the ORC specification v1 (file version 0.12): integers as RLEv2 in the widths that are not
-//! deprecated, decimals as varints with a constant scale, text by dictionary or direct, row indexes and
-//! statistics at all three levels. There are no nulls, so there is no PRESENT stream. Runs end where an
-//! index stride ends, so a reader that seeks never has to skip values of a run.
+//! It follows the ORC specification v1 (file version 0.12): integers as RLEv2 in the widths that
+//! are not deprecated, decimals as varints with a constant scale, text by dictionary or direct, row
+//! indexes and statistics at all three levels. There are no nulls, so there is no PRESENT stream.
+//! Runs end where an index stride ends, so a reader that seeks never has to skip values of a run.
 //!
-//! Values of `char(n)` are stored as they come, without the blanks that fill them up to n: the specification
-//! says nothing of padding, readers in C++ and Rust return what is stored, and the Java reader
-//! trims. [`Options::pad_chars`] pads them, as Hive wants when it filters by them.
+//! Values of `char(n)` are stored as they come, without the blanks that fill them up to n: the
+//! specification says nothing of padding, readers in C++ and Rust return what is stored, and the
+//! Java reader trims. [`Options::pad_chars`] pads them, as Hive wants when it filters by them.
 
 mod codec;
 mod column;

@@ -14,8 +14,8 @@ pub struct Options {
     pub chunk_bytes: usize,
     /// Rows that one entry of a row index stands for: at least 1000. 10000 unless told.
     pub stride_rows: usize,
-    /// Look for repeated values in text that comes without codes, and write a dictionary for a stripe
-    /// when it has at most four distinct values for each five rows. True unless told.
+    /// Look for repeated values in text that comes without codes, and write a dictionary for a
+    /// stripe when it has at most four distinct values for each five rows. True unless told.
     pub find_dictionaries: bool,
     /// Fill values of `char(n)` with blanks up to n. False unless told.
     pub pad_chars: bool,

@@ -1,4 +1,5 @@
-//! Statistics of a column, of an index stride, a stripe or the file (specification v1, "Column Statistics").
+//! Statistics of a column, of an index stride, a stripe or the file (specification v1, "Column
+//! Statistics").
 
 use super::protobuf::{bytes, message, sint, uint};
 

@@ -26,8 +26,8 @@ impl Stream {
         self.packed.len() + self.raw.len() - self.done
     }
 
-    /// Appends where a reader must seek to for the byte at `at` in `raw`: the offset in the stream, and
-    /// in a compressed file also the offset in the chunk that begins there.
+    /// Appends where a reader must seek to for the byte at `at` in `raw`: the offset in the stream,
+    /// and in a compressed file also the offset in the chunk that begins there.
     pub(super) fn mark(
         &mut self,
         at: usize,

@@ -63,9 +63,9 @@ impl StripeWriter {
     /// Appends a batch of rows.
     ///
     /// # Errors
-    /// When the columns are not a batch of this layout, when a code is not in its dictionary, when a value
-    /// is too long or too large for its type, when a column changes between codes and text or between
-    /// dictionaries within the stripe, and when a codec fails.
+    /// When the columns are not a batch of this layout, when a code is not in its dictionary, when
+    /// a value is too long or too large for its type, when a column changes between codes and text
+    /// or between dictionaries within the stripe, and when a codec fails.
     pub fn append(&mut self, columns: &[Values<'_>]) -> Result<()> {
         self.check_sound()?;
         let rows = check_batch(self.layout.fields(), columns)?;
@@ -127,8 +127,8 @@ impl StripeWriter {
         self.columns.iter().map(Column::encoded_bytes).sum()
     }
 
-    /// Ends the stripe in hand and begins an empty one. A stripe of no rows is allowed; a file leaves
-    /// it out.
+    /// Ends the stripe in hand and begins an empty one. A stripe of no rows is allowed; a file
+    /// leaves it out.
     ///
     /// # Errors
     /// When a codec fails, and when a batch failed before.

@@ -1,4 +1,5 @@
-//! What the unpackers that shuffle bytes have in common: which bytes go where, and how wide values may be.
+//! What the unpackers that shuffle bytes have in common: which bytes go where, and how wide values
+//! may be.
 
 /// A value and the up to 7 bits before it in its first byte fill a 32-bit lane.
 pub(super) const MAX_WIDTH: usize = 25;

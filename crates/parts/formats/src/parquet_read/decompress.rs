@@ -78,8 +78,8 @@ impl Decompressor {
     }
 }
 
-/// The most bytes that one stored byte can become. A page whose header claims more is refused before
-/// memory is asked for, so that a file of a few bytes cannot have gigabytes reserved.
+/// The most bytes that one stored byte can become. A page whose header claims more is refused
+/// before memory is asked for, so that a file of a few bytes cannot have gigabytes reserved.
 fn most_expansion(codec: Codec) -> usize {
     match codec {
         // A copy of up to 64 bytes takes three (format description of Snappy, "Copies").
@@ -91,8 +91,8 @@ fn most_expansion(codec: Codec) -> usize {
     }
 }
 
-/// What the codec named LZ4 means depends on the writer: blocks as Hadoop frames them, a frame of LZ4 itself, or one
-/// bare block. Only the bytes tell which.
+/// What the codec named LZ4 means depends on the writer: blocks as Hadoop frames them, a frame of
+/// LZ4 itself, or one bare block. Only the bytes tell which.
 fn lz4(stored: &[u8], page: &mut [u8]) -> Result<usize, String> {
     if let Some(written) = lz4_hadoop(stored, page) {
         return Ok(written);

@@ -105,7 +105,8 @@ impl StringDictionary {
         self.spans.is_empty()
     }
 
-    /// The codes of strings with exactly these bytes; more than one when a writer put a string in twice.
+    /// The codes of strings with exactly these bytes; more than one when a writer put a string in
+    /// twice.
     pub fn find(&self, string: &[u8]) -> Vec<usize> {
         // A search through the page for the string behind its length looks at tens of bytes at
         // once; what it finds inside of another string begins where no string does.

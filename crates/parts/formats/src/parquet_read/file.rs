@@ -124,8 +124,8 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Maps the file and reads its footer. Only for files that are neither changed nor cut while they
-    /// are open, such as those of a committed table.
+    /// Maps the file and reads its footer. Only for files that are neither changed nor cut while
+    /// they are open, such as those of a committed table.
     ///
     /// # Errors
     /// The file is missing or not readable; it is not Parquet.
@@ -244,7 +244,8 @@ impl ParquetFile {
     /// Whether the footer says that all data pages of a column are dictionary codes.
     pub fn is_coded(&self, column: usize) -> bool {
         // The list of encodings has PLAIN for the dictionary page itself. Our own writer codes all
-        // pages of a column chunk or none; others may give up in the middle, unless they count pages.
+        // pages of a column chunk or none; others may give up in the middle, unless they count
+        // pages.
         let ours = self.metadata.created_by.starts_with("dyno version ");
         self.metadata.groups.iter().all(|group| {
             let chunk = &group.chunks[column];
@@ -298,7 +299,8 @@ impl ParquetFile {
     /// Reads the values of a column in one row group, which may be NULL.
     ///
     /// # Errors
-    /// The column is nested, or of another type than integers and strings; its compression is not known here.
+    /// The column is nested, or of another type than integers and strings; its compression is not
+    /// known here.
     pub fn values(&self, row_group: usize, column: usize) -> Result<ValueReader, ReadError> {
         let leaf = &self.leaves()[column];
         let flat = leaf.repetition_levels == 0 && leaf.definition_levels <= 1;

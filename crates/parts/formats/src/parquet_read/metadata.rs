@@ -1,5 +1,5 @@
-//! What a file's footer says (parquet.thrift, FileMetaData): columns, and where their chunks lie. Statistics and
-//! key-value pairs are passed over, because nothing here needs them.
+//! What a file's footer says (parquet.thrift, FileMetaData): columns, and where their chunks lie.
+//! Statistics and key-value pairs are passed over, because nothing here needs them.
 
 use super::ReadError;
 use super::codings::{Codec, Encodings};
@@ -20,7 +20,8 @@ pub enum Physical {
     Other,
 }
 
-/// What the stored values mean: the logical type, or the converted type of older writers that says the same.
+/// What the stored values mean: the logical type, or the converted type of older writers that says
+/// the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// The values themselves.
@@ -146,8 +147,8 @@ impl Metadata {
     }
 }
 
-/// The element with this number of a list whose fields come one by one. Elements without any field are made when a later
-/// one comes.
+/// The element with this number of a list whose fields come one by one. Elements without any field
+/// are made when a later one comes.
 fn at<T: Default>(list: &mut Vec<T>, number: usize) -> &mut T {
     if list.len() <= number {
         list.resize_with(number + 1, T::default);

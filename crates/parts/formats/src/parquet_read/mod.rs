@@ -1,10 +1,10 @@
 //! Reads Parquet column chunks as codes and integers, without Arrow arrays in between.
 //!
 //! What it is: the shortest way from the pages of a flat, REQUIRED column to blocks of dictionary
-//! codes ([`CodeReader`]) or of integers ([`IntReader`]), for operators that work on codes. Flat columns with
-//! NULLs or in other encodings come value by value ([`ValueReader`]).
-//! What it is not: a general Parquet reader. Nested columns and other types than integers and strings are
-//! refused by name ([`ReadError::Unsupported`]), and the caller takes its general path.
+//! codes ([`CodeReader`]) or of integers ([`IntReader`]), for operators that work on codes. Flat
+//! columns with NULLs or in other encodings come value by value ([`ValueReader`]). What it is not:
+//! a general Parquet reader. Nested columns and other types than integers and strings are refused
+//! by name ([`ReadError::Unsupported`]), and the caller takes its general path.
 //!
 //! Format: <https://parquet.apache.org/docs/file-format/data-pages/encodings/>.
 

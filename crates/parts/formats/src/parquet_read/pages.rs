@@ -1,4 +1,5 @@
-//! The pages of one column chunk: headers read, checksums compared, codecs undone, levels taken off.
+//! The pages of one column chunk: headers read, checksums compared, codecs undone, levels taken
+//! off.
 
 use std::path::PathBuf;
 
@@ -22,8 +23,8 @@ pub(super) enum PlainPage {
         /// Rows, those without a value included.
         rows: usize,
         encoding: Encoding,
-        /// For each row whether it has a value, as runs of one bit, where the column can be without. Rows that are
-        /// all there have none.
+        /// For each row whether it has a value, as runs of one bit, where the column can be
+        /// without. Rows that are all there have none.
         present: Option<Bytes>,
     },
 }
@@ -40,7 +41,8 @@ pub(super) struct Pages {
     path: PathBuf,
 }
 
-/// Rows of a page at most. Writers make some thousands; a header that promises more than this only takes memory.
+/// Rows of a page at most. Writers make some thousands; a header that promises more than this only
+/// takes memory.
 const ROWS_MAX: usize = 1 << 26;
 
 /// The numbers of the format (parquet.thrift, PageType).

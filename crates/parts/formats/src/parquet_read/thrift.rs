@@ -1,5 +1,5 @@
-//! Reads Thrift's compact protocol, as far as Parquet's metadata needs it. What is not asked for is passed over, so that
-//! files of newer writers are read too.
+//! Reads Thrift's compact protocol, as far as Parquet's metadata needs it. What is not asked for is
+//! passed over, so that files of newer writers are read too.
 
 use super::ReadError;
 use crate::thrift::{
@@ -77,7 +77,8 @@ impl<'a> Reader<'a> {
         self.structure(take)
     }
 
-    /// The value of a field that is a list of structs; `each` gets a field of the element with this number.
+    /// The value of a field that is a list of structs; `each` gets a field of the element with this
+    /// number.
     pub(super) fn structs(
         &mut self,
         field: Field,
@@ -178,8 +179,8 @@ impl<'a> Reader<'a> {
         skipped
     }
 
-    /// The kind of a list's elements and their number, which is at most that of the bytes that follow: each element
-    /// takes at least one.
+    /// The kind of a list's elements and their number, which is at most that of the bytes that
+    /// follow: each element takes at least one.
     fn list(&mut self, field: Field) -> Result<(u8, usize)> {
         expect(matches!(field.kind, LIST | SET), field, "a list")?;
         let header = self.byte()?;
@@ -274,7 +275,8 @@ mod tests {
 
     #[test]
     fn what_is_not_asked_for_is_passed_over() {
-        // 1: list of two booleans, 2: map of a byte to a string, 3: double, 20: struct of nothing, 21: 5.
+        // 1: list of two booleans, 2: map of a byte to a string, 3: double, 20: struct of nothing,
+        // 21: 5.
         let bytes = [
             0x19, 0x21, 1, 2, 0x1b, 1, 0x38, 9, 2, b'a', b'b', 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x0c,
             40, 0, 0x15, 10, 0,

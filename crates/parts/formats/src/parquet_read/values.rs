@@ -1,5 +1,6 @@
-//! Values of any flat column of integers or strings, whatever its pages are coded in, with NULLs: the general way, for
-//! files of other writers. A page is decoded when it is entered; values are handed out from there.
+//! Values of any flat column of integers or strings, whatever its pages are coded in, with NULLs:
+//! the general way, for files of other writers. A page is decoded when it is entered; values are
+//! handed out from there.
 
 use bytes::Bytes;
 
@@ -258,8 +259,8 @@ fn codes(bytes: &Bytes, values: usize) -> Result<Vec<u32>, ReadError> {
     Ok(codes)
 }
 
-/// The number of values of a page of differences, which has more than a bit for 64 of them: a header that promises
-/// more is not worth the memory.
+/// The number of values of a page of differences, which has more than a bit for 64 of them: a
+/// header that promises more is not worth the memory.
 fn at_most(values: usize, bytes: &[u8]) -> Result<usize, ReadError> {
     if values / MAX_VALUES_PER_BYTE > bytes.len() {
         let stored = bytes.len();

@@ -32,8 +32,8 @@ pub(super) fn dictionary_bytes(values: &Values<'_>) -> Option<usize> {
     }
 }
 
-/// Gives some codes of a column their places among those that occur, and says the extent of their values.
-/// The codes have been checked.
+/// Gives some codes of a column their places among those that occur, and says the extent of their
+/// values. The codes have been checked.
 pub(super) fn intern(
     values: &Values<'_>,
     codes: &[u32],

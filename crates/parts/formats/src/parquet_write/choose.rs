@@ -1,8 +1,8 @@
 //! Which encoding and codec a chunk gets: those that make its first rows smallest.
 //!
-//! Only the rows count, so a row group becomes the same bytes on whichever thread it is encoded. A codec must save an
-//! eighth of what it leaves, and so must a dictionary by hashing and prefixes left out: they cost time
-//! again and again.
+//! Only the rows count, so a row group becomes the same bytes on whichever thread it is encoded. A
+//! codec must save an eighth of what it leaves, and so must a dictionary by hashing and prefixes
+//! left out: they cost time again and again.
 
 use super::compress::Compressor;
 use super::encode::{Body, How};
@@ -16,7 +16,8 @@ use super::options::Compression;
 const SAMPLE_ROWS: usize = 8 * 1024;
 /// A dictionary is written once, and a row group has this many samples at least.
 const SAMPLES_PER_GROUP: usize = 8;
-/// What is counted for a byte, and on top of it for a byte that a codec, a dictionary or prefixes cost time.
+/// What is counted for a byte, and on top of it for a byte that a codec, a dictionary or prefixes
+/// cost time.
 const WEIGHT: usize = 8;
 const WEIGHT_OF_TIME: usize = 1;
 

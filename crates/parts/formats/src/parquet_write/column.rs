@@ -12,11 +12,11 @@ use super::page::{Page, encoding};
 use super::text::Text;
 use super::{delta, hybrid};
 
-/// Rows of one data page at most: few enough that a reader who wants some hours of a month passes most of it by, by the
-/// page index.
+/// Rows of one data page at most: few enough that a reader who wants some hours of a month passes
+/// most of it by, by the page index.
 pub const PAGE_ROWS: usize = 32 * 1024;
-/// Rows of one page of differences at most. Such a page is read from its beginning whichever of its rows are wanted, and the
-/// smaller ones are, the more of them lie within one day.
+/// Rows of one page of differences at most. Such a page is read from its beginning whichever of its
+/// rows are wanted, and the smaller ones are, the more of them lie within one day.
 pub const DELTA_PAGE_ROWS: usize = 8192;
 /// Rows of one page of text that is not a dictionary at most.
 pub const TEXT_PAGE_ROWS: usize = 4096;
@@ -58,8 +58,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// Says which rows have a value, for the encoding that is asked for next: it gets the values of those
-    /// rows only. Columns of nullable fields need this each time, others never.
+    /// Says which rows have a value, for the encoding that is asked for next: it gets the values of
+    /// those rows only. Columns of nullable fields need this each time, others never.
     pub fn present(&mut self, rows: impl IntoIterator<Item = bool>) {
         self.nullable = true;
         self.levels.clear();
@@ -159,8 +159,8 @@ impl Column {
         });
     }
 
-    /// Stores text as it is, [`TEXT_PAGE_ROWS`] rows a page: `offsets` says where each value begins in `bytes`
-    /// and where the last one ends.
+    /// Stores text as it is, [`TEXT_PAGE_ROWS`] rows a page: `offsets` says where each value begins
+    /// in `bytes` and where the last one ends.
     ///
     /// # Errors
     /// When a page cannot be compressed.
@@ -185,8 +185,8 @@ impl Column {
         done
     }
 
-    /// Pages of `page_rows` rows without a codec; `fill` appends the values of a range of them, whose ends are in
-    /// `extent`. Pages of nullable columns say nothing of their ends.
+    /// Pages of `page_rows` rows without a codec; `fill` appends the values of a range of them,
+    /// whose ends are in `extent`. Pages of nullable columns say nothing of their ends.
     fn plain_pages(
         &mut self,
         encoding: i32,
@@ -203,8 +203,8 @@ impl Column {
         debug_assert!(done.is_ok(), "only codecs fail");
     }
 
-    /// Calls `write` for each page with its rows, the range of its values and a body that begins with its
-    /// levels, if the column has any.
+    /// Calls `write` for each page with its rows, the range of its values and a body that begins
+    /// with its levels, if the column has any.
     fn cut_pages(
         &mut self,
         page_rows: usize,

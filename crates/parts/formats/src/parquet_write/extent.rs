@@ -147,8 +147,8 @@ fn cut(text: &[u8]) -> &[u8] {
     &text[..end.unwrap_or(TEXT_BYTES_MAX)]
 }
 
-/// The text with its last character raised by one: above all that begin with the text. None where no
-/// character can be raised, or where it is not UTF-8.
+/// The text with its last character raised by one: above all that begin with the text. None where
+/// no character can be raised, or where it is not UTF-8.
 fn raised(text: &[u8]) -> Option<Vec<u8>> {
     let mut characters: Vec<char> = std::str::from_utf8(text).ok()?.chars().collect();
     while let Some(last) = characters.pop() {
@@ -210,8 +210,8 @@ impl<'a> TextEnds<'a> {
     }
 }
 
-/// The first eight bytes of a value as a number that sorts like them; zeros stand for what it lacks.
-/// `from` begins with the value and may go on behind it, which makes for one plain read.
+/// The first eight bytes of a value as a number that sorts like them; zeros stand for what it
+/// lacks. `from` begins with the value and may go on behind it, which makes for one plain read.
 #[inline(always)]
 fn head(value: &[u8], from: &[u8]) -> u64 {
     if let Some(&eight) = from.first_chunk::<8>() {

@@ -53,8 +53,8 @@ impl<W: Write> FileWriter<W> {
     /// Whatever `out` says.
     ///
     /// # Panics
-    /// When the columns are not one for each field, differ in length, or say which rows have a value where the
-    /// field is not nullable or the other way round: a bug of the caller.
+    /// When the columns are not one for each field, differ in length, or say which rows have a
+    /// value where the field is not nullable or the other way round: a bug of the caller.
     pub fn row_group(&mut self, columns: &[Column]) -> io::Result<()> {
         assert_eq!(
             columns.len(),
@@ -95,7 +95,8 @@ impl<W: Write> FileWriter<W> {
         &self.out
     }
 
-    /// Writes the page index and the footer, and gives back the output, which the caller makes durable.
+    /// Writes the page index and the footer, and gives back the output, which the caller makes
+    /// durable.
     ///
     /// # Errors
     /// Whatever `out` says.

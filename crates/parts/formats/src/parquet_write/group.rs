@@ -8,8 +8,8 @@ use super::layout::Layout;
 use super::order::Order;
 use crate::columns::{Values, check_batch};
 
-/// Encodes the row groups of a file, one after the other, in memory that it uses again. Each thread has
-/// its own; what it makes of a row group depends on the rows and the layout only.
+/// Encodes the row groups of a file, one after the other, in memory that it uses again. Each thread
+/// has its own; what it makes of a row group depends on the rows and the layout only.
 pub struct RowGroupWriter {
     layout: Arc<Layout>,
     columns: Vec<ChunkWriter>,
@@ -40,8 +40,8 @@ impl RowGroupWriter {
         }
     }
 
-    /// Encodes a batch of rows: a page for each column, more where it has over 32 Ki rows. Texts must be
-    /// UTF-8, which is not checked. After an error the row group has no rows.
+    /// Encodes a batch of rows: a page for each column, more where it has over 32 Ki rows. Texts
+    /// must be UTF-8, which is not checked. After an error the row group has no rows.
     ///
     /// # Errors
     /// What is wrong with the batch, or with an encoding that was asked for; see [`super::Error`].

@@ -1,7 +1,7 @@
 //! The RLE / bit-packing hybrid for dictionary codes (parquet-format, Encodings, RLE = 3).
 //!
-//! Equal values become a run where at least [`CHUNK`] of them stand together; everything between two
-//! such runs is one bit-packed run.
+//! Equal values become a run where at least [`CHUNK`] of them stand together; everything between
+//! two such runs is one bit-packed run.
 
 use super::pack::{CHUNK, pack_bytes, pack_words};
 use super::varint;
@@ -17,8 +17,8 @@ pub fn bits_for(distinct: usize) -> u32 {
 
 /// A code: an integer that says a place in a dictionary.
 pub(super) trait Code: Copy + Eq + Into<u32> {
-    /// Packs codes, the last eight filled up with zeros, and says how many bytes that was. `out` has
-    /// [`SPARE_BYTES`] more than that.
+    /// Packs codes, the last eight filled up with zeros, and says how many bytes that was. `out`
+    /// has [`SPARE_BYTES`] more than that.
     fn pack(codes: &[Self], width: u32, out: &mut [u8]) -> usize;
 }
 

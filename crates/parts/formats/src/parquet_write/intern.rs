@@ -1,7 +1,7 @@
 //! Dictionaries that grow with the values of a row group.
 
-/// Gives each value its place, in the order of first appearance, and keeps the values as the body of a
-/// dictionary page: in PLAIN encoding.
+/// Gives each value its place, in the order of first appearance, and keeps the values as the body
+/// of a dictionary page: in PLAIN encoding.
 #[derive(Default)]
 pub(super) struct Interner {
     /// Codes plus one, 0 in an empty slot; a power of two of them, at most half taken.
@@ -132,8 +132,8 @@ pub(super) fn push_text(plain: &mut Vec<u8>, value: &[u8]) {
     plain.extend_from_slice(value);
 }
 
-/// Whether `stored` begins with the value. Most values are a few words long, for which a call takes longer
-/// than comparing them here.
+/// Whether `stored` begins with the value. Most values are a few words long, for which a call takes
+/// longer than comparing them here.
 #[inline]
 fn is_same(stored: &[u8], value: &[u8]) -> bool {
     let Some(stored) = stored.get(..value.len()) else {

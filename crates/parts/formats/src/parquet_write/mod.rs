@@ -1,12 +1,13 @@
 //! A Parquet writer that takes columns as codes and integers, never as rows.
 //!
-//! For batches of rows there are three pieces: a [`Layout`] says what the file is, a [`RowGroupWriter`] on
-//! each thread encodes batches into [`RowGroup`]s, and a [`TableWriter`] puts these into the file, in the
-//! caller's order. The bytes of a file depend only on its rows, where its row groups and batches end, and
-//! its options.
+//! For batches of rows there are three pieces: a [`Layout`] says what the file is, a
+//! [`RowGroupWriter`] on each thread encodes batches into [`RowGroup`]s, and a [`TableWriter`] puts
+//! these into the file, in the caller's order. The bytes of a file depend only on its rows, where
+//! its row groups and batches end, and its options.
 //!
 //! Who has whole row groups and knows their encodings better encodes the columns one by one
-//! ([`Column::dictionary`], [`Column::delta`], [`Column::plain_i64`]) and hands them to [`FileWriter`].
+//! ([`Column::dictionary`], [`Column::delta`], [`Column::plain_i64`]) and hands them to
+//! [`FileWriter`].
 //!
 //! Columns of batches are REQUIRED: there are no levels. Those encoded one by one may be OPTIONAL
 //! ([`Column::present`]). What is written is parquet-format 2.12, of which readers

@@ -77,8 +77,8 @@ pub enum Encoding {
 
 /// The form of data pages.
 ///
-/// Version 1 is the default: every reader has it, and for columns without nulls or lists the two differ
-/// only in that a page of version 2 may stay uncompressed by itself.
+/// Version 1 is the default: every reader has it, and for columns without nulls or lists the two
+/// differ only in that a page of version 2 may stay uncompressed by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PageVersion {
     /// DATA_PAGE.

@@ -41,7 +41,8 @@ impl Order {
         self.last.clear();
     }
 
-    /// Checks the next batch, before which the row group has `before` rows. Its codes have been checked.
+    /// Checks the next batch, before which the row group has `before` rows. Its codes have been
+    /// checked.
     ///
     /// # Errors
     /// [`Error::NotSorted`].

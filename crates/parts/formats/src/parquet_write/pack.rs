@@ -1,6 +1,8 @@
-//! Bit packing, lowest bits first, as both encodings of integers want it (parquet-format, Encodings).
+//! Bit packing, lowest bits first, as both encodings of integers want it (parquet-format,
+//! Encodings).
 
-/// Values that are packed at a time from words of 32 or 64 bits: whole bytes come out for every width.
+/// Values that are packed at a time from words of 32 or 64 bits: whole bytes come out for every
+/// width.
 pub(super) const CHUNK: usize = 32;
 
 /// Calls `$pack::<W>` for the width, so that shifts and places are constants in it.
@@ -70,8 +72,8 @@ pub(super) fn pack_wide(values: &[u64; CHUNK], width: u32, out: &mut [u8]) {
     }
 }
 
-/// Packs codes of at most eight bits, eight at a time, the last of them filled up with zeros, and says
-/// how many bytes that was. `out` needs eight bytes more.
+/// Packs codes of at most eight bits, eight at a time, the last of them filled up with zeros, and
+/// says how many bytes that was. `out` needs eight bytes more.
 #[inline(always)]
 pub(super) fn pack_bytes(codes: &[u8], width: u32, out: &mut [u8]) -> usize {
     by_width!(width, pack_bytes_of(codes, out), 0 1 2 3 4 5 6 7 8)

@@ -46,7 +46,8 @@ impl Page {
         }
     }
 
-    /// Appends the page and says how many bytes its header has. `raw_bytes` is the size before the codec.
+    /// Appends the page and says how many bytes its header has. `raw_bytes` is the size before the
+    /// codec.
     pub fn write(self, raw_bytes: usize, stored: &[u8], out: &mut Vec<u8>) -> usize {
         let start = out.len();
         Struct::write(out, |header| {

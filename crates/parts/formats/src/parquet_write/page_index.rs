@@ -1,4 +1,5 @@
-//! The page index: bounds and places of all pages of a chunk (parquet.thrift, ColumnIndex, OffsetIndex).
+//! The page index: bounds and places of all pages of a chunk (parquet.thrift, ColumnIndex,
+//! OffsetIndex).
 
 use super::chunk::PageEntry;
 use super::footer::{Place, PlacedGroup};
@@ -28,7 +29,8 @@ impl PageIndex {
         });
     }
 
-    /// All column indexes, then all offset indexes, as they follow the row groups, which end at `offset` in the file.
+    /// All column indexes, then all offset indexes, as they follow the row groups, which end at
+    /// `offset` in the file.
     pub fn place(&self, groups: &mut [PlacedGroup], offset: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut place = |index: &[u8]| {

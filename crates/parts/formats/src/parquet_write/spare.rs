@@ -1,10 +1,12 @@
 //! Memory of row groups that have been written, for those to come.
 //!
-//! Fresh pages from the kernel for every row group cost a third of the time of encoding without a codec.
+//! Fresh pages from the kernel for every row group cost a third of the time of encoding without a
+//! codec.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Sets of buffers, one for each column; at most as many as there were row groups under way at once.
+/// Sets of buffers, one for each column; at most as many as there were row groups under way at
+/// once.
 #[derive(Debug, Default)]
 pub(super) struct Spare(Mutex<Vec<Vec<Vec<u8>>>>);
 

@@ -84,7 +84,8 @@ impl<W: Write> TableWriter<W> {
         &self.out
     }
 
-    /// Writes the page index and the footer, and gives back the output, which the caller makes durable.
+    /// Writes the page index and the footer, and gives back the output, which the caller makes
+    /// durable.
     ///
     /// # Errors
     /// Whatever the output says.

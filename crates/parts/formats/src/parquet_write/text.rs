@@ -1,4 +1,5 @@
-//! Text in pages: one value after the other, in three encodings (parquet-format, Encodings, 0, 6, 7).
+//! Text in pages: one value after the other, in three encodings (parquet-format, Encodings, 0, 6,
+//! 7).
 
 use super::delta;
 
@@ -66,8 +67,8 @@ impl<'a> Text<'a> {
         out.extend_from_slice(self.joined());
     }
 
-    /// Appends the values in DELTA_BYTE_ARRAY encoding: what each shares with the one before, and the
-    /// rest of it.
+    /// Appends the values in DELTA_BYTE_ARRAY encoding: what each shares with the one before, and
+    /// the rest of it.
     pub fn delta_prefix(&self, lengths: &mut Vec<i32>, out: &mut Vec<u8>) {
         lengths.clear();
         let mut previous: &[u8] = &[];

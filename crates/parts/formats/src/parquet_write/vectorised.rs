@@ -5,7 +5,8 @@ pub(super) trait Work {
     /// What comes out.
     type Output;
 
-    /// Does it. Implementations, and what they call, are `inline(always)`, or they are compiled once only.
+    /// Does it. Implementations, and what they call, are `inline(always)`, or they are compiled
+    /// once only.
     fn work(self) -> Self::Output;
 }
 

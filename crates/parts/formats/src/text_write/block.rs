@@ -43,8 +43,8 @@ impl BlockWriter {
 
     /// Appends a line for each row of a batch. After an error the block is as it was.
     ///
-    /// A column's dictionary is printed once, and taken to be the same as long as it lies at the same
-    /// address and has the same length.
+    /// A column's dictionary is printed once, and taken to be the same as long as it lies at the
+    /// same address and has the same length.
     ///
     /// # Errors
     /// [`TextError::Batch`], [`TextError::Code`], [`TextError::Unquotable`].
@@ -84,8 +84,8 @@ impl BlockWriter {
         self.finish_into(Vec::new())
     }
 
-    /// The same, and the next block uses this buffer, whose content is lost: one that was written is
-    /// better than a new one, whose pages the kernel must first clear.
+    /// The same, and the next block uses this buffer, whose content is lost: one that was written
+    /// is better than a new one, whose pages the kernel must first clear.
     pub fn finish_into(&mut self, mut buffer: Vec<u8>) -> Block {
         buffer.clear();
         let next = Block {

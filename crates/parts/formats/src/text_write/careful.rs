@@ -78,7 +78,8 @@ impl Rows<'_> {
     }
 }
 
-/// Appends text in quotes where the layout wants some; gives back the byte that makes it impossible.
+/// Appends text in quotes where the layout wants some; gives back the byte that makes it
+/// impossible.
 pub(super) fn append_text(
     text: &[u8],
     column: &Column,

@@ -1,7 +1,7 @@
 //! How one value becomes text at the place where it belongs.
 //!
-//! This module is `unsafe` because it writes through pointers without looking at the end: the room that
-//! each kind of cell may need ([`ROOM_BYTES`] and the sizes of slots) is counted beforehand.
+//! This module is `unsafe` because it writes through pointers without looking at the end: the room
+//! that each kind of cell may need ([`ROOM_BYTES`] and the sizes of slots) is counted beforehand.
 
 use super::careful::{append_date, append_integer};
 use super::days::{CENTURY, in_table};
@@ -11,8 +11,8 @@ use super::layout::{Column, Mark};
 /// What any number or date, its mark and the spoiled bytes behind them fit in.
 pub(super) const ROOM_BYTES: usize = 48;
 
-/// Writes a value and its mark, and says how many bytes they have. A trait and not closures, for these
-/// can be told to become part of loops that are compiled for better machines.
+/// Writes a value and its mark, and says how many bytes they have. A trait and not closures, for
+/// these can be told to become part of loops that are compiled for better machines.
 pub(super) trait Cell<V: Copy> {
     /// Writes at `to`.
     ///

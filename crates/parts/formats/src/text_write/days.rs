@@ -5,10 +5,12 @@ const FIRST: i32 = 8035;
 const DAYS: usize = 2557;
 /// What all of them begin with.
 pub(super) const CENTURY: u16 = u16::from_le_bytes(*b"19");
-/// `92-01-01` and so on. Without the century a day takes 8 bytes, so that the table stays in the cache.
+/// `92-01-01` and so on. Without the century a day takes 8 bytes, so that the table stays in the
+/// cache.
 static TABLE: [u64; DAYS] = table();
 
-/// The text of a day behind [`CENTURY`], the first character in the lowest byte, if the table has it.
+/// The text of a day behind [`CENTURY`], the first character in the lowest byte, if the table has
+/// it.
 #[inline(always)]
 pub(super) fn in_table(day: i32) -> Option<u64> {
     TABLE.get(day.wrapping_sub(FIRST) as u32 as usize).copied()
@@ -33,8 +35,8 @@ const fn table() -> [u64; DAYS] {
     table
 }
 
-/// Year, month and day of the Gregorian calendar, which is thought to reach back for ever, with a year 0
-/// before the year 1.
+/// Year, month and day of the Gregorian calendar, which is thought to reach back for ever, with a
+/// year 0 before the year 1.
 pub(super) const fn civil(day: i32) -> (i32, u32, u32) {
     const DAYS_OF_400_YEARS: i64 = 146_097;
     // Years begin in March here, so that the leap day is the last of its year; 1970-01-01 is day

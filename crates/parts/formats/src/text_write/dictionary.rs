@@ -1,4 +1,5 @@
-//! Dictionaries as text: each entry printed once, with what stands behind it, in a slot of fixed size.
+//! Dictionaries as text: each entry printed once, with what stands behind it, in a slot of fixed
+//! size.
 
 use super::careful::{append_integer, append_quoted, append_text};
 use super::layout::{Column, Layout, Mark};

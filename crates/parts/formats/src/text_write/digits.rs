@@ -9,8 +9,9 @@ pub(super) const ZEROS: u64 = 0x3030_3030_3030_3030;
 #[inline(always)]
 pub(super) fn eight(number: u32) -> u64 {
     debug_assert!(u64::from(number) < EIGHT_DIGITS);
-    // Fours of digits, then pairs, then single ones, in lanes that divide at the same time: a division
-    // by 100 is a multiplication by 10486 / 2^20 below 10000, one by 10 is by 103 / 2^10 below 100.
+    // Fours of digits, then pairs, then single ones, in lanes that divide at the same time: a
+    // division by 100 is a multiplication by 10486 / 2^20 below 10000, one by 10 is by 103 / 2^10
+    // below 100.
     let number = u64::from(number);
     let fours = (number / 10_000) | ((number % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
@@ -19,7 +20,8 @@ pub(super) fn eight(number: u32) -> u64 {
     tens | ((pairs - 10 * tens) << 8)
 }
 
-/// The bits that leading zeros take in [`eight`] digits, of which the last `kept` are no leading ones.
+/// The bits that leading zeros take in [`eight`] digits, of which the last `kept` are no leading
+/// ones.
 #[inline(always)]
 pub(super) fn leading_zero_bits(digits: u64, kept: u32) -> u32 {
     (digits | 1 << (8 * (8 - kept))).trailing_zeros() & !7

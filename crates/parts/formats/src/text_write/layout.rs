@@ -9,12 +9,13 @@ const MAX_DIGITS: u8 = 18;
 /// How lines are made of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// As dbgen prints: the separator stands behind every value, the last one too; nothing is quoted, so
-    /// a value with a separator or line end in it is an error.
+    /// As dbgen prints: the separator stands behind every value, the last one too; nothing is
+    /// quoted, so a value with a separator or line end in it is an error.
     Tbl,
-    /// RFC 4180, but that lines end in a line feed alone: the separator stands between values; a value
-    /// with a separator, quote, carriage return or line feed in it is quoted. Empty text is quoted too,
-    /// for readers that can tell it from a missing value (DuckDB: `allow_quoted_nulls = false`).
+    /// RFC 4180, but that lines end in a line feed alone: the separator stands between values; a
+    /// value with a separator, quote, carriage return or line feed in it is quoted. Empty text is
+    /// quoted too, for readers that can tell it from a missing value (DuckDB: `allow_quoted_nulls =
+    /// false`).
     Csv,
 }
 
@@ -54,7 +55,8 @@ impl Options {
 pub enum Quote {
     /// That which needs it, or is empty.
     WhenNeeded,
-    /// All of the column, so that a reader can tell text from numbers, and the writer need not look.
+    /// All of the column, so that a reader can tell text from numbers, and the writer need not
+    /// look.
     Always,
 }
 
@@ -137,7 +139,8 @@ impl Layout {
     /// Checks columns and options.
     ///
     /// # Errors
-    /// [`TextError::NoColumns`], [`TextError::Separator`], [`TextError::Decimal`], [`TextError::Style`].
+    /// [`TextError::NoColumns`], [`TextError::Separator`], [`TextError::Decimal`],
+    /// [`TextError::Style`].
     pub fn new(columns: Vec<Column>, options: Options) -> Result<Layout> {
         if columns.is_empty() {
             return Err(TextError::NoColumns);

@@ -1,7 +1,8 @@
 //! Writes batches of columns as text: `|` behind every value as dbgen does, or CSV.
 //!
 //! A [`Layout`] says what a file's columns are and how they are printed. Threads each fill a
-//! [`BlockWriter`] and get [`Block`]s of whole lines, which a [`FileWriter`] puts one after the other.
+//! [`BlockWriter`] and get [`Block`]s of whole lines, which a [`FileWriter`] puts one after the
+//! other.
 //!
 //! ```
 //! use dyno_formats::columns::{Field, Kind, Values};

@@ -49,8 +49,8 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Scattered text, copied together. Fetching each piece when its row is written took half as long again,
-/// prefetches and all: a loop that does nothing but copy has more reads under way.
+/// Scattered text, copied together. Fetching each piece when its row is written took half as long
+/// again, prefetches and all: a loop that does nothing but copy has more reads under way.
 #[derive(Default)]
 pub(super) struct Copied {
     bytes: Vec<u8>,

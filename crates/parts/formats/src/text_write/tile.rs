@@ -1,15 +1,15 @@
 //! The fast way: a few dozen rows at a time, column by column.
 //!
-//! Short values (numbers, dates, coded words) of a tile are written one column after the other, each to
-//! the end of its row's head; heads lie side by side in the first-level cache. A loop knows its column's
-//! kind, and rows do not wait for each other. Then head after head is moved to the output, each followed
-//! by its long text. A row with several long texts has several heads.
+//! Short values (numbers, dates, coded words) of a tile are written one column after the other,
+//! each to the end of its row's head; heads lie side by side in the first-level cache. A loop knows
+//! its column's kind, and rows do not wait for each other. Then head after head is moved to the
+//! output, each followed by its long text. A row with several long texts has several heads.
 //!
-//! Text is looked through for special bytes while it is copied; a row that has one is written again by
-//! the careful writer.
+//! Text is looked through for special bytes while it is copied; a row that has one is written again
+//! by the careful writer.
 //!
-//! This module is `unsafe` because heads and lines are written without looking at the end of a buffer:
-//! the room that a tile can need is reserved before.
+//! This module is `unsafe` because heads and lines are written without looking at the end of a
+//! buffer: the room that a tile can need is reserved before.
 
 use super::careful::Rows;
 use super::cells::{Cell, Day, Hundredths, Integer, ROOM_BYTES, Scaled, Slot, Whole};
@@ -234,8 +234,8 @@ impl Tile {
                 rows: first..first + rows,
             };
             heads.begin(if at == 0 { opening } else { Mark::default() });
-            // SAFETY: the room of a head is what all its cells need together, so that each finds its
-            // own behind those before it.
+            // SAFETY: the room of a head is what all its cells need together, so that each finds
+            // its own behind those before it.
             unsafe {
                 for (cells, mark) in &run.cells {
                     heads.append(cells, *mark, plan);
@@ -262,8 +262,8 @@ impl Tile {
             let mut careful = false;
             for (run_at, run) in plan.runs.iter().enumerate() {
                 let length = self.lengths[run_at][row] as usize;
-                // SAFETY: a head is within `heads`, behind which there is a move's room; the text is
-                // within its bytes with all that is moved, or is left to the careful writer; and
+                // SAFETY: a head is within `heads`, behind which there is a move's room; the text
+                // is within its bytes with all that is moved, or is left to the careful writer; and
                 // `space` has room for all heads, marks and texts of the tile and one move more.
                 unsafe {
                     let to = out.as_mut_ptr().add(at);

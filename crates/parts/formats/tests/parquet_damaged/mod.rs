@@ -9,8 +9,8 @@ use dyno_formats::parquet_read::{BLOCK_ROWS, ParquetFile};
 /// Rows that are read of a row group. A footer may promise any number.
 const ROWS_MAX: usize = 1000;
 
-/// Reads all columns in each way that the reader has. It ends in values or in errors; a panic, or memory
-/// that the bytes cannot account for, is a fault.
+/// Reads all columns in each way that the reader has. It ends in values or in errors; a panic, or
+/// memory that the bytes cannot account for, is a fault.
 pub fn read(mut file: File, bytes: &[u8]) {
     file.write_all(bytes).expect("room");
     file.rewind().expect("a plain file");

@@ -26,8 +26,8 @@ pub fn coarse_now() -> CoarseInstant {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the structure outlives the call. The clock is there on every Linux; if it were not, the time
-    // would stand still, and deadlines would not pass.
+    // SAFETY: the structure outlives the call. The clock is there on every Linux; if it were not,
+    // the time would stand still, and deadlines would not pass.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
     CoarseInstant(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }

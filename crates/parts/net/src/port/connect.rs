@@ -27,10 +27,10 @@ enum NoRing {
 }
 
 impl Port {
-    /// Connects to `address`. With [`PortOptions::ring`] the server is asked for a ring, and the connection
-    /// moves there when both are on one host; when not, it stays where it is.
-    /// [`Port::carrier`] says which, and why. This call waits, at most [`PortOptions::connect_wait`] for each
-    /// connection that it tries.
+    /// Connects to `address`. With [`PortOptions::ring`] the server is asked for a ring, and the
+    /// connection moves there when both are on one host; when not, it stays where it is.
+    /// [`Port::carrier`] says which, and why. This call waits, at most
+    /// [`PortOptions::connect_wait`] for each connection that it tries.
     pub fn connect(address: &Address, options: &PortOptions) -> Result<Port, NetError> {
         if !options.ring {
             return plain(address, options, "a ring was not wanted");

@@ -44,7 +44,8 @@ impl Inbox {
         self.most_body_bytes = most_body_bytes;
     }
 
-    /// Where the next bytes go; never empty. It grows with what has come, not by what a header promises.
+    /// Where the next bytes go; never empty. It grows with what has come, not by what a header
+    /// promises.
     pub fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);

@@ -1,4 +1,5 @@
-//! What a polled connection travels on. Nothing here waits: what cannot be done now says `WouldBlock`.
+//! What a polled connection travels on. Nothing here waits: what cannot be done now says
+//! `WouldBlock`.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -8,9 +9,11 @@ use std::os::unix::net::UnixStream;
 use super::sleep::Interest;
 use crate::ring::{RingEnd, RingError, Wake};
 
-/// A ring that brought nothing this many times in a row has its socket looked at: the peer may be dead.
+/// A ring that brought nothing this many times in a row has its socket looked at: the peer may be
+/// dead.
 const LOOKS: u32 = 4096;
-/// Bytes on a bell socket that are taken at once, and how often: a peer that floods it gains nothing.
+/// Bytes on a bell socket that are taken at once, and how often: a peer that floods it gains
+/// nothing.
 const BELL_BYTES: usize = 256;
 const BELL_READS: usize = 4;
 
@@ -118,8 +121,8 @@ impl Link {
         }
     }
 
-    /// Says that this end is about to sleep until there are bytes, or room if `for_room`. False: there is
-    /// something to do now.
+    /// Says that this end is about to sleep until there are bytes, or room if `for_room`. False:
+    /// there is something to do now.
     pub fn announce_sleep(&mut self, for_bytes: bool, for_room: bool) -> Result<bool, LinkError> {
         match self {
             Link::Unix(_) | Link::Tcp(_) => Ok(true),
@@ -141,8 +144,8 @@ impl Link {
     }
 }
 
-/// A pair of rings, and the socket over which they were handed: it wakes who sleeps, and tells when the
-/// other process is gone.
+/// A pair of rings, and the socket over which they were handed: it wakes who sleeps, and tells when
+/// the other process is gone.
 #[derive(Debug)]
 pub struct RingLink {
     end: RingEnd,
@@ -194,8 +197,8 @@ impl RingLink {
 
     fn wake(&mut self, wake: Wake) {
         if wake == Wake::Bell {
-            // A socket that takes no more has unread bytes in it: that wakes as well. One that is gone is
-            // noticed by reading.
+            // A socket that takes no more has unread bytes in it: that wakes as well. One that is
+            // gone is noticed by reading.
             let _ = (&self.bell).write(&[1]);
         }
     }
@@ -220,7 +223,8 @@ impl RingLink {
 pub struct TlsLink {
     socket: TcpStream,
     state: rustls::Connection,
-    /// The last read filled all it was given: there may be more in the state, which no event tells of.
+    /// The last read filled all it was given: there may be more in the state, which no event tells
+    /// of.
     more: bool,
 }
 

@@ -25,7 +25,8 @@ use sleep::{Interest, wait_one};
 
 use crate::{Closed, Head, NetError};
 
-/// The longest single sleep: deadlines are looked at in between, so a lost wake-up costs this much at most.
+/// The longest single sleep: deadlines are looked at in between, so a lost wake-up costs this much
+/// at most.
 const MOST_SLEEP: Duration = Duration::from_millis(100);
 /// How often it is polled before the clock is read: that costs as much as a look at a ring.
 const LOOKS: u32 = 16;
@@ -112,8 +113,8 @@ impl fmt::Display for Carrier {
     }
 }
 
-/// One end of a connection, polled by the one thread that owns it. It may move to another thread, but two
-/// cannot use it at once, and so nothing in it is locked.
+/// One end of a connection, polled by the one thread that owns it. It may move to another thread,
+/// but two cannot use it at once, and so nothing in it is locked.
 #[derive(Debug)]
 pub struct Port {
     inbox: Inbox,
@@ -188,8 +189,8 @@ impl Port {
         self.out.shrink();
     }
 
-    /// Hands on what was sent, as much as can be now. True: all of it. An error ends the connection; so does
-    /// a peer that takes nothing for longer than [`PortOptions::write_wait`].
+    /// Hands on what was sent, as much as can be now. True: all of it. An error ends the
+    /// connection; so does a peer that takes nothing for longer than [`PortOptions::write_wait`].
     pub fn flush(&mut self) -> Result<bool, Closed> {
         if self.ended {
             return Err(Closed::Peer);
@@ -204,10 +205,11 @@ impl Port {
         }
     }
 
-    /// Reads what is there, once, gives every whole frame to `on_frame` with the place for answers, and
-    /// flushes. The answer is the number of frames. Nothing is read while the backlog is full.
+    /// Reads what is there, once, gives every whole frame to `on_frame` with the place for answers,
+    /// and flushes. The answer is the number of frames. Nothing is read while the backlog is full.
     ///
-    /// An error ends the connection, which then stays ended: [`Closed::Service`] if `on_frame` broke off.
+    /// An error ends the connection, which then stays ended: [`Closed::Service`] if `on_frame`
+    /// broke off.
     pub fn poll(
         &mut self,
         mut on_frame: impl FnMut(FrameRef<'_>, &mut Outbound) -> ControlFlow<()>,
@@ -291,15 +293,16 @@ impl Port {
         Err(why)
     }
 
-    /// For a connection that the service has ended: hands on what still waits. True: nothing is left to do.
+    /// For a connection that the service has ended: hands on what still waits. True: nothing is
+    /// left to do.
     pub(crate) fn drain(&mut self) -> bool {
         !self.out.is_pending()
             || self.out.link.is_gone()
             || !matches!(self.out.flush(self.write_wait), Ok(Some(false)))
     }
 
-    /// Sleeps until there is something to read, or room for what waits; at most `wait`. It is for who owns
-    /// one connection; a [`crate::Reactor`] sleeps over all of its own.
+    /// Sleeps until there is something to read, or room for what waits; at most `wait`. It is for
+    /// who owns one connection; a [`crate::Reactor`] sleeps over all of its own.
     pub fn sleep(&mut self, wait: Duration) -> Result<(), Closed> {
         match self.announce_sleep() {
             Ok(true) => {
@@ -317,8 +320,8 @@ impl Port {
         }
     }
 
-    /// Polls until a pass brings frames: spins for `spin`, then sleeps. The answer is their number, 0 when
-    /// `wait` has passed.
+    /// Polls until a pass brings frames: spins for `spin`, then sleeps. The answer is their number,
+    /// 0 when `wait` has passed.
     pub fn wait(
         &mut self,
         spin: Duration,

@@ -1,5 +1,5 @@
-//! The sending side of a polled connection: straight into the ring or the socket's buffer, and what does
-//! not fit waits in a bounded backlog.
+//! The sending side of a polled connection: straight into the ring or the socket's buffer, and what
+//! does not fit waits in a bounded backlog.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ const KEEP_BYTES: usize = 1 << 20;
 /// A frame that was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The peer reads too slowly: the backlog is full. Nothing was sent; flush, and try again later.
+    /// The peer reads too slowly: the backlog is full. Nothing was sent; flush, and try again
+    /// later.
     #[error("the peer does not read: {bytes} bytes wait for it, at most {most_bytes} may")]
     Full {
         /// What waits.
@@ -144,7 +145,8 @@ impl Outbound {
         self.failed = write().err();
     }
 
-    /// Hands on as much as can be now. True: all is handed on. False for longer than `most_stall`: None.
+    /// Hands on as much as can be now. True: all is handed on. False for longer than `most_stall`:
+    /// None.
     pub(super) fn flush(&mut self, most_stall: Duration) -> Result<Option<bool>, LinkError> {
         if let Some(error) = self.failed.take() {
             return Err(error);

@@ -37,8 +37,8 @@ pub fn wait_one(fd: BorrowedFd<'_>, interest: Interest, wait: Duration) -> io::R
     done(count).map(drop)
 }
 
-/// Waits until one of the descriptors has something to read, at most `wait`; without one, for ever. A signal
-/// ends the wait as well.
+/// Waits until one of the descriptors has something to read, at most `wait`; without one, for ever.
+/// A signal ends the wait as well.
 pub fn wait_readable<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     wait: Option<Duration>,
@@ -113,7 +113,8 @@ impl Epoll {
         }
     }
 
-    /// Waits at most `wait` (not at all for zero), and gives the keys of what has something to tell.
+    /// Waits at most `wait` (not at all for zero), and gives the keys of what has something to
+    /// tell.
     pub fn wait(&self, wait: Duration, mut on_key: impl FnMut(u64)) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         // SAFETY: room for as many events as is said, which outlives the call.

@@ -60,8 +60,8 @@ impl RingDoor {
         !self.joining.is_empty()
     }
 
-    /// Goes on with everybody who has connected; the answer is the connections that are made now. Who
-    /// waits is watched by `epoll` under `key`. At most `free` rings are made.
+    /// Goes on with everybody who has connected; the answer is the connections that are made now.
+    /// Who waits is watched by `epoll` under `key`. At most `free` rings are made.
     pub fn join(
         &mut self,
         epoll: &Epoll,
@@ -135,7 +135,8 @@ fn read_nonce(joining: &mut Joining) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Makes a ring and hands it over. None: none was to be had, and the client was told why if it could be.
+/// Makes a ring and hands it over. None: none was to be had, and the client was told why if it
+/// could be.
 fn hand_over(
     socket: UnixStream,
     options: &PortOptions,

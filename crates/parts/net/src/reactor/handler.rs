@@ -40,13 +40,14 @@ pub trait Handler {
         let _ = (port, peer, carrier);
     }
 
-    /// A frame has come. Answers go into `out` now, or later by [`crate::Reactor::send`]. `Break` ends the
-    /// connection once its answers are written.
+    /// A frame has come. Answers go into `out` now, or later by [`crate::Reactor::send`]. `Break`
+    /// ends the connection once its answers are written.
     fn frame(&mut self, port: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()>;
 
-    /// Whether the client of an accepted connection has shown that it may be here. Asked after each of its passes until
-    /// it is true; until then the connection stands under the bounds of [`ReactorOptions`] for clients that are not
-    /// admitted. Without an answer of its own a handler admits each client whose first frame has come whole.
+    /// Whether the client of an accepted connection has shown that it may be here. Asked after each
+    /// of its passes until it is true; until then the connection stands under the bounds of
+    /// [`ReactorOptions`] for clients that are not admitted. Without an answer of its own a handler
+    /// admits each client whose first frame has come whole.
     fn is_admitted(&self, port: PortId) -> bool {
         let _ = port;
         true
@@ -65,23 +66,27 @@ pub struct ReactorOptions {
     pub port: PortOptions,
     /// Connections at once; one more is closed as soon as it comes.
     pub most_connections: usize,
-    /// Connections of clients that are not admitted yet. One more waits to be accepted until the oldest is admitted, or
-    /// has had a quarter of a second and gives its place up: a client that means it is admitted within milliseconds.
+    /// Connections of clients that are not admitted yet. One more waits to be accepted until the
+    /// oldest is admitted, or has had a quarter of a second and gives its place up: a client that
+    /// means it is admitted within milliseconds.
     pub most_unadmitted: usize,
     /// From the first byte of a connection, TLS included, until its client is admitted.
     pub hello_wait: Duration,
-    /// The longest body that is taken from a client that is not admitted yet, if [`PortOptions::most_body_bytes`] is not
-    /// less. A handler that asks for a secret wants this small.
+    /// The longest body that is taken from a client that is not admitted yet, if
+    /// [`PortOptions::most_body_bytes`] is not less. A handler that asks for a secret wants this
+    /// small.
     pub most_hello_bytes: usize,
-    /// Bytes that the buffers of all connections may hold together: frames that are not whole yet, and answers that
-    /// their clients have not read. When they hold more, the connection that holds the most is closed. Without this
-    /// bound each connection may hold [`PortOptions::most_body_bytes`] and [`PortOptions::outbox_bytes`].
+    /// Bytes that the buffers of all connections may hold together: frames that are not whole yet,
+    /// and answers that their clients have not read. When they hold more, the connection that holds
+    /// the most is closed. Without this bound each connection may hold
+    /// [`PortOptions::most_body_bytes`] and [`PortOptions::outbox_bytes`].
     pub most_held_bytes: usize,
-    /// The size of each ring in bytes, a power of two; a connection has two. Rings that are larger than a core's own
-    /// cache carry a third more in a window: lines that the writer comes back to have left the reader's core by then.
+    /// The size of each ring in bytes, a power of two; a connection has two. Rings that are larger
+    /// than a core's own cache carry a third more in a window: lines that the writer comes back to
+    /// have left the reader's core by then.
     pub ring_bytes: u32,
-    /// Connections that get rings; the others stay on their sockets. 0: no rings are offered. All rings together
-    /// take twice as many times [`ReactorOptions::ring_bytes`] of memory at most.
+    /// Connections that get rings; the others stay on their sockets. 0: no rings are offered. All
+    /// rings together take twice as many times [`ReactorOptions::ring_bytes`] of memory at most.
     pub most_rings: usize,
     /// How long to spin with nothing to do before sleeping.
     pub spin: Duration,

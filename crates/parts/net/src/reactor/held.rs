@@ -1,8 +1,9 @@
 //! A bound on the memory that all connections hold together.
 //!
-//! Each connection has bounds of its own, but a thousand clients that each send most of a long frame, or leave long
-//! answers unread, would still take all memory. What a connection holds is known after each of its passes, so the sum
-//! costs one subtraction and one addition there, and nothing is searched until the sum is too large.
+//! Each connection has bounds of its own, but a thousand clients that each send most of a long
+//! frame, or leave long answers unread, would still take all memory. What a connection holds is
+//! known after each of its passes, so the sum costs one subtraction and one addition there, and
+//! nothing is searched until the sum is too large.
 
 use super::{Handler, PortId, Reactor};
 use crate::Closed;
@@ -21,9 +22,9 @@ impl Reactor {
         }
     }
 
-    /// If all hold too much: first takes back buffers that are empty, then closes the connection that holds the most
-    /// until it is little enough. A client with an ordinary request is not the one that holds the most for long,
-    /// while one that sends a frame without end is.
+    /// If all hold too much: first takes back buffers that are empty, then closes the connection
+    /// that holds the most until it is little enough. A client with an ordinary request is not the
+    /// one that holds the most for long, while one that sends a frame without end is.
     pub(super) fn release_held(&mut self, handler: &mut impl Handler) {
         let most = self.options.most_held_bytes;
         if self.held_bytes <= most {

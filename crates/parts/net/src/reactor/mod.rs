@@ -1,9 +1,10 @@
-//! Many connections polled by one thread, as an engine with a thread per core wants them: no locks, no
-//! thread per connection, and no wake-up while there is work.
+//! Many connections polled by one thread, as an engine with a thread per core wants them: no locks,
+//! no thread per connection, and no wake-up while there is work.
 //!
-//! Rings are looked at in every pass. A few sockets are read in every pass too; with more of them epoll
-//! says which to read. A thread with nothing to do spins for its budget and then sleeps in epoll over
-//! all sockets; rings say in their memory that it sleeps, and their peers then send a byte.
+//! Rings are looked at in every pass. A few sockets are read in every pass too; with more of them
+//! epoll says which to read. A thread with nothing to do spins for its budget and then sleeps in
+//! epoll over all sockets; rings say in their memory that it sleeps, and their peers then send a
+//! byte.
 
 mod door;
 mod handler;
@@ -24,8 +25,8 @@ use crate::port::sleep::{Epoll, Interest};
 use crate::port::{CoarseInstant, coarse_now};
 use crate::{Address, Carrier, Closed, Head, Listener, NetError, Outbound, Port, SendError};
 
-/// As many sockets as this are read in every pass: a read that finds nothing costs less than it would
-/// to ask epoll about each.
+/// As many sockets as this are read in every pass: a read that finds nothing costs less than it
+/// would to ask epoll about each.
 const DIRECT: usize = 4;
 /// Otherwise epoll is asked once in this many passes: for new connections, and peers that are gone.
 const PASSES: u32 = 64;
@@ -212,7 +213,8 @@ impl Reactor {
         Some(live.port)
     }
 
-    /// Ends a connection; what waits to be sent is let go. The handler is not told: it asked for it.
+    /// Ends a connection; what waits to be sent is let go. The handler is not told: it asked for
+    /// it.
     pub fn close(&mut self, id: PortId) {
         drop(self.detach(id));
     }
@@ -237,7 +239,8 @@ impl Reactor {
         (self.sockets, self.rings)
     }
 
-    /// Connections that were closed because there were too many, or because their clients were not admitted in time.
+    /// Connections that were closed because there were too many, or because their clients were not
+    /// admitted in time.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -247,8 +250,8 @@ impl Reactor {
         self.waker.clone()
     }
 
-    /// One pass over everything that may have something: accepts, reads, hands frames to `handler`, writes
-    /// answers. It never waits. The answer is the number of frames.
+    /// One pass over everything that may have something: accepts, reads, hands frames to `handler`,
+    /// writes answers. It never waits. The answer is the number of frames.
     pub fn poll(&mut self, handler: &mut impl Handler) -> Result<usize, NetError> {
         self.passes = self.passes.wrapping_add(1);
         let direct = self.sockets <= DIRECT;
@@ -394,8 +397,9 @@ impl Reactor {
         }
     }
 
-    /// To be called after every pass, with whether it, or the engine, had anything to do: spins for the
-    /// budget of [`ReactorOptions::spin`], then sleeps for at most `wait` (100 ms at most, for deadlines).
+    /// To be called after every pass, with whether it, or the engine, had anything to do: spins for
+    /// the budget of [`ReactorOptions::spin`], then sleeps for at most `wait` (100 ms at most, for
+    /// deadlines).
     pub fn idle(&mut self, busy: bool, wait: Duration) -> Result<(), NetError> {
         if busy {
             self.idle_since = None;

@@ -1,4 +1,5 @@
-//! Connections whose clients have not shown yet that they may be here, in the order in which they came.
+//! Connections whose clients have not shown yet that they may be here, in the order in which they
+//! came.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use super::{Handler, PortId, Reactor};
 use crate::port::{CoarseInstant, coarse_now};
 use crate::{Closed, Port};
 
-/// Each with when it came and when it is late. They all have the same time, so the oldest is late first.
+/// Each with when it came and when it is late. They all have the same time, so the oldest is late
+/// first.
 #[derive(Debug, Default)]
 pub struct Unadmitted(VecDeque<(PortId, CoarseInstant, CoarseInstant)>);
 
@@ -15,7 +17,8 @@ pub struct Unadmitted(VecDeque<(PortId, CoarseInstant, CoarseInstant)>);
 const GRACE: Duration = Duration::from_millis(250);
 
 impl Unadmitted {
-    /// How many more may come where `most` may be there: each of those that have had their time makes room for one.
+    /// How many more may come where `most` may be there: each of those that have had their time
+    /// makes room for one.
     pub fn room(&self, most: usize, now: CoarseInstant) -> usize {
         let stale =
             |(_, since, _): &&(PortId, CoarseInstant, CoarseInstant)| now.since(*since) > GRACE;
@@ -85,7 +88,8 @@ impl Reactor {
         }
     }
 
-    /// Ends a connection whose client is not admitted; the handler hears of it if it had heard of the client.
+    /// Ends a connection whose client is not admitted; the handler hears of it if it had heard of
+    /// the client.
     fn turn_away(&mut self, id: PortId, handler: &mut impl Handler) {
         self.refused += 1;
         let opened = self.live(id).is_some_and(|live| live.unopened.is_none());

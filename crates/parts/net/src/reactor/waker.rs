@@ -28,7 +28,8 @@ impl Waker {
         })))
     }
 
-    /// Makes the reactor's next or present sleep end at once. What it is to find must be in place before.
+    /// Makes the reactor's next or present sleep end at once. What it is to find must be in place
+    /// before.
     pub fn wake(&self) {
         let shared = &self.0;
         shared.called.store(true, Ordering::Release);

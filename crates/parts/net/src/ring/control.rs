@@ -1,10 +1,10 @@
 //! The protocol of one direction of a ring: how far was written, how far was read, and who sleeps.
 //!
-//! Positions count bytes since the ring was made and never go back; a position's place in the ring is
-//! its remainder by the capacity. Each end keeps its own position in private memory and believes nothing
-//! that it reads from the other: a position that is out of range or went back is an error. No bytes are
-//! touched here and no system is called, so that loom can walk through every interleaving
-//! (`tests/ring_model.rs` compiles this very file against loom's atomics).
+//! Positions count bytes since the ring was made and never go back; a position's place in the ring
+//! is its remainder by the capacity. Each end keeps its own position in private memory and believes
+//! nothing that it reads from the other: a position that is out of range or went back is an error.
+//! No bytes are touched here and no system is called, so that loom can walk through every
+//! interleaving (`tests/ring_model.rs` compiles this very file against loom's atomics).
 
 use super::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -15,7 +15,8 @@ pub const ON_FUTEX: u32 = 1;
 /// The other end sleeps in poll or epoll and wants a byte on the bell socket.
 pub const ON_BELL: u32 = 2;
 
-/// A value that shares its cache line, and the neighbour that the prefetcher takes along, with nothing.
+/// A value that shares its cache line, and the neighbour that the prefetcher takes along, with
+/// nothing.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Line<T>(pub T);
@@ -77,8 +78,8 @@ impl Writer {
         self.tail
     }
 
-    /// Bytes that may be written now. The reader's position is looked at only when less than `wanted` are
-    /// known to be free: its cache line belongs to the other core.
+    /// Bytes that may be written now. The reader's position is looked at only when less than
+    /// `wanted` are known to be free: its cache line belongs to the other core.
     pub fn room(&mut self, control: &Control, wanted: u64) -> Result<u64, PositionError> {
         let known = self.capacity - (self.tail - self.head);
         if known >= wanted {
@@ -108,18 +109,19 @@ impl Writer {
         self.tail != self.published
     }
 
-    /// Shows the reader all that was written. The answer says how to wake it ([`AWAKE`]: not at all).
+    /// Shows the reader all that was written. The answer says how to wake it ([`AWAKE`]: not at
+    /// all).
     pub fn publish(&mut self, control: &Control) -> u32 {
         self.published = self.tail;
         control.tail.0.store(self.tail, Ordering::Release);
-        // The position must be out before the word is read, and the reader sets the word before it looks
-        // at the position a last time: one of the two sees the other.
+        // The position must be out before the word is read, and the reader sets the word before it
+        // looks at the position a last time: one of the two sees the other.
         fence(Ordering::SeqCst);
         take(&control.reader_sleeps.0)
     }
 
-    /// Says that this end is about to sleep until there is room. False: there are `wanted` bytes of it
-    /// now, so it must not.
+    /// Says that this end is about to sleep until there is room. False: there are `wanted` bytes of
+    /// it now, so it must not.
     pub fn announce_sleep(
         &mut self,
         control: &Control,
@@ -160,8 +162,8 @@ impl Reader {
         self.head
     }
 
-    /// Bytes that can be read now. The writer's position is looked at only when all that was known of is
-    /// read.
+    /// Bytes that can be read now. The writer's position is looked at only when all that was known
+    /// of is read.
     pub fn available(&mut self, control: &Control) -> Result<u64, PositionError> {
         if self.tail == self.head {
             let found = control.tail.0.load(Ordering::Acquire);
@@ -188,7 +190,8 @@ impl Reader {
         take(&control.writer_sleeps.0)
     }
 
-    /// Says that this end is about to sleep until bytes come. False: there are some now, so it must not.
+    /// Says that this end is about to sleep until bytes come. False: there are some now, so it must
+    /// not.
     pub fn announce_sleep(&mut self, control: &Control, how: u32) -> Result<bool, PositionError> {
         announce(&control.reader_sleeps.0, how);
         Ok(self.available(control)? == 0)
@@ -200,8 +203,8 @@ impl Reader {
     }
 }
 
-/// Sets a word before a last look. Words change by exchanges only, so that everybody agrees on the order of
-/// their changes; this happens on the way to sleep, where it costs nothing that counts.
+/// Sets a word before a last look. Words change by exchanges only, so that everybody agrees on the
+/// order of their changes; this happens on the way to sleep, where it costs nothing that counts.
 fn announce(word: &AtomicU32, how: u32) {
     word.swap(how, Ordering::AcqRel);
     fence(Ordering::SeqCst);

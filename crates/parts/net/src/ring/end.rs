@@ -8,8 +8,8 @@ use super::control::{self, Control, Reader, Writer};
 use super::memory::{Direction, Memory, futex_wait, futex_wake};
 use super::{MOST_BYTES, RingError};
 
-/// The longest single sleep on a futex: the word lies in memory that the other process may overwrite, so
-/// so a lost wake-up costs this much at most.
+/// The longest single sleep on a futex: the word lies in memory that the other process may
+/// overwrite, so so a lost wake-up costs this much at most.
 const MOST_SLEEP: Duration = Duration::from_millis(100);
 
 /// What is left to do so that the other end notices.
@@ -39,8 +39,8 @@ impl RingEnd {
         Ok((RingEnd::of(Arc::new(memory), Direction::ToOpener), fd))
     }
 
-    /// Opens what another process made. It may be hostile: everything is checked. Rings of more than
-    /// `most_capacity` bytes are refused.
+    /// Opens what another process made. It may be hostile: everything is checked. Rings of more
+    /// than `most_capacity` bytes are refused.
     pub fn open(fd: OwnedFd, most_capacity: u32) -> Result<RingEnd, RingError> {
         let memory = Memory::open(fd, most_capacity.min(MOST_BYTES))?;
         Ok(RingEnd::of(Arc::new(memory), Direction::ToMaker))
@@ -97,8 +97,8 @@ impl RingSender {
         Ok(self.writer.room(control, wanted as u64)? as usize)
     }
 
-    /// Writes as many of `bytes` as there is room for, and says how many. The reader sees them after
-    /// [`RingSender::publish`], so that several frames can be shown at once.
+    /// Writes as many of `bytes` as there is room for, and says how many. The reader sees them
+    /// after [`RingSender::publish`], so that several frames can be shown at once.
     pub fn write(&mut self, bytes: &[u8]) -> Result<usize, RingError> {
         let count = self.room(bytes.len())?.min(bytes.len());
         self.memory
@@ -117,7 +117,8 @@ impl RingSender {
         wake(how, control, |control| &control.reader_sleeps.0)
     }
 
-    /// Says that this end is about to sleep in poll or epoll until there is room. False: there is now.
+    /// Says that this end is about to sleep in poll or epoll until there is room. False: there is
+    /// now.
     pub fn announce_sleep(&mut self) -> Result<bool, RingError> {
         let control = self.memory.control(self.direction);
         Ok(self.writer.announce_sleep(control, 1, control::ON_BELL)?)
@@ -128,8 +129,8 @@ impl RingSender {
         self.writer.woke(self.memory.control(self.direction));
     }
 
-    /// Waits until there is room for `wanted` bytes (at most the capacity): spins for `spin`, then sleeps
-    /// on a futex. False: there is none after `wait`.
+    /// Waits until there is room for `wanted` bytes (at most the capacity): spins for `spin`, then
+    /// sleeps on a futex. False: there is none after `wait`.
     pub fn wait_room(
         &mut self,
         wanted: usize,
@@ -184,7 +185,8 @@ impl RingReceiver {
         ))
     }
 
-    /// Says that this end is about to sleep in poll or epoll until bytes come. False: there are some now.
+    /// Says that this end is about to sleep in poll or epoll until bytes come. False: there are
+    /// some now.
     pub fn announce_sleep(&mut self) -> Result<bool, RingError> {
         let control = self.memory.control(self.direction);
         Ok(self.reader.announce_sleep(control, control::ON_BELL)?)
@@ -195,8 +197,8 @@ impl RingReceiver {
         self.reader.woke(self.memory.control(self.direction));
     }
 
-    /// Waits until there is something to read: spins for `spin`, then sleeps on a futex. False: nothing
-    /// came within `wait`.
+    /// Waits until there is something to read: spins for `spin`, then sleeps on a futex. False:
+    /// nothing came within `wait`.
     pub fn wait(&mut self, spin: Duration, wait: Duration) -> Result<bool, RingError> {
         let memory = Arc::clone(&self.memory);
         let control = memory.control(self.direction);
@@ -251,8 +253,8 @@ fn spin_then_sleep(
     }
 }
 
-/// Wakes the other end by the way it asked for. An unknown way, which only a broken peer asks for, is
-/// taken for the bell: a byte more on its socket does no harm.
+/// Wakes the other end by the way it asked for. An unknown way, which only a broken peer asks for,
+/// is taken for the bell: a byte more on its socket does no harm.
 fn wake(
     how: u32,
     control: &Control,

@@ -1,6 +1,7 @@
-//! The shared memory of a ring: a sealed memfd, mapped. Has `unsafe`: mmap, memfd_create, fcntl, futex,
-//! and copies from and to memory that another process may change at any moment. No reference to that
-//! memory is ever made but to its atomics; bytes are copied out before anybody looks at them.
+//! The shared memory of a ring: a sealed memfd, mapped. Has `unsafe`: mmap, memfd_create, fcntl,
+//! futex, and copies from and to memory that another process may change at any moment. No reference
+//! to that memory is ever made but to its atomics; bytes are copied out before anybody looks at
+//! them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -25,7 +26,8 @@ pub const MOST_BYTES: u32 = 1 << 30;
 const CONTROL_AT: [usize; 2] = [4096, 6144];
 const DATA_AT: usize = 8192;
 
-/// Seals that keep the other process from making our reads fail: the memory can be neither cut nor grown.
+/// Seals that keep the other process from making our reads fail: the memory can be neither cut nor
+/// grown.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// The memory of two rings, one for each direction.
@@ -36,14 +38,15 @@ pub struct Memory {
     capacity: u32,
 }
 
-// SAFETY: the mapping is plain shared memory, valid from any thread until it is dropped; every access to
-// it goes through atomics or raw copies whose bounds are checked here.
+// SAFETY: the mapping is plain shared memory, valid from any thread until it is dropped; every
+// access to it goes through atomics or raw copies whose bounds are checked here.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// New memory for two rings of `capacity` bytes (a power of two), and the descriptor to hand over.
+    /// New memory for two rings of `capacity` bytes (a power of two), and the descriptor to hand
+    /// over.
     pub fn create(capacity: u32) -> Result<(Memory, OwnedFd), RingError> {
         check_capacity(capacity)?;
         let failed = |action| move |error| RingError::io(action, error);
@@ -70,7 +73,8 @@ impl Memory {
         Ok((Memory::map(&fd, bytes, capacity)?, fd))
     }
 
-    /// The memory behind a descriptor that another process made. Nothing of it is believed unchecked.
+    /// The memory behind a descriptor that another process made. Nothing of it is believed
+    /// unchecked.
     pub fn open(fd: OwnedFd, most_capacity: u32) -> Result<Memory, RingError> {
         // SAFETY: fcntl with integers only.
         let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
@@ -103,8 +107,8 @@ impl Memory {
     }
 
     fn map(fd: &OwnedFd, bytes: usize, capacity: u32) -> Result<Memory, RingError> {
-        // SAFETY: a new mapping at an address that the kernel chooses; the file is at least that long and
-        // sealed against shrinking, so no access can fault.
+        // SAFETY: a new mapping at an address that the kernel chooses; the file is at least that
+        // long and sealed against shrinking, so no access can fault.
         let base = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -134,8 +138,9 @@ impl Memory {
 
     /// The words that both ends share; `direction` is 0 (to who made the memory) or 1.
     pub fn control(&self, direction: Direction) -> &Control {
-        // SAFETY: the offset is below DATA_AT, which every mapping covers, and aligned to 128 from a page;
-        // the block is made of atomics only, for which any bytes are valid, and lives as long as self.
+        // SAFETY: the offset is below DATA_AT, which every mapping covers, and aligned to 128 from
+        // a page; the block is made of atomics only, for which any bytes are valid, and lives as
+        // long as self.
         unsafe {
             &*self
                 .base
@@ -149,8 +154,8 @@ impl Memory {
     pub fn write(&self, direction: Direction, position: u64, bytes: &[u8]) {
         let (at, first) = self.cut(position, bytes.len());
         let data = self.data(direction);
-        // SAFETY: `at + first` and `rest` lie within the ring (see `cut`), `bytes` is private memory, so
-        // the two cannot overlap.
+        // SAFETY: `at + first` and `rest` lie within the ring (see `cut`), `bytes` is private
+        // memory, so the two cannot overlap.
         unsafe {
             ptr::copy_nonoverlapping(bytes.as_ptr(), data.add(at), first);
             ptr::copy_nonoverlapping(bytes[first..].as_ptr(), data, bytes.len() - first);
@@ -162,8 +167,8 @@ impl Memory {
         let (at, first) = self.cut(position, into.len());
         let data = self.data(direction);
         let (start, rest) = into.split_at_mut(first);
-        // SAFETY: as in `write`, the other way; bytes that change meanwhile are some bytes or others,
-        // and are checked once they are private.
+        // SAFETY: as in `write`, the other way; bytes that change meanwhile are some bytes or
+        // others, and are checked once they are private.
         unsafe {
             ptr::copy_nonoverlapping(data.add(at), start.as_mut_ptr(), first);
             ptr::copy_nonoverlapping(data, rest.as_mut_ptr(), rest.len());
@@ -211,8 +216,8 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, wait: Duration) {
         tv_sec: wait.as_secs().min(1 << 30) as libc::time_t,
         tv_nsec: wait.subsec_nanos().into(),
     };
-    // SAFETY: the word and the time outlive the call. Any return (woken, changed before, interrupted,
-    // time over) is right: who called looks again.
+    // SAFETY: the word and the time outlive the call. Any return (woken, changed before,
+    // interrupted, time over) is right: who called looks again.
     unsafe {
         libc::syscall(
             libc::SYS_futex,

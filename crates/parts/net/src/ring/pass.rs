@@ -1,6 +1,6 @@
-//! A descriptor from one process to another over a Unix socket. Has `unsafe`: sendmsg and recvmsg with
-//! control messages (unix(7), SCM_RIGHTS), and a connect that does not wait, which the standard library
-//! does not offer.
+//! A descriptor from one process to another over a Unix socket. Has `unsafe`: sendmsg and recvmsg
+//! with control messages (unix(7), SCM_RIGHTS), and a connect that does not wait, which the
+//! standard library does not offer.
 
 use std::io;
 use std::mem;
@@ -10,8 +10,8 @@ use std::ptr;
 
 use super::owned;
 
-/// Room for the control message of this many descriptors; more than one is not asked for, and what comes
-/// beyond the room is closed by the kernel.
+/// Room for the control message of this many descriptors; more than one is not asked for, and what
+/// comes beyond the room is closed by the kernel.
 const MOST_FDS: usize = 4;
 
 /// Aligned as control messages must be.
@@ -55,7 +55,8 @@ pub fn connect_abstract(name: &str) -> io::Result<UnixStream> {
     }
 }
 
-/// Sends `bytes` with the descriptor attached to the first of them. The answer is how many bytes went.
+/// Sends `bytes` with the descriptor attached to the first of them. The answer is how many bytes
+/// went.
 pub fn send_with_fd(socket: &UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
     let mut room = Room([0; 64]);
     let mut slice = libc::iovec {
@@ -67,8 +68,9 @@ pub fn send_with_fd(socket: &UnixStream, bytes: &[u8], fd: BorrowedFd<'_>) -> io
     message.msg_iov = &raw mut slice;
     message.msg_iovlen = 1;
     message.msg_control = room.0.as_mut_ptr().cast();
-    // SAFETY: CMSG_SPACE and CMSG_LEN compute lengths; CMSG_FIRSTHDR points into `room`, which is long and
-    // aligned enough for one descriptor and outlives the call; sendmsg only reads the rest.
+    // SAFETY: CMSG_SPACE and CMSG_LEN compute lengths; CMSG_FIRSTHDR points into `room`, which is
+    // long and aligned enough for one descriptor and outlives the call; sendmsg only reads the
+    // rest.
     let sent = unsafe {
         message.msg_controllen = libc::CMSG_SPACE(mem::size_of::<libc::c_int>() as u32) as _;
         let control = libc::CMSG_FIRSTHDR(&raw const message);
@@ -117,8 +119,8 @@ pub fn receive_with_fds(
     if received < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has filled `message`, whose control part lies in `room`; the CMSG functions walk
-    // it within msg_controllen. Each descriptor in it is new and ours to own.
+    // SAFETY: the kernel has filled `message`, whose control part lies in `room`; the CMSG
+    // functions walk it within msg_controllen. Each descriptor in it is new and ours to own.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(&raw const message);
         while !control.is_null() {

@@ -4,8 +4,8 @@ use dyno_net::{Decoder, FrameError, Head, encode};
 
 const MOST_BODY_BYTES: usize = 1 << 16;
 
-/// Any stream, cut into pieces of `piece` bytes, gives the frames that it gives whole, and each frame
-/// encodes to the bytes it came from.
+/// Any stream, cut into pieces of `piece` bytes, gives the frames that it gives whole, and each
+/// frame encodes to the bytes it came from.
 pub fn check(stream: &[u8], piece: usize) {
     let whole = frames(&[stream]);
     let pieces: Vec<&[u8]> = stream.chunks(piece.max(1)).collect();

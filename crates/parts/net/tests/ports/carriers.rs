@@ -17,7 +17,8 @@ use crate::{options, unix};
 fn requests_are_answered_over_every_carrier() {
     let (unix, _folder) = unix();
     let tcp = "127.0.0.1:0";
-    // How a connection of each kind comes about. A kind that is added does not compile until it is here.
+    // How a connection of each kind comes about. A kind that is added does not compile until it is
+    // here.
     let made = |kind| match kind {
         CarrierKind::Ring => vec![(tcp, true), (&*unix, true)],
         CarrierKind::Tcp => vec![(tcp, false)],

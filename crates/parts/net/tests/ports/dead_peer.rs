@@ -15,7 +15,8 @@ use crate::polled::{ECHO, NEVER, Polled, until};
 
 const PLACE: &str = "DYNO_NET_CHILD";
 
-/// Starts this test program again as the other process, which prints a line when it is where it should be.
+/// Starts this test program again as the other process, which prints a line when it is where it
+/// should be.
 fn child(test: &str, place: &str) -> (Child, String) {
     let mut child = Command::new(std::env::current_exe().expect("its own path"))
         .args(["--exact", test, "--ignored", "--nocapture"])

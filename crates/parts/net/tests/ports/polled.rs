@@ -1,4 +1,5 @@
-//! A server for tests: a reactor on a thread of its own, with a handler that does what verbs ask for.
+//! A server for tests: a reactor on a thread of its own, with a handler that does what verbs ask
+//! for.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -12,8 +12,8 @@ const CAPACITY: u32 = 4096;
 const WORDS: [u64; 8] = [4096, 4224, 4352, 4480, 6144, 6272, 6400, 6528];
 const DATA: u64 = 8192;
 
-/// Each step is some bytes of `steps`: what to do, and with what. The end under test reads and writes as
-/// if all was well, and must not panic; it stops at the first error, as every user does.
+/// Each step is some bytes of `steps`: what to do, and with what. The end under test reads and
+/// writes as if all was well, and must not panic; it stops at the first error, as every user does.
 pub fn check(steps: &[u8]) {
     let (mut end, fd) = RingEnd::make(CAPACITY).expect("a ring");
     let memory = File::from(fd);

@@ -1,5 +1,5 @@
-//! moto, an object store that we did not write (PyPI `moto[server]`, which scripts/test installs), in a
-//! process of its own. Tests of other crates take this file by its path.
+//! moto, an object store that we did not write (PyPI `moto[server]`, which scripts/test installs),
+//! in a process of its own. Tests of other crates take this file by its path.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ pub struct Server {
     pub address: String,
 }
 
-/// The interpreter that has moto; `None`, with the line that counts `what`, where it is not installed.
+/// The interpreter that has moto; `None`, with the line that counts `what`, where it is not
+/// installed.
 pub fn interpreter(what: &str) -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
     let data = std::env::var_os("XDG_DATA_HOME")

@@ -37,14 +37,14 @@ const AT_LEAST: [&str; 9] = [
 ];
 const DURABILITY: [&str; 3] = ["fsync", "full_page_writes", "synchronous_commit"];
 
-/// Compares the server of `client` with the advice for a machine of `size`, which is the machine that
-/// the server runs on.
+/// Compares the server of `client` with the advice for a machine of `size`, which is the machine
+/// that the server runs on.
 ///
 /// # Errors
 /// When the server does not answer.
 pub fn compare(client: &mut Client, size: &MachineSize) -> Result<Vec<Difference>, PgError> {
-    // What the server would give any session: this one's own value may differ, as that of keepalives
-    // does on a Unix socket.
+    // What the server would give any session: this one's own value may differ, as that of
+    // keepalives does on a Unix socket.
     let ask = "SELECT name, coalesce(reset_val, ''), unit, CASE WHEN setting = reset_val THEN current_setting(name) \
                ELSE reset_val || coalesce(unit, '') END, enumvals FROM pg_settings";
     let rows = client
@@ -93,8 +93,8 @@ fn agrees(advice: &Advice, setting: &str, unit: Option<&str>) -> bool {
     (has - wanted).abs() <= f64::EPSILON * wanted.abs()
 }
 
-/// A value in the smallest unit of its kind (bytes, milliseconds). A bare number counts `unit`s, as in
-/// `pg_settings`, where a unit may have a factor of its own: `8kB`.
+/// A value in the smallest unit of its kind (bytes, milliseconds). A bare number counts `unit`s, as
+/// in `pg_settings`, where a unit may have a factor of its own: `8kB`.
 fn amount(value: &str, unit: Option<&str>) -> Option<f64> {
     let end = value
         .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'))

@@ -1,7 +1,8 @@
 //! Settings for a server that stores a log: each with a value for this machine and the reason.
 //!
 //! Our own clusters are run with them; a server of the user's is compared with them. Whatever an
-//! acknowledged write depends on (`fsync`, `full_page_writes`, `synchronous_commit`) is on, and is said.
+//! acknowledged write depends on (`fsync`, `full_page_writes`, `synchronous_commit`) is on, and is
+//! said.
 
 mod compare;
 mod memory;

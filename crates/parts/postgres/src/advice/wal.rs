@@ -9,7 +9,8 @@ const MOST_WAL: u64 = 32 << 10 << 20;
 const USUAL_WAL: u64 = 2048 * MIB;
 /// The first kernel whose syncfs tells of errors (syncfs(2)).
 const SYNCFS_KERNEL: (u32, u32) = (5, 8);
-/// More than this is not made ahead: it takes about a second, and checkpoints recycle what comes after.
+/// More than this is not made ahead: it takes about a second, and checkpoints recycle what comes
+/// after.
 const MOST_WAL_AHEAD: u64 = 512 * MIB;
 
 pub(super) fn settings(size: &MachineSize, lz4: bool) -> Vec<Advice> {
@@ -62,8 +63,8 @@ fn least_wal(size: &MachineSize) -> u64 {
     (most_wal(size) / 4).max(80 * MIB)
 }
 
-/// How much of the write-ahead log is made with a new cluster, in bytes: never more than `min_wal_size`
-/// keeps anyway.
+/// How much of the write-ahead log is made with a new cluster, in bytes: never more than
+/// `min_wal_size` keeps anyway.
 pub(crate) fn ahead_bytes(size: &MachineSize) -> u64 {
     least_wal(size).min(MOST_WAL_AHEAD)
 }

@@ -1,5 +1,5 @@
-//! The files by which a server is configured: `dyno.conf`, who may connect, and the line that includes
-//! the one in `postgresql.conf`. They are written anew at each start.
+//! The files by which a server is configured: `dyno.conf`, who may connect, and the line that
+//! includes the one in `postgresql.conf`. They are written anew at each start.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -78,7 +78,8 @@ impl Cluster {
     }
 }
 
-/// One setting; a quote and a backslash are doubled ("Parameter Interaction via the Configuration File").
+/// One setting; a quote and a backslash are doubled ("Parameter Interaction via the Configuration
+/// File").
 fn line(text: &mut String, name: &str, value: &str) {
     let value = value.replace('\\', "\\\\").replace('\'', "''");
     let _ = writeln!(text, "{name} = '{value}'");

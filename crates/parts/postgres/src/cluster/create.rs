@@ -95,7 +95,8 @@ impl Cluster {
         })
     }
 
-    /// Sets the password that TCP asks for. It waits for no standby: it must work while none is there.
+    /// Sets the password that TCP asks for. It waits for no standby: it must work while none is
+    /// there.
     pub(super) fn set_password(&self) -> Result<(), PgError> {
         let mut session = Session::named("dyno cluster");
         session.set("synchronous_commit", "local");

@@ -139,8 +139,9 @@ impl Home {
         owner.give(&self.dir.join("run"))
     }
 
-    /// The directory for the socket: `run/`, or a short one in `/tmp` when its path is too long for a
-    /// socket or has signs that connection strings give a meaning. `recorded` is the one used so far.
+    /// The directory for the socket: `run/`, or a short one in `/tmp` when its path is too long for
+    /// a socket or has signs that connection strings give a meaning. `recorded` is the one used so
+    /// far.
     pub fn socket_dir(
         &self,
         owner: &Owner,

@@ -1,5 +1,5 @@
-//! `dyno-cluster.json`: what a cluster is. It is written before the data it describes, so data without
-//! it belongs to another cluster.
+//! `dyno-cluster.json`: what a cluster is. It is written before the data it describes, so data
+//! without it belongs to another cluster.
 
 use std::fs;
 use std::path::PathBuf;

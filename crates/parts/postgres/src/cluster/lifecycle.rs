@@ -36,8 +36,9 @@ impl Cluster {
         self.bring_up()
     }
 
-    /// Stops the server: sessions are ended and their transactions rolled back. One that does not stop
-    /// in time is stopped at once, and recovers at its next start. Does nothing when none runs.
+    /// Stops the server: sessions are ended and their transactions rolled back. One that does not
+    /// stop in time is stopped at once, and recovers at its next start. Does nothing when none
+    /// runs.
     ///
     /// # Errors
     /// When processes remain.
@@ -72,7 +73,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Refuses data of a standby-to-be that was not replaced by the copy yet: it would start as a primary.
+    /// Refuses data of a standby-to-be that was not replaced by the copy yet: it would start as a
+    /// primary.
     fn must_be_a_whole_copy(&self) -> Result<(), PgError> {
         let Role::Standby { name, .. } = &self.identity.role else {
             return Ok(());
@@ -97,9 +99,10 @@ impl Cluster {
         }
     }
 
-    /// Takes over a living server of this directory; `false` when there is none, or when it had to be
-    /// stopped: since it is reached elsewhere, as after the directory was moved, or since the server is to
-    /// end with us. That one may be on its way out with its last owner, and would not end with this one.
+    /// Takes over a living server of this directory; `false` when there is none, or when it had to
+    /// be stopped: since it is reached elsewhere, as after the directory was moved, or since the
+    /// server is to end with us. That one may be on its way out with its last owner, and would not
+    /// end with this one.
     fn adopt(&mut self) -> Result<bool, PgError> {
         let Some(found) = postmaster::read(&self.home.data()) else {
             return Ok(false);
@@ -120,8 +123,9 @@ impl Cluster {
         Ok(true)
     }
 
-    /// Ends orphans of a killed postmaster, which hold its shared memory, and removes its lock files: by
-    /// now no process of this directory lives, so the process that has the number in them is a foreign one.
+    /// Ends orphans of a killed postmaster, which hold its shared memory, and removes its lock
+    /// files: by now no process of this directory lives, so the process that has the number in them
+    /// is a foreign one.
     fn clear_up(&mut self) -> Result<(), PgError> {
         self.kill_all()?;
         let socket = format!(".s.PGSQL.{}", self.identity.port);
@@ -218,8 +222,8 @@ impl Cluster {
         Ok(true)
     }
 
-    /// Takes the exit status of a server that was our child, so that no zombie stays. One that never
-    /// became a server of this directory, as when it lost a race, is ended first.
+    /// Takes the exit status of a server that was our child, so that no zombie stays. One that
+    /// never became a server of this directory, as when it lost a race, is ended first.
     pub(super) fn reap(&mut self) -> Result<(), PgError> {
         let waiting = "wait for the server of";
         let Some(mut child) = self.server.take() else {

@@ -30,8 +30,8 @@ const SUPERUSER: &str = "dyno";
 const DATABASE: &str = "postgres";
 
 /// A private cluster, its server running. Dropping it stops the server, unless
-/// [`Options::leave_running`] is set; [`Cluster::stop`] does so and says how it went. When this process is
-/// killed the kernel asks the server to stop.
+/// [`Options::leave_running`] is set; [`Cluster::stop`] does so and says how it went. When this
+/// process is killed the kernel asks the server to stop.
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) home: Home,
@@ -50,11 +50,12 @@ pub struct Cluster {
 impl Cluster {
     /// Opens the cluster in `dir`, making it at the first time, and has its server running when it
     /// returns. What is left of a killed owner's server is stopped. A living one is adopted if
-    /// [`Options::leave_running`] is set, and otherwise started again, since the server is to end with us.
+    /// [`Options::leave_running`] is set, and otherwise started again, since the server is to end
+    /// with us.
     ///
     /// # Errors
-    /// See [`PgError`]: no programs or the wrong version, no right to the directory, a directory in use
-    /// or with something else in it, a server that does not start.
+    /// See [`PgError`]: no programs or the wrong version, no right to the directory, a directory in
+    /// use or with something else in it, a server that does not start.
     pub fn open(dir: &Path, options: Options) -> Result<Self, PgError> {
         let mut cluster = Self::claim(dir, options)?;
         if let Role::Deposed { by } = &cluster.identity.role {
@@ -74,7 +75,8 @@ impl Cluster {
     /// Owns the directory, with everything in place but data and server.
     pub(crate) fn claim(dir: &Path, options: Options) -> Result<Self, PgError> {
         let owner = Owner::resolve(options.os_user.as_deref())?;
-        // Asked before anything is made, so that a directory that is of no use leaves nothing behind.
+        // Asked before anything is made, so that a directory that is of no use leaves nothing
+        // behind.
         owner.reach(nearest_existing(dir))?;
         let home = Home::prepare(dir)?;
         let lock = home.lock()?;

@@ -36,8 +36,8 @@ pub struct Options {
     pub start_timeout: Duration,
     /// How long a polite stop may take before the server is stopped at once.
     pub stop_timeout: Duration,
-    /// Whether the cluster is gone after a power cut anyway, as a test's: making it then skips the syncing.
-    /// Commits are as durable as ever.
+    /// Whether the cluster is gone after a power cut anyway, as a test's: making it then skips the
+    /// syncing. Commits are as durable as ever.
     pub short_lived: bool,
     /// Whether the server outlives its owner.
     pub leave_running: bool,

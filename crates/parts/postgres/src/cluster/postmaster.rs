@@ -27,8 +27,8 @@ impl Postmaster {
     }
 }
 
-/// The living server of `data`. `None` when the file is missing, not complete yet, or of a server that
-/// is gone, also when its number was given to another process since.
+/// The living server of `data`. `None` when the file is missing, not complete yet, or of a server
+/// that is gone, also when its number was given to another process since.
 pub(super) fn read(data: &Path) -> Option<Postmaster> {
     let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
     let lines: Vec<&str> = text.lines().map(str::trim).collect();

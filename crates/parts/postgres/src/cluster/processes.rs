@@ -38,7 +38,8 @@ impl Cluster {
         }
     }
 
-    /// Kills (`SIGKILL`) one process of this cluster, as a backend; `false` when `pid` does not belong to it.
+    /// Kills (`SIGKILL`) one process of this cluster, as a backend; `false` when `pid` does not
+    /// belong to it.
     ///
     /// # Errors
     /// When the kernel refuses.

@@ -1,9 +1,10 @@
 //! Segments of the write-ahead log that are there before they are needed.
 //!
-//! A server that needs the next segment and finds none to recycle fills one with zeros and syncs it while
-//! all commits wait: 16 MiB, tens of milliseconds, again and again until the first checkpoint leaves some to
-//! recycle. It takes a file of the right name and length as it is, which is what recycled ones are
-//! (XLogFileInitInternal in xlog.c), so a new cluster gets some while no client waits.
+//! A server that needs the next segment and finds none to recycle fills one with zeros and syncs it
+//! while all commits wait: 16 MiB, tens of milliseconds, again and again until the first checkpoint
+//! leaves some to recycle. It takes a file of the right name and length as it is, which is what
+//! recycled ones are (XLogFileInitInternal in xlog.c), so a new cluster gets some while no client
+//! waits.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -18,7 +19,8 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 /// Segments that share the first two words of their name cover this much.
 const LOG_BYTES: u64 = 1 << 32;
 
-/// Makes the segments that follow the last one in `dir`, about `bytes` of them. The server does not run.
+/// Makes the segments that follow the last one in `dir`, about `bytes` of them. The server does not
+/// run.
 pub(super) fn make_ahead(dir: &Path, bytes: u64, owner: &Owner) -> Result<(), PgError> {
     let Some((last, segment_bytes)) = last_segment(dir).map_err(PgError::io("read", dir))? else {
         return Ok(());
@@ -34,8 +36,8 @@ pub(super) fn make_ahead(dir: &Path, bytes: u64, owner: &Owner) -> Result<(), Pg
     sync_dir(dir)
 }
 
-/// Zeros are written, not only reserved: a first write into reserved room would cost each commit a write of
-/// the file system's journal.
+/// Zeros are written, not only reserved: a first write into reserved room would cost each commit a
+/// write of the file system's journal.
 fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
     let mut left = bytes;
     while left > 0 {

@@ -68,8 +68,8 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The pairs of a `name=value` string: spaces around the sign may be there, a value may be quoted, and a
-/// backslash takes the next sign as it is.
+/// The pairs of a `name=value` string: spaces around the sign may be there, a value may be quoted,
+/// and a backslash takes the next sign as it is.
 fn words(text: &str) -> Result<Options, PgError> {
     let bad = |reason: String| PgError::Dsn { reason };
     let mut pairs = Vec::new();

@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::error::PgError;
 use crate::os::Owner;
 
-/// Writes `text` to `path` so that a reader sees the old or the new text, also after a crash. The file
-/// belongs to `owner` (the caller without one) and only the owner can read it.
+/// Writes `text` to `path` so that a reader sees the old or the new text, also after a crash. The
+/// file belongs to `owner` (the caller without one) and only the owner can read it.
 pub(crate) fn replace_file(path: &Path, text: &str, owner: Option<&Owner>) -> Result<(), PgError> {
     let staged = path.with_extension("new");
     let mut options = OpenOptions::new();
@@ -36,8 +36,8 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), PgError> {
         .map_err(PgError::io("sync", dir))
 }
 
-/// Makes a directory and its missing parents with a mode, whatever the caller's umask takes away: the
-/// server's user may be another than the caller. What is there stays as it is.
+/// Makes a directory and its missing parents with a mode, whatever the caller's umask takes away:
+/// the server's user may be another than the caller. What is there stays as it is.
 pub(crate) fn make_dir(dir: &Path, mode: u32) -> Result<(), PgError> {
     if dir.is_dir() {
         return Ok(());
@@ -63,7 +63,8 @@ pub(crate) fn first_other_entry(dir: &Path, known: &[&str]) -> Result<Option<Str
     Ok(None)
 }
 
-/// The last lines of what a log has from byte `from` on, at most `lines` of them from its last 8 KiB.
+/// The last lines of what a log has from byte `from` on, at most `lines` of them from its last 8
+/// KiB.
 pub(crate) fn last_lines(path: &Path, from: u64, lines: usize) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(path)?;

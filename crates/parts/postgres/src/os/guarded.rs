@@ -1,4 +1,5 @@
-//! Children that end with this process, however it ends. Unsafe: a system call between fork and exec.
+//! Children that end with this process, however it ends. Unsafe: a system call between fork and
+//! exec.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -13,16 +14,17 @@ struct Start {
     started: Sender<io::Result<Child>>,
 }
 
-/// Starts a child to which the kernel sends `signal` when this process has ended, be it by a SIGKILL.
+/// Starts a child to which the kernel sends `signal` when this process has ended, be it by a
+/// SIGKILL.
 ///
-/// The kernel means the thread that forked, not its process (prctl(2), `PR_SET_PDEATHSIG`), so a child that a
-/// passing thread started would end with that thread. All such children are therefore started by one thread
-/// that lives as long as the process.
+/// The kernel means the thread that forked, not its process (prctl(2), `PR_SET_PDEATHSIG`), so a
+/// child that a passing thread started would end with that thread. All such children are therefore
+/// started by one thread that lives as long as the process.
 pub(crate) fn spawn(mut command: Command, signal: libc::c_int) -> io::Result<Child> {
     let parent = std::process::id();
     let guard = move || {
-        // A change of the user clears the setting, and the standard library changes it before it calls us.
-        // SAFETY: two numbers are passed; both calls are allowed between fork and exec.
+        // A change of the user clears the setting, and the standard library changes it before it
+        // calls us. SAFETY: two numbers are passed; both calls are allowed between fork and exec.
         let (answer, now) = unsafe {
             let signal = signal as libc::c_ulong;
             (libc::prctl(libc::PR_SET_PDEATHSIG, signal), libc::getppid())

@@ -77,9 +77,9 @@ impl Owner {
         })
     }
 
-    /// A command that runs as this user, in `dir`, with an environment of its own. The caller's may hold
-    /// secrets, such as a token, which the other user and each superuser of the server could read; and
-    /// PostgreSQL takes settings from it.
+    /// A command that runs as this user, in `dir`, with an environment of its own. The caller's may
+    /// hold secrets, such as a token, which the other user and each superuser of the server could
+    /// read; and PostgreSQL takes settings from it.
     pub fn command(&self, program: &Path, dir: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear();

@@ -1,9 +1,10 @@
 //! The processes of one data directory, and signals that reach no other. Unsafe: system calls on
 //! process descriptors.
 //!
-//! A server's processes, children included, have its data directory as their working directory, so the
-//! kernel says which they are, whichever process started them. A signal goes through a process descriptor that
-//! was opened before that was looked at, so it cannot hit a later process with the same number.
+//! A server's processes, children included, have its data directory as their working directory, so
+//! the kernel says which they are, whichever process started them. A signal goes through a process
+//! descriptor that was opened before that was looked at, so it cannot hit a later process with the
+//! same number.
 
 use std::fs;
 use std::io;
@@ -20,7 +21,8 @@ pub(crate) struct Process {
     directory: (u64, u64),
 }
 
-/// All living processes of the server whose data directory is `data`; the postmaster first when it lives.
+/// All living processes of the server whose data directory is `data`; the postmaster first when it
+/// lives.
 pub(crate) fn of_directory(data: &Path) -> Vec<Process> {
     let Ok(metadata) = fs::metadata(data) else {
         return Vec::new();

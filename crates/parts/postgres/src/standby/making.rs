@@ -11,9 +11,9 @@ use crate::error::PgError;
 use crate::os::replace_file;
 
 impl Cluster {
-    /// Opens the standby `name` of the primary at `primary` in `dir`, copying the primary at the first
-    /// time. It returns when the standby answers, which may be before it has caught up
-    /// (see [`super::wait_streaming`]).
+    /// Opens the standby `name` of the primary at `primary` in `dir`, copying the primary at the
+    /// first time. It returns when the standby answers, which may be before it has caught up (see
+    /// [`super::wait_streaming`]).
     ///
     /// # Errors
     /// As [`Cluster::open`]; and when `dir` holds a primary, or the standby of another name.
@@ -28,8 +28,8 @@ impl Cluster {
         if !cluster.home.data().exists() {
             return cluster.copied(primary, name);
         }
-        // The note of what it is comes before the copy takes its place: without the sign that PostgreSQL
-        // itself needs, the data is still that of before.
+        // The note of what it is comes before the copy takes its place: without the sign that
+        // PostgreSQL itself needs, the data is still that of before.
         let copied = cluster.home.data().join("standby.signal").exists();
         if cluster.is_standby() && !copied {
             return cluster.copied(primary, name);
@@ -66,8 +66,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Makes `dir`, whatever cluster is in it, the standby `name` of `primary`. Its own data is dropped
-    /// when the copy is complete.
+    /// Makes `dir`, whatever cluster is in it, the standby `name` of `primary`. Its own data is
+    /// dropped when the copy is complete.
     ///
     /// # Errors
     /// As [`Cluster::open_standby`].
@@ -109,8 +109,8 @@ impl Cluster {
     }
 
     fn copy(&self, primary: &Dsn, name: &str, staged: &Path) -> Result<(), PgError> {
-        // A password on the command line is everybody's to read, so the way to the primary is in a file
-        // that only the server's user opens.
+        // A password on the command line is everybody's to read, so the way to the primary is in a
+        // file that only the server's user opens.
         let service = ServiceFile::write(self, primary, name)?;
         let program = self.installation.program("pg_basebackup");
         let mut command = self.owner.command(&program, &self.home.dir);
@@ -154,7 +154,8 @@ impl Drop for ServiceFile {
     }
 }
 
-/// Makes the slot by which the primary keeps the log for the standby; one that is there and idle is used.
+/// Makes the slot by which the primary keeps the log for the standby; one that is there and idle is
+/// used.
 pub(super) fn make_slot(primary: &Dsn, name: &str) -> Result<(), PgError> {
     let mut client = connect(primary, &Session::named("dyno standby"))?;
     let slot = slot_of(name);

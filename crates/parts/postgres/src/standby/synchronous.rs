@@ -92,11 +92,12 @@ impl fmt::Display for Synchronous {
 }
 
 impl Cluster {
-    /// Has commits of this primary wait for standbys, from when it returns on. It returns when as many
-    /// as are waited for are streaming, so no commit hangs for want of a standby.
+    /// Has commits of this primary wait for standbys, from when it returns on. It returns when as
+    /// many as are waited for are streaming, so no commit hangs for want of a standby.
     ///
     /// # Errors
-    /// When the names are not valid, or too few of them are streaming after `timeout`; the setting stays then.
+    /// When the names are not valid, or too few of them are streaming after `timeout`; the setting
+    /// stays then.
     pub fn set_synchronous(
         &mut self,
         wanted: &Synchronous,

@@ -34,12 +34,14 @@ impl Cluster {
         matches!(self.identity.role, Role::Standby { .. })
     }
 
-    /// Where its log ends, in bytes: what a standby has on stable storage, or a primary has written.
+    /// Where its log ends, in bytes: what a standby has on stable storage, or a primary has
+    /// written.
     ///
     /// # Errors
     /// When the server does not answer.
     pub fn log_position(&self) -> Result<u64, PgError> {
-        // After a restart nothing may have been received yet; what was replayed was received before.
+        // After a restart nothing may have been received yet; what was replayed was received
+        // before.
         let ask = "SELECT (CASE WHEN pg_is_in_recovery() \
                    THEN greatest(coalesce(pg_last_wal_receive_lsn(), '0/0'), coalesce(pg_last_wal_replay_lsn(), '0/0')) \
                    ELSE pg_current_wal_flush_lsn() END - '0/0'::pg_lsn)::bigint";
@@ -50,8 +52,9 @@ impl Cluster {
         Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or(0))
     }
 
-    /// Makes this standby a primary that waits for no standby (see [`Cluster::set_synchronous`]). The old
-    /// primary must be dead or deposed: two primaries would each take records that the other lacks.
+    /// Makes this standby a primary that waits for no standby (see [`Cluster::set_synchronous`]).
+    /// The old primary must be dead or deposed: two primaries would each take records that the
+    /// other lacks.
     ///
     /// # Errors
     /// When it is not a standby, or does not leave recovery in a minute.
@@ -102,7 +105,8 @@ impl Cluster {
         self.reload()
     }
 
-    /// Stops this former primary and notes who replaced it, so that it never starts as a primary again.
+    /// Stops this former primary and notes who replaced it, so that it never starts as a primary
+    /// again.
     ///
     /// # Errors
     /// When it does not stop, or the note cannot be written.

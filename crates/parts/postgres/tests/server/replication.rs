@@ -1,4 +1,5 @@
-//! Two and three nodes: a commit waits, a primary dies, a standby takes over, nothing acknowledged is lost.
+//! Two and three nodes: a commit waits, a primary dies, a standby takes over, nothing acknowledged
+//! is lost.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// A number on a cache line of its own, so that threads that count different things do not disturb each
-/// other.
+/// A number on a cache line of its own, so that threads that count different things do not disturb
+/// each other.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Cell<T>(T);
@@ -64,7 +64,8 @@ impl Gauge {
     }
 }
 
-/// The unit in which a histogram or counter is told what was seen. It is shown in the base unit of Prometheus.
+/// The unit in which a histogram or counter is told what was seen. It is shown in the base unit of
+/// Prometheus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Seen in nanoseconds, shown in seconds.
@@ -147,8 +148,8 @@ impl Histogram {
         &self.0.bounds
     }
 
-    /// Counts up to each bound and in all, and the sum. Values that come meanwhile are in some of them
-    /// and not in others; the counts still grow from bound to bound.
+    /// Counts up to each bound and in all, and the sum. Values that come meanwhile are in some of
+    /// them and not in others; the counts still grow from bound to bound.
     pub(super) fn read(&self) -> (Vec<u64>, u64) {
         let mut total = 0;
         let counts = self.0.counts.iter().map(|count| {

@@ -1,5 +1,5 @@
-//! Numbers that a program keeps of itself: registered once by name and labels, updated from any thread
-//! by one atomic addition, written out when they are requested.
+//! Numbers that a program keeps of itself: registered once by name and labels, updated from any
+//! thread by one atomic addition, written out when they are requested.
 
 mod cells;
 mod names;

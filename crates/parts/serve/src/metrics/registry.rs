@@ -56,7 +56,8 @@ impl Registry {
         Self::default()
     }
 
-    /// The counter of this name and these labels, made when there is none. Its name ends in `_total`.
+    /// The counter of this name and these labels, made when there is none. Its name ends in
+    /// `_total`.
     ///
     /// # Errors
     /// [`ServeError::Metric`]: a name or label that Prometheus would refuse, a name that has another
@@ -108,11 +109,12 @@ impl Registry {
         }
     }
 
-    /// The histogram of this name and these labels, made with `bounds` when there is none. The bounds
-    /// are in the unit in which it observes.
+    /// The histogram of this name and these labels, made with `bounds` when there is none. The
+    /// bounds are in the unit in which it observes.
     ///
     /// # Errors
-    /// As [`Registry::counter`], and when the bounds do not grow or differ from those that are there.
+    /// As [`Registry::counter`], and when the bounds do not grow or differ from those that are
+    /// there.
     pub fn histogram(
         &self,
         name: &str,
@@ -137,8 +139,8 @@ impl Registry {
         }
     }
 
-    /// Calls `refresh` before each time the numbers are written out, to set gauges that are costly to
-    /// keep up to date. It runs on the endpoint's threads, one at a time.
+    /// Calls `refresh` before each time the numbers are written out, to set gauges that are costly
+    /// to keep up to date. It runs on the endpoint's threads, one at a time.
     pub fn refresh_by(&self, refresh: impl Fn() + Send + Sync + 'static) {
         let mut all = self
             .0
@@ -148,8 +150,8 @@ impl Registry {
         all.push(Box::new(refresh));
     }
 
-    /// Forgets every series that has the label, as those of a topic that was dropped. Who still counts
-    /// there is not counted.
+    /// Forgets every series that has the label, as those of a topic that was dropped. Who still
+    /// counts there is not counted.
     pub fn forget(&self, label: &str, value: &str) {
         let mut families = self.families();
         for family in families.values_mut() {

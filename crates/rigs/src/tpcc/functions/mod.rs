@@ -1,5 +1,5 @@
-//! New Order and Payment as functions of a database of PostgreSQL's wire. They do what `dyno_tpcc::transactions` does, and
-//! return the same; the other three types run in the client.
+//! New Order and Payment as functions of a database of PostgreSQL's wire. They do what
+//! `dyno_tpcc::transactions` does, and return the same; the other three types run in the client.
 
 use dyno_tpcc::input::{CustomerRef, Input, Kind, NewOrder, Payment, Who};
 use dyno_tpcc::schema::{history_key, key};

@@ -38,7 +38,8 @@ struct Lane {
     client: Client,
     next: u64,
     answered: u64,
-    /// When requests were sent, by their number modulo the length. Answers come in the order of requests.
+    /// When requests were sent, by their number modulo the length. Answers come in the order of
+    /// requests.
     sent_ns: Vec<u64>,
 }
 

@@ -1,4 +1,5 @@
-//! Messages one way, with an answer to every so many: the answer to a message answers all before it.
+//! Messages one way, with an answer to every so many: the answer to a message answers all before
+//! it.
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -155,8 +155,8 @@ fn written_by(asked: &Asked, key: u64, value: &[u8]) -> Option<u64> {
     fine.then_some(id)
 }
 
-/// The bits in which any byte is another than it should be. All bytes are looked at, without a branch for each, since
-/// it is timed.
+/// The bits in which any byte is another than it should be. All bytes are looked at, without a
+/// branch for each, since it is timed.
 fn differences(bytes: &[u8], expected: u8) -> u8 {
     let different = |so_far: u8, byte: u8| so_far | (byte ^ expected);
     bytes.iter().copied().fold(0, different)

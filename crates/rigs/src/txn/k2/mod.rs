@@ -1,4 +1,5 @@
-//! K2's transactions: a few rows written, a few read, each answer verified, on our engine and on others.
+//! K2's transactions: a few rows written, a few read, each answer verified, on our engine and on
+//! others.
 //!
 //! | file | what |
 //! |---|---|
@@ -67,7 +68,8 @@ pub enum K2Error {
     Panicked,
 }
 
-/// `txn-k2`: transactions of some writes and some reads for a while; `peer` is the other system that does the same.
+/// `txn-k2`: transactions of some writes and some reads for a while; `peer` is the other system
+/// that does the same.
 pub(crate) fn k2(
     params: &mut Params<'_>,
     request: &Request,
@@ -116,7 +118,8 @@ fn measure(asked: &Asked, request: &Request) -> Result<Reply, K2Error> {
     Ok(reply)
 }
 
-/// The first transactions, one after the other and untimed: what they read is the same on every system.
+/// The first transactions, one after the other and untimed: what they read is the same on every
+/// system.
 fn first_ones(asked: &Asked, system: &System) -> Result<Answer, K2Error> {
     let mut worker = system.worker(asked)?;
     let mut draw = Draw::new(asked, u64::MAX);

@@ -113,7 +113,8 @@ impl<'a> Client<'a> {
                 self.free.pop();
                 self.begin(&mut *pipeline, place, intended_ns)?;
                 if due_ns.is_some() {
-                    // Where there was no room before, the wait for it is the server's and not the client's.
+                    // Where there was no room before, the wait for it is the server's and not the
+                    // client's.
                     if was_room {
                         self.seen.lag.record(now_ns - intended_ns)?;
                     }

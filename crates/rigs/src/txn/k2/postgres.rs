@@ -1,5 +1,5 @@
-//! The same transactions by PostgreSQL: one call of a function in the server, serializable, and acknowledged when
-//! it is on stable storage.
+//! The same transactions by PostgreSQL: one call of a function in the server, serializable, and
+//! acknowledged when it is on stable storage.
 
 use std::path::Path;
 

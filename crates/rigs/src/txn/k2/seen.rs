@@ -13,8 +13,8 @@ use crate::Windows;
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 /// Conflicts of one transaction until it is given up.
 pub(super) const TRIES_MAX: u32 = 1_000;
-/// More transactions than this, and than this share, that were due and never started are a backlog that grows; fewer are
-/// what a moment's stall leaves at the end.
+/// More transactions than this, and than this share, that were due and never started are a backlog
+/// that grows; fewer are what a moment's stall leaves at the end.
 const UNSENT_MAX: (u64, f64) = (64, 0.01);
 /// A client that has room and starts later than this at the 99th percentile did not offer the rate.
 const LAG_MAX_NS: u64 = 1_000_000;
@@ -117,8 +117,8 @@ impl Seen {
         }
     }
 
-    /// Rates a second, latencies in seconds. In a backlog that grows a latency says only how long the run was, so there
-    /// is none.
+    /// Rates a second, latencies in seconds. In a backlog that grows a latency says only how long
+    /// the run was, so there is none.
     pub fn metrics(&self, asked: &Asked) -> BTreeMap<String, f64> {
         let tries = self.committed + self.again;
         let mut metrics = BTreeMap::from([

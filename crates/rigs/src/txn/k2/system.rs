@@ -48,7 +48,8 @@ pub(super) enum Servers {
     Etcd(EtcdNodes),
 }
 
-/// A child that does not outlive this, nor does its socket: a server that is killed leaves it behind.
+/// A child that does not outlive this, nor does its socket: a server that is killed leaves it
+/// behind.
 pub(super) struct Process {
     child: Child,
     socket: Option<PathBuf>,

@@ -70,7 +70,8 @@ pub fn rows(db: &dyn Database, name: &str) -> Result<u64> {
     Ok(outcome.value)
 }
 
-/// FNV-1a over the parts and their lengths, eight bytes at a step, then mixed (SplitMix64's last lines).
+/// FNV-1a over the parts and their lengths, eight bytes at a step, then mixed (SplitMix64's last
+/// lines).
 fn hash(parts: &[&[u8]]) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     let mut step = |word: u64| {

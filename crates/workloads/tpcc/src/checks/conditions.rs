@@ -177,7 +177,8 @@ fn of_orders(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
     }
 }
 
-/// Condition 11, written so that it holds after deliveries too: each one counts at a customer of the district.
+/// Condition 11, written so that it holds after deliveries too: each one counts at a customer of
+/// the district.
 fn delivered(
     at: [u32; 2],
     facts: &DistrictFacts,

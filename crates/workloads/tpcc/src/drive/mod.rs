@@ -1,6 +1,8 @@
-//! Running transactions for a while, by terminals that wait for each answer before they enter the next input.
+//! Running transactions for a while, by terminals that wait for each answer before they enter the
+//! next input.
 //!
-//! Times are handed to a recorder of the caller's, one for each worker thread: this crate measures nothing.
+//! Times are handed to a recorder of the caller's, one for each worker thread: this crate measures
+//! nothing.
 
 mod blocking;
 mod pace;
@@ -23,7 +25,8 @@ pub enum Form {
     OneShot,
     /// Operation by operation; those that can go together, in one request.
     Batched,
-    /// Operation by operation, each a request of its own; those that can go together, at the same time.
+    /// Operation by operation, each a request of its own; those that can go together, at the same
+    /// time.
     Interactive,
 }
 
@@ -36,7 +39,8 @@ pub struct Plan {
     pub form: Form,
     /// Terminals, so transactions under way at most.
     pub clients: u32,
-    /// Threads that drive them. Only [`Form::OneShot`] can have fewer threads than terminals without pacing.
+    /// Threads that drive them. Only [`Form::OneShot`] can have fewer threads than terminals
+    /// without pacing.
     pub threads: u32,
     /// When it ends.
     pub until: Until,
@@ -101,7 +105,8 @@ impl<F: FnMut(Done) + Send> Recorder for F {
     }
 }
 
-/// Runs the plan. An error of the engine other than a conflict ends it; recorders keep what was done until then.
+/// Runs the plan. An error of the engine other than a conflict ends it; recorders keep what was
+/// done until then.
 pub fn run<R: Recorder>(
     db: &dyn Database,
     tables: &Tables,

@@ -1,4 +1,5 @@
-//! When terminals enter their inputs: at once, or after the times that people take (clause 5.2.5.7).
+//! When terminals enter their inputs: at once, or after the times that people take (clause
+//! 5.2.5.7).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

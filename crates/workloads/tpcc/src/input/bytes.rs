@@ -1,4 +1,5 @@
-//! An input as bytes, which is how a procedure gets it: a version, the type, then numbers, little-endian.
+//! An input as bytes, which is how a procedure gets it: a version, the type, then numbers,
+//! little-endian.
 
 use super::{CustomerRef, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
 

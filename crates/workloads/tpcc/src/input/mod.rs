@@ -1,5 +1,5 @@
-//! What a terminal enters (clauses 2.4.1 to 2.8.1), drawn from a seed; and its form in bytes, which a
-//! procedure takes as its argument.
+//! What a terminal enters (clauses 2.4.1 to 2.8.1), drawn from a seed; and its form in bytes, which
+//! a procedure takes as its argument.
 
 mod bytes;
 
@@ -67,7 +67,8 @@ pub struct Payment {
     pub amount: i64,
     /// Time, milliseconds since 1970.
     pub paid_ms: i64,
-    /// Who wrote the row of HISTORY, and its number there: that table has no key in the specification.
+    /// Who wrote the row of HISTORY, and its number there: that table has no key in the
+    /// specification.
     pub unique: [u64; 2],
 }
 
@@ -209,8 +210,8 @@ pub struct Draw {
     pub scale: Scale,
     /// Which transactions.
     pub mix: Mix,
-    /// Of a hundred customers, how many are named by their last name: 60 by the specification (clauses 2.5.1.2
-    /// and 2.6.1.2), 40 in the original's program.
+    /// Of a hundred customers, how many are named by their last name: 60 by the specification
+    /// (clauses 2.5.1.2 and 2.6.1.2), 40 in the original's program.
     pub by_last_name: u32,
     /// The constants of the run.
     pub skew: Skew,
@@ -229,8 +230,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Terminal `number` of all: warehouses are dealt round robin, then districts. `run` tells this run from others
-    /// on the same database.
+    /// Terminal `number` of all: warehouses are dealt round robin, then districts. `run` tells this
+    /// run from others on the same database.
     pub fn new(draw: Draw, seed: u64, run: u64, number: u32) -> Terminal {
         let scale = draw.scale;
         Terminal {
@@ -268,7 +269,8 @@ impl Terminal {
         }
     }
 
-    /// The pause before the next transaction: an exponential of this mean, cut at ten times it (clause 5.2.5.4).
+    /// The pause before the next transaction: an exponential of this mean, cut at ten times it
+    /// (clause 5.2.5.4).
     pub fn think_s(&mut self, mean_s: f64) -> f64 {
         (-self.random.unit().ln() * mean_s).min(10.0 * mean_s)
     }

@@ -1,5 +1,5 @@
-//! The initial population (clause 4.3.3.1). Every part of it has a random stream of its own, so parts can be
-//! made in any order, by any number of loaders, and are the same rows.
+//! The initial population (clause 4.3.3.1). Every part of it has a random stream of its own, so
+//! parts can be made in any order, by any number of loaders, and are the same rows.
 
 use crate::random::{Random, Skew};
 use crate::rows::{

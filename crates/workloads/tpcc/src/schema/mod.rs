@@ -1,8 +1,9 @@
 //! The nine tables as tables of rows (clause 1.3), and what they are split into.
 //!
-//! Four rows of the specification are stored as several (clause 1.4.5 allows it). WAREHOUSE and DISTRICT, because different
-//! transactions write different parts of them: the sums of payments, and the number of DISTRICT's next order. CUSTOMER and STOCK,
-//! because what is written often is a tenth of their bytes. Keys begin with the warehouse, which is what rows are spread over
+//! Four rows of the specification are stored as several (clause 1.4.5 allows it). WAREHOUSE and
+//! DISTRICT, because different transactions write different parts of them: the sums of payments,
+//! and the number of DISTRICT's next order. CUSTOMER and STOCK, because what is written often is a
+//! tenth of their bytes. Keys begin with the warehouse, which is what rows are spread over
 //! partitions by; ITEM has no warehouse and is spread by its number.
 
 mod columns;
@@ -129,11 +130,12 @@ impl Tables {
     }
 }
 
-/// Bytes of a key's parts: warehouse and district as wide as columns, which indexes begin with; customers, orders and
-/// lines, which make keys long and are many, no wider than they must be.
+/// Bytes of a key's parts: warehouse and district as wide as columns, which indexes begin with;
+/// customers, orders and lines, which make keys long and are many, no wider than they must be.
 const WIDTHS: [usize; 4] = [8, 8, 4, 2];
 
-/// A key of up to four numbers, big-endian: warehouse, district, customer or order, line; or warehouse and item; or item.
+/// A key of up to four numbers, big-endian: warehouse, district, customer or order, line; or
+/// warehouse and item; or item.
 pub fn key(parts: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(WIDTHS.iter().sum());
     append_key(parts, &mut bytes);

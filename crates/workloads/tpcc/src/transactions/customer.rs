@@ -28,8 +28,8 @@ pub(super) fn find(tables: &Tables, wanted: &CustomerRef) -> Operation {
     }
 }
 
-/// What that operation answered. Of those who share a name it is the one in the middle, rounded up, in the
-/// order of first names, which is the index's.
+/// What that operation answered. Of those who share a name it is the one in the middle, rounded up,
+/// in the order of first names, which is the index's.
 pub(super) fn found(wanted: &CustomerRef, answer: Answer) -> Result<Customer> {
     let none = || {
         let text = format!("customer {wanted:?}: there is none; was the database loaded?");

@@ -1,5 +1,5 @@
-//! Delivery (clause 2.7.4): the oldest waiting order of each district, all in one transaction, which the
-//! clause allows. A district without one is skipped.
+//! Delivery (clause 2.7.4): the oldest waiting order of each district, all in one transaction,
+//! which the clause allows. A district without one is skipped.
 
 use dyno_txn_api::{
     Answer, Assignment, Change, Key, Operation, Operations, Result, Row, Scan, ValueRef, encode_row,

@@ -1,5 +1,5 @@
-//! The five transactions (clauses 2.4 to 2.8), each once: the same code runs interactively, in batches and as
-//! a procedure inside an engine. What can go out together goes out in one call.
+//! The five transactions (clauses 2.4 to 2.8), each once: the same code runs interactively, in
+//! batches and as a procedure inside an engine. What can go out together goes out in one call.
 //!
 //! What a terminal would show is returned as the bytes of a row ([`dyno_txn_api::encode_row`]).
 

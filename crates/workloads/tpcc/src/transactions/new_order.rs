@@ -1,5 +1,6 @@
-//! New Order (clause 2.4.2): all rows it needs are known from its input, so it reads once and writes once. The district's
-//! next number, which every order of the district wants, is taken with the reads: the second transaction waits.
+//! New Order (clause 2.4.2): all rows it needs are known from its input, so it reads once and
+//! writes once. The district's next number, which every order of the district wants, is taken with
+//! the reads: the second transaction waits.
 
 use dyno_txn_api::{
     Assignment, Change, Error, Key, Operations, Result, Row, Rows, TableId, ValueRef, encode_row,
@@ -240,7 +241,8 @@ impl Sold {
     }
 }
 
-/// The sum of the lines after discount and with taxes (clause 2.4.2.2), in cents; rates are hundredths of a percent.
+/// The sum of the lines after discount and with taxes (clause 2.4.2.2), in cents; rates are
+/// hundredths of a percent.
 fn charged(total: i64, discount: u64, tax: u64) -> i64 {
     let factor = i128::from(10_000 - discount as i64) * i128::from(10_000 + tax as i64);
     (i128::from(total) * factor / 100_000_000) as i64

@@ -46,7 +46,8 @@ pub(super) fn run(
         let data = Assignment::set(customer::DATA, data_after(input, payer.id, &row)?);
         operations.push(Operation::update(at, vec![data]));
     }
-    // The rows that every payment of a district and of a warehouse changes come last, so that they are held shortest.
+    // The rows that every payment of a district and of a warehouse changes come last, so that they
+    // are held shortest.
     let sum = || vec![Assignment::add(ytd::YTD, input.amount)];
     let at = Key::new(tables.district_ytd, key(&home));
     operations.push(Operation::update(at, sum()));

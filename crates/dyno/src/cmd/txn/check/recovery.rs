@@ -13,7 +13,8 @@ use crate::args::TxnCheckRecoveryArgs;
 use crate::exit::Exit;
 use crate::terminal;
 
-/// What the log of one partition may be asked to hold: 64 segments of 64 MiB, less what padding takes.
+/// What the log of one partition may be asked to hold: 64 segments of 64 MiB, less what padding
+/// takes.
 const LOG_MOST: u64 = 3 << 30;
 
 pub fn run(args: &TxnCheckRecoveryArgs, stop: &Stop) -> anyhow::Result<Exit> {

@@ -1,5 +1,5 @@
-//! A llama.cpp server that we did not write, with a model made on the spot (`server.py`), in a process of its own.
-//! scripts/test installs it. Tests of other crates take this file by its path.
+//! A llama.cpp server that we did not write, with a model made on the spot (`server.py`), in a
+//! process of its own. scripts/test installs it. Tests of other crates take this file by its path.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ pub struct Llama {
 }
 
 impl Llama {
-    /// Starts it; `None`, with the line that counts `what`, where it is not installed. Its model is in `folder`.
+    /// Starts it; `None`, with the line that counts `what`, where it is not installed. Its model is
+    /// in `folder`.
     pub fn start(folder: &Path, what: &str) -> Option<Llama> {
         let python = interpreter()?;
         if !python.exists() {

@@ -1,4 +1,5 @@
-//! Blocks read back: by a slow decoder, and by a current engine where its Python package is installed.
+//! Blocks read back: by a slow decoder, and by a current engine where its Python package is
+//! installed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! The other feeds: the same rows as in a directory's Parquet files, once, whatever happens on the way.
+//! The other feeds: the same rows as in a directory's Parquet files, once, whatever happens on the
+//! way.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,8 @@ fn load(feed: &'static dyn Feed, files: &[PathBuf], address: &Address) -> Vec<Ar
     load_with(feed, files, address, &settings(), &options())
 }
 
-/// The rows that the Parquet files of a directory have of these archives, by a reader that is not ours.
+/// The rows that the Parquet files of a directory have of these archives, by a reader that is not
+/// ours.
 fn in_parquet(feed: &'static dyn Feed, files: &[PathBuf], table: &Path) -> Vec<Row> {
     let inputs = files.iter().cloned().map(Input::File).collect();
     let report =

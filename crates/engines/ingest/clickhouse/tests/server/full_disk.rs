@@ -1,5 +1,6 @@
-//! A server whose disk is full: the error says so, the table stays as it was, and with more room the same
-//! load finishes. The disk is a small tmpfs in a mount namespace of its own, which goes with its last process.
+//! A server whose disk is full: the error says so, the table stays as it was, and with more room
+//! the same load finishes. The disk is a small tmpfs in a mount namespace of its own, which goes
+//! with its last process.
 
 use std::process::Command;
 

@@ -21,8 +21,8 @@ fn share(state: &mut u64) -> f64 {
     (*state >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Kills the server with signal 9 at `kills` moments of loads, and starts it again each time. Where it
-/// `replaces`, every load takes the place of the one before; else each has a table of its own.
+/// Kills the server with signal 9 at `kills` moments of loads, and starts it again each time. Where
+/// it `replaces`, every load takes the place of the one before; else each has a table of its own.
 fn kill_the_server(kills: u32, replaces: bool) {
     let Some(mut scene) = Scene::new(&Config::default()) else {
         return;
@@ -141,8 +141,8 @@ fn a_load_that_is_killed_is_finished_by_the_same_command() {
     assert_eq!(scene.tables_with("_dyno_"), "");
 }
 
-/// What a server that was killed in a swap and started within the same second leaves behind: it does so rarely, and
-/// then the swap was refused until the next day.
+/// What a server that was killed in a swap and started within the same second leaves behind: it
+/// does so rarely, and then the swap was refused until the next day.
 #[test]
 fn a_directory_left_by_a_killed_swap_is_in_nobodys_way() {
     let Some(scene) = Scene::new(&Config::default()) else {

@@ -1,4 +1,5 @@
-//! Loads into real ClickHouse servers, which the tests start on loopback. Without the program they say so.
+//! Loads into real ClickHouse servers, which the tests start on loopback. Without the program they
+//! say so.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

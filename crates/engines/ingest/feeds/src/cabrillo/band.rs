@@ -96,7 +96,8 @@ pub(super) fn band(word: &str, remarks: &mut Vec<&'static str>) -> Result<Band, 
     let thousandth = thousandths(number, "frequency")?;
     let positive = u64::try_from(thousandth).ok().filter(|&value| value > 0);
     let value = positive.ok_or_else(|| format!("frequency {} is not above 0", shown(word)))?;
-    // Thousandths of a kilohertz are hertz; those of a megahertz and of a gigahertz are far from them.
+    // Thousandths of a kilohertz are hertz; those of a megahertz and of a gigahertz are far from
+    // them.
     if number.len() == word.len() {
         let code = band_of(value);
         if code != 0 {
@@ -112,7 +113,8 @@ pub(super) fn band(word: &str, remarks: &mut Vec<&'static str>) -> Result<Band, 
     } else {
         (1_000_000, "gigahertz")
     };
-    // A band named by its lower edge, "14" or "3.5", lies within the allocation; "7" and "28" do, too.
+    // A band named by its lower edge, "14" or "3.5", lies within the allocation; "7" and "28" do,
+    // too.
     let code = value.checked_mul(scale).map_or(0, band_of);
     if code != 0 {
         remarks.push(remark);

@@ -1,8 +1,9 @@
 //! Contest logs in Cabrillo, versions 2 and 3.
 //!
-//! Every line of a log is a row with its raw text, also what is not understood, which says why in `parse_error`:
-//! logs come from hundreds of programs, and a line that was dropped can never be looked at again. Several logs may
-//! follow each other in one archive; `START-OF-LOG` begins the next.
+//! Every line of a log is a row with its raw text, also what is not understood, which says why in
+//! `parse_error`: logs come from hundreds of programs, and a line that was dropped can never be
+//! looked at again. Several logs may follow each other in one archive; `START-OF-LOG` begins the
+//! next.
 
 mod band;
 mod made;
@@ -285,8 +286,8 @@ impl Logs {
     }
 }
 
-/// The line as text: bytes that are no UTF-8 are taken for Latin-1, in which old logs have their names, and which
-/// has a character for each byte.
+/// The line as text: bytes that are no UTF-8 are taken for Latin-1, in which old logs have their
+/// names, and which has a character for each byte.
 fn decoded(line: &[u8]) -> (Cow<'_, str>, &'static str) {
     match std::str::from_utf8(line) {
         Ok(text) => (Cow::Borrowed(text), "utf-8"),

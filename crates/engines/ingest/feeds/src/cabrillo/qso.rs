@@ -1,5 +1,5 @@
-//! A contact: columns by whitespace and not by position, split at the second callsign, as the exchange has as many
-//! words as the contest likes.
+//! A contact: columns by whitespace and not by position, split at the second callsign, as the
+//! exchange has as many words as the contest likes.
 
 use super::band::{Band, band};
 use super::words::{is_callsign, is_locator};
@@ -79,8 +79,9 @@ pub(super) fn parse(
     })
 }
 
-/// Where the callsign of the other station is. Of several words that could be one, that with as many words behind
-/// it as before it wins (or one more, the transmitter), then what is not a locator, then the first.
+/// Where the callsign of the other station is. Of several words that could be one, that with as
+/// many words behind it as before it wins (or one more, the transmitter), then what is not a
+/// locator, then the first.
 fn second_call(words: &[&str]) -> Option<usize> {
     let candidates = words
         .iter()
@@ -95,7 +96,8 @@ fn second_call(words: &[&str]) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
-/// The day, and its year. Other orders than year, month, day are taken where they can mean one day only.
+/// The day, and its year. Other orders than year, month, day are taken where they can mean one day
+/// only.
 fn date_of(word: &str, remarks: &mut Vec<&'static str>) -> Result<(Day, u16), String> {
     let refused = || format!("date {} is not YYYY-MM-DD", shown(word));
     let year_of = |text: &str| text.parse::<u16>().map_err(|_| refused());

@@ -1,6 +1,7 @@
 //! The words of a line: its tag, and which of them are callsigns.
 
-/// The tag of a contact, what stands behind it, and what had to be read with indulgence; none for other lines.
+/// The tag of a contact, what stands behind it, and what had to be read with indulgence; none for
+/// other lines.
 pub(super) fn contact(line: &str) -> Option<(&'static str, &str, Vec<&'static str>)> {
     let begin = line.trim_start();
     for tag in ["QSO", "X-QSO"] {
@@ -39,8 +40,9 @@ pub(super) fn header(line: &str) -> Option<(String, &str)> {
     fits.then(|| (tag.to_ascii_uppercase(), value.trim()))
 }
 
-/// Whether a word can be a callsign: a part of it, between slashes, has letters, then a digit, then letters to the
-/// end, where digits may stand before and among the first letters (`3A2XY`, `DL100AB`).
+/// Whether a word can be a callsign: a part of it, between slashes, has letters, then a digit, then
+/// letters to the end, where digits may stand before and among the first letters (`3A2XY`,
+/// `DL100AB`).
 pub(super) fn is_callsign(word: &str) -> bool {
     word.len() >= 3 && word.len() <= 20 && word.split('/').any(is_plain_callsign)
 }
@@ -57,7 +59,8 @@ fn is_plain_callsign(part: &str) -> bool {
     !suffix.is_empty() && head.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Whether a word is a Maidenhead locator of six characters, which looks like a callsign (`FN31PR`).
+/// Whether a word is a Maidenhead locator of six characters, which looks like a callsign
+/// (`FN31PR`).
 pub(super) fn is_locator(word: &str) -> bool {
     let bytes = word.as_bytes();
     let among = |at: usize, last: u8| {

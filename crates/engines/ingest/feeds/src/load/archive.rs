@@ -52,7 +52,8 @@ impl Job<'_> {
             return Ok(there);
         }
         let mut text = self.open(input)?;
-        // What is not hashed as it is read is hashed before, and the source refuses a file that changed meanwhile.
+        // What is not hashed as it is read is hashed before, and the source refuses a file that
+        // changed meanwhile.
         let hashed = match text.identity_is_of_file() {
             true => None,
             false => Some(hash_file(path)?),

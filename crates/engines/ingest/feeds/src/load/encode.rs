@@ -97,8 +97,8 @@ impl Encoder {
         }
     }
 
-    /// The dictionary goes out whole, also what only earlier row groups used: so codes stay the same within a
-    /// file and a reader can aggregate by them.
+    /// The dictionary goes out whole, also what only earlier row groups used: so codes stay the
+    /// same within a file and a reader can aggregate by them.
     fn words(&mut self, at: usize, codes: &[u32], words: &Strings) {
         let (least, greatest) = words.bounds();
         let bounds = Bounds {
@@ -139,8 +139,8 @@ impl Encoder {
     }
 }
 
-/// The distinct numbers and, in `codes`, the place of each value among them; none where they are too many for a
-/// dictionary to pay.
+/// The distinct numbers and, in `codes`, the place of each value among them; none where they are
+/// too many for a dictionary to pay.
 fn distinct(values: &[i64], codes: &mut Vec<u32>) -> Option<Numbers> {
     const ALWAYS: usize = 1024;
     let most = (values.len() / 4).max(ALWAYS);

@@ -15,8 +15,8 @@ use crate::{Feed, Rows};
 
 /// Memory that a lane needs at least: blocks, dictionaries, a small row group and its pages.
 const LEAST_LANE_BYTES: usize = 32 << 20;
-/// How often the bytes of a chunk for a directory are in a lane's memory: columns and encoded pages, with the rest
-/// of the lane.
+/// How often the bytes of a chunk for a directory are in a lane's memory: columns and encoded
+/// pages, with the rest of the lane.
 const DIRECTORY_COPIES: usize = 4;
 /// A lane's share for dictionaries.
 const DICTIONARIES_SHARE: usize = 8;
@@ -30,8 +30,8 @@ struct Room {
 
 /// How to get at a table, once the inputs are known to be good.
 pub struct Opening<'a> {
-    /// How often the bytes of a chunk are in memory until it has left the process: its columns, and what becomes of
-    /// them.
+    /// How often the bytes of a chunk are in memory until it has left the process: its columns, and
+    /// what becomes of them.
     pub copies: usize,
     /// Opens it.
     pub open: &'a dyn Fn() -> Result<Box<dyn Target<Rows>>>,
@@ -40,8 +40,9 @@ pub struct Opening<'a> {
 /// Loads `inputs`, archives of `feed`, into the table in `table` and tells what became of each.
 ///
 /// # Errors
-/// Before anything is read: [`Error::Locked`], [`Error::Manifest`], two inputs of one identity, too little memory.
-/// What goes wrong with one archive is in its outcome and keeps none of the others from being loaded.
+/// Before anything is read: [`Error::Locked`], [`Error::Manifest`], two inputs of one identity, too
+/// little memory. What goes wrong with one archive is in its outcome and keeps none of the others
+/// from being loaded.
 ///
 /// [`Error::Locked`]: dyno_ingest::Error::Locked
 /// [`Error::Manifest`]: dyno_ingest::Error::Manifest

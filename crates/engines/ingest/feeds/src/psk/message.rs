@@ -1,4 +1,5 @@
-//! A message of PSK Reporter: a flat object of JSON with thirteen keys, and whatever is added to them one day.
+//! A message of PSK Reporter: a flat object of JSON with thirteen keys, and whatever is added to
+//! them one day.
 
 use std::borrow::Cow;
 use std::fmt;

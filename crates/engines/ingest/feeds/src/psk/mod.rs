@@ -1,8 +1,8 @@
 //! PSK Reporter: what `dyno ingest collect` wrote of its live feed, an hour a file.
 //!
-//! A line is a captured message with its time and topic, what happened to the connection, or a message alone, as
-//! other collectors write it. Each is a row with the message's raw text; keys that are not known, and values that
-//! their column cannot hold, stay in `extra`.
+//! A line is a captured message with its time and topic, what happened to the connection, or a
+//! message alone, as other collectors write it. Each is a row with the message's raw text; keys
+//! that are not known, and values that their column cannot hold, stay in `extra`.
 
 mod capture;
 mod made;

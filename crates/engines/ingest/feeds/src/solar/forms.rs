@@ -151,8 +151,9 @@ fn three_hours(
     })
 }
 
-/// Year, month, day, days, days at noon, Bartels rotation, day in it, 8 Kp, 8 ap, Ap, sunspots, F10.7 observed and
-/// adjusted, and how definitive: 0 preliminary, 1 Kp definitive, 2 sunspots as well.
+/// Year, month, day, days, days at noon, Bartels rotation, day in it, 8 Kp, 8 ap, Ap, sunspots,
+/// F10.7 observed and adjusted, and how definitive: 0 preliminary, 1 Kp definitive, 2 sunspots as
+/// well.
 fn gfz_daily(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
     count(words, 28)?;
     let day = date(words)?;
@@ -268,7 +269,8 @@ fn swpc(word: &str) -> &str {
     if word == "*" { "-1" } else { word }
 }
 
-/// Date, flux, sunspot number, area, new regions, mean field, X-ray background, seven counts of flares.
+/// Date, flux, sunspot number, area, new regions, mean field, X-ray background, seven counts of
+/// flares.
 fn swpc_solar(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
     count(words, 16)?;
     let day = date(words)?;
@@ -277,8 +279,8 @@ fn swpc_solar(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Date, then A and eight K of a middle and of a high latitude, then estimated A and Kp. The K of single stations
-/// may run into each other where they are missing, so the last nine words count.
+/// Date, then A and eight K of a middle and of a high latitude, then estimated A and Kp. The K of
+/// single stations may run into each other where they are missing, so the last nine words count.
 fn swpc_geomagnetic(words: &[&str], values: &mut Vec<Value>) -> Result<(), String> {
     const ESTIMATED: usize = 9;
     if words.len() < 3 + ESTIMATED + 2 || words.len() > 30 {

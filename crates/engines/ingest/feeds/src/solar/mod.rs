@@ -1,4 +1,5 @@
-//! Indices of the sun and of the earth's magnetic field, in the text forms that their makers publish.
+//! Indices of the sun and of the earth's magnetic field, in the text forms that their makers
+//! publish.
 //!
 //! | source | form | what is read |
 //! |---|---|---|
@@ -8,8 +9,8 @@
 //! | `swpc-dsd` | Daily Solar Data of NOAA's SWPC | `f107_observed`, `sunspots_sesc` |
 //! | `swpc-dgd` | Daily Geomagnetic Data of NOAA's SWPC | `ap_daily`, `kp`, both estimated |
 //!
-//! A line becomes a row for each value, so that all forms fit one table. What a form marks as missing is a row
-//! without a value. The rest of SWPC's lines (flares, other stations) is left out.
+//! A line becomes a row for each value, so that all forms fit one table. What a form marks as
+//! missing is a row without a value. The rest of SWPC's lines (flares, other stations) is left out.
 
 mod forms;
 mod made;

@@ -131,8 +131,8 @@ fn header(raw: &str) -> Option<(String, String)> {
     ))
 }
 
-/// timestamp, frequency, band, band_name, mode, sent_call, sent_exchange, rcvd_call, rcvd_exchange, transmitter
-/// and, last, the remarks.
+/// timestamp, frequency, band, band_name, mode, sent_call, sent_exchange, rcvd_call, rcvd_exchange,
+/// transmitter and, last, the remarks.
 fn read_contact(
     rest: &str,
     mut remarks: Vec<&'static str>,

@@ -1,5 +1,5 @@
-//! A feed's reader and the slow parser of the same feed must make the same of any bytes. The body of the fuzz target
-//! `feeds` and of the tests in `agreement.rs`.
+//! A feed's reader and the slow parser of the same feed must make the same of any bytes. The body
+//! of the fuzz target `feeds` and of the tests in `agreement.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,7 @@
 //! Numbers and days in the most obvious way.
 
-/// A decimal number times 1000, rounded half away from zero: digits to 11 places before the point, 9 behind.
+/// A decimal number times 1000, rounded half away from zero: digits to 11 places before the point,
+/// 9 behind.
 pub fn thousandths(text: &str) -> Option<i64> {
     let (sign, rest) = match text.chars().next()? {
         '-' => (-1, &text[1..]),

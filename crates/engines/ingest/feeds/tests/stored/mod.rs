@@ -153,8 +153,8 @@ fn cells(column: &dyn Array) -> Vec<Option<String>> {
     }
 }
 
-/// pyarrow and DuckDB read every file of the table: as many rows as the manifest says and the same count, sum and
-/// extent of values in each column.
+/// pyarrow and DuckDB read every file of the table: as many rows as the manifest says and the same
+/// count, sum and extent of values in each column.
 pub fn others_read(snapshot: &Snapshot) {
     let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/share"));

@@ -6,18 +6,21 @@ use super::partition::push_line;
 use super::{FETCH_BYTES, Stream, WAIT_MOST, batch};
 use crate::WatchError;
 
-/// Spans of a stream that lie behind each other and are small enough to be one, before they are made one.
+/// Spans of a stream that lie behind each other and are small enough to be one, before they are
+/// made one.
 const FOLD_AT: usize = 16;
-/// One in so many of the records of a fold may be in one of its spans: a large one is not read again for a few more.
+/// One in so many of the records of a fold may be in one of its spans: a large one is not read
+/// again for a few more.
 const SHARE_MOST: u64 = 8;
-/// What a fold may have, so that it neither holds up the next batches for long nor takes much memory.
+/// What a fold may have, so that it neither holds up the next batches for long nor takes much
+/// memory.
 const FOLD_RECORDS: u64 = 1_000_000;
 const FOLD_BYTES: usize = 64 << 20;
 
 impl Stream<'_> {
-    /// Makes one of the small spans at the end of a stream when there are many, so that neither the ledger nor the
-    /// number of files grows with the number of commits. The log still has their records; where it does not any more,
-    /// they stay as they are.
+    /// Makes one of the small spans at the end of a stream when there are many, so that neither the
+    /// ledger nor the number of files grows with the number of commits. The log still has their
+    /// records; where it does not any more, they stay as they are.
     pub(super) fn fold(&mut self, number: i32, say: &dyn Fn(&str)) -> Result<(), WatchError> {
         let Some(partition) = self.partitions.get_mut(&number) else {
             return Ok(());
@@ -74,9 +77,9 @@ impl Stream<'_> {
     }
 }
 
-/// Takes the last spans that are to be one out of the list, once there are so many and none has more than its share of
-/// them: a record is then in four or five folds in a day of commits, and some forty spans are left of it. Gives the
-/// first offset and the one behind the last.
+/// Takes the last spans that are to be one out of the list, once there are so many and none has
+/// more than its share of them: a record is then in four or five folds in a day of commits, and
+/// some forty spans are left of it. Gives the first offset and the one behind the last.
 fn foldable(spans: &mut Vec<(u64, u64)>, most_records: u64) -> Option<(u64, u64)> {
     let at = spans.len().checked_sub(FOLD_AT)?;
     let last = &spans[at..];

@@ -1,9 +1,10 @@
 //! Loads the records of a log, from the offsets in the ledger on.
 //!
-//! Records of a partition are gathered into a batch until it has enough of them, or is old enough. A batch becomes one
-//! archive whose identity names its offsets, so one change of the ledger brings in its rows and moves the place to go
-//! on. A process that is killed before that has changed nothing and reads the records again; after it, it goes on
-//! behind them. Two that watch one topic into one table cannot double anything: the second finds the offsets taken.
+//! Records of a partition are gathered into a batch until it has enough of them, or is old enough.
+//! A batch becomes one archive whose identity names its offsets, so one change of the ledger brings
+//! in its rows and moves the place to go on. A process that is killed before that has changed
+//! nothing and reads the records again; after it, it goes on behind them. Two that watch one topic
+//! into one table cannot double anything: the second finds the offsets taken.
 
 mod batch;
 mod fold;
@@ -115,12 +116,12 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// Loads what comes until `stop` is set, or, once, until all that was there is loaded. What was read by then is
-    /// committed first. Tells `say` what happens.
+    /// Loads what comes until `stop` is set, or, once, until all that was there is loaded. What was
+    /// read by then is committed first. Tells `say` what happens.
     ///
     /// # Errors
-    /// [`WatchError::Lost`], [`WatchError::Shorter`], [`WatchError::Batch`], what the log refuses; once,
-    /// [`WatchError::Away`].
+    /// [`WatchError::Lost`], [`WatchError::Shorter`], [`WatchError::Batch`], what the log refuses;
+    /// once, [`WatchError::Away`].
     pub fn run(
         &mut self,
         stop: &Arc<AtomicBool>,

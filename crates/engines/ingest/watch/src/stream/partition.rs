@@ -20,7 +20,8 @@ pub(super) struct Partition {
     pub(super) next: u64,
     pub(super) text: Vec<u8>,
     pub(super) since: Option<Instant>,
-    /// A commit of the batch has begun, so nothing may be added to it until that is known to be done.
+    /// A commit of the batch has begun, so nothing may be added to it until that is known to be
+    /// done.
     pub(super) sealed: bool,
     /// The spans that are in the table: first offset and records.
     pub(super) folding: Vec<(u64, u64)>,
@@ -42,7 +43,8 @@ impl Partition {
         self.records() > 0 && (old || !self.takes(batching))
     }
 
-    /// Puts a record behind those that are there; a record other than the next one does not belong to this batch.
+    /// Puts a record behind those that are there; a record other than the next one does not belong
+    /// to this batch.
     pub(super) fn add(&mut self, offset: u64, value: &[u8]) {
         if offset == self.next {
             push_line(&mut self.text, value);

@@ -23,8 +23,9 @@ pub trait Source {
     /// See [`SourceError`].
     fn ends(&mut self) -> Result<Vec<Ends>, SourceError>;
 
-    /// Hands on records from these places (partition, offset): partition, offset, value, in the order of offsets
-    /// within a partition, without gaps, none from before the place. About so many bytes; waits so long for the first.
+    /// Hands on records from these places (partition, offset): partition, offset, value, in the
+    /// order of offsets within a partition, without gaps, none from before the place. About so many
+    /// bytes; waits so long for the first.
     ///
     /// # Errors
     /// See [`SourceError`]; what was handed on before it counts.

@@ -67,8 +67,8 @@ fn killed_after(child: &mut Child, moment: Duration) -> bool {
     !child.wait().unwrap().success()
 }
 
-/// Kills the named child at moments over its whole life until there were enough, one between commits too, looks at the table after each, and lets
-/// it end then.
+/// Kills the named child at moments over its whole life until there were enough, one between
+/// commits too, looks at the table after each, and lets it end then.
 fn killed_again_and_again(name: &str, from: &Path, home: &Path, check: &dyn Fn(&Path) -> usize) {
     let undisturbed = home.join("undisturbed");
     let begun = Instant::now();
@@ -77,8 +77,9 @@ fn killed_again_and_again(name: &str, from: &Path, home: &Path, check: &dyn Fn(&
     let all = check(&undisturbed);
     let (mut seed, mut kills, mut between) = (20_261_122_u64, 0, 0);
     for round in 0..80 {
-        // A topic's life goes on where the one before was cut off, so that moments late in a whole one find it over; a
-        // folder's is all waiting for files to settle but for its end, where they take no time to load.
+        // A topic's life goes on where the one before was cut off, so that moments late in a whole
+        // one find it over; a folder's is all waiting for files to settle but for its end, where
+        // they take no time to load.
         let part = [0.6, 1.0][round % 2];
         let into = home.join(format!("round-{round}"));
         for _ in 0..8 {
@@ -96,7 +97,8 @@ fn killed_again_and_again(name: &str, from: &Path, home: &Path, check: &dyn Fn(&
         }
         assert!(start(name, from, &into).wait().unwrap().success());
         assert_eq!(check(&into), all, "round {round}");
-        // Commits follow each other within milliseconds, so a kill between two of them takes some luck.
+        // Commits follow each other within milliseconds, so a kill between two of them takes some
+        // luck.
         if kills >= KILLS && between > 0 {
             break;
         }

@@ -65,8 +65,8 @@ pub fn table(directory: &Path, max_bad: f64) -> Table {
     }
 }
 
-/// Every row of a table as text, with how often it is there, read by a reader that is not ours. Nothing where nothing
-/// was committed.
+/// Every row of a table as text, with how often it is there, read by a reader that is not ours.
+/// Nothing where nothing was committed.
 pub fn rows(table: &Path) -> BTreeMap<String, u32> {
     let mut rows = BTreeMap::new();
     let Ok(snapshot) = Snapshot::open(table) else {

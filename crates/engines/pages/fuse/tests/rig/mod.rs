@@ -1,6 +1,6 @@
 //! A device with all that belongs to it: a holder and a daemon, which are this program again in the
-//! role that a variable names; the file system of one file; and the loop device. All of it goes when
-//! the test ends, however it ends.
+//! role that a variable names; the file system of one file; and the loop device. All of it goes
+//! when the test ends, however it ends.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,5 +1,5 @@
-//! Any bytes as a client: the server ends without a panic, and says no more than the requests can ask
-//! for.
+//! Any bytes as a client: the server ends without a panic, and says no more than the requests can
+//! ask for.
 
 use crate::script::{self, FLAGS, STRUCTURED};
 

@@ -1,4 +1,5 @@
-//! Spans that are emptied, so that another class can have them: which ones, and what becomes of them.
+//! Spans that are emptied, so that another class can have them: which ones, and what becomes of
+//! them.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,13 +29,13 @@ impl Target {
 }
 
 impl Slots {
-    /// Chooses spans to empty so that what is in use would lie in as few as possible, the emptiest of each class
-    /// first, and closes them. `most` bounds how many of each class.
+    /// Chooses spans to empty so that what is in use would lie in as few as possible, the emptiest
+    /// of each class first, and closes them. `most` bounds how many of each class.
     ///
-    /// From the longest slots to the shortest: a span is closed when what it holds fits into the free slots
-    /// that no page of another closed span needs. A page of a shorter class takes the shortest of them, so that
-    /// the longer ones are left, and the plan holds in whichever order the pages move. It is a plan: others take
-    /// and free slots meanwhile.
+    /// From the longest slots to the shortest: a span is closed when what it holds fits into the
+    /// free slots that no page of another closed span needs. A page of a shorter class takes the
+    /// shortest of them, so that the longer ones are left, and the plan holds in whichever order
+    /// the pages move. It is a plan: others take and free slots meanwhile.
     pub fn close_emptiest(&self, most: usize, target: Target) -> Vec<u32> {
         let mut closed = Vec::new();
         let mut unclaimed = vec![0; self.classes.count()];
@@ -77,12 +78,14 @@ impl Slots {
         class..end.unwrap_or(self.classes.count() as Class)
     }
 
-    /// Takes a free slot of the shortest of `classes` that has one; none of them gets a span for it.
+    /// Takes a free slot of the shortest of `classes` that has one; none of them gets a span for
+    /// it.
     pub fn take_shortest(&self, mut classes: Range<Class>) -> Option<Slot> {
         classes.find_map(|class| self.take_of(class, None::<&fn(u32, Class)>))
     }
 
-    /// Gives a free span to `class`, also the last one, which no write takes. False when no span is free.
+    /// Gives a free span to `class`, also the last one, which no write takes. False when no span is
+    /// free.
     pub fn open_kept(&self, class: Class, assign: impl Fn(u32, Class)) -> bool {
         let mut state = self.lock(class);
         let Some(span) = grasp(&self.pool).take(0) else {
@@ -92,8 +95,8 @@ impl Slots {
         true
     }
 
-    /// A number that differs, but for an accident, between two moments when a class has other spans or slots in
-    /// use.
+    /// A number that differs, but for an accident, between two moments when a class has other spans
+    /// or slots in use.
     pub fn fingerprint(&self) -> u64 {
         (0..self.classes.count() as Class).fold(0, |sum: u64, class| {
             let state = self.lock(class);
@@ -115,7 +118,8 @@ impl Slots {
         self.spans[span as usize].draining.load(Relaxed)
     }
 
-    /// Ends the emptying of `span`: true when it is free now, false when slots of it are still taken.
+    /// Ends the emptying of `span`: true when it is free now, false when slots of it are still
+    /// taken.
     pub fn reopen(&self, span: u32) -> bool {
         let number = span as usize;
         let class = self.spans[number].class.load(Relaxed);

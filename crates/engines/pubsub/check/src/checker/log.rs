@@ -156,7 +156,8 @@ fn in_order(
     }
 }
 
-/// What was acknowledged is there, unless retention has taken it since, and at the offset that was said.
+/// What was acknowledged is there, unless retention has taken it since, and at the offset that was
+/// said.
 fn promises_kept(
     reading: &Reading,
     sends: &Sends,

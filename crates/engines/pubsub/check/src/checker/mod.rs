@@ -1,13 +1,16 @@
-//! Judges a run from its evidence: pure, without I/O, and without a line of the code that it judges.
+//! Judges a run from its evidence: pure, without I/O, and without a line of the code that it
+//! judges.
 //!
 //! The rules, one file each:
 //! - `sends`: each message has one outcome.
-//! - `log`: in the log nothing is twice, nothing that was not sent, nothing that was refused, nothing
-//!   damaged; offsets are contiguous; each producer's messages in a partition are in order; what was
-//!   acknowledged is there, where it was said to be. An unknown outcome may be there once, or not.
+//! - `log`: in the log nothing is twice, nothing that was not sent, nothing that was refused,
+//!   nothing damaged; offsets are contiguous; each producer's messages in a partition are in order;
+//!   what was acknowledged is there, where it was said to be. An unknown outcome may be there once,
+//!   or not.
 //! - `agreement`: all readers of the log saw the same.
-//! - `deliveries`: each group was given all that is in the log, what it was given is what is there, in order
-//!   within one right to a partition, and twice no more often than the group's own counter allows.
+//! - `deliveries`: each group was given all that is in the log, what it was given is what is there,
+//!   in order within one right to a partition, and twice no more often than the group's own counter
+//!   allows.
 //! - `cursors`: no cursor was ever ahead of what was delivered before, none by an outdated right.
 //! - `queue`: the rules of the queue mode, in their place.
 
@@ -39,12 +42,14 @@ pub struct Evidence<'a> {
     pub readings: &'a [Reading],
     /// Each group's place in each partition at the end.
     pub cursors: &'a [Cursor],
-    /// Deliveries twice in a partition of a group that its counter cannot know of: commits of cursors are
-    /// not synced, so a server that is killed may forget the last of them and their count.
+    /// Deliveries twice in a partition of a group that its counter cannot know of: commits of
+    /// cursors are not synced, so a server that is killed may forget the last of them and their
+    /// count.
     pub forgotten_max: u64,
     /// Whether the server was never killed; then no accepted commit may be missing at the end.
     pub server_stayed: bool,
-    /// Whether consumers were given the time to reach the end, so that all must have been delivered.
+    /// Whether consumers were given the time to reach the end, so that all must have been
+    /// delivered.
     pub drained: bool,
 }
 

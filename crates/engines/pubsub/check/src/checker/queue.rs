@@ -197,7 +197,8 @@ fn kept(evidence: &QueueEvidence<'_>, sends: &Sends, claims: &Claims, findings: 
         .map(|left| (left.id, left.dead))
         .collect();
     for (identity, id) in sends.promises() {
-        // A worker that died after it said done, and before it heard the answer, left the message done.
+        // A worker that died after it said done, and before it heard the answer, left the message
+        // done.
         let seen = claims.done_us.contains_key(&id) || claims.of.contains_key(&id);
         match left.get(&id) {
             None if !seen => findings.add(Rule::QueueKept, || {

@@ -1,4 +1,5 @@
-//! A child's way to the checker: lines on standard output, and the end of standard input as the word to stop.
+//! A child's way to the checker: lines on standard output, and the end of standard input as the
+//! word to stop.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -47,7 +48,8 @@ impl Events {
         Ok(())
     }
 
-    /// Tells all that was noted. When it returns, the checker has it even if this process is killed.
+    /// Tells all that was noted. When it returns, the checker has it even if this process is
+    /// killed.
     pub fn flush(&mut self) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(&self.lines)?;

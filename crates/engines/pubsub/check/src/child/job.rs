@@ -45,7 +45,8 @@ pub struct ProduceJob {
     pub rate: u32,
     /// Length of a value, bytes.
     pub value_bytes: usize,
-    /// Sends again without saying that it is a repetition (SQL only): a fault that the check must find.
+    /// Sends again without saying that it is a repetition (SQL only): a fault that the check must
+    /// find.
     pub careless: bool,
 }
 
@@ -66,7 +67,8 @@ pub struct ConsumeJob {
     pub member: u32,
     /// For how long a silent member keeps its partitions, milliseconds.
     pub lease_ms: u64,
-    /// Goes on after a lost answer as if nothing had been in it (SQL only): a fault that the check must find.
+    /// Goes on after a lost answer as if nothing had been in it (SQL only): a fault that the check
+    /// must find.
     pub careless: bool,
 }
 

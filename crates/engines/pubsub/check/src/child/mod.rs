@@ -1,7 +1,8 @@
-//! Clients and brokers as processes of their own, so that they can be killed: the program runs itself.
+//! Clients and brokers as processes of their own, so that they can be killed: the program runs
+//! itself.
 //!
-//! A child gets its [`Job`] as one argument, writes events as lines of JSON to its standard output, and ends
-//! when its standard input does, which also happens when the checker dies.
+//! A child gets its [`Job`] as one argument, writes events as lines of JSON to its standard output,
+//! and ends when its standard input does, which also happens when the checker dies.
 
 mod broker;
 mod events;

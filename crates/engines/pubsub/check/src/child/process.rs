@@ -44,8 +44,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Runs `program` (its path and first arguments) with `job`; what it writes goes to `recorder`, what it
-    /// complains about to `name`.log in `dir`.
+    /// Runs `program` (its path and first arguments) with `job`; what it writes goes to `recorder`,
+    /// what it complains about to `name`.log in `dir`.
     pub fn start(
         program: &[String],
         job: &Job,

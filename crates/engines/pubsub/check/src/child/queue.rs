@@ -18,8 +18,8 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 /// How many messages a worker claims at once.
 const CLAIM: i32 = 20;
 
-/// Sends until it is told to stop. A queue's message has no sequence, so what may have been sent is not sent
-/// again.
+/// Sends until it is told to stop. A queue's message has no sequence, so what may have been sent is
+/// not sent again.
 pub fn send(job: &SendJob, mut events: Events) -> Result<(), ChildError> {
     let mut link = Link::new(&job.endpoint, &format!("check sender {}", job.producer))?;
     let mut schedule = Schedule::new(job.producer, 1, job.rate, job.value_bytes);

@@ -1,4 +1,5 @@
-//! What was asked and what was answered, in the order in which the checker heard of it. Append-only.
+//! What was asked and what was answered, in the order in which the checker heard of it.
+//! Append-only.
 //!
 //! A producer writes that it will send before it sends, and what came of it after; so whatever
 //! kills it, the history never has an outcome without a question, and a question without an outcome

@@ -41,7 +41,8 @@ pub struct Tmpfs {
 }
 
 impl Tmpfs {
-    /// Mounts `bytes` at the directory `path`, and first unmounts what checks left behind that were killed.
+    /// Mounts `bytes` at the directory `path`, and first unmounts what checks left behind that were
+    /// killed.
     pub fn mount(path: &Path, bytes: u64) -> Result<Self, BallastError> {
         sweep();
         fs::create_dir_all(path).map_err(|source| BallastError::Io {

@@ -86,8 +86,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Draws `kills` blows of the given kinds. Each kind falls once before any falls by chance, so that a short
-    /// run has all of them if it can.
+    /// Draws `kills` blows of the given kinds. Each kind falls once before any falls by chance, so
+    /// that a short run has all of them if it can.
     pub fn draw(seed: u64, kills: usize, kinds: &[Blow]) -> Self {
         let mut random = Random::new(seed);
         let mut left = kinds.to_vec();

@@ -1,4 +1,5 @@
-//! Signals to the checker's own child processes. Uses unsafe code: `kill` has no safe form in `libc`.
+//! Signals to the checker's own child processes. Uses unsafe code: `kill` has no safe form in
+//! `libc`.
 
 use std::io;
 use std::process::Child;
@@ -20,8 +21,8 @@ pub fn terminate(child: &Child) -> io::Result<()> {
 
 fn send(child: &Child, signal: libc::c_int) -> io::Result<()> {
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
-    // SAFETY: kill reads no memory of ours. The number is that of a child which was not waited for, since
-    // its `Child` is borrowed, so the system cannot have given it to another process.
+    // SAFETY: kill reads no memory of ours. The number is that of a child which was not waited for,
+    // since its `Child` is borrowed, so the system cannot have given it to another process.
     match unsafe { libc::kill(pid, signal) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -1,5 +1,5 @@
-//! Sees a commit in what a client sends to a broker: a frame of a verb that commits, to its last byte.
-//! The header is described in FORMAT.md; only verb and length are looked at.
+//! Sees a commit in what a client sends to a broker: a frame of a verb that commits, to its last
+//! byte. The header is described in FORMAT.md; only verb and length are looked at.
 
 const HEADER_BYTES: usize = 16;
 const VERB_AT: usize = 2;

@@ -11,7 +11,8 @@ use dyno_net::Stream;
 use super::Watch;
 use super::cut::Control;
 
-/// How long the server has for a commit whose answer will not be seen, before its connection ends too.
+/// How long the server has for a commit whose answer will not be seen, before its connection ends
+/// too.
 const COMMIT_GRACE: Duration = Duration::from_millis(20);
 const BUFFER_BYTES: usize = 64 << 10;
 

@@ -1,5 +1,6 @@
-//! A proxy between clients and a server that cuts connections: any of them, or one inside its commit, after
-//! the request has gone to the server and before the answer comes back, so that the client cannot know.
+//! A proxy between clients and a server that cuts connections: any of them, or one inside its
+//! commit, after the request has gone to the server and before the answer comes back, so that the
+//! client cannot know.
 //!
 //! It follows either PostgreSQL's protocol or the frames of a broker, just enough to see a commit.
 //! Its target can change, which is what a virtual address does when a standby takes over.
@@ -26,7 +27,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What passes through, so that the proxy knows a commit when it sees one.
 #[derive(Debug, Clone)]
 pub enum Protocol {
-    /// PostgreSQL, version 3; statements that hold one of these texts commit when they are executed.
+    /// PostgreSQL, version 3; statements that hold one of these texts commit when they are
+    /// executed.
     Postgres {
         /// Such as `append_`; COMMIT itself is always known.
         committing: Vec<String>,
@@ -109,8 +111,9 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.closing.store(true, Ordering::Release);
-        // Wakes the thread that accepts. When connecting is not possible any more, as after the socket's file was
-        // removed, it cannot be woken, and waits for nothing until the program ends.
+        // Wakes the thread that accepts. When connecting is not possible any more, as after the
+        // socket's file was removed, it cannot be woken, and waits for nothing until the program
+        // ends.
         let woken = Stream::connect(&self.address, CONNECT_TIMEOUT).is_ok();
         if let Some(thread) = self.accepting.take()
             && woken

@@ -1,5 +1,6 @@
-//! Sees a commit in what a client sends to PostgreSQL: a simple query COMMIT, or the Sync after an Execute of a
-//! statement that commits by itself. PostgreSQL documentation, chapter 55 (frontend/backend protocol).
+//! Sees a commit in what a client sends to PostgreSQL: a simple query COMMIT, or the Sync after an
+//! Execute of a statement that commits by itself. PostgreSQL documentation, chapter 55
+//! (frontend/backend protocol).
 
 use std::collections::HashMap;
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// How long they may take without coming nearer to it. A run of hours on a busy machine leaves more behind than
-/// any fixed time is enough for.
+/// How long they may take without coming nearer to it. A run of hours on a busy machine leaves more
+/// behind than any fixed time is enough for.
 const STILL: Duration = Duration::from_secs(90);
 /// And in all.
 const MOST: Duration = Duration::from_secs(30 * 60);
@@ -26,7 +26,8 @@ impl Drain {
         }
     }
 
-    /// Whether it is worth waiting on with so many messages left to do; otherwise how long it has taken.
+    /// Whether it is worth waiting on with so many messages left to do; otherwise how long it has
+    /// taken.
     pub fn goes_on(&mut self, left: i64, now: Instant) -> Result<(), Duration> {
         if left < self.nearest {
             self.nearest = left;

@@ -22,10 +22,12 @@ const EVENTS_MAX: usize = 12_000_000;
 const POLL: Duration = Duration::from_millis(10);
 const TICK: Duration = Duration::from_secs(5);
 
-/// Runs a check and judges it. What went wrong is in the outcome; an error means that there is no judgement.
+/// Runs a check and judges it. What went wrong is in the outcome; an error means that there is no
+/// judgement.
 ///
 /// # Errors
-/// When servers or clients cannot be started or controlled, and when the system does not come back after a blow.
+/// When servers or clients cannot be started or controlled, and when the system does not come back
+/// after a blow.
 pub fn run(options: &Options) -> Result<Outcome, RunError> {
     check(options)?;
     let mut kinds = options.kinds();

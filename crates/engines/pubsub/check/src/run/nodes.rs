@@ -167,8 +167,8 @@ impl Nodes {
             .is_ok()
     }
 
-    /// kill -9 of the primary; the standby that has most takes over. When it returns, the new primary's commits
-    /// wait for a standby, so that clients may come.
+    /// kill -9 of the primary; the standby that has most takes over. When it returns, the new
+    /// primary's commits wait for a standby, so that clients may come.
     pub fn take_over(&mut self) -> Result<(), PgError> {
         self.kill_server()?;
         let standbys: Vec<&Cluster> = self.standbys.iter().map(|node| &node.cluster).collect();

@@ -28,8 +28,8 @@ pub enum Mode {
 pub struct Options {
     /// The program to run as child processes, with the arguments before the job.
     pub program: Vec<String>,
-    /// An empty folder for servers, logs and, if the run fails, the history. The server's user must be able to
-    /// enter it.
+    /// An empty folder for servers, logs and, if the run fails, the history. The server's user must
+    /// be able to enter it.
     pub dir: PathBuf,
     /// How many blows fall.
     pub kills: usize,
@@ -61,10 +61,11 @@ pub struct Options {
     pub soak: Option<Duration>,
     /// Only these blows; all that fit when empty.
     pub only: Vec<Blow>,
-    /// Clients make the mistakes that the engine's rules are there to prevent, so that the check must fail: a test
-    /// of the check itself, in SQL mode.
+    /// Clients make the mistakes that the engine's rules are there to prevent, so that the check
+    /// must fail: a test of the check itself, in SQL mode.
     pub careless: bool,
-    /// Set from outside, ends the run early: no further blow falls, and what has happened is judged.
+    /// Set from outside, ends the run early: no further blow falls, and what has happened is
+    /// judged.
     pub stop: Arc<AtomicBool>,
     /// Tells what happens, line by line, to standard error.
     pub narrate: bool,
@@ -115,9 +116,9 @@ impl Options {
             kinds.push(Blow::Broker);
         }
         if self.nodes > 1 {
-            // A primary that is killed and comes back itself shows commits that no standby has confirmed, and
-            // a later takeover may lose them again: PostgreSQL promises nothing about these, so there
-            // a dead primary is always replaced.
+            // A primary that is killed and comes back itself shows commits that no standby has
+            // confirmed, and a later takeover may lose them again: PostgreSQL promises nothing
+            // about these, so there a dead primary is always replaced.
             kinds.push(Blow::Primary);
         } else {
             kinds.extend([Blow::Backend, Blow::Server, Blow::DiskFull]);

@@ -152,8 +152,8 @@ pub fn dead_rows(client: &mut Client) -> Result<i64, PgError> {
     Ok(row.get(0))
 }
 
-/// Bytes of write-ahead log that the server may keep: it aims at `max_wal_size`, and goes beyond while a
-/// checkpoint is under way.
+/// Bytes of write-ahead log that the server may keep: it aims at `max_wal_size`, and goes beyond
+/// while a checkpoint is under way.
 pub fn log_most_bytes(client: &mut Client) -> Result<u64, PgError> {
     let row = client
         .query_one(

@@ -88,7 +88,8 @@ impl Servers {
         &self.endpoint
     }
 
-    /// The proxies whose connections can be cut: the one before the server, and those before brokers.
+    /// The proxies whose connections can be cut: the one before the server, and those before
+    /// brokers.
     pub fn proxies(&self) -> impl Iterator<Item = &Proxy> {
         std::iter::once(&self.proxy).chain(&self.fronts)
     }
@@ -187,7 +188,8 @@ fn make_log(options: &Options, nodes: &Nodes) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The proxy before broker `at`. What clients ask in the verbs that commit loses its answer when told to.
+/// The proxy before broker `at`. What clients ask in the verbs that commit loses its answer when
+/// told to.
 fn front(dir: &Path, at: usize) -> Result<Proxy, RunError> {
     let committing = [
         Verb::Produce,

@@ -1,4 +1,5 @@
-//! Whether a long run stays as it began: memory of each kind of process, disk, dead rows, p99 of each minute.
+//! Whether a long run stays as it began: memory of each kind of process, disk, dead rows, p99 of
+//! each minute.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,8 +39,9 @@ pub struct Soaked {
 }
 
 impl Soaked {
-    /// Judges what was sampled. The server's write-ahead log grows until a checkpoint is due, minutes or hours
-    /// after the start, so it is held to its bound, `log_most_bytes`, and not to its beginning.
+    /// Judges what was sampled. The server's write-ahead log grows until a checkpoint is due,
+    /// minutes or hours after the start, so it is held to its bound, `log_most_bytes`, and not to
+    /// its beginning.
     pub fn judge(
         seconds: f64,
         samples: Vec<Sample>,
@@ -89,8 +91,8 @@ impl Soaked {
 /// Where a server keeps its write-ahead log, below its folder.
 const LOG_FOLDER: &str = "pg_wal";
 
-/// Space that the files below a server's folder take, bytes: the write-ahead log, and all else. What is removed
-/// meanwhile does not count.
+/// Space that the files below a server's folder take, bytes: the write-ahead log, and all else.
+/// What is removed meanwhile does not count.
 pub fn disk_bytes(dir: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(dir) else {
         return (0, 0);

@@ -137,8 +137,9 @@ pub fn identity(producer: u32, partition: u32, sequence: u64) -> Identity {
     }
 }
 
-/// Two partitions, two groups, two producers with ten messages each for partition 0 and one producer with five
-/// for partition 1; message 7 of producer 1 failed, message 8 is unknown and stored, 9 unknown and absent.
+/// Two partitions, two groups, two producers with ten messages each for partition 0 and one
+/// producer with five for partition 1; message 7 of producer 1 failed, message 8 is unknown and
+/// stored, 9 unknown and absent.
 pub fn good() -> Case {
     let mut case = Case::new(2, 2);
     for sequence in 0..10 {

@@ -67,8 +67,8 @@ fn sent(id: i64) -> What {
     }
 }
 
-/// Messages 0 to 3: done, done after its first worker died, dead, claimed by a worker that died after it said
-/// done.
+/// Messages 0 to 3: done, done after its first worker died, dead, claimed by a worker that died
+/// after it said done.
 fn good() -> Case {
     let mut case = Case {
         events: Vec::new(),

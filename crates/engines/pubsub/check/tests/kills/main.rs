@@ -80,8 +80,8 @@ fn check(name: &str, kills: usize, change: impl FnOnce(&mut Options)) {
     }
 }
 
-/// Which commit an armed cut meets is the machine's to say: a run may cut senders alone, and then no cursor is wrong.
-/// So seeds are tried until both rules were seen broken.
+/// Which commit an armed cut meets is the machine's to say: a run may cut senders alone, and then
+/// no cursor is wrong. So seeds are tried until both rules were seen broken.
 #[test]
 fn clients_that_repeat_without_saying_so_are_found_out() {
     const SEEDS: u64 = 8;

@@ -1,8 +1,9 @@
 //! The batches of one partition that are under way to a broker, in order.
 //!
-//! Several are sent before the first is answered. When one is refused those behind it are too, because their
-//! sequences do not follow. So after a refusal nothing is sent until everything is answered; then it is
-//! decided what became of the oldest, and the rest is sent again in order, under the same sequences.
+//! Several are sent before the first is answered. When one is refused those behind it are too,
+//! because their sequences do not follow. So after a refusal nothing is sent until everything is
+//! answered; then it is decided what became of the oldest, and the rest is sent again in order,
+//! under the same sequences.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -81,8 +82,8 @@ impl Flight {
         }
     }
 
-    /// Sorts out what is left after refusals, once all is answered: what cannot be saved ends, the rest is to
-    /// be sent again.
+    /// Sorts out what is left after refusals, once all is answered: what cannot be saved ends, the
+    /// rest is to be sent again.
     pub fn mend(&mut self, now: Instant) -> Vec<Ended> {
         self.broken = false;
         self.failures += 1;
@@ -100,8 +101,9 @@ impl Flight {
             if let Some(oldest) = self.batches.pop_front() {
                 ended.push(oldest.given_up());
             }
-            // The sequence of what was given up is never filled, so the rest is sent under a new producer id. If it may
-            // be there, so may those behind it, and under a new id they could be there twice.
+            // The sequence of what was given up is never filled, so the rest is sent under a new
+            // producer id. If it may be there, so may those behind it, and under a new id they
+            // could be there twice.
             self.identity = None;
             while in_doubt
                 && self

@@ -1,5 +1,5 @@
-//! The client's side of a broker: connections by address, where each partition is, and what producers and
-//! consumers do over them.
+//! The client's side of a broker: connections by address, where each partition is, and what
+//! producers and consumers do over them.
 
 mod flight;
 mod source;
@@ -21,8 +21,8 @@ use crate::wire::{Ask, Client, ClientOptions, Metadata, PlacementIs, PlacementOf
 /// The least time between two questions where partitions are.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
-/// All that a client needs for one topic: for each cluster that has partitions of it, their numbers and its
-/// brokers. Most topics have one.
+/// All that a client needs for one topic: for each cluster that has partitions of it, their numbers
+/// and its brokers. Most topics have one.
 pub(super) struct Everywhere {
     pub partitions: u32,
     pub clusters: Vec<(Vec<i32>, Brokers)>,
@@ -163,7 +163,8 @@ impl Brokers {
         self.ask_any(&PlacementOf { topic })
     }
 
-    /// Asks the home's brokers for those of this cluster, where it is another one; whether there are some.
+    /// Asks the home's brokers for those of this cluster, where it is another one; whether there
+    /// are some.
     fn find_others(&mut self) -> Result<bool> {
         let Part::Elsewhere { cluster, home } = &self.part else {
             return Ok(false);
@@ -214,8 +215,8 @@ impl Brokers {
         found
     }
 
-    /// Asks any broker: the one that was named, or another that is known. Where none of another cluster's is
-    /// to be reached, the home's say which there are now.
+    /// Asks any broker: the one that was named, or another that is known. Where none of another
+    /// cluster's is to be reached, the home's say which there are now.
     pub fn ask_any<A: Ask>(&mut self, request: &A) -> Result<A::Answer> {
         match self.ask_known(request) {
             Err(error) if unreachable(&error) && self.find_others().unwrap_or(false) => {

@@ -1,5 +1,5 @@
-//! A consumer's source over brokers: one fetch of each owned partition is always under way, so that the next
-//! rows come while the last ones are worked on.
+//! A consumer's source over brokers: one fetch of each owned partition is always under way, so that
+//! the next rows come while the last ones are worked on.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -78,7 +78,8 @@ impl Brokered {
         Ok(())
     }
 
-    /// Takes an answer for one of these places; those for places that are wanted no more are let go.
+    /// Takes an answer for one of these places; those for places that are wanted no more are let
+    /// go.
     fn take(&mut self, places: &[(i32, i64)]) -> Vec<(i32, Answer)> {
         let mut ready = self.arrivals.lock();
         let mut taken = Vec::new();
@@ -245,7 +246,8 @@ impl Source for Brokered {
 }
 
 impl Brokered {
-    /// Waits until an answer is there. With a partition out of reach only for a moment: then it is tried again.
+    /// Waits until an answer is there. With a partition out of reach only for a moment: then it is
+    /// tried again.
     fn wait_for_arrival(&self, hurry: bool, wait: Duration) {
         let longest = if hurry {
             Duration::from_millis(20)

@@ -1,5 +1,6 @@
-//! Carries a producer's batches to brokers: one thread for all partitions of a cluster, several batches of each under
-//! way. What is not acknowledged is kept, and sent again wherever its partition has moved.
+//! Carries a producer's batches to brokers: one thread for all partitions of a cluster, several
+//! batches of each under way. What is not acknowledged is kept, and sent again wherever its
+//! partition has moved.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! A batch of the generator as the columns that a writer takes: coded for `true-zero-copy`, plain for
-//! `zero-copy`.
+//! A batch of the generator as the columns that a writer takes: coded for `true-zero-copy`, plain
+//! for `zero-copy`.
 
 mod coded;
 mod numbered;

@@ -1,5 +1,5 @@
-//! What a file format must do for a table to become files in it: encode pieces, each on one thread, and put
-//! them into a file in their order.
+//! What a file format must do for a table to become files in it: encode pieces, each on one thread,
+//! and put them into a file in their order.
 
 pub(crate) mod orc;
 pub(crate) mod ours;

@@ -37,7 +37,8 @@ impl Text {
     }
 }
 
-/// Comments and addresses have commas in them, so all of them are quoted, as other generators do it.
+/// Comments and addresses have commas in them, so all of them are quoted, as other generators do
+/// it.
 fn quote(name: &str) -> Quote {
     if name.ends_with("_comment") || name.ends_with("_address") {
         Quote::Always

@@ -1,9 +1,9 @@
-//! A database that is obviously correct: one copy in a sorted map, one transaction at a time. For tests
-//! of workloads, and as the oracle of engines. It stores nothing on disk.
+//! A database that is obviously correct: one copy in a sorted map, one transaction at a time. For
+//! tests of workloads, and as the oracle of engines. It stores nothing on disk.
 //!
-//! A transaction that is begun holds the database until it is over; [`Database::begin`] waits for it until
-//! the deadline. So one thread never has two transactions open. Indexes are not stored: a scan of one
-//! computes and sorts the entries of the whole table.
+//! A transaction that is begun holds the database until it is over; [`Database::begin`] waits for
+//! it until the deadline. So one thread never has two transactions open. Indexes are not stored: a
+//! scan of one computes and sorts the entries of the whole table.
 
 mod rows;
 
@@ -50,7 +50,8 @@ impl Model {
         }
     }
 
-    /// A panic of a test while it held the lock leaves whole rows behind: every change is one insertion.
+    /// A panic of a test while it held the lock leaves whole rows behind: every change is one
+    /// insertion.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -21,8 +21,8 @@ const WW_WR: Taking = Taking { wr: true, ..WW };
 const DATA: Taking = Taking { rw: true, ..WW_WR };
 const ALL: Taking = Taking { time: true, ..DATA };
 
-/// Names one cycle for each part that has any, and class that it has: the classes by data first; a part that
-/// has a cycle only with real time gets that one.
+/// Names one cycle for each part that has any, and class that it has: the classes by data first; a
+/// part that has a cycle only with real time gets that one.
 pub(super) fn report(history: &History, graph: &Graph, verdict: &mut Verdict) {
     let mut named = BTreeSet::new();
     let whole = graph.parts(ALL);

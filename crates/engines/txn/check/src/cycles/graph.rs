@@ -15,8 +15,8 @@ pub(super) enum Why {
     Rw(Key),
     /// The first ended before a moment.
     Ended,
-    /// A moment comes before another, or before the second's beginning. Free to take: its price was paid when
-    /// the moment was entered.
+    /// A moment comes before another, or before the second's beginning. Free to take: its price was
+    /// paid when the moment was entered.
     Then,
 }
 
@@ -75,7 +75,8 @@ impl Graph {
         self.out[node].iter().map(|&(to, why)| (to as usize, why))
     }
 
-    /// The part that each node belongs to when only some edges are taken; parts of one node have no number.
+    /// The part that each node belongs to when only some edges are taken; parts of one node have no
+    /// number.
     pub fn parts(&self, taking: Taking) -> Vec<Option<u32>> {
         Tarjan::new(self, taking).run()
     }

@@ -92,7 +92,8 @@ fn chains<'h>(observed: &Observed<'h>) -> BTreeMap<Key, Chain<'h>> {
     chains
 }
 
-/// Two that read the same version and both appended: one did not see the other, though one must come first.
+/// Two that read the same version and both appended: one did not see the other, though one must
+/// come first.
 fn lost(observed: &Observed, key: Key, chain: &Chain, verdict: &mut Verdict) {
     let all = &observed.history.transactions;
     let appends: std::collections::HashSet<usize> = chain.appended.iter().map(|a| a.1).collect();

@@ -29,7 +29,8 @@ pub(super) struct Observed<'h> {
 }
 
 impl<'h> Observed<'h> {
-    /// Finds what happened, and reads of what was never written, failed transactions wrote, or writers replaced.
+    /// Finds what happened, and reads of what was never written, failed transactions wrote, or
+    /// writers replaced.
     pub fn of(history: &'h History, verdict: &mut Verdict) -> Self {
         let all = &history.transactions;
         let mut observed = Self {

@@ -1,12 +1,13 @@
-//! The order of real time, with moments between the transactions: so it takes a number of edges that is linear
-//! in the history, and not one for each pair.
+//! The order of real time, with moments between the transactions: so it takes a number of edges
+//! that is linear in the history, and not one for each pair.
 
 use crate::history::Outcome;
 
 use super::graph::{Graph, Why};
 use super::observed::Observed;
 
-/// Links each transaction to all that began after it had ended. One whose outcome is unknown never ended.
+/// Links each transaction to all that began after it had ended. One whose outcome is unknown never
+/// ended.
 pub(super) fn dependencies(observed: &Observed, graph: &mut Graph) {
     let all = &observed.history.transactions;
     let happened = |place: &usize| observed.happened[*place];

@@ -100,7 +100,8 @@ fn call(
     Ok(())
 }
 
-/// The work as a list of operations, and as the history shows them, if it needs no answer in between.
+/// The work as a list of operations, and as the history shows them, if it needs no answer in
+/// between.
 pub(crate) fn one_shot(tables: Tables, work: &Work) -> Option<(Vec<Operation>, Vec<Op>)> {
     let by = work.by;
     let mut operations = Vec::new();

@@ -1,5 +1,5 @@
-//! Clients that drive a real database and write down what they saw: for tests of engines, and for rounds in
-//! which servers are killed.
+//! Clients that drive a real database and write down what they saw: for tests of engines, and for
+//! rounds in which servers are killed.
 
 mod attempt;
 
@@ -40,7 +40,8 @@ pub struct Plan {
     pub options: Options,
     /// How long a client waits after a failure.
     pub pause: Duration,
-    /// From when one transaction of a client is due to when the next is; zero: as fast as they are answered.
+    /// From when one transaction of a client is due to when the next is; zero: as fast as they are
+    /// answered.
     pub pace: Duration,
 }
 
@@ -120,8 +121,8 @@ impl Drive {
         self.insist(db, tables, patience, |by| shape.read_all(by))
     }
 
-    /// Lets the clients work until each has done its transactions or `stop` is set. `connect` gives each its
-    /// own view of the database; a client that cannot connect tries again until then.
+    /// Lets the clients work until each has done its transactions or `stop` is set. `connect` gives
+    /// each its own view of the database; a client that cannot connect tries again until then.
     pub fn round<C>(
         &mut self,
         connect: impl Fn() -> Result<C> + Sync,

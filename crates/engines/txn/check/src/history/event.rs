@@ -92,8 +92,8 @@ pub enum Op {
         #[serde(rename = "x")]
         element: u64,
     },
-    /// A procedure on the server may have written a register; the client was not told which number. What
-    /// it wrote carries the transaction's id.
+    /// A procedure on the server may have written a register; the client was not told which number.
+    /// What it wrote carries the transaction's id.
     Change {
         /// Which.
         #[serde(rename = "k")]
@@ -114,8 +114,8 @@ impl Op {
         }
     }
 
-    /// The rows that the operation showed. What a scan did not show is not among them, nor are lists of keys
-    /// that was never written.
+    /// The rows that the operation showed. What a scan did not show is not among them, nor are
+    /// lists of keys that was never written.
     pub fn rows(&self) -> impl Iterator<Item = (Key, Option<&Value>)> {
         let (one, table, many) = match self {
             Self::Read { key, value } => (Some((*key, value.as_ref())), 0, &[][..]),
@@ -149,8 +149,8 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// The numbers whose rows it would have shown had they been there: a scan that reached its limit says
-    /// nothing about what lies behind its last row.
+    /// The numbers whose rows it would have shown had they been there: a scan that reached its
+    /// limit says nothing about what lies behind its last row.
     pub fn covered(&self) -> std::ops::Range<u64> {
         let full = self.limit.is_some_and(|limit| self.rows.len() >= limit);
         match self.rows.last() {

@@ -47,7 +47,8 @@ impl History {
     /// Reads what [`History::save`] wrote.
     ///
     /// # Errors
-    /// The file cannot be read, is not a history or one of a newer version, or tells no consistent story.
+    /// The file cannot be read, is not a history or one of a newer version, or tells no consistent
+    /// story.
     pub fn load(path: &Path) -> Result<Self, HistoryError> {
         let failed = |source| HistoryError::Io {
             action: "read",

@@ -1,17 +1,19 @@
-//! A history of lists in Jepsen's form, as JSON, so that checkers which we did not write can judge it too.
+//! A history of lists in Jepsen's form, as JSON, so that checkers which we did not write can judge
+//! it too.
 
 use serde_json::{Value as Json, json};
 
 use super::{History, Op, Outcome, Transaction, Value};
 
 impl History {
-    /// One JSON object a line, `invoke` and then `ok`, `fail` or `info`, in the order of time. Only reads of rows
-    /// and appends are shown; a reader of a row that is absent saw an empty list. A client whose outcome is
-    /// unknown never completes, as Jepsen has it.
+    /// One JSON object a line, `invoke` and then `ok`, `fail` or `info`, in the order of time. Only
+    /// reads of rows and appends are shown; a reader of a row that is absent saw an empty list. A
+    /// client whose outcome is unknown never completes, as Jepsen has it.
     pub fn jepsen_lists(&self) -> String {
         let mut lines: Vec<(u64, u8, u64, Json)> = Vec::new();
         for transaction in &self.transactions {
-            // Jepsen gives a client that does not know its outcome a new number; ours go on under theirs.
+            // Jepsen gives a client that does not know its outcome a new number; ours go on under
+            // theirs.
             let process = transaction.id;
             let line = |kind: &str, answered: bool| json!({"type": kind, "process": process, "value": ops(transaction, answered)});
             lines.push((

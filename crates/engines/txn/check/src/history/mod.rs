@@ -1,7 +1,8 @@
 //! What clients asked and what they were answered. FORMAT.md describes the file.
 //!
-//! A client writes that it begins before it sends anything, its writes before it sends them, its reads once
-//! they are answered, and the outcome last; so whatever dies, a history claims no more than is known.
+//! A client writes that it begins before it sends anything, its writes before it sends them, its
+//! reads once they are answered, and the outcome last; so whatever dies, a history claims no more
+//! than is known.
 
 mod event;
 mod file;
@@ -59,11 +60,12 @@ pub enum HistoryError {
 }
 
 impl History {
-    /// Puts the transactions of `events` together. Events of one transaction stand in their order; those
-    /// of different ones may be mixed in any way.
+    /// Puts the transactions of `events` together. Events of one transaction stand in their order;
+    /// those of different ones may be mixed in any way.
     ///
     /// # Errors
-    /// An event without a beginning, two beginnings, something after the end, or two different stamps.
+    /// An event without a beginning, two beginnings, something after the end, or two different
+    /// stamps.
     pub fn of(events: &[Event]) -> Result<Self, HistoryError> {
         let mut places = HashMap::new();
         let mut transactions: Vec<Transaction> = Vec::new();

@@ -58,8 +58,8 @@ impl From<Key> for String {
     }
 }
 
-/// What a row holds. Registers carry their writer, list elements are unique, so a reader of a value knows
-/// which transaction wrote it.
+/// What a row holds. Registers carry their writer, list elements are unique, so a reader of a value
+/// knows which transaction wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {

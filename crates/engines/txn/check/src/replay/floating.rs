@@ -1,6 +1,7 @@
-//! Transactions of unknown outcome whose timestamp no client was told. A read that saw one bounds its place: not above
-//! the reader's stamp, not below the version that it hid. In the end the bounds must leave a place, and nobody
-//! who read after that place may have seen what was there before it.
+//! Transactions of unknown outcome whose timestamp no client was told. A read that saw one bounds
+//! its place: not above the reader's stamp, not below the version that it hid. In the end the
+//! bounds must leave a place, and nobody who read after that place may have seen what was there
+//! before it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -78,7 +79,8 @@ impl Floating {
         }
     }
 
-    /// Notes that `reader` saw a floating transaction where the newest settled version has stamp `above`.
+    /// Notes that `reader` saw a floating transaction where the newest settled version has stamp
+    /// `above`.
     fn seen(&mut self, place: usize, above: u64, upto: u64, reader: usize) {
         let bounds = self.bounds.entry(place).or_insert(Bounds {
             above: (above, reader),
@@ -119,7 +121,8 @@ impl Floating {
 }
 
 impl Replay<'_> {
-    /// Whether a value that no version explains comes from a floating transaction; then it is the newest.
+    /// Whether a value that no version explains comes from a floating transaction; then it is the
+    /// newest.
     pub(super) fn float(&mut self, place: usize, key: Key, seen: Option<&Value>) -> bool {
         let stamp = self.stamp(place);
         let settled = self.model.versions(key).iter().rev().find(|v| !v.maybe);

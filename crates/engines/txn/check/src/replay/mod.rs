@@ -1,10 +1,11 @@
-//! Replays a history in the order of its stamps against a model: every read must have seen exactly the newest
-//! version at its stamp. Linear in the number of operations, and in the width of scans.
+//! Replays a history in the order of its stamps against a model: every read must have seen exactly
+//! the newest version at its stamp. Linear in the number of operations, and in the width of scans.
 //!
-//! Reads of failed transactions, and of those whose outcome is unknown, are judged too, but for rows that
-//! they wrote themselves: a read at a stamp is repeatable whatever becomes of the reader. A write of unknown outcome may have happened or not; the
-//! first read that tells decides it, and every other must agree. If its stamp is unknown as well, the reads
-//! that saw it bound its place ([`floating`]).
+//! Reads of failed transactions, and of those whose outcome is unknown, are judged too, but for
+//! rows that they wrote themselves: a read at a stamp is repeatable whatever becomes of the reader.
+//! A write of unknown outcome may have happened or not; the first read that tells decides it, and
+//! every other must agree. If its stamp is unknown as well, the reads that saw it bound its place
+//! ([`floating`]).
 
 mod floating;
 mod model;
@@ -99,8 +100,9 @@ struct Replay<'h> {
     floating: Floating,
     /// Of transactions with unknown outcome: whether they happened, and who saw that (a place).
     decided: HashMap<usize, (bool, usize)>,
-    /// Rows that the transaction being played wrote, if it is not committed: an aborted transaction that
-    /// reads on has lost its own writes, and what an insert saw is protected by the insert alone.
+    /// Rows that the transaction being played wrote, if it is not committed: an aborted transaction
+    /// that reads on has lost its own writes, and what an insert saw is protected by the insert
+    /// alone.
     left_alone: HashSet<Key>,
     verdict: Verdict,
 }

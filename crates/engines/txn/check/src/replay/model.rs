@@ -1,4 +1,5 @@
-//! The rows as a serial database would hold them: settled versions, and above them those that may exist.
+//! The rows as a serial database would hold them: settled versions, and above them those that may
+//! exist.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -61,7 +62,8 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// The versions that a reader may see now, oldest first. A row without a settled one may be absent.
+    /// The versions that a reader may see now, oldest first. A row without a settled one may be
+    /// absent.
     pub fn versions(&self, key: Key) -> &[Version] {
         self.rows.get(&key).map_or(&[], Vec::as_slice)
     }
@@ -94,8 +96,8 @@ impl Model {
         });
     }
 
-    /// A reader saw the version at `at` of a row: nothing above it exists, nothing below it is seen again.
-    /// `written` is the value that it proved to hold.
+    /// A reader saw the version at `at` of a row: nothing above it exists, nothing below it is seen
+    /// again. `written` is the value that it proved to hold.
     pub fn settle(&mut self, key: Key, at: usize, written: Written) {
         if let Some(row) = self.rows.get_mut(&key) {
             let mut version = row.swap_remove(at);

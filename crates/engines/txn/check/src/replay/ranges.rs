@@ -33,7 +33,8 @@ impl Replay<'_> {
         }
     }
 
-    /// Judges a look-up: its order, each row it found, and that no other row has a number in the range.
+    /// Judges a look-up: its order, each row it found, and that no other row has a number in the
+    /// range.
     pub(super) fn lookup(&mut self, place: usize, overlay: &mut Overlay, lookup: &Lookup) {
         let number = |value: &Value| match value {
             Value::Register { n, .. } => Some(*n),

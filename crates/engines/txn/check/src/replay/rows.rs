@@ -63,8 +63,8 @@ impl Replay<'_> {
         }
     }
 
-    /// The versions that fit, newest first, counted from 1; 0 is the absence below all of them. What
-    /// contradicts what is known of an unknown outcome is taken only if nothing else fits, and
+    /// The versions that fit, newest first, counted from 1; 0 is the absence below all of them.
+    /// What contradicts what is known of an unknown outcome is taken only if nothing else fits, and
     /// [`Self::decide`] says so.
     pub(super) fn fitting(&self, key: Key, fits: impl Fn(&Written) -> bool) -> Vec<usize> {
         let agreeing = self.candidates(key, &fits, true);
@@ -92,8 +92,8 @@ impl Replay<'_> {
         found
     }
 
-    /// A reader that saw version `at` saw that those above did not happen, and, if it is certain which version
-    /// that was, that its writer did.
+    /// A reader that saw version `at` saw that those above did not happen, and, if it is certain
+    /// which version that was, that its writer did.
     pub(super) fn decide(&mut self, place: usize, key: Key, at: usize, certain: bool) {
         let versions = self.model.versions(key);
         let above = versions[at..]

@@ -44,7 +44,8 @@ pub(super) struct Chosen {
     pub checkpoint_every_ns: u64,
     /// One transaction in so many is left by its client without a word; 0: none.
     pub abandon_one_in: usize,
-    /// Whether clients go on before their writes were answered; only over links that keep the order.
+    /// Whether clients go on before their writes were answered; only over links that keep the
+    /// order.
     pub eager: bool,
 }
 
@@ -64,7 +65,8 @@ impl Chosen {
         let checkpoint = every(random, 50, 800);
         let link = Self::link(random);
         let failover_every_ns = rare(2, random, failover);
-        // Another oracle takes over after some seconds; in longer storms there are no more transactions.
+        // Another oracle takes over after some seconds; in longer storms there are no more
+        // transactions.
         let longer = match failover_every_ns > 0 && !in_process {
             true => 2,
             false => 1,
@@ -129,7 +131,8 @@ impl Chosen {
         }
     }
 
-    /// The network before and after the storm. Clients that do not wait for answers need their order kept.
+    /// The network before and after the storm. Clients that do not wait for answers need their
+    /// order kept.
     pub fn calm_link(&self) -> Link {
         Link {
             ordered: self.link.ordered,

@@ -10,7 +10,8 @@ use super::cluster::{Cluster, Timer};
 /// Addresses of clients from here on are those of their batchers.
 pub(super) const BATCHERS: u64 = 1 << 32;
 
-/// After how long without an answer, and after a refusal, a client asks the other oracle for stamps.
+/// After how long without an answer, and after a refusal, a client asks the other oracle for
+/// stamps.
 const AGAIN_NS: u64 = 120_000_000;
 const PAUSE_NS: u64 = 40_000_000;
 

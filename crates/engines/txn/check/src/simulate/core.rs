@@ -1,5 +1,5 @@
-//! One partition on a node: it is given messages and time, its records go to its journal, its messages to the
-//! network. When its node crashes only the journal's disk is left.
+//! One partition on a node: it is given messages and time, its records go to its journal, its
+//! messages to the network. When its node crashes only the journal's disk is left.
 
 use dyno_sim::{NodeId, Random};
 use dyno_txn_api::{Procedures, Stamp};
@@ -78,8 +78,8 @@ impl Core {
         self.journal.crash(killed, random);
     }
 
-    /// Its node starts: checkpoint and log are read. A record that cannot be is a breach, told in words; the disk may
-    /// fail in the middle of it.
+    /// Its node starts: checkpoint and log are read. A record that cannot be is a breach, told in
+    /// words; the disk may fail in the middle of it.
     pub fn restart(
         &mut self,
         procedures: Procedures,

@@ -1,5 +1,6 @@
-//! One partition's log: the real one (`dyno-txn-log`) on a disk that tears and loses what was not synced, fails, and
-//! crashes in the middle of a step; beside it what the log was given, to compare what comes back with.
+//! One partition's log: the real one (`dyno-txn-log`) on a disk that tears and loses what was not
+//! synced, fails, and crashes in the middle of a step; beside it what the log was given, to compare
+//! what comes back with.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -21,7 +22,8 @@ pub(super) enum Weather {
     Calm,
     /// Now and then a write fails, or the machine crashes at one.
     Storm,
-    /// It confirms writes that it did not do: no log can keep its promise on it, so this must be noticed.
+    /// It confirms writes that it did not do: no log can keep its promise on it, so this must be
+    /// noticed.
     Lying,
 }
 
@@ -146,7 +148,8 @@ impl Journal {
         self.end.as_ref()
     }
 
-    /// Begins to write what was appended. Returns whether the driver must look later what was written.
+    /// Begins to write what was appended. Returns whether the driver must look later what was
+    /// written.
     pub fn write(&mut self) -> bool {
         self.attempt(|journal| journal.hand_over());
         let due = self.end.is_none() && !self.looking && self.durable < self.appended();

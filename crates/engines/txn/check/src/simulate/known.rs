@@ -1,5 +1,5 @@
-//! Runs a transaction's code as far as the answers go that are known. Where one is missing the code stops; it
-//! runs again from the start when the answer is there, as procedures do in the engine.
+//! Runs a transaction's code as far as the answers go that are known. Where one is missing the code
+//! stops; it runs again from the start when the answer is there, as procedures do in the engine.
 
 use dyno_txn_api::{Answer, Code, Error, Operation, Operations, Result, TableId};
 use dyno_txn_core::Schema;

@@ -1,4 +1,5 @@
-//! How the lives of nodes end and begin: crashes, failing disks, recovery, checkpoints for the next one.
+//! How the lives of nodes end and begin: crashes, failing disks, recovery, checkpoints for the next
+//! one.
 
 use dyno_sim::NodeId;
 use dyno_txn_core::message::{Address, Message};
@@ -12,7 +13,8 @@ use crate::verdict::Rule;
 const AWAY_NS: u64 = 400 * MS;
 
 impl Cluster {
-    /// Every third crash is one of the process alone: the machine goes on, with what it has not written yet.
+    /// Every third crash is one of the process alone: the machine goes on, with what it has not
+    /// written yet.
     pub(super) fn crashed(&mut self, node: NodeId) {
         self.oracles.crash(node);
         let killed = self.random.one_in(3);

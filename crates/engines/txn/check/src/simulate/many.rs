@@ -51,8 +51,8 @@ impl Many {
     }
 }
 
-/// Runs the seeds `from..from + seeds`, so many at once, each in a thread of its own and none touching
-/// another. `stop` ends it after the seeds under way.
+/// Runs the seeds `from..from + seeds`, so many at once, each in a thread of its own and none
+/// touching another. `stop` ends it after the seeds under way.
 pub fn many(from: u64, seeds: u64, threads: usize, options: &Options, stop: &AtomicBool) -> Many {
     let next = AtomicU64::new(0);
     let all = Mutex::new(Many::default());

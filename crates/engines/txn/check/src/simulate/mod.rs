@@ -1,5 +1,5 @@
-//! The whole cluster in one thread, from one seed: partitions on several nodes, oracles that fail over, and
-//! clients, over a network, clocks and disks with faults.
+//! The whole cluster in one thread, from one seed: partitions on several nodes, oracles that fail
+//! over, and clients, over a network, clocks and disks with faults.
 //!
 //! | file | what |
 //! |---|---|
@@ -14,9 +14,10 @@
 //! | `known` | a transaction's code, run again with what is known so far |
 //! | `many` | many seeds, side by side |
 //!
-//! A run has three parts: tables and accounts are made in peace; clients work in a storm of faults; then all
-//! faults end, and everything must come to rest: every row can be read, and no partition holds anything
-//! undecided. All judges judge what the clients saw. The same seed gives the same run, event by event.
+//! A run has three parts: tables and accounts are made in peace; clients work in a storm of faults;
+//! then all faults end, and everything must come to rest: every row can be read, and no partition
+//! holds anything undecided. All judges judge what the clients saw. The same seed gives the same
+//! run, event by event.
 
 mod chosen;
 mod client;

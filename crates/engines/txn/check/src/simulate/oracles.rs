@@ -1,4 +1,5 @@
-//! Who gives stamps: the server itself, or one of two nodes, which take over from each other by themselves.
+//! Who gives stamps: the server itself, or one of two nodes, which take over from each other by
+//! themselves.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

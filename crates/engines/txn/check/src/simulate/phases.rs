@@ -10,9 +10,9 @@ use crate::history::Outcome;
 use crate::verdict::Rule;
 use crate::work::{Work, definitions};
 
-/// Time for tables, accounts and rest. An oracle takes over when it has heard of none for up to two and a half seconds,
-/// and waits for more than a second then; after a restart writes wait until stamps have passed its predecessor's bound,
-/// two seconds at most.
+/// Time for tables, accounts and rest. An oracle takes over when it has heard of none for up to two
+/// and a half seconds, and waits for more than a second then; after a restart writes wait until
+/// stamps have passed its predecessor's bound, two seconds at most.
 const PATIENCE_NS: u64 = 30_000 * MS;
 
 impl Cluster {

@@ -1,4 +1,5 @@
-//! A session does one transaction after the other, in any of the three ways, and writes down what it saw.
+//! A session does one transaction after the other, in any of the three ways, and writes down what
+//! it saw.
 
 use std::time::Duration;
 
@@ -141,7 +142,8 @@ impl Cluster {
         self.go_on(session);
     }
 
-    /// Runs the transaction's code with the answers that are there, and sends what it asks for next.
+    /// Runs the transaction's code with the answers that are there, and sends what it asks for
+    /// next.
     fn go_on(&mut self, session: usize) {
         let now = self.mono(self.node_of(session));
         let mut sends = Vec::new();

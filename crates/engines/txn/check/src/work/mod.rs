@@ -1,5 +1,5 @@
-//! What clients do in a check: the same steps run interactively, as a procedure in the engine, and as one
-//! request, in simulations and against real servers.
+//! What clients do in a check: the same steps run interactively, as a procedure in the engine, and
+//! as one request, in simulations and against real servers.
 
 mod mix;
 mod session;
@@ -18,8 +18,8 @@ pub(crate) use tables::{addition, register, value};
 /// The name under which [`procedures`] registers [`Work`].
 pub const PROCEDURE: &str = "check-work";
 
-/// Something that a transaction does. Rows are named by their table in the history ([`ACCOUNTS`], [`REGISTERS`],
-/// [`LISTS`]) and their number.
+/// Something that a transaction does. Rows are named by their table in the history ([`ACCOUNTS`],
+/// [`REGISTERS`], [`LISTS`]) and their number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {

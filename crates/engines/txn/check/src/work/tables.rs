@@ -27,7 +27,8 @@ pub struct Tables {
     pub ids: [TableId; 3],
 }
 
-/// What the tables are: accounts by a hash, registers by ranges of `per_range` rows, lists by a hash.
+/// What the tables are: accounts by a hash, registers by ranges of `per_range` rows, lists by a
+/// hash.
 ///
 /// # Errors
 /// Never: the columns are there.

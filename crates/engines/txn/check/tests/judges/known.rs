@@ -1,5 +1,5 @@
-//! Histories that are known to be good or bad, and what each judge says of them. A judge that lets a bad one
-//! pass without a reason in this table is worth nothing.
+//! Histories that are known to be good or bad, and what each judge says of them. A judge that lets
+//! a bad one pass without a reason in this table is worth nothing.
 
 use std::path::PathBuf;
 

@@ -9,8 +9,8 @@ type Rows = BTreeMap<Key, Value>;
 
 const ROWS: usize = 4;
 
-/// A serial execution, told as if transactions overlapped: some fail, of some nobody knows whether they happened.
-/// The last transaction reads everything.
+/// A serial execution, told as if transactions overlapped: some fail, of some nobody knows whether
+/// they happened. The last transaction reads everything.
 pub fn random(seed: u64, transactions: u64) -> History {
     let mut random = Random::new(seed);
     let mut rows = Rows::new();
@@ -136,8 +136,8 @@ fn lookup(random: &mut Random, rows: &Rows) -> Op {
     })
 }
 
-/// Takes the last element from one list that a committed transaction read. Says whether that must show:
-/// an element of unknown outcome may not have been there.
+/// Takes the last element from one list that a committed transaction read. Says whether that must
+/// show: an element of unknown outcome may not have been there.
 pub fn spoil(history: &mut History, random: &mut Random) -> bool {
     let unknown: Vec<u64> = (history.transactions.iter())
         .filter(|t| t.outcome == Outcome::Unknown)
@@ -162,7 +162,8 @@ pub fn spoil(history: &mut History, random: &mut Random) -> bool {
     last.is_some_and(|element| !unknown.contains(&(element / 10)))
 }
 
-/// Gives one register that a committed transaction read another value, which its row has had or another has.
+/// Gives one register that a committed transaction read another value, which its row has had or
+/// another has.
 pub fn swap(history: &mut History, random: &mut Random) -> bool {
     let mut values: Vec<&mut Option<Value>> = (history.transactions.iter_mut())
         .filter(|t| t.outcome == Outcome::Ok)

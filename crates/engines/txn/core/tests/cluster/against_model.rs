@@ -1,5 +1,5 @@
-//! One transaction after the other on several partitions gives what the model gives: rows with indexes,
-//! filters, projections and pages both ways, through crashes and checkpoints.
+//! One transaction after the other on several partitions gives what the model gives: rows with
+//! indexes, filters, projections and pages both ways, through crashes and checkpoints.
 
 use dyno_sim::Random;
 use dyno_txn_api::model::Model;
@@ -74,8 +74,8 @@ fn scan(random: &mut Random, after: &mut Option<Scan>) -> Operation {
     Operation::Scan(scan)
 }
 
-/// The answers, but that a page which is not the last may have been said to be (rows that are deleted, and
-/// still kept for who reads the past, may lie behind it).
+/// The answers, but that a page which is not the last may have been said to be (rows that are
+/// deleted, and still kept for who reads the past, may lie behind it).
 fn same(found: &[Answer], wanted: &[Answer]) -> bool {
     found.len() == wanted.len()
         && found

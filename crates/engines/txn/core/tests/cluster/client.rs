@@ -66,8 +66,8 @@ pub struct Client {
     pub history: Vec<Transaction>,
 }
 
-/// `swap KEY KEY VALUE VALUE`, so that a procedure reads and writes several partitions. It returns what it
-/// read.
+/// `swap KEY KEY VALUE VALUE`, so that a procedure reads and writes several partitions. It returns
+/// what it read.
 pub fn procedures(tables: [TableId; 2]) -> Procedures {
     let mut procedures = Procedures::new();
     let swap = move |t: &mut dyn Operations, arguments: &[u8]| -> Result<Vec<u8>> {
@@ -387,7 +387,8 @@ impl Client {
                 }
                 (Operation::Write(key, _), _) => Saw::Wrote(key.clone(), None),
                 (Operation::Scan(scan), Answer::Page(page)) => {
-                    // A page that was cut is judged by what it has: clients here only use the first.
+                    // A page that was cut is judged by what it has: clients here only use the
+                    // first.
                     let rows = page.rows.into_iter().map(|row| (row.key, row.value));
                     let mut rows: Vec<_> = rows.collect();
                     if scan.limit <= 3 {

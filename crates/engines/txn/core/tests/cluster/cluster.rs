@@ -1,5 +1,5 @@
-//! Partitions, their logs and the network between them: everything happens in a random order that the
-//! seed decides.
+//! Partitions, their logs and the network between them: everything happens in a random order that
+//! the seed decides.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -225,8 +225,8 @@ impl Cluster {
         });
     }
 
-    /// The partition loses all but its log, a part of what was being written included, and begins anew;
-    /// what was on its way to it is lost.
+    /// The partition loses all but its log, a part of what was being written included, and begins
+    /// anew; what was on its way to it is lost.
     pub fn crash(&mut self, id: u32) {
         if !self.log {
             return;
@@ -268,8 +268,8 @@ impl Cluster {
                 now: Arc::new(AtomicU64::new(0)),
             }),
         );
-        // Record holder and participants are told apart by the partition's number: the log is read by
-        // one that is none of them, which keeps both.
+        // Record holder and participants are told apart by the partition's number: the log is read
+        // by one that is none of them, which keeps both.
         for record in &server.durable {
             before.restore(record).expect("a record that was written");
         }

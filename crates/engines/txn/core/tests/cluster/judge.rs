@@ -1,5 +1,5 @@
-//! Whether a history is strictly serializable, in the order of its stamps: each transaction is done again on
-//! one sorted map, and must see what it saw.
+//! Whether a history is strictly serializable, in the order of its stamps: each transaction is done
+//! again on one sorted map, and must see what it saw.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,8 @@ pub fn judge(histories: Vec<Transaction>, end: &State) -> Result<usize, String> 
         }
         replay(transaction, &mut state)?;
     }
-    // A transaction of unknown outcome whose stamp is unknown too, and which was done, has no place.
+    // A transaction of unknown outcome whose stamp is unknown too, and which was done, has no
+    // place.
     let placed = histories
         .iter()
         .all(|t| t.stamp.is_some() || !counts(t, &seen));

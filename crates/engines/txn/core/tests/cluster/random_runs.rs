@@ -1,5 +1,6 @@
-//! Random transactions of several clients on several partitions, with messages in any order, lost and
-//! repeated, and partitions that crash: what clients saw must be serializable in the order of stamps.
+//! Random transactions of several clients on several partitions, with messages in any order, lost
+//! and repeated, and partitions that crash: what clients saw must be serializable in the order of
+//! stamps.
 
 use dyno_txn_api::{Key, Operation, Request, Scan, Stamp, TableDef, TableId};
 use dyno_txn_core::message::{Address, Message};

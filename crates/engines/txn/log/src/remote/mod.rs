@@ -1,5 +1,5 @@
-//! The log kept in the memory of other processes: the sender's state machine and the store. Both do no
-//! I/O; who runs them carries [`Request`]s and [`Answer`]s.
+//! The log kept in the memory of other processes: the sender's state machine and the store. Both do
+//! no I/O; who runs them carries [`Request`]s and [`Answer`]s.
 //!
 //! A log has one writer, the one that opened it with the highest epoch: a store refuses the others
 //! ([`PersistError::Fenced`]). Bytes are the frames of records, one after the other, with positions
@@ -156,7 +156,8 @@ pub enum PersistError {
         /// Which.
         log: u64,
     },
-    /// What was asked for is not kept: positions before the checkpoint, a checkpoint that is not whole.
+    /// What was asked for is not kept: positions before the checkpoint, a checkpoint that is not
+    /// whole.
     #[error("log {log}: {what}")]
     NotKept {
         /// Which.
@@ -166,10 +167,11 @@ pub enum PersistError {
     },
 }
 
-/// From the answers of all stores to [`Request::Open`] (written epoch and end; `None` for one that did
-/// not answer), the index of the one to read: the longest of the highest written epoch. The others
-/// are to be brought to its state by `Reset` and `Append`, and it by `Cut`, before anything new is
-/// appended. `None` when too few answered to be sure that one of them has all that is durable.
+/// From the answers of all stores to [`Request::Open`] (written epoch and end; `None` for one that
+/// did not answer), the index of the one to read: the longest of the highest written epoch. The
+/// others are to be brought to its state by `Reset` and `Append`, and it by `Cut`, before anything
+/// new is appended. `None` when too few answered to be sure that one of them has all that is
+/// durable.
 pub fn recovered_end(answers: &[Option<(u64, Lsn)>], needed: usize) -> Option<usize> {
     let answered = answers.iter().flatten().count();
     if answered + needed <= answers.len() {

@@ -93,8 +93,8 @@ pub fn checkpoint(log: &mut FileLog, known: &mut Known) -> Result<(), LogError> 
     writer.commit(durable)
 }
 
-/// Reads the log back and judges it. Returns the log, what was found, and how many records there are
-/// with those that the checkpoint stands for.
+/// Reads the log back and judges it. Returns the log, what was found, and how many records there
+/// are with those that the checkpoint stands for.
 pub fn recover(
     disk: &Disk,
     known: &Known,

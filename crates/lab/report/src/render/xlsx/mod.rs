@@ -1,5 +1,5 @@
-//! The report as an Excel workbook: a summary, the plan's tables, every figure, and charts that can be
-//! edited. All text of a record is written as strings, never as formulas or links.
+//! The report as an Excel workbook: a summary, the plan's tables, every figure, and charts that can
+//! be edited. All text of a record is written as strings, never as formulas or links.
 
 mod charts;
 mod figures;

@@ -54,7 +54,8 @@ pub(super) fn clipped(text: &str) -> String {
     }
 }
 
-/// Text above a chart or beside its axis, which would be taken for a place on a sheet after an equals sign.
+/// Text above a chart or beside its axis, which would be taken for a place on a sheet after an
+/// equals sign.
 pub(super) fn title(text: &str) -> String {
     let text: String = text.chars().take(TITLE_CHARS).collect();
     match text.starts_with('=') {

@@ -11,8 +11,8 @@ pub(super) fn pays(words: usize, rows: usize) -> bool {
     words * 5 <= rows * 4
 }
 
-/// Appends the dictionary, sorted, and the rank of each row's word. `sorted` has the codes that occur, in
-/// the order of their words.
+/// Appends the dictionary, sorted, and the rank of each row's word. `sorted` has the codes that
+/// occur, in the order of their words.
 pub(super) fn write_ranks<'a>(
     codes: &[u32],
     sorted: &[u32],

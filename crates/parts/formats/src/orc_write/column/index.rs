@@ -31,7 +31,8 @@ impl Index {
         self.stride.count == 0
     }
 
-    /// Writes the entry of the stride in hand. The positions must be set anew before the next value.
+    /// Writes the entry of the stride in hand. The positions must be set anew before the next
+    /// value.
     pub(super) fn end_stride(&mut self) {
         let stride = std::mem::take(&mut self.stride);
         message(&mut self.message, 1, |entry| {

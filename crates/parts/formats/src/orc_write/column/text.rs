@@ -329,8 +329,8 @@ impl Column {
         self.streams.ranks.finish(codec)
     }
 
-    /// Writes a stripe of empty values as a dictionary of one: the C++ reader cannot seek in a stream of
-    /// text without any byte.
+    /// Writes a stripe of empty values as a dictionary of one: the C++ reader cannot seek in a
+    /// stream of text without any byte.
     fn write_nothing_but_empty_values(&mut self, codec: &mut Codec) -> Result<()> {
         let rows = self.streams.index.statistics().count as usize;
         self.clear();
@@ -357,7 +357,8 @@ impl Column {
         }
     }
 
-    /// The words that occur and the ranks of all rows, or the text of all rows when that is shorter.
+    /// The words that occur and the ranks of all rows, or the text of all rows when that is
+    /// shorter.
     fn write_codes(&mut self, codec: &mut Codec) -> Result<()> {
         let coded = match &self.dictionary {
             Some(dictionary) if self.state == State::Coded => Some(&dictionary.stored),

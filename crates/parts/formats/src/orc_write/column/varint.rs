@@ -5,7 +5,8 @@ use crate::orc_write::protobuf::{varint, zigzag};
 /// Values whose varint has at most eight bytes have less than so many bits.
 const SHORT_BITS: u32 = 56;
 
-/// The bytes of a varint, first one lowest, and how many they are; none when they are more than eight.
+/// The bytes of a varint, first one lowest, and how many they are; none when they are more than
+/// eight.
 #[inline(always)]
 pub(super) fn short(value: i64) -> Option<(u64, usize)> {
     let coded = zigzag(value);

@@ -1,4 +1,5 @@
-//! Integer run length encoding, version 2 (specification v1, "Integer Run Length Encoding, version 2").
+//! Integer run length encoding, version 2 (specification v1, "Integer Run Length Encoding, version
+//! 2").
 
 mod pack;
 mod patched;

@@ -1,7 +1,7 @@
 //! Values of a fixed number of bits, most significant bit first.
 //!
-//! Only the widths that the specification does not call deprecated: 1, 2, 4 and whole bytes. They cost
-//! some bytes against exact widths and are several times cheaper to write and to read.
+//! Only the widths that the specification does not call deprecated: 1, 2, 4 and whole bytes. They
+//! cost some bytes against exact widths and are several times cheaper to write and to read.
 
 /// The narrowest width that holds values of so many bits.
 pub(super) fn width_for(bits: u32) -> u32 {

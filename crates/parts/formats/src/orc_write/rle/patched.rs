@@ -8,8 +8,8 @@ const PATCHED_BASE: u8 = 2;
 /// Most patches that a header can count.
 const MOST_PATCHES: usize = 31;
 
-/// Bits of a gap between patches. With whole bytes for the patch too, the entries have a width of whole
-/// bytes, and no reader can be in doubt how they are packed.
+/// Bits of a gap between patches. With whole bytes for the patch too, the entries have a width of
+/// whole bytes, and no reader can be in doubt how they are packed.
 const GAP_BITS: u32 = 8;
 const LONGEST_GAP: usize = 255;
 

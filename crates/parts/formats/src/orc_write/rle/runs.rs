@@ -152,8 +152,8 @@ fn first_two(value: i64, step: i64, signed: bool, out: &mut Vec<u8>) {
     varint(out, zigzag(step));
 }
 
-/// Values that never go down, or never up. The sign of the first step says which, so it must not be zero:
-/// what repeats at the front, but for its last value, becomes a run of its own.
+/// Values that never go down, or never up. The sign of the first step says which, so it must not be
+/// zero: what repeats at the front, but for its last value, becomes a run of its own.
 fn changing_steps(values: &[i64], deltas: &[i64], signed: bool, out: &mut Vec<u8>) {
     let same = deltas.iter().take_while(|&&delta| delta == 0).count();
     if same > 0 {

@@ -1,7 +1,8 @@
 //! A consumer that calls `pubsub.poll` and `pubsub.commit`.
 //!
-//! An answer to poll that was lost may have held messages, and the server takes them for delivered. So a consumer that
-//! lost an answer joins again, which sets what is delivered back to what is committed.
+//! An answer to poll that was lost may have held messages, and the server takes them for delivered.
+//! So a consumer that lost an answer joins again, which sets what is delivered back to what is
+//! committed.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -75,7 +76,8 @@ struct Polled {
 }
 
 impl Member<'_> {
-    /// Joins if it must, polls, tells, commits. How many messages there were; `None` when an answer is missing.
+    /// Joins if it must, polls, tells, commits. How many messages there were; `None` when an answer
+    /// is missing.
     fn round(&mut self, events: &mut Events) -> Result<Option<usize>, ChildError> {
         if !self.joined && settled(self.join(), "join the group")?.is_none() {
             return Ok(None);

@@ -68,8 +68,8 @@ impl Link {
         })
     }
 
-    /// Asks until there is an answer, or a refusal that stays, or `give_up` says so. Only for what may be done
-    /// twice.
+    /// Asks until there is an answer, or a refusal that stays, or `give_up` says so. Only for what
+    /// may be done twice.
     pub fn insist<T>(
         &mut self,
         mut ask: impl FnMut(&mut Client) -> Result<T, Error>,

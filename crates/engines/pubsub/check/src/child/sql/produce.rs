@@ -1,5 +1,5 @@
-//! A producer that calls `pubsub.send_batch` with its own sequences, so that it may repeat whatever it does not
-//! know the outcome of.
+//! A producer that calls `pubsub.send_batch` with its own sequences, so that it may repeat whatever
+//! it does not know the outcome of.
 
 use std::thread;
 use std::time::Duration;
