@@ -115,7 +115,7 @@ fn whole(directory: &Path, table: Table, format: FileFormat) -> Option<TableFile
     })
 }
 
-/// The parts in the table's own folder. Other files there, such as unfinished ones, are none of the
+/// The parts in the table's own folder. Other files there, such as unfinished ones, do not belong to the
 /// table.
 fn parts(directory: &Path, table: Table, format: FileFormat) -> Result<Option<TableFiles>> {
     let folder = directory.join(table.name());

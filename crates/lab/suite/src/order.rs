@@ -2,7 +2,7 @@
 //!
 //! A block holds one invocation of each system, and of the control arm. Blocks come in pairs, the
 //! second the reverse of the first (ABBA), so that a drift that is linear over a pair favours
-//! nobody; which order a pair begins with is drawn from the plan's seed.
+//! none of them. Which order a pair begins with is drawn from the plan's seed.
 
 use dyno_record::Arm;
 

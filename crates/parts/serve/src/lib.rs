@@ -1,5 +1,5 @@
-//! What every listener of ours needs: a metrics endpoint, a token, TLS, and the rule that nobody
-//! listens beyond this machine unguarded.
+//! What every listener of ours needs: a metrics endpoint, a token, TLS, and the rule that a
+//! server which listens beyond this machine asks for a token.
 //!
 //! What it is: [`Registry`] with counters, gauges and histograms that threads update by one atomic
 //! addition; [`Endpoint`], which serves them as Prometheus text at `/metrics`, and `/healthz`;

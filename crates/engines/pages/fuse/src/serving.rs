@@ -35,7 +35,7 @@ pub struct Figures {
 }
 
 /// The threads. They end when the file system is unmounted and the file is closed; until then
-/// nobody can end them but with the process.
+/// they end only with the process.
 #[derive(Debug)]
 pub struct Serving {
     threads: Vec<JoinHandle<Result<(), FuseError>>>,

@@ -52,7 +52,7 @@ impl Client {
     ///
     /// # Errors
     /// `server-lost` when nothing listens, `denied` for a wrong token, `bad-argument` for an
-    /// address that is none.
+    /// text that is not an address.
     pub fn connect(address: &str, options: &ClientOptions) -> Result<Client> {
         let address: Address = address.parse().map_err(Error::bad_argument)?;
         let bounds = CallOptions {

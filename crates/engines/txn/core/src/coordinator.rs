@@ -14,7 +14,7 @@ use crate::schema::Schema;
 /// The interval at which the holder is asked about an unanswered commit, or is sent a heartbeat.
 const ASK_NS: u64 = 100_000_000;
 
-/// Messages to partitions.
+/// Messages, each with the partition that it goes to.
 pub type Sends = Vec<(PartitionId, Message)>;
 
 /// What the caller is told about its transaction.
@@ -34,7 +34,7 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// The commit was sent.
+    /// The commit was sent, and its answer is awaited.
     Committing,
     Over,
 }
@@ -61,7 +61,7 @@ struct Spread {
     parts: Vec<Vec<Part>>,
 }
 
-/// One interactive transaction.
+/// An interactive transaction on the client's side, which needs no I/O of its own.
 #[derive(Debug)]
 pub struct Coordinator {
     stamp: Stamp,

@@ -95,7 +95,7 @@ impl Records {
         })
     }
 
-    /// How many there are.
+    /// How many records wait to be appended.
     pub fn len(&self) -> usize {
         self.ends.len()
     }

@@ -42,7 +42,7 @@ pub struct Head {
 /// What became of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Not decided yet.
+    /// The transaction may still commit or abort.
     Open,
     /// It took effect.
     Committed,
@@ -78,7 +78,7 @@ pub enum Message {
         deadline_ns: u64,
         request: Request,
     },
-    /// Back: the result.
+    /// The answer to a one-shot transaction: what it returned, or why it did not commit.
     Done {
         ticket: u64,
         result: Result<Committed>,
@@ -114,7 +114,7 @@ pub enum Message {
     /// Client to the record holder: what is the fate of this transaction? One that is not known is
     /// aborted by this.
     Ask { stamp: Stamp },
-    /// Back: the fate.
+    /// The answer to `Ask`: what became of the transaction.
     Told { stamp: Stamp, fate: Fate },
     /// Record holder to partition: apply these writes of a one-shot, and vote.
     Prepare {
@@ -239,7 +239,7 @@ impl Message {
         self.write(out);
     }
 
-    /// The message of these bytes, all of them. [`Code::Damaged`] for bytes that are none,
+    /// The message of these bytes, all of them. [`Code::Damaged`] for bytes that are not a message,
     /// [`Code::NewerVersion`] for those of a later program.
     pub fn decode(bytes: &[u8]) -> Result<Message> {
         let mut reader = Reader::new(bytes);

@@ -16,7 +16,7 @@ pub const RECORD_VERSION: u8 = 1;
 pub struct Redo {
     /// Table or index.
     pub table: TableId,
-    /// The key.
+    /// The encoded key of the row.
     pub key: Vec<u8>,
     /// The value, or none for a row that is deleted.
     pub value: Option<Vec<u8>>,

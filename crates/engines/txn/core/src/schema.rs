@@ -18,7 +18,7 @@ pub struct Schema {
 const SMALL: u32 = 1024;
 
 impl Schema {
-    /// A table's definition.
+    /// The definition of a table; [`Code::NoSuchTable`] if the number is not in use.
     pub fn table(&self, id: TableId) -> Result<&Arc<TableDef>> {
         let small = self.by_number.get(id.0 as usize).and_then(Option::as_ref);
         small.or_else(|| self.tables.get(&id)).ok_or_else(|| {
@@ -27,7 +27,7 @@ impl Schema {
         })
     }
 
-    /// A table's number.
+    /// The number of the table with this name; [`Code::NoSuchTable`] if no table has it.
     pub fn named(&self, name: &str) -> Result<TableId> {
         self.by_name
             .get(name)

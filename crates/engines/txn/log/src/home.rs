@@ -199,7 +199,7 @@ impl Home {
         self.keep_from.store(keep_from.0, Ordering::Release);
     }
 
-    /// Removes checkpoints that are not current, unless somebody may be reading one.
+    /// Removes checkpoints that are not current, unless a reader may be at one.
     pub fn remove_old_checkpoints(&self) -> Result<(), LogError> {
         let state = self.state();
         if !state.pins.is_empty() || state.checkpoint_under_way {

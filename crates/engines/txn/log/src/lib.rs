@@ -62,10 +62,10 @@
 //! what was durable is never at risk from a later write, and several writes can be under way. The
 //! example `append` measures writing to the next place and to the same.
 //!
-//! A thread that polls and has nothing else to do should sleep for a moment now and then: whoever
-//! ends a write in the kernel runs on any core, but it needs one, and may not get it where every
-//! core is spun on. Shorter sleeps than 10 us do not help, since the kernel moves nobody to a core
-//! for so little.
+//! A thread that polls and has nothing else to do should sleep for a moment now and then. The
+//! kernel thread that ends a write runs on any core, but it needs one, and may not get it while
+//! every core is spun on. Shorter sleeps than 10 us do not help, because the kernel does not move a
+//! thread to a core for so little.
 
 mod backup;
 mod checkpoint;

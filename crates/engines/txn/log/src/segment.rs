@@ -64,7 +64,7 @@ pub(crate) struct Slot {
     pub path: PathBuf,
     pub number: u64,
     pub header: Option<Header>,
-    /// Its header is not empty, and is none of this log's: torn, damaged, or another log's.
+    /// Its header is not empty, and does not belong to this log: torn, damaged, or another log's.
     pub torn: bool,
     /// Its header is another log's, and says that the file holds a segment.
     pub foreign: bool,

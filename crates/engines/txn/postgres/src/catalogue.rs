@@ -16,11 +16,11 @@ use crate::session::{Call, Session};
 pub const SCHEMA: &str = "dyno_txn";
 /// Time for making or reading definitions.
 const WAIT: Duration = Duration::from_secs(30);
-/// How often somebody else may make something at the same moment.
+/// How often another client may make something at the same moment before this one gives up.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What is known of the tables, and a connection of its own: whoever asks may hold one of the
+/// What is known of the tables, and a connection of its own: the caller may hold one of the
 /// pool's.
 #[derive(Default)]
 pub struct Catalogue {
@@ -116,7 +116,7 @@ impl Catalogue {
         }))
     }
 
-    /// Nothing when somebody else took the number.
+    /// `None` when another client took the number.
     fn try_create(&self, pool: &Pool, def: &TableDef) -> Result<Option<TableId>> {
         let tables = self.all(pool)?;
         if tables.is_empty() {
@@ -151,7 +151,7 @@ impl Catalogue {
                 TableId(id)
             }
         };
-        // Also where the definition was there: whoever wrote it may have been killed before this.
+        // Also where the definition was there: its writer may have been killed before this.
         let def = def.clone();
         let made = Layout::new(Table { id, def });
         self.with(pool, |session| {

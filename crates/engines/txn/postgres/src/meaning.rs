@@ -10,7 +10,8 @@ pub enum During {
     /// Something of a transaction that is not committed yet: when the connection is lost, it never
     /// will be.
     Transaction,
-    /// A commit, or a statement that commits by itself: when the connection is lost, nobody knows.
+    /// A commit, or a statement that commits by itself: when the connection is lost, its outcome is
+    /// unknown.
     Commit,
 }
 

@@ -23,7 +23,7 @@ struct State {
     open: usize,
 }
 
-/// A connection that is somebody's until it is dropped.
+/// A connection that is lent until it is dropped.
 pub struct Lease<'a> {
     pool: &'a Pool,
     session: Option<Session>,

@@ -34,7 +34,7 @@ pub struct Session {
     client: Client,
     prepared: HashMap<Arc<str>, Statement>,
     server: String,
-    /// Something is under way that nobody waits for any more.
+    /// A statement is under way whose answer is not wanted any more.
     adrift: bool,
 }
 
@@ -47,7 +47,7 @@ impl Session {
             .map_err(|error| Error::new(Code::Unavailable, format!("a runtime: {error}")))?;
         let connected = runtime.block_on(connect_pipelined(dsn, how));
         let (client, driver) = connected.map_err(|error| not_connected(&error))?;
-        // How the connection ended is said to whoever waits for an answer on it.
+        // How the connection ended is reported to the callers that wait for an answer on it.
         drop(runtime.spawn(driver));
         Ok(Session {
             runtime,

@@ -1,6 +1,6 @@
 //! Transactions of unknown outcome whose timestamp no client was told. A read that saw one bounds
 //! its place: not above the reader's stamp, not below the version that it hid. In the end the
-//! bounds must leave a place, and nobody who read after that place may have seen what was there
+//! bounds must leave a place, and no reader after that place may have seen what was there
 //! before it.
 
 use std::collections::{HashMap, HashSet};

@@ -155,7 +155,7 @@ impl Work {
 /// What a call of [`PROCEDURE`] returned: what the transaction did and saw.
 ///
 /// # Errors
-/// Bytes that are none: [`Code::Damaged`].
+/// [`Code::Damaged`] if the bytes are not what was written.
 pub fn returned(bytes: &[u8]) -> Result<Vec<Op>> {
     serde_json::from_slice(bytes).map_err(|error| {
         let text = format!("procedure `{PROCEDURE}` returned something else: {error}");

@@ -123,7 +123,7 @@ impl Oracle {
         }
     }
 
-    /// Takes a message in.
+    /// Handles a message of another oracle or of a partition.
     pub fn handle(
         &mut self,
         now: u64,

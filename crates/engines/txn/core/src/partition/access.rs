@@ -22,7 +22,7 @@ use crate::store::{Slot, Stored};
 pub(super) enum Stop {
     /// The intent of another transaction at this row is in the way.
     Blocked(Slot),
-    /// It was refused.
+    /// The operation was refused, and the transaction cannot commit.
     Failed(Error),
 }
 

@@ -92,7 +92,6 @@ pub struct Partition {
     held: Held,
     out: Effects,
     now: u64,
-    /// The newest timestamp seen.
     newest: Stamp,
     /// Transactions below this timestamp may not read any more, so versions that only they see are
     /// dropped.

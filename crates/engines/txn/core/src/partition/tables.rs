@@ -11,7 +11,7 @@ use super::{Partition, Timer};
 use crate::message::{Address, Message, PartitionId};
 use crate::record::Record;
 
-/// A table under creation.
+/// A table that is being created on all partitions.
 #[derive(Debug)]
 pub(super) struct NewTable {
     table: Table,

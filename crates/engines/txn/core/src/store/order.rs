@@ -58,7 +58,7 @@ pub(super) struct OrderKey {
     /// How many of them are the key's. Of two keys that differ only in trailing zeros, the shorter
     /// one is first.
     length: u8,
-    /// The bytes behind them.
+    /// The bytes of a longer key behind those of `front`.
     rest: Box<[u8]>,
 }
 

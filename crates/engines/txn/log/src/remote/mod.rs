@@ -47,7 +47,7 @@ pub enum Request {
         end: Lsn,
     },
     /// Forget everything, and begin again at `at`. The log counts as not written at all until a
-    /// checkpoint is installed, so that nobody takes it for whole before it is.
+    /// checkpoint is installed, so that it is not taken for whole before it is.
     Reset {
         /// The log's number.
         log: u64,
@@ -150,7 +150,7 @@ pub enum PersistError {
         /// Its bound.
         most_bytes: u64,
     },
-    /// Nobody opened such a log here, or the store has as many as it may.
+    /// Such a log was not opened here, or the store has as many as it may.
     #[error("the store has no log {log}")]
     Unknown {
         /// Which.

@@ -10,7 +10,7 @@ use crate::position::Lsn;
 const PIECE_BYTES: usize = 256 << 10;
 /// What a chunk counts beside its bytes.
 const CHUNK_COST: u64 = 64;
-/// Positions end here: nobody comes so far, and what is behind could not be counted.
+/// Positions end here: no log becomes so long, and what is behind could not be counted.
 const LAST: Lsn = Lsn(u64::MAX / 2);
 
 /// Keeps the logs of several cores. One thread owns it.
