@@ -203,10 +203,20 @@ mod tests {
 
     #[test]
     fn docs_comments_and_forms_are_counted_outside_tests() {
-        let text = "//! Of a file, said in five words.\n\n/// Which.\nfn a() {\n    \
-                    // It waits, because the clock may go back.\n    say(\"nobody is
-                    // no-one\");\n}\n\
-                    #[cfg(test)]\nmod tests {\n    // Somebody.\n}\n";
+        let text = [
+            "//! Of a file, said in five words.",
+            "",
+            "/// Which.",
+            "fn a() {",
+            "    // It waits, because the clock may go back.",
+            "    say(\"nobody is no-one\");",
+            "}",
+            "#[cfg(test)]",
+            "mod tests {",
+            "    // Somebody.",
+            "}",
+        ];
+        let text = &text.join("\n");
         let tree = Tree::of(&[("crates/x/src/lib.rs", text)]);
         let expected = Counts {
             code: 3,
