@@ -32,7 +32,7 @@ impl<'a> Params<'a> {
     pub fn count(&mut self, name: &'static str) -> Result<u64, RigError> {
         self.take(name)?
             .as_u64()
-            .ok_or_else(|| wrong(name, "is no count"))
+            .ok_or_else(|| wrong(name, "is not a count"))
     }
 
     /// A count, or this one where it is not said.
@@ -69,7 +69,7 @@ impl<'a> Params<'a> {
     pub fn number(&mut self, name: &'static str) -> Result<f64, RigError> {
         self.take(name)?
             .as_f64()
-            .ok_or_else(|| wrong(name, "is no number"))
+            .ok_or_else(|| wrong(name, "is not a number"))
     }
 
     /// A number, or nothing where it is not said.
@@ -114,7 +114,7 @@ impl<'a> Params<'a> {
     pub fn text(&mut self, name: &'static str) -> Result<&'a str, RigError> {
         self.take(name)?
             .as_str()
-            .ok_or_else(|| wrong(name, "is no text"))
+            .ok_or_else(|| wrong(name, "is not text"))
     }
 
     /// A text where there is one.
@@ -143,7 +143,7 @@ impl<'a> Params<'a> {
                 .map(|item| item.as_str().map(PathBuf::from))
                 .collect()
         })
-        .ok_or_else(|| wrong(name, "is no list of paths"))
+        .ok_or_else(|| wrong(name, "is not a list of paths"))
     }
 
     /// A list of texts that must be there, or `all`, which is answered by nothing.

@@ -66,7 +66,7 @@ pub fn check(table: Table, found: &Schema) -> Result<()> {
         }
     }
     if let Some(field) = found.fields().get(columns.len()) {
-        bail!("column {:?} is none of {table}'s", field.name());
+        bail!("column {:?} is not one of {table}'s", field.name());
     }
     Ok(())
 }

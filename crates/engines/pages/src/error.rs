@@ -82,7 +82,7 @@ pub enum Damage {
     #[error(transparent)]
     Frame(#[from] ZstdError),
     /// The index has bits that no entry has, or points where no slot is.
-    #[error("its index entry {entry:#018x} is none, or points at no slot")]
+    #[error("its index entry {entry:#018x} is not valid, or does not point at a slot")]
     Entry {
         /// The entry.
         entry: u64,

@@ -213,7 +213,7 @@ pub(crate) fn device(
     let front = params.text_or_none("front")?.unwrap_or("device");
     let source = store::source(params)?;
     let Some(pattern) = fio::pattern(name) else {
-        return Err(params.wrong("pattern", format!("`{name}` is none of p1 to p6")));
+        return Err(params.wrong("pattern", format!("`{name}` is not one of p1 to p6")));
     };
     let device = Device::open(peer, front, source.count(), &request.scratch)?;
     let (target, scratch) = (device.target(), &request.scratch);

@@ -28,7 +28,7 @@ pub(crate) fn fault(params: &mut Params<'_>, request: &Request) -> Result<Reply,
         "write" => Touch::Write,
         "bare" => Touch::Bare,
         other => {
-            let text = format!("`{other}` is none of read, write, bare");
+            let text = format!("`{other}` is not one of read, write, bare");
             return Err(params.wrong("touch", text));
         }
     };

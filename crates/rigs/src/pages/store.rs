@@ -201,7 +201,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
         "mixed-random" => (Op::Mixed, true),
         other => {
             let text = format!(
-                "`{other}` is none of fill, write-seq, write-random, read-seq, read-random, mixed-random"
+                "`{other}` is not one of fill, write-seq, write-random, read-seq, read-random, mixed-random"
             );
             return Err(params.wrong("op", text));
         }
@@ -230,7 +230,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
         Some("packed") => Tier::Packed,
         Some("gathered") => Tier::Gathered,
         Some(other) => {
-            let text = format!("`{other}` is none of first, packed, gathered");
+            let text = format!("`{other}` is not one of first, packed, gathered");
             return Err(params.wrong("tier", text));
         }
     };
@@ -261,7 +261,7 @@ pub(super) fn tiers(params: &mut Params<'_>) -> Result<Tiers, RigError> {
         "lz4" => Ok(Tiers::Lz4),
         "zstd" => Ok(Tiers::Zstd),
         other => {
-            let text = format!("`{other}` is none of auto, lz4, zstd");
+            let text = format!("`{other}` is not one of auto, lz4, zstd");
             Err(params.wrong("codec", text))
         }
     }

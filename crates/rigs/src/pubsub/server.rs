@@ -196,7 +196,7 @@ impl Server {
     /// When it does not come back, or was not started by us.
     pub fn crash(&mut self) -> Result<(), FlowError> {
         let Place::Private { cluster, .. } = &mut self.place else {
-            let reason = "somebody's server is not killed";
+            let reason = "a server that was not started by the rig is not killed";
             return Err(FlowError::Way(reason.to_string()));
         };
         cluster.kill_all()?;

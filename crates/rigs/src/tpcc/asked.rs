@@ -150,7 +150,7 @@ fn choice<T: Clone>(
         Some((_, chosen)) => Ok(chosen.clone()),
         None => {
             let known: Vec<&str> = of.iter().map(|(known, _)| *known).collect();
-            let reason = format!("`{text}` is none of {}", known.join(", "));
+            let reason = format!("`{text}` is not one of {}", known.join(", "));
             Err(params.wrong(name, reason))
         }
     }

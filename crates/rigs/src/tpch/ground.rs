@@ -37,7 +37,7 @@ impl Ground {
                 folder: None,
                 own: false,
             }),
-            other => Err(format!("`{other}` is none of disk, memory and null")),
+            other => Err(format!("`{other}` is not one of disk, memory and null")),
         }
     }
 

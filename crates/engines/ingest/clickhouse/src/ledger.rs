@@ -198,8 +198,9 @@ impl Ledger {
         };
         for values in client.rows("read the ledger", &sql)? {
             let entry = Entry::of(&values);
-            let entry =
-                entry.ok_or_else(|| wrong(format!("it has a row that is none: {values:?}")))?;
+            let entry = entry.ok_or_else(|| {
+                wrong(format!("it has a row that is not one of ours: {values:?}"))
+            })?;
             ledger.generation = ledger.generation.max(entry.generation);
             ledger.entries.insert(entry.archive.clone(), entry);
         }

@@ -245,7 +245,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         };
         let found = self.table.tables(client).partitions(&self.table.local)?;
         match found.iter().find(|found| found.id == share.partition) {
-            Some(found) => Err(foreign(found.rows, "somebody who is not in the ledger")),
+            Some(found) => Err(foreign(found.rows, "a writer that is not in the ledger")),
             None => Ok(()),
         }
     }

@@ -148,7 +148,7 @@ impl Collector {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(CollectError::Refused {
-                        reason: "nobody listens to it any more".to_owned(),
+                        reason: "the collector has stopped listening".to_owned(),
                     });
                 }
             }

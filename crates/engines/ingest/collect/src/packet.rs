@@ -55,7 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<Option<(Packet<'_>, usize)>, &'static str> {
         // A message's flags: DUP, two bits of QoS, RETAIN.
         (0x30..=0x3f, body) if first & 0b110 == 0 => message(body)?,
         (0x30..=0x3f, _) => return Err("a message has another QoS than was asked for"),
-        _ => return Err("a packet is none that a broker sends to us"),
+        _ => return Err("a packet is not one that a broker sends to its clients"),
     };
     Ok(Some((packet, end)))
 }

@@ -225,7 +225,7 @@ impl Field for FromWhere {
             (1, _) => Ok(FromWhere::Latest),
             (2, offset) => Ok(FromWhere::Offset(offset)),
             (3, time_us) => Ok(FromWhere::TimeUs(time_us)),
-            _ => Err(fields.wrong(field, "is no kind of place")),
+            _ => Err(fields.wrong(field, "is not a kind of place")),
         }
     }
 }

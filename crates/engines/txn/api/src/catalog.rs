@@ -60,7 +60,7 @@ impl TableDef {
                 );
                 return Err(Error::new(Code::NewerVersion, text));
             }
-            _ => return Err(damaged("its version is none")),
+            _ => return Err(damaged("its version is not known")),
         }
         let def = TableDef {
             name: reader.text()?,
@@ -86,7 +86,7 @@ fn partitioning(reader: &mut TupleReader<'_>) -> Result<Partitioning> {
             let splits = splits.collect::<Result<_>>()?;
             Ok(Partitioning::Range { splits })
         }
-        _ => Err(damaged("its partitioning is none that is known")),
+        _ => Err(damaged("its partitioning is not known")),
     }
 }
 

@@ -28,7 +28,7 @@ fn judge(total: &Total) -> Option<Finding> {
             total.parts.len(),
             number(computed)
         ),
-        why: "Whoever reads the total reads something that the parts do not say.".to_owned(),
+        why: "A reader of the total reads something that the parts do not say.".to_owned(),
         advice: "Say how it was computed (a weighting, perhaps), or compute it anew.".to_owned(),
     })
 }

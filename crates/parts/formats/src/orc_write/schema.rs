@@ -16,7 +16,7 @@ pub(super) fn check(fields: &[Field]) -> Result<()> {
             Kind::Decimal { precision, scale }
                 if !(1..=18).contains(&precision) || scale > precision =>
             {
-                format!("decimal({precision},{scale}) is none of 1 to 18 digits")
+                format!("decimal({precision},{scale}) does not have 1 to 18 digits")
             }
             Kind::Char(0) | Kind::Varchar(0) => "its length is 0".to_owned(),
             _ => continue,

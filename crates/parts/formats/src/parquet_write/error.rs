@@ -54,7 +54,7 @@ pub enum Error {
         encoding: Encoding,
     },
     /// A decimal that 64 bits cannot hold, or with more digits behind the point than in all.
-    #[error("column {column}: decimal({precision},{scale}) is not one of 1 to 18 digits")]
+    #[error("column {column}: decimal({precision},{scale}) does not have 1 to 18 digits")]
     Precision {
         /// The column.
         column: &'static str,

@@ -85,7 +85,7 @@ fn layouts_that_cannot_be_are_refused() {
     };
     assert_eq!(
         refused(&[field(decimal)], Options::default()),
-        "field it cannot be in an ORC file: decimal(19,2) is none of 1 to 18 digits"
+        "field it cannot be in an ORC file: decimal(19,2) does not have 1 to 18 digits"
     );
     assert_eq!(
         refused(

@@ -52,7 +52,7 @@ fn options_that_make_no_sense_are_named() {
     };
     assert_eq!(
         refused(&[sum], Options::default()),
-        "column sum: decimal(19,2) is not one of 1 to 18 digits"
+        "column sum: decimal(19,2) does not have 1 to 18 digits"
     );
     let wrong = |given: &str| given.parse::<ColumnOptions>().unwrap_err().to_string();
     assert!(wrong("brotli").starts_with("\"brotli\" is not a compression or encoding"));

@@ -78,7 +78,7 @@ impl Carrier {
             "unix" => Ok(Carrier::Unix),
             "tcp" => Ok(Carrier::Tcp),
             other => {
-                let reason = format!("`{other}` is none of ring, unix, tcp");
+                let reason = format!("`{other}` is not one of ring, unix, tcp");
                 Err(params.wrong("carrier", reason))
             }
         }
@@ -110,7 +110,7 @@ impl Asked {
             "batched" => Form::Batched,
             "interactive" => Form::Interactive,
             other => {
-                let reason = format!("`{other}` is none of one-shot, batched, interactive");
+                let reason = format!("`{other}` is not one of one-shot, batched, interactive");
                 return Err(params.wrong("form", reason));
             }
         };

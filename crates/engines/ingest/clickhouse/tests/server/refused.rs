@@ -131,7 +131,7 @@ fn rows_that_are_not_the_archives_own_are_never_swapped_away() {
     scene.ask("TRUNCATE TABLE wspr.bronze_ledger");
     let error = failure(&load(&archives, &address, &settings()).remove(0));
     assert!(
-        error.contains("somebody who is not in the ledger"),
+        error.contains("a writer that is not in the ledger"),
         "{error}"
     );
     check_table(&scene.server, "wspr.bronze", &archives);

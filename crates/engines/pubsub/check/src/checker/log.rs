@@ -89,7 +89,7 @@ fn sent(place: &Place<'_>, offset: i64, stamp: Stamp, sends: &Sends, findings: &
     let identity = stamp.identity;
     let Some((checksum, fate)) = sends.find(&identity) else {
         findings.add(Rule::NothingInvented, || {
-            format!("{place}: offset {offset} holds {identity}, which nobody sent")
+            format!("{place}: offset {offset} holds {identity}, which was never sent")
         });
         return;
     };

@@ -115,7 +115,7 @@ fn known(id: i64, stamp: &Result<Stamp, String>, sends: &Sends, findings: &mut F
     let identity = stamp.identity;
     match sends.find(&identity) {
         None => findings.add(Rule::NothingInvented, || {
-            format!("queue message {id} is {identity}, which nobody sent")
+            format!("queue message {id} is {identity}, which was never sent")
         }),
         Some((checksum, _)) if checksum != stamp.checksum => {
             findings.add(Rule::Unchanged, || {

@@ -83,7 +83,7 @@ fn a_message_that_nobody_sent() {
         "partition 1",
         "offset 2",
         "message 77 of producer 9",
-        "nobody sent",
+        "never sent",
     ];
     planted(Rule::NothingInvented, &words, |case| {
         replace(case, 1, 2, identity(9, 1, 77))

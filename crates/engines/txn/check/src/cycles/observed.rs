@@ -164,7 +164,7 @@ impl<'h> Observed<'h> {
 
     fn nobody(&self, reader: &Transaction, key: Key, value: Option<&Value>, verdict: &mut Verdict) {
         verdict.add(Rule::NobodyWrote, || {
-            format!("{key} = {} was written by nobody: {reader}", shown(value))
+            format!("{key} = {} was never written: {reader}", shown(value))
         });
     }
 

@@ -240,7 +240,7 @@ impl Journal {
         if chunks != self.given.checkpoint {
             match &self.given.next {
                 Some((next, _)) if chunks == *next => self.given.replace(),
-                _ => return Err(broken("its checkpoint is none that was written")),
+                _ => return Err(broken("its checkpoint was never written")),
             }
         }
         self.given.next = None;

@@ -104,7 +104,7 @@ impl PersistStore {
             Request::Reset { log, epoch, at } => {
                 let stored = writer(&mut self.logs, log, epoch)?;
                 if at > LAST {
-                    let what = format!("{at}, which is none of a log");
+                    let what = format!("{at}, which is not a request of a log");
                     return Err(PersistError::NotKept { log, what });
                 }
                 let pieces = std::mem::take(&mut stored.pieces);
