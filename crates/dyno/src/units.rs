@@ -259,9 +259,9 @@ mod tests {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
         for (text, reason) in [
-            ("1gb", "no unit of size"),
+            ("1gb", "not a unit of size"),
             ("GB", "does not begin with a number"),
-            ("1.5", "no whole number"),
+            ("1.5", "not a whole number"),
             ("-1", "`-1` is negative; write 64MiB, for example"),
             ("99999999999TB", "below 9 EB"),
         ] {
@@ -282,10 +282,10 @@ mod tests {
             assert_eq!(count(text), Ok(expected), "{text}");
         }
         for (text, reason) in [
-            ("6e", "no factor"),
-            ("6e-1", "no factor"),
-            ("1e99", "no factor"),
-            ("1.5", "no whole number"),
+            ("6e", "not a factor"),
+            ("6e-1", "not a factor"),
+            ("1e99", "not a factor"),
+            ("1.5", "not a whole number"),
             ("many", "does not begin with a number; write 6M"),
             ("-5", "is negative"),
         ] {
@@ -318,7 +318,7 @@ mod tests {
         }
         for (text, reason) in [
             ("5", "has no unit"),
-            ("5 days", "no unit of time"),
+            ("5 days", "not a unit of time"),
             ("s", "number"),
             ("-5s", "`-5s` is negative; write 15m, for example"),
             ("NaNs", "write 15m, for example"),
@@ -333,7 +333,7 @@ mod tests {
         assert!(
             time_above_zero("0s")
                 .expect_err("none")
-                .contains("no time at all")
+                .contains("not a time")
         );
     }
 

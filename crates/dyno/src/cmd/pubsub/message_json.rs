@@ -169,12 +169,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (line, reason) in [
-            ("", "no JSON object"),
-            ("[]", "no JSON object"),
+            ("", "not a JSON object"),
+            ("[]", "not a JSON object"),
             ("{}", "has no value"),
             (r#"{"value":null}"#, "value is null"),
             (r#"{"value":1}"#, "neither a text"),
-            (r#"{"value":"a","kee":"b"}"#, "\"kee\" is none of"),
+            (r#"{"value":"a","kee":"b"}"#, "\"kee\" is not one of"),
             (r#"{"value":{"base64":"a"}}"#, "value: base64"),
             (r#"{"value":"a","headers":{"h":2}}"#, "header \"h\""),
             (r#"{"value":"a","partition":-1}"#, "partition -1"),
