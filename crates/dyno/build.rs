@@ -55,7 +55,7 @@ fn listed(folder: &Path, extensions: &[&str]) -> io::Result<String> {
             files.push(path);
         }
     }
-    files.sort();
+    files.sort_by_key(|path| path.file_stem().map(ToOwned::to_owned));
     let mut array = String::from("[\n");
     for path in files {
         let name = path.file_name().unwrap_or_default();
