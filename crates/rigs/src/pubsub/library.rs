@@ -111,8 +111,8 @@ impl Library {
 
     fn start_broker(&self, socket: &Path) -> Result<BrokerProcess, FlowError> {
         let program = std::env::current_exe().map_err(|e| FlowError::Way(e.to_string()))?;
-        // The broker gets only the text of the connection string, which has neither the password
-        // nor the way to check a certificate.
+        // The broker gets the text of the connection string, and the password in its environment.
+        // Neither says how a certificate is to be checked.
         if !matches!(self.dsn.ssl_mode(), SslMode::Disable | SslMode::Prefer) {
             let reason = "a broker of a bench is not handed sslmode; serve one yourself";
             return Err(FlowError::Way(reason.to_string()));

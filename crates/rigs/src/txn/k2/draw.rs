@@ -85,7 +85,7 @@ impl<'a> Draw<'a> {
         match (self.asked.keys, &self.zipf) {
             (Keys::Fresh, _) => bits % FRESH,
             (Keys::Rows { rows, .. }, None) => bits % rows,
-            // A permutation, so that the most frequent keys are not neighbours.
+            // Hashed, so that the most frequent keys are not neighbours.
             (Keys::Rows { rows, .. }, Some(zipf)) => {
                 mixed(zipf.rank((bits >> 11) as f64 / (1u64 << 53) as f64)) % rows
             }
