@@ -64,7 +64,7 @@ pub enum RigError {
     ReadBack {
         /// The file that the independent reader could not read.
         path: PathBuf,
-        /// The reader's message.
+        /// The message of the reader that failed.
         reason: String,
     },
     /// The SQL engine is not built, or it failed.

@@ -39,7 +39,7 @@ pub enum LlmError {
     /// Some conversations got no complete answer.
     #[error("{failed} of {asked} conversations failed, the first: {first}")]
     Failed {
-        /// Conversations that failed.
+        /// How many conversations failed.
         failed: u64,
         /// Conversations that were started, failed ones included.
         asked: u64,

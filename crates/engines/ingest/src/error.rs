@@ -34,7 +34,7 @@ pub enum Error {
     /// The manifest cannot be used, because a newer program wrote it or it is damaged.
     #[error("manifest {}: {reason}", path.display())]
     Manifest {
-        /// The manifest file's path.
+        /// Path of the manifest that cannot be used.
         path: PathBuf,
         /// What is wrong with the manifest.
         reason: String,
@@ -106,7 +106,7 @@ fn first_bad(first: &Option<(u64, String)>) -> String {
 }
 
 impl Error {
-    /// An [`Error::Io`].
+    /// Makes an [`Error::Io`] from a failed system call.
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
         Error::Io {
             action,

@@ -39,7 +39,7 @@ pub enum PgError {
         "{dir} was made by PostgreSQL {data}, and the programs found are of {found}: install PostgreSQL {data}"
     )]
     Major {
-        /// The cluster's directory.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
         /// The major version that made the data.
         data: u32,
@@ -49,7 +49,7 @@ pub enum PgError {
     /// There is no user that the server could run as: name one.
     #[error("PostgreSQL cannot run as user {name:?}: {reason}")]
     User {
-        /// The user's name.
+        /// Name of the user that was requested.
         name: String,
         /// What is wrong with it.
         reason: String,
@@ -83,7 +83,7 @@ pub enum PgError {
     /// Another process owns the cluster: stop that process, or connect to it.
     #[error("{dir} is in use by {holder}")]
     InUse {
-        /// The cluster's directory.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
         /// The process that owns it, as its lock file names it.
         holder: String,
@@ -101,7 +101,7 @@ pub enum PgError {
     /// The cluster's own file is damaged: restore it. The data has not been touched.
     #[error("{path} is damaged: {reason}")]
     Damaged {
-        /// The damaged file.
+        /// Path of the file that is damaged.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -123,7 +123,7 @@ pub enum PgError {
         "{dir} is a former primary, replaced by {by}: it may not start as it is; rebuild it as a standby"
     )]
     Deposed {
-        /// The deposed cluster's directory.
+        /// Directory of the cluster that was replaced.
         dir: PathBuf,
         /// The address of the new primary.
         by: String,
@@ -131,21 +131,21 @@ pub enum PgError {
     /// One of PostgreSQL's programs failed.
     #[error("{program} failed ({status}): {output}")]
     Program {
-        /// The program's path.
+        /// Path of the program that was run.
         program: PathBuf,
         /// Its exit status, or why it did not run.
         status: String,
-        /// What it printed.
+        /// What it printed before it ended.
         output: String,
     },
     /// The server did not start; its log says why.
     #[error("the server of {dir} did not start: {reason}; its log {log} ends with:\n{tail}")]
     Start {
-        /// The cluster's directory.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
-        /// How the start ended.
+        /// How the attempt to start it ended.
         reason: String,
-        /// The server's log file.
+        /// Path of the server's log file.
         log: PathBuf,
         /// The last lines that this start wrote to the log.
         tail: String,
@@ -153,7 +153,7 @@ pub enum PgError {
     /// Processes of the cluster did not end in time.
     #[error("the server of {dir} did not stop: {reason}")]
     Stop {
-        /// The cluster's directory.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
         /// Which processes remain, or why they could not be signalled.
         reason: String,
@@ -161,7 +161,7 @@ pub enum PgError {
     /// No server of this cluster is running: open it first.
     #[error("no server of {dir} is running")]
     NotRunning {
-        /// The cluster's directory.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
     },
     /// A connection string that cannot be used: correct it.
@@ -185,7 +185,7 @@ pub enum PgError {
         target: String,
         /// The stable code, and whether a retry is safe.
         class: Class,
-        /// The driver's error.
+        /// The error that the driver returned.
         source: Box<postgres::Error>,
     },
     /// A statement failed, or its connection did.
@@ -195,13 +195,13 @@ pub enum PgError {
         action: String,
         /// The stable code, and whether a retry is safe.
         class: Class,
-        /// The driver's error.
+        /// The error that the driver returned.
         source: Box<postgres::Error>,
     },
     /// A standby is not in the state that the call needs.
     #[error("standby {name:?}: {reason}")]
     Standby {
-        /// The standby's name.
+        /// The name that the standby was made with.
         name: String,
         /// What is wrong with the standby or its state.
         reason: String,

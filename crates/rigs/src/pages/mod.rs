@@ -45,10 +45,10 @@ pub enum PagesError {
     /// A frame cannot be decoded.
     #[error(transparent)]
     Frame(#[from] ZstdError),
-    /// A system call failed.
+    /// The operating system refused an operation.
     #[error("{what}: {source}")]
     System {
-        /// The operation that failed.
+        /// The operation that failed, in words.
         what: String,
         /// The error that the operating system returned.
         source: io::Error,

@@ -30,7 +30,7 @@ pub enum Error {
         server: String,
         /// The user that the server refused.
         user: String,
-        /// ClickHouse's error code.
+        /// ClickHouse's code, one of its `ErrorCodes.cpp`.
         code: i32,
     },
     /// The user lacks a privilege: grant it.
@@ -42,7 +42,7 @@ pub enum Error {
         action: String,
         /// The user that the server refused.
         user: String,
-        /// ClickHouse's error code.
+        /// ClickHouse's code, one of its `ErrorCodes.cpp`.
         code: i32,
         /// The server's message, shortened to one line.
         message: String,
@@ -54,7 +54,7 @@ pub enum Error {
         server: String,
         /// What the request was for.
         action: String,
-        /// ClickHouse's error code.
+        /// ClickHouse's code, one of its `ErrorCodes.cpp`.
         code: i32,
         /// The server's message, shortened to one line.
         message: String,
@@ -66,7 +66,7 @@ pub enum Error {
         server: String,
         /// What the request was for.
         action: String,
-        /// ClickHouse's error code.
+        /// ClickHouse's code, one of its `ErrorCodes.cpp`.
         code: i32,
         /// The server's message, shortened to one line.
         message: String,
@@ -155,7 +155,7 @@ pub enum Error {
     /// Something on this machine prevents the load, such as a thread that cannot start.
     #[error("cannot {action}: {reason}")]
     Here {
-        /// The operation that failed.
+        /// The operation that failed, as a verb.
         action: &'static str,
         /// The reason the system gave.
         reason: String,

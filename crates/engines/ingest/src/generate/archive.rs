@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// How archives are stored.
+/// Whether archives are stored compressed or plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// `.csv.gz`, as published.
+    /// `.csv.gz`, like the published archives.
     Gzip,
-    /// `.csv`, the same lines.
+    /// `.csv`, with the same lines uncompressed.
     Plain,
 }
 

@@ -5,7 +5,7 @@
 pub struct Month {
     /// 2008 (the archive's first) or later.
     pub year: u16,
-    /// 1 to 12.
+    /// 1 (January) to 12 (December).
     pub month: u8,
 }
 

@@ -27,7 +27,7 @@ pub enum Outcome {
         /// The table's 17 columns of that row.
         row: ExpectedRow,
     },
-    /// Put it into quarantine.
+    /// Put it into quarantine and load the others.
     Bad {
         /// `field-count`, `number`, `quote`, `utf8` or `long-line`.
         reason: String,

@@ -39,7 +39,7 @@ const BYTES_PER_LANE: usize = 96 << 20;
 /// Dictionaries may use one part in this many of a worker's memory.
 const DICTIONARIES_SHARE: usize = 8;
 
-/// Options of a load.
+/// Threads, limits and identity of a load.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Worker threads. With fewer files than workers, the stages of a file use two threads.
@@ -92,7 +92,7 @@ impl Progress {
     }
 }
 
-/// An archive to load.
+/// An archive to load, as a file or a stream.
 pub enum Input {
     /// A regular file, by its path.
     File(PathBuf),

@@ -99,6 +99,8 @@ pub(super) fn covered(
         there = (there.0 + archive.rows, there.1 + archive.bad_rows);
         covered.push(other.clone());
     }
+    // A span replaces the smaller ones inside it only if it has exactly their rows. If it has
+    // fewer, records were lost on the way and the replacement would drop them from the table.
     if !covered.is_empty() && there != (rows, bad_rows) {
         return Err(format!(
             "it has {rows} rows and {bad_rows} bad ones, and the table has {} and {} of these offsets",

@@ -1,4 +1,4 @@
-//! Errors of watching.
+//! Why watching a folder, a log or a live feed fails.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,9 +49,9 @@ pub enum WatchError {
          --skip-lost goes on behind them"
     )]
     Lost {
-        /// The topic's name.
+        /// Name of the topic that is watched.
         topic: String,
-        /// The partition's number.
+        /// Number of the partition in its topic.
         partition: i32,
         /// The first offset that is gone.
         first: u64,
@@ -64,9 +64,9 @@ pub enum WatchError {
          this is another log, or one that was restored from a copy"
     )]
     Shorter {
-        /// The topic's name.
+        /// Name of the topic that is watched.
         topic: String,
-        /// The partition's number.
+        /// Number of the partition in its topic.
         partition: i32,
         /// The offset that its next record gets.
         end: u64,
@@ -76,9 +76,9 @@ pub enum WatchError {
     /// A batch can never be loaded, because its records are not the feed's.
     #[error("topic {topic} partition {partition}, offsets {first} to {last}: {reason}")]
     Batch {
-        /// The topic's name.
+        /// Name of the topic that is watched.
         topic: String,
-        /// The partition's number.
+        /// Number of the partition in its topic.
         partition: i32,
         /// The first offset of the batch.
         first: u64,
@@ -92,7 +92,7 @@ pub enum WatchError {
         "feed {feed} does not come in records: its lines mean something in their file alone; watch a folder of its files"
     )]
     NoStream {
-        /// The feed's name.
+        /// Name of the feed that was requested.
         feed: &'static str,
     },
 }

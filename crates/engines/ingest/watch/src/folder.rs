@@ -27,7 +27,7 @@ pub struct FolderSettings {
     pub whose: Option<Whose>,
     /// A file is complete once it has not changed for this long.
     pub settle: Duration,
-    /// Time between two listings.
+    /// Time between two listings of the folder.
     pub every: Duration,
     /// Ends when all files are handled, or at the first failure that is not caused by a file.
     pub once: bool,

@@ -55,7 +55,7 @@ pub enum K2Error {
     /// A process could not be started or ended too early.
     #[error("{what}: {reason}")]
     Process {
-        /// The program, by name.
+        /// The program that was started, by name.
         what: String,
         /// How it ended, or why it did not start.
         reason: String,
@@ -63,7 +63,7 @@ pub enum K2Error {
     /// A read returned a value that no transaction can have left there.
     #[error("{0}")]
     Wrong(String),
-    /// A client's thread panicked.
+    /// The thread of a client panicked.
     #[error("a thread of the load panicked")]
     Panicked,
 }

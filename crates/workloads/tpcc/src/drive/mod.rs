@@ -139,6 +139,8 @@ pub fn run<R: Recorder>(
                     _ => blocking::run(worker, recorder),
                 };
                 if let Err(error) = ran {
+                    // The other workers stop too, because a run that lost its engine is not a
+                    // measurement. The first error is kept; later ones are often its consequences.
                     stop.store(true, Ordering::Relaxed);
                     let mut wrong = wrong.lock().unwrap_or_else(PoisonError::into_inner);
                     wrong.get_or_insert(error);

@@ -62,6 +62,8 @@ pub(super) fn run(mut worker: Worker<'_>, recorder: &mut dyn Recorder) -> Result
                 heard = Instant::now();
                 run.settle(ticket as usize, answer, heard)?;
             }
+            // A lost engine would otherwise leave the run waiting for ever, because a terminal
+            // enters nothing before its answer.
             None if heard.elapsed() > SILENCE => {
                 let text = format!("no answer from the engine in {} s", SILENCE.as_secs());
                 return Err(Error::new(Code::Unavailable, text));

@@ -73,7 +73,7 @@ pub struct StreamSummary {
     pub rows: u64,
     /// Rows that were put into quarantine.
     pub bad_rows: u64,
-    /// Batches that were committed.
+    /// Batches that were committed, each in one commit.
     pub commits: u64,
     /// Records skipped because retention had removed them.
     pub lost: u64,
