@@ -80,6 +80,8 @@ pub(crate) fn load(
             (seconds, computed(), BTreeMap::new())
         }
     };
+    // Both loaders are judged by the same query on the server. The peer's table lacks the derived
+    // columns, so they are computed there.
     let sum = sums(&server, TABLE, &columns)?;
     let bytes = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'wspr' AND table = 'bronze'";
     let table_bytes = number(&server, bytes)?;

@@ -113,6 +113,7 @@ pub fn connect(dsn: &Dsn, session: &Session) -> Result<Client, PgError> {
     } else if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT_TIMEOUT);
     }
+    // The driver does not tell whether the caller set the value, so its default counts as not set.
     if config.get_keepalives_idle() == DRIVER_KEEPALIVE_IDLE {
         config.keepalives_idle(KEEPALIVE_IDLE);
         config.keepalives_interval(KEEPALIVE_INTERVAL);

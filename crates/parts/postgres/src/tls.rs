@@ -74,6 +74,7 @@ fn verifier(dsn: &Dsn, provider: &Arc<CryptoProvider>) -> Result<Verifier, Strin
         Some(path) => {
             let mut roots = RootCertStore::empty();
             let (added, _) = roots.add_parsable_certificates(certificates(&path)?);
+            // An empty store would reject every server, with an error that does not name the file.
             if added == 0 {
                 return Err(format!("{} has no certificate of use", path.display()));
             }

@@ -117,6 +117,8 @@ fn read_one(
             read.empty += 1;
             continue;
         }
+        // Empty polls are counted apart, because their time depends on how long the reader chooses
+        // to wait.
         read.polls.record(ended_ns - started_ns)?;
         read.messages += count as u64;
         read.last_ns = ended_ns;

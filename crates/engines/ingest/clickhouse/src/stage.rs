@@ -59,6 +59,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         let hash = twox_hash::XxHash3_128::oneshot(archive.as_bytes()) as u64;
         let tag = format!("{}{hash:016x}", table.stage_prefix());
         let load = format!("{}-{}", std::process::id(), now_s());
+        // All senders take from one queue, so a slow server gets fewer blocks. It holds one block
+        // only: when all senders are busy, encoding waits, which bounds the memory.
         let (blocks, taken) = sync_channel::<Block>(1);
         let taken = Arc::new(Mutex::new(taken));
         let abandoned = Arc::new(AtomicBool::new(false));
@@ -103,6 +105,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         let client = &table.clients[server];
         let stage = format!("{}_{number}", self.tag);
         let database = &table.address.database;
+        // An earlier attempt at this archive may have left a stage of this name with rows in it.
         table.drop_stage(client, &stage)?;
         let sql = format!(
             "CREATE TABLE {database}.{stage} AS {database}.{}",

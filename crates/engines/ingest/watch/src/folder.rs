@@ -91,6 +91,8 @@ impl<'a> Folder<'a> {
             match self.look(stop, say) {
                 Ok(()) => pause.over(),
                 Err(WatchError::Ingest(Error::Stopped)) => break,
+                // A run with `once` returns the error to its caller. A watch that goes on reports
+                // each new message once and tries again after a pause that grows.
                 Err(error) if error.may_pass() && !self.settings.once => {
                     self.metrics.errors.add(1);
                     let reason = error.to_string();

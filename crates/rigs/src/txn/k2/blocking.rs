@@ -41,6 +41,8 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
     };
     let outcome = drive(&SystemClock::start(), &options, |thread| {
         let made = system.worker(asked);
+        // The phase is part of the client's number, so the measured run does not draw the same
+        // transactions as the warm-up.
         let client = phase << 32 | thread as u64;
         let mut draw = Draw::new(asked, client);
         let mut worker = made.map_err(|error| error.to_string());

@@ -40,6 +40,7 @@ pub(super) fn load(
     let reports = destination.load(settings.whose, inputs, identity, &progress)?;
     match reports.into_iter().next().map(|report| report.outcome) {
         Some(Outcome::Loaded { rows, bad_rows, .. }) => Ok((rows, bad_rows)),
+        // An earlier attempt has committed this span, although its result was lost.
         Some(Outcome::AlreadyThere { rows }) => Ok((rows, 0)),
         Some(Outcome::Failed(
             error @ (Error::Input { .. } | Error::Refused { .. } | Error::TooManyBad { .. }),

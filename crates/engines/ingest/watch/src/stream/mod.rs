@@ -212,6 +212,8 @@ impl<'a> Stream<'a> {
         };
         let records = |(first, last): (u64, u64)| (first, last - first + 1);
         let folding = spans.into_iter().map(records).collect();
+        // A log that ends before the ledger's position is another log or an old copy. Its next
+        // records would get offsets that are in the table already, and could not be loaded.
         if at > ends.next {
             return Err(WatchError::Shorter {
                 topic: topic.clone(),
@@ -295,6 +297,7 @@ impl<'a> Stream<'a> {
         let due = oldest
             .min()
             .map(|since| (since + batching.wait).saturating_duration_since(now));
+        // The fetch must not outlast the moment at which the oldest batch is due for its commit.
         let wait = due.map_or(WAIT_MOST, |due| due.min(WAIT_MOST));
         let partitions = &mut self.partitions;
         let mut take = |number: i32, offset: u64, value: &[u8]| {
