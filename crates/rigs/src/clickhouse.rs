@@ -18,7 +18,7 @@ use dyno_suite::protocol::Reply;
 use crate::ingest::{all_loaded, detail};
 use crate::{Params, RigError};
 
-/// The server's own client.
+/// The server's own client, which is the peer.
 const PEER: &str = "clickhouse-client";
 
 const STRINGS: [&str; 6] = [
@@ -30,10 +30,10 @@ const STRINGS: [&str; 6] = [
     "version",
 ];
 
-/// Where rows go.
+/// The table that both loaders fill.
 const TABLE: &str = "wspr.bronze";
 
-/// Why the peer cannot take part here.
+/// Why the peer cannot run on this machine; `None` if it can.
 pub(crate) fn peer_missing() -> Option<String> {
     let client = Command::new(PEER).arg("--version").output();
     let text = "clickhouse-client: it is not installed (Debian: clickhouse-client)";
@@ -80,6 +80,8 @@ pub(crate) fn load(
             (seconds, computed(), BTreeMap::new())
         }
     };
+    // Both loaders are judged by the same query on the server. The peer's table lacks the derived
+    // columns, so they are computed there.
     let sum = sums(&server, TABLE, &columns)?;
     let bytes = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'wspr' AND table = 'bronze'";
     let table_bytes = number(&server, bytes)?;
@@ -97,7 +99,7 @@ pub(crate) fn load(
     })
 }
 
-/// As the public command loads.
+/// Loads the files as the public command does.
 fn ours(
     server: &PrivateServer,
     files: &[PathBuf],
@@ -120,7 +122,7 @@ fn ours(
     Ok(report)
 }
 
-/// The longest stage, and what the server did about merging.
+/// Names the slowest stage, and what the server did about merging.
 fn facts(report: &LoadReport) -> BTreeMap<String, String> {
     let (stage, stage_s) = report.stages().longest();
     let (mut waited_s, mut parts_most) = (0.0, 0);
@@ -144,7 +146,8 @@ fn facts(report: &LoadReport) -> BTreeMap<String, String> {
     ])
 }
 
-/// `gzip -dc FILE | clickhouse-client`, so many at once; seconds.
+/// Runs `gzip -dc FILE | clickhouse-client` on `workers` threads, and returns the seconds from the
+/// first file's start to the last file's end.
 fn by_pipe(server: &PrivateServer, files: &[PathBuf], workers: usize) -> Result<f64, RigError> {
     server.ask("CREATE DATABASE wspr")?;
     server.ask(
@@ -215,12 +218,12 @@ fn failed(program: &'static str, reason: impl std::fmt::Display) -> RigError {
     RigError::Program { program, reason }
 }
 
-/// Each column of the contract as it is stored.
+/// The SQL expression of each contract column, for a table in our layout.
 fn stored() -> Vec<String> {
     COLUMNS.map(str::to_owned).into()
 }
 
-/// Each column of the contract from the fields of an archive.
+/// The SQL expression of each contract column, computed from the fields of an archive.
 fn computed() -> Vec<String> {
     let hertz = "toUInt64(intDiv(toInt64(frequency * 10000000) + 5, 10))";
     let bands: Vec<String> = bands()

@@ -11,35 +11,35 @@ pub enum RigError {
     /// The suite hands a parameter that the workload cannot use.
     #[error("parameter `{name}`: {reason}")]
     Param {
-        /// The parameter.
+        /// The parameter's name, as the suite spells it.
         name: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// The ingest engine failed.
+    /// The ingest engine returned an error while it generated or loaded archives.
     #[error(transparent)]
     Ingest(#[from] dyno_ingest::Error),
     /// A ClickHouse server did not do what it should.
     #[error(transparent)]
     ClickHouse(#[from] dyno_ingest_clickhouse::Error),
-    /// Another program failed.
+    /// A program that a rig ran, other than this one, failed.
     #[error("{program}: {reason}")]
     Program {
-        /// The program.
+        /// The name of the program that failed.
         program: &'static str,
-        /// How it ended.
+        /// Its exit status or stderr, or why it could not be started.
         reason: String,
     },
-    /// The TPC-H engine failed.
+    /// The TPC-H engine could not write its files.
     #[error(transparent)]
     Tpch(#[from] dyno_tpch_files::Error),
-    /// Messages did not flow as they should.
+    /// A workload of the log failed, or readers did not receive what was written.
     #[error(transparent)]
     Flow(#[from] crate::pubsub::FlowError),
-    /// Transactions did not run as they should.
+    /// A workload of the transaction engine failed, or a read returned a wrong value.
     #[error(transparent)]
     Transactions(#[from] crate::txn::K2Error),
-    /// Transactions of TPC-C did not do what they should.
+    /// A TPC-C run failed, or left a database that is not consistent.
     #[error(transparent)]
     Tpcc(#[from] crate::tpcc::TpccError),
     /// An endpoint of a language model could not be measured.
@@ -48,34 +48,34 @@ pub enum RigError {
     /// Pages could not be made, kept or read.
     #[error(transparent)]
     Pages(#[from] crate::pages::PagesError),
-    /// No protocol of that name is spoken here.
+    /// `--speak-as` names a peer that no rig stands in for.
     #[error("no peer is called `{0}` here; there are: {known}", known = crate::peers::names())]
     Peer(String),
-    /// An archive is not in the table as it should be.
+    /// An archive was refused, or the table does not have all its rows.
     #[error("{}: {reason}", path.display())]
     NotLoaded {
-        /// The archive.
+        /// The path of the archive, or of the table.
         path: PathBuf,
-        /// Why.
+        /// What the engine reported, or how the table differs.
         reason: String,
     },
     /// A table's file could not be read back.
     #[error("{}: {reason}", path.display())]
     ReadBack {
-        /// The file.
+        /// The file that the independent reader could not read.
         path: PathBuf,
-        /// Why.
+        /// The message of the reader that failed.
         reason: String,
     },
-    /// The SQL engine is not there or failed.
+    /// The SQL engine is not built, or it failed.
     #[error("{0}")]
     Sql(String),
     /// A file of the scratch directory could not be moved or looked at.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The file or directory of the failed call.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the operating system returned.
         source: std::io::Error,
     },
     /// A reply holds a value that JSON cannot express, or is not JSON.

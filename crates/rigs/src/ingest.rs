@@ -14,10 +14,10 @@ use dyno_suite::protocol::Reply;
 
 use crate::{Params, RigError, table_checksum};
 
-/// Months of one generator; it knows 600.
+/// Months that one generator run makes; its calendar has 600.
 const MONTHS_TOGETHER: u64 = 500;
 
-/// Where the table goes in a scratch directory.
+/// The table's directory, relative to the scratch directory.
 pub(crate) const TABLE: &str = "spots";
 
 /// `ingest-gen`: archives of `rows` rows in `months` months, or of `each` rows in each of them,
@@ -37,8 +37,8 @@ pub(crate) fn generate(params: &mut Params<'_>, scratch: &Path) -> Result<Reply,
     let seed = params.count("seed")?;
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let (mut made_rows, mut bytes, mut file_bytes) = (0, 0, 0);
-    // The calendar of a generator is finite: more months come from further seeds, under names of
-    // their own.
+    // The calendar of a generator is finite, so further months come from further seeds and get file
+    // names of their own.
     for part in 0..months.div_ceil(MONTHS_TOGETHER).max(1) {
         let count = match each {
             0 => months,
@@ -116,7 +116,7 @@ pub(crate) fn parquet(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, 
 /// table to its last commit; the checksum is computed afterwards, by a reader that is not ours, in
 /// `dyno-sql`.
 pub(crate) fn load(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, RigError> {
-    // The engine sees by itself what a file is; the peers must be told.
+    // The engine detects the format of a file; the parameter is for the peers, which must be told.
     params.text("source")?;
     let files = params.paths("files")?;
     let workers = params.count("workers")?;
@@ -159,7 +159,8 @@ pub(crate) fn next(params: &mut Params<'_>, scratch: &Path) -> Result<Reply, Rig
     let before = Snapshot::open(&table)?.manifest().rows();
     let (mut rows, mut times_s) = (0, Vec::new());
     for file in &files {
-        // An archive is known by its name, and one of a name that is there would replace it.
+        // A table identifies an archive by its name, so a file with a name that is already there
+        // would replace its rows.
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let named = scratch.join(format!("next-{name}"));
         fs::copy(file, &named).map_err(|e| RigError::io(file, e))?;
@@ -209,7 +210,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), RigError> {
     Ok(())
 }
 
-/// Loads every file or fails: a suite's archives are good.
+/// Loads every file, and fails if one cannot be loaded, because a suite's archives are good.
 pub(crate) fn load_into(
     files: &[PathBuf],
     workers: u64,
@@ -225,7 +226,7 @@ pub(crate) fn load_into(
     Ok(report)
 }
 
-/// That every archive is in its table with every row.
+/// Checks that every archive is in its table with every row.
 pub(crate) fn all_loaded(report: &LoadReport) -> Result<(), RigError> {
     for archive in &report.archives {
         let reason = match &archive.outcome {

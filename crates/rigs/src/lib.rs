@@ -1,4 +1,4 @@
-//! Bolts each engine to the lab: one file per engine turns it into workloads of suites.
+//! Connects each engine to the lab: one module per engine turns it into workloads of suites.
 //!
 //! A rig runs inside a child process of the runner. It reads the case's parameters, runs the
 //! engine as its public command would, and answers through `dyno_suite::protocol`.
@@ -33,14 +33,14 @@ pub use peers::missing as peer_missing;
 pub use sql::{needs_sql, sql_engine, table_checksum};
 pub use windows::Windows;
 
-/// Changes when data that an earlier program prepared must be made anew.
+/// Increment it when data that an earlier program prepared must be made anew.
 pub const DATA_VERSION: &str = "1";
 
 /// The engine that a workload measures, under the name of its command.
 pub fn engine_of(workload: &str) -> &str {
     let family = workload.split('-').next().unwrap_or(workload);
     match family {
-        // Loads, questions in SQL and in plain words, and the whole way from a topic to a table.
+        // Loading, queries in SQL and in plain words, and the whole way from a topic to a table.
         "chain" | "clickhouse" | "llm" | "query" => "ingest",
         "tpcc" => "txn",
         other => other,

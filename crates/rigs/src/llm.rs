@@ -30,25 +30,25 @@ const WORDS: [&str; 8] = [
 /// Why an endpoint was not measured.
 #[derive(Debug, thiserror::Error)]
 pub enum LlmError {
-    /// It cannot be asked at all.
+    /// The endpoint cannot be reached or its address is not usable.
     #[error(transparent)]
     Endpoint(#[from] AskError),
-    /// The load generator failed.
+    /// The load generator could not count a latency or start.
     #[error(transparent)]
     Measure(#[from] MeasureError),
-    /// Some answers did not come.
+    /// Some conversations got no complete answer.
     #[error("{failed} of {asked} conversations failed, the first: {first}")]
     Failed {
-        /// Those.
+        /// How many conversations failed.
         failed: u64,
-        /// All.
+        /// Conversations that were started, failed ones included.
         asked: u64,
-        /// In words.
+        /// The message of the first failure.
         first: String,
     },
 }
 
-/// What is asked for.
+/// The parsed parameters of `llm-beside`.
 struct Asked {
     endpoint: Endpoint,
     model: String,
@@ -61,10 +61,10 @@ struct Asked {
     files: Vec<PathBuf>,
 }
 
-/// What the conversations gave.
+/// The combined result of all conversations.
 #[derive(Default)]
 struct Talked {
-    /// Tokens by the time at which they came.
+    /// Tokens, counted by the time at which they arrived.
     windows: Windows,
     tokens: u64,
     first: Vec<u64>,
@@ -92,8 +92,8 @@ pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply
         talked.into_metrics(&outcome, &mut metrics)?;
     }
     let mut reply = Reply {
-        // Words differ from model to model; that all asked for came is checked in each
-        // conversation.
+        // The text differs from model to model. Each conversation checks that all its tokens
+        // arrived.
         answer: Some(Answer {
             count: 0,
             checksum: "all tokens".to_owned(),
@@ -146,8 +146,8 @@ impl Asked {
     }
 }
 
-/// Loads the files until it is over, once at least. Rows and seconds of whole loads; nothing
-/// without loaders.
+/// Loads the files again and again until `over` is set, at least once. Returns the rows and seconds
+/// of complete loads; `None` without loaders.
 fn loads(asked: &Asked, scratch: &Path, over: &AtomicBool) -> Result<Option<(f64, f64)>, RigError> {
     let (mut rows, mut seconds) = (0.0, 0.0);
     let started = Instant::now();
@@ -195,7 +195,7 @@ fn talk(asked: &Asked) -> Result<Option<(Talked, LoadOutcome)>, LlmError> {
     let outcome = drive(&clock, &options, |_| {
         let (clock, talked) = (&clock, &talked);
         move |call: Call| {
-            // Waiting for a turn is part of the time to the first token.
+            // The wait for a free thread is part of the time to the first token.
             let late = Duration::from_nanos(clock.now_ns().saturating_sub(call.intended_ns));
             converse(asked, started, Instant::now().checked_sub(late), talked)
         }
@@ -225,7 +225,7 @@ fn converse(
         ignore_end: true,
     });
     let streamed = streamed.map_err(|error| error.to_string())?;
-    // Where the endpoint does not count, a piece is a token.
+    // If the endpoint does not report a count, each piece counts as one token.
     let pieces = streamed.pieces.len() as u64;
     let tokens = streamed
         .usage
@@ -236,7 +236,7 @@ fn converse(
     let ns = |from: Instant, to: &Instant| to.saturating_duration_since(from).as_nanos() as u64;
     let mut talked = into.lock().map_err(|_| "another conversation panicked")?;
     talked.tokens += tokens;
-    // A piece may hold several tokens, or a part of one; they are shared evenly over the pieces.
+    // A piece may hold several tokens or a part of one, so they are spread evenly over the pieces.
     let upto = |piece: u64| piece * tokens / pieces.max(1);
     for (number, came) in (0..).zip(&streamed.pieces) {
         let more = upto(number + 1) - upto(number);

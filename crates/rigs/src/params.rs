@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::RigError;
 
-/// The parameters of a request. Every one must be taken, so that a suite with a misspelt name is
-/// told instead of measured with a default.
+/// The parameters of a request. Each must be read, so that a misspelt name is an error instead of a
+/// measurement with the default.
 #[derive(Debug)]
 pub struct Params<'a> {
     values: &'a BTreeMap<String, Value>,
@@ -17,7 +17,7 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// Around what the request holds.
+    /// Wraps the values of a request; none of them counts as read yet.
     pub fn new(values: &'a BTreeMap<String, Value>) -> Params<'a> {
         Params {
             values,
@@ -35,7 +35,7 @@ impl<'a> Params<'a> {
             .ok_or_else(|| wrong(name, "is not a count"))
     }
 
-    /// A count, or this one where it is not said.
+    /// A count, or `otherwise` if it is absent.
     ///
     /// # Errors
     /// When it is there and no count.
@@ -49,7 +49,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A count that must be there, or `all`, which is answered by nothing.
+    /// A count that must be there, or `all`, which returns `None`.
     ///
     /// # Errors
     /// When it is missing, another text, or no count.
@@ -72,7 +72,7 @@ impl<'a> Params<'a> {
             .ok_or_else(|| wrong(name, "is not a number"))
     }
 
-    /// A number, or nothing where it is not said.
+    /// A number, or `None` if it is absent.
     ///
     /// # Errors
     /// When it is there and is not a number.
@@ -86,7 +86,7 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A time in seconds that must be there, brought within 0.01 and 36,000.
+    /// A time in seconds that must be there, clamped to 0.01 to 36,000.
     ///
     /// # Errors
     /// When it is missing or no number.
@@ -94,7 +94,7 @@ impl<'a> Params<'a> {
         self.number(name).map(bounded)
     }
 
-    /// The same, or nothing where it is not said.
+    /// A time in seconds, clamped like that of `seconds`, or `None` if it is absent.
     ///
     /// # Errors
     /// When it is there and is not a number.
@@ -102,7 +102,7 @@ impl<'a> Params<'a> {
         Ok(self.number_or_none(name)?.map(bounded))
     }
 
-    /// A parameter that other systems need and this one does not.
+    /// Accepts a parameter that other systems need and this one does not.
     pub fn ignore(&mut self, name: &'static str) {
         self.taken.push(name);
     }
@@ -117,7 +117,7 @@ impl<'a> Params<'a> {
             .ok_or_else(|| wrong(name, "is not text"))
     }
 
-    /// A text where there is one.
+    /// A text, or `None` if it is absent.
     ///
     /// # Errors
     /// When it is there and no text.
@@ -146,7 +146,7 @@ impl<'a> Params<'a> {
         .ok_or_else(|| wrong(name, "is not a list of paths"))
     }
 
-    /// A list of texts that must be there, or `all`, which is answered by nothing.
+    /// A list of texts that must be there, or `all`, which returns `None`.
     ///
     /// # Errors
     /// When it is missing, another text, or no list of texts.
@@ -169,7 +169,7 @@ impl<'a> Params<'a> {
         wrong(name, &reason)
     }
 
-    /// Checks that nothing is left over.
+    /// Checks that every parameter was read.
     ///
     /// # Errors
     /// Naming the first parameter that the workload does not know.
@@ -195,8 +195,8 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The time that a load lasts: a shorter one, such as 0, has no rate, and a longer one than ten
-/// hours has no end.
+/// Clamps the time of a load. A shorter one, such as 0, has no rate; one over ten hours would not
+/// end.
 fn bounded(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.01, 36_000.0))
 }

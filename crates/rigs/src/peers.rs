@@ -8,15 +8,15 @@ use crate::{RigError, clickhouse, pages, pubsub};
 /// A peer that a rig stands in for.
 pub(crate) struct Peer {
     name: &'static str,
-    /// What it answers when it is asked for its version, as declared in its TOML file.
+    /// The answer to a request for its version, as its TOML file declares it.
     pub version: &'static str,
-    /// Why it cannot take part on this machine.
+    /// Returns why it cannot run on this machine.
     missing: fn() -> Option<String>,
 }
 
-/// The version of a program that is used as it is found; the record of a run names it.
+/// The version of a program that is used as installed; the record of a run has the real one.
 const AS_INSTALLED: &str = "as-installed";
-/// The version of a part of the kernel.
+/// The version of a peer that is a part of the kernel.
 const AS_IN_KERNEL: &str = "as-in-kernel";
 
 const PEERS: [Peer; 9] = [
@@ -76,13 +76,13 @@ pub(crate) fn find(name: &str) -> Result<&'static Peer, RigError> {
         .ok_or_else(|| RigError::Peer(name.to_owned()))
 }
 
-/// The names of all, for messages.
+/// The names of all peers here, for messages.
 pub(crate) fn names() -> String {
     PEERS.map(|peer| peer.name).join(", ")
 }
 
-/// Why a peer that a rig stands in for cannot take part on this machine. `None` where it can, and
-/// for peers that are programs of their own.
+/// Why a peer that a rig stands in for cannot run on this machine. `None` if it can, and for peers
+/// that are programs of their own.
 pub fn missing(peer: &str) -> Option<String> {
     find(peer).ok().and_then(|peer| (peer.missing)())
 }

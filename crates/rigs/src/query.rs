@@ -20,14 +20,14 @@ const TOP_TEN: &str = "SELECT callsign, avg(snr) AS avg_snr, count(*) AS count F
 /// The texts of `query-spots`, the same for all systems.
 const SPOTS_QUERIES: &str = include_str!("../../../peers/spots_queries.sql");
 
-/// What stands before each query of the texts, with its name behind.
+/// The line before each query of the file, followed by its name.
 const NAME: &str = "-- name: ";
 
 /// What `dyno-sql bench` prints; `R` is a row of the answer.
 #[derive(Debug, Deserialize)]
 struct Bench<R> {
     rows_scanned: u64,
-    /// Seconds of each repetition.
+    /// Seconds of each repetition, in order.
     windows: Vec<f64>,
     row_count: usize,
     rows: Vec<R>,
@@ -130,7 +130,7 @@ fn reply<R>(
     })
 }
 
-/// The query with this name, without the line that names it.
+/// The query of this name, without the line that names it.
 fn spots_query(name: &str) -> Option<&'static str> {
     SPOTS_QUERIES
         .split(NAME)
@@ -166,7 +166,7 @@ fn rows_checksum(rows: &[String]) -> String {
     hex(&Md5::digest(rows.join(";")))
 }
 
-/// Lower-case hex digits.
+/// Formats bytes as lower-case hex digits.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

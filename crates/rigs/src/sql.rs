@@ -1,5 +1,5 @@
 //! `dyno-sql`, the program beside this one: it answers SQL, reads written tables back, and makes
-//! the mode `baseline` of TPC-H files, all with libraries that would take longer to build than this
+//! the mode `baseline` of TPC-H files, with libraries that would take longer to build than this
 //! program.
 
 use std::collections::BTreeMap;
@@ -31,8 +31,7 @@ pub fn sql_engine() -> Result<Command, RigError> {
     )))
 }
 
-/// Whether a case needs the SQL engine: it asks it, has it read back what was written, or has it
-/// write.
+/// Whether a case needs the SQL engine, to query it, to read back what was written, or to write.
 pub fn needs_sql(workload: &str, params: &BTreeMap<String, Value>) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|given| given == value);
     match workload {

@@ -1,5 +1,5 @@
-//! What this process and its children have used so far: processor seconds, and the most memory at
-//! any time.
+//! The resources that this process and its children have used so far: processor seconds and peak
+//! memory.
 //!
 //! The runner sees both too, but over the child's whole life, in which reading the files back is
 //! the larger part. This file holds `unsafe` code: two calls of libc.
@@ -7,8 +7,7 @@
 use std::fs;
 use std::mem::MaybeUninit;
 
-/// Seconds of processor time of all threads, in user and kernel mode. Zero where the clock is
-/// missing.
+/// Processor seconds of all threads, in user and kernel mode; 0 if the clock is missing.
 pub(crate) fn cpu_s() -> f64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: a zeroed timespec is a valid value, and clock_gettime writes only into it.

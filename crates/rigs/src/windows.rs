@@ -1,16 +1,16 @@
-//! Operations counted by even stretches of the measured time, so that the lab can tell a rate that
-//! stays level from one that falls.
+//! Counts operations in equal windows of the measured time, so that the lab can tell a steady rate
+//! from one that falls.
 
 use std::time::Duration;
 
 use dyno_measure::LoadOutcome;
 use dyno_suite::protocol::Reply;
 
-/// Stretches of a time that is known beforehand: twice as many as the lab wants, so that it can
-/// tell noise from a trend.
+/// Windows of a run whose length is known: twice as many as the lab needs, so that it can tell
+/// noise from a trend.
 pub(crate) const WINDOWS: u32 = 40;
 
-/// Operations by stretches of time from the start of what is measured.
+/// Operations by windows from the start of what is measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Windows {
     length_ns: u64,
@@ -18,7 +18,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Even stretches of `measured`, without operations yet.
+    /// Equal windows over `measured`, all empty.
     pub fn over(measured: Duration) -> Windows {
         let length_ns = (measured.as_nanos() as u64 / u64::from(WINDOWS)).max(1);
         Windows {
@@ -40,13 +40,13 @@ impl Windows {
         let length_ns = first.length_ns;
         let counts = intervals.iter().map(|interval| interval.corrected.count());
         let mut counts: Vec<u64> = counts.collect();
-        // A stretch in which nothing ended is a window too.
+        // A window in which nothing ended counts too, with zero operations.
         counts.resize((until_ns / length_ns) as usize, 0);
         Windows { length_ns, counts }
     }
 
-    /// Counts operations that ended `at_ns` after the start; those after the last stretch are in
-    /// none.
+    /// Counts operations that ended `at_ns` after the start. Those after the last window are not
+    /// counted.
     pub fn count(&mut self, at_ns: u64, operations: u64) {
         let place = at_ns / self.length_ns.max(1);
         if let Some(count) = self.counts.get_mut(place as usize) {
@@ -62,19 +62,19 @@ impl Windows {
         }
     }
 
-    /// Operations a second, window by window, when an operation is `each` units of the figure.
+    /// The rate of each window in units of the figure, where an operation is `each` units.
     pub fn rates(&self, each: f64) -> Vec<f64> {
         let seconds = self.length_ns as f64 / 1e9;
         let counts = self.counts.iter();
         counts.map(|count| *count as f64 * each / seconds).collect()
     }
 
-    /// Seconds of each window.
+    /// Length of a window in seconds.
     pub fn length_s(&self) -> f64 {
         self.length_ns as f64 / 1e9
     }
 
-    /// Puts them into a reply; an operation is `each` units of the figure.
+    /// Adds the windows to a reply, where an operation is `each` units of the figure.
     pub(crate) fn tell(&self, reply: &mut Reply, each: f64) {
         if !self.counts.is_empty() {
             reply.windows = self.rates(each);

@@ -1,4 +1,4 @@
-//! What a suite can name as a workload. Adding one is a line here.
+//! The workloads that a suite can name, one line each.
 
 use dyno_suite::protocol::{Reply, Request};
 
@@ -6,10 +6,10 @@ use crate::{
     Params, RigError, chain, clickhouse, ingest, llm, pages, pubsub, query, tpcc, tpch, txn,
 };
 
-/// Runs one workload. The last argument is the peer to stand in for, if not our own engine.
+/// Runs one workload. The last argument is the peer to stand in for; `None` for our own engine.
 type Run = fn(&mut Params<'_>, &Request, Option<&str>) -> Result<Reply, RigError>;
 
-/// A workload by the name that suites give it.
+/// A workload and the name under which suites know it.
 pub(crate) struct Workload {
     name: &'static str,
     pub run: Run,
@@ -58,7 +58,7 @@ pub(crate) fn find(name: &str) -> Result<&'static Workload, RigError> {
         .ok_or_else(|| RigError::Unknown(name.to_owned()))
 }
 
-/// The names of all, for messages.
+/// The names of all workloads, for error messages.
 pub(crate) fn names() -> String {
     let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
     names.join(", ")

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller should do about it.
+//! Errors of loading, and what the caller should do about each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,82 +6,84 @@ use std::path::{Path, PathBuf};
 /// The result of everything here.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong. Whatever the variant, the committed table is as it was before the call.
+/// What can go wrong. With any variant the committed table is as it was before the call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused an operation; repeat when its cause is mended.
+    /// A system call failed; repeat the command once its cause is repaired.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried: `read`, `create`.
+        /// The operation, such as `read` or `create`.
         action: &'static str,
-        /// On what.
+        /// The file or directory of the operation.
         path: PathBuf,
-        /// Why not.
+        /// The error that the operating system returned.
         source: io::Error,
     },
     /// Another process writes to this table; wait for it.
     #[error("table {} is being written by another process", table.display())]
     Locked {
-        /// The table's directory.
+        /// The table's directory, which holds the lock.
         table: PathBuf,
     },
     /// There is no table; load something into it first.
     #[error("no table in {}: load an archive into it first", table.display())]
     NoTable {
-        /// The directory looked into.
+        /// The directory that was searched for a table.
         table: PathBuf,
     },
-    /// The manifest cannot be used; a newer program wrote it, or something damaged it.
+    /// The manifest cannot be used, because a newer program wrote it or it is damaged.
     #[error("manifest {}: {reason}", path.display())]
     Manifest {
-        /// The manifest.
+        /// Path of the manifest that cannot be used.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the manifest.
         reason: String,
     },
-    /// The input is damaged or of an unknown kind; get it again. Nothing of it was loaded.
+    /// The input is damaged or of an unknown kind; get it again. None of it was loaded.
     #[error("{} at byte {offset}: {reason}; nothing of it was loaded", path.display())]
     Input {
-        /// The input file.
+        /// The path of the input.
         path: PathBuf,
-        /// Offset in the file as stored.
+        /// Offset in the file as stored, that is compressed.
         offset: u64,
-        /// What is wrong there.
+        /// What is wrong at that offset.
         reason: String,
     },
-    /// The input cannot be taken as asked.
+    /// The input cannot be loaded in the way that was requested.
     #[error("{}: {reason}", path.display())]
     Refused {
-        /// The input file.
+        /// The path of the input.
         path: PathBuf,
-        /// Why not.
+        /// The reason, and often what to do instead.
         reason: String,
     },
-    /// More bad rows than allowed; look at the quarantine, then raise the limit or mend the file.
+    /// There are more bad rows than allowed; read the quarantine, then raise the limit or repair
+    /// the file.
     #[error(
         "{}: {}{}; nothing of it was loaded, the bad rows are in {}",
         path.display(), how_many_bad(feed, *bad, *rows, *allowed), first_bad(first), quarantine.display()
     )]
     TooManyBad {
-        /// The input file.
+        /// The path of the input.
         path: PathBuf,
         /// The feed that it was loaded as.
         feed: &'static str,
-        /// Bad rows.
+        /// How many rows are bad.
         bad: u64,
-        /// All rows.
+        /// How many rows there are, good and bad.
         rows: u64,
-        /// Bad rows allowed for this many rows.
+        /// How many bad rows the limit allows for this many rows.
         allowed: u64,
-        /// Line and reason of the first bad row that was found in the file itself.
+        /// Line and reason of the first bad row of the file itself.
         first: Option<(u64, String)>,
-        /// Where the bad rows are.
+        /// The file or table with the bad rows.
         quarantine: PathBuf,
     },
-    /// The database that the archives go to said no, or nothing; its error says what to do.
+    /// The database that archives are loaded into refused or did not answer; its error says what to
+    /// do.
     #[error(transparent)]
     Target(Box<dyn std::error::Error + Send + Sync>),
-    /// The work was stopped on request; repeat the command to go on.
+    /// The work was stopped on request; repeat the command to continue.
     #[error("stopped on request; archives already committed stay")]
     Stopped,
 }
@@ -104,7 +106,7 @@ fn first_bad(first: &Option<(u64, String)>) -> String {
 }
 
 impl Error {
-    /// An [`Error::Io`].
+    /// Makes an [`Error::Io`] from a failed system call.
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
         Error::Io {
             action,

@@ -1,4 +1,4 @@
-//! Streams compressed radio-spot archives into a columnar table and tells what is in it.
+//! Streams compressed radio-spot archives into a columnar table, and reports what is in it.
 //!
 //! Archive bytes are inflated, their fields scanned into typed columns (strings as dictionary
 //! codes) and written as Parquet row groups. A bad row goes to a quarantine file with its line and

@@ -15,7 +15,7 @@ use postgres::error::{Severity, SqlState};
 pub enum Retry {
     /// Nothing was done; send it again, after a pause or to another server.
     Safe,
-    /// It fails again; something has to be mended first.
+    /// It would fail again unless its cause is repaired first.
     Never,
     /// It may have been done: only an idempotent request may be sent again.
     Unknown,
@@ -24,22 +24,22 @@ pub enum Retry {
 /// The meaning of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Class {
-    /// Stable name, such as `disk-full`; `application` for SQLSTATEs of class `DP`.
+    /// A stable name, such as `disk-full`; `application` for SQLSTATEs of class `DP`.
     pub code: &'static str,
-    /// Five characters, where the server gave them.
+    /// The server's five-character SQLSTATE; `None` if the error is not from the server.
     pub sqlstate: Option<String>,
-    /// Whether to try again.
+    /// Whether the same request may be sent again.
     pub retry: Retry,
 }
 
 impl Class {
-    /// The meaning of an error from a statement on an open connection.
+    /// Classifies an error of a statement on an open connection.
     pub fn of(error: &postgres::Error) -> Self {
         if let Some(refusal) = error.as_db_error() {
             let state = refusal.code().code();
             let (code, retry) = meaning(state);
-            // Whatever ends the session may have come after the commit: a PANIC does when the log
-            // cannot be written, whichever SQLSTATE it has.
+            // Whatever ends the session may have come after the commit. A PANIC does when the log
+            // cannot be written, and it can have any SQLSTATE.
             let ends_session = matches!(
                 refusal.parsed_severity(),
                 Some(Severity::Fatal | Severity::Panic)
@@ -62,7 +62,7 @@ impl Class {
         Self::new("outcome-unknown", None, Retry::Unknown)
     }
 
-    /// The meaning of an error from opening a connection, when nothing was asked yet.
+    /// Classifies an error from opening a connection, when no statement has been sent yet.
     pub fn of_connect(error: &postgres::Error) -> Self {
         match error.as_db_error() {
             Some(refusal) => {
@@ -103,7 +103,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// Code and retry of a SQLSTATE that came as an answer to a statement.
+/// Code and retry of a SQLSTATE that answered a statement.
 fn meaning(state: &str) -> (&'static str, Retry) {
     match state {
         "40001" | "40P01" | "55P03" => ("conflict", Retry::Safe),
@@ -130,7 +130,7 @@ fn meaning(state: &str) -> (&'static str, Retry) {
     }
 }
 
-/// An error with all that it has to say, in one line; the driver's own text leaves out the cause.
+/// The whole error in one line. The driver's own text leaves out the cause.
 pub fn describe(error: &postgres::Error) -> String {
     if let Some(refusal) = error.as_db_error() {
         let mut text = format!("{} ({})", refusal.message(), refusal.code().code());

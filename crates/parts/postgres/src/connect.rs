@@ -1,4 +1,5 @@
-//! Opening connections: who we are, how long to wait, which settings, and what is heard on the way.
+//! Opens connections: application name, timeouts, settings of the session, and the server's
+//! notices.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,28 +13,28 @@ use crate::dsn::Dsn;
 use crate::error::PgError;
 use crate::tls;
 
-/// The driver's own default, which lets a dead peer go unnoticed for two hours.
+/// The driver's default, which would leave a dead peer unnoticed for two hours.
 const DRIVER_KEEPALIVE_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 pub(crate) const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a session begins.
+/// How a session is set up when it connects.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
-    /// Shown in `pg_stat_activity`.
+    /// The name that `pg_stat_activity` shows for it.
     pub application_name: String,
-    /// How long to wait for a connection; 10 seconds unless this or the connection string says so.
+    /// How long to wait for a connection. `None` takes the connection string's, or else 10 seconds.
     pub connect_timeout: Option<Duration>,
     /// Settings (name, value), in force from the first statement on.
     pub settings: Vec<(String, String)>,
-    /// Who listens to what the server says beside its answers.
+    /// Counts the server's notices and warnings, if set.
     pub notices: Option<Arc<Notices>>,
 }
 
 impl Session {
-    /// A session with nothing but a name.
+    /// A session with a name and no settings.
     pub fn named(application_name: &str) -> Self {
         Self {
             application_name: application_name.to_owned(),
@@ -41,13 +42,14 @@ impl Session {
         }
     }
 
-    /// Adds a setting.
+    /// Adds a setting for the startup packet, in force from the first statement on.
     pub fn set(&mut self, name: &str, value: &str) -> &mut Self {
         self.settings.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Startup options as PostgreSQL splits them: a space and a backslash get a backslash.
+    /// Startup options as PostgreSQL splits them: spaces and backslashes are escaped by a
+    /// backslash.
     pub(crate) fn options(&self) -> String {
         let escape = |text: &str| text.replace('\\', "\\\\").replace(' ', "\\ ");
         let settings = self.settings.iter();
@@ -56,7 +58,7 @@ impl Session {
     }
 }
 
-/// What a server said beside its answers.
+/// Counts of what a server sent besides its answers.
 ///
 /// One of these warnings matters: when a commit waits for a synchronous standby and the wait is
 /// cancelled, the server answers that the commit succeeded, and only warns that no standby may have
@@ -69,7 +71,7 @@ pub struct Notices {
 
 impl Notices {
     /// Commits so far that were answered without the synchronous standbys they should have waited
-    /// for. A caller who sees it grow over a statement must not take that statement as
+    /// for. If it grows during a statement, the caller must not treat that statement as
     /// acknowledged.
     pub fn unreplicated(&self) -> u64 {
         self.unreplicated.load(Ordering::Acquire)
@@ -81,8 +83,8 @@ impl Notices {
     }
 
     fn hear(&self, notice: &DbError) {
-        // syncrep.c; the code is that of any warning, so the words decide. A translated server says
-        // them in other words, but keeps the function's name.
+        // See syncrep.c. The SQLSTATE is that of any warning, so the text decides. A translated
+        // server sends other text but the same function name.
         let waiting = notice.routine() == Some("SyncRepWaitForLSN")
             || notice
                 .message()
@@ -111,6 +113,7 @@ pub fn connect(dsn: &Dsn, session: &Session) -> Result<Client, PgError> {
     } else if config.get_connect_timeout().is_none() {
         config.connect_timeout(CONNECT_TIMEOUT);
     }
+    // The driver does not tell whether the caller set the value, so its default counts as not set.
     if config.get_keepalives_idle() == DRIVER_KEEPALIVE_IDLE {
         config.keepalives_idle(KEEPALIVE_IDLE);
         config.keepalives_interval(KEEPALIVE_INTERVAL);

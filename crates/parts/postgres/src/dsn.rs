@@ -12,23 +12,23 @@ use crate::error::PgError;
 
 mod split;
 
-/// Where Debian's and Red Hat's servers put their socket.
+/// Where the servers of Debian and Red Hat put their socket.
 const USUAL_SOCKET_DIR: &str = "/var/run/postgresql";
 const USUAL_PORT: u16 = 5432;
 
-/// How far TLS is asked for, as libpq means it ("SSL Support", table "SSL Mode Descriptions").
+/// How much TLS is required, as libpq defines it ("SSL Support", table "SSL Mode Descriptions").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SslMode {
-    /// Never.
+    /// Never use TLS, even if the server offers it.
     Disable,
-    /// Encrypted where the server can; its identity is not checked.
+    /// Use TLS if the server offers it, without checking its identity.
     #[default]
     Prefer,
-    /// Always; the server's certificate is checked only when there is a root to check it by.
+    /// Always use TLS; the certificate is checked only if a root is named.
     Require,
-    /// Always, with a certificate from a known root.
+    /// Always use TLS, with a certificate from a known root.
     VerifyCa,
-    /// Always, with a certificate from a known root that names this host.
+    /// Always use TLS, with a certificate from a known root that names this host.
     VerifyFull,
 }
 
@@ -49,9 +49,9 @@ impl SslMode {
 pub(crate) struct TlsFiles {
     /// `sslrootcert`: a file, or `system`.
     pub root: Option<PathBuf>,
-    /// `sslcert`, which the server may ask for.
+    /// `sslcert`, the client certificate that the server may require.
     pub certificate: Option<PathBuf>,
-    /// `sslkey` to it.
+    /// `sslkey`, the private key of that certificate.
     pub key: Option<PathBuf>,
 }
 
@@ -64,8 +64,8 @@ pub struct Dsn {
 }
 
 impl Dsn {
-    /// Reads `postgresql://user@host/db?...` or `host=... user=...`. A missing host is the usual
-    /// socket of this machine, a missing password that of `PGPASSWORD`.
+    /// Parses `postgresql://user@host/db?...` or `host=... user=...`. The default host is the usual
+    /// socket of this machine, the default password that of `PGPASSWORD`.
     ///
     /// # Errors
     /// [`PgError::Dsn`] with the option that cannot be used.
@@ -99,7 +99,7 @@ impl Dsn {
         Ok(dsn)
     }
 
-    /// Whether a connection string has a password in it, which is then not to be stored or shown.
+    /// Whether a connection string contains a password, and so must not be stored or shown.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -113,7 +113,7 @@ impl Dsn {
         }
     }
 
-    /// The same with a bound on connecting, unless it has one.
+    /// Adds a connection timeout unless it has one.
     #[must_use]
     pub fn or_connect_timeout(mut self, timeout: std::time::Duration) -> Self {
         if self.config.get_connect_timeout().is_none() {
@@ -136,7 +136,7 @@ impl Dsn {
         dsn
     }
 
-    /// A server on TCP, with TLS where it has it.
+    /// A server on TCP, with TLS if the server offers it.
     pub fn tcp(host: &str, port: u16, user: &str, database: &str, password: &str) -> Self {
         let mut config = Config::new();
         config.host(host).port(port);
@@ -155,17 +155,17 @@ impl Dsn {
         other
     }
 
-    /// The driver's form of it.
+    /// The configuration for the driver.
     pub fn config(&self) -> Config {
         self.config.clone()
     }
 
-    /// How far TLS is asked for.
+    /// How much TLS the string requires.
     pub fn ssl_mode(&self) -> SslMode {
         self.ssl
     }
 
-    /// Whether every host of it is a Unix socket.
+    /// Whether all its hosts are Unix sockets.
     pub fn is_local(&self) -> bool {
         let hosts = self.config.get_hosts();
         !hosts.is_empty() && hosts.iter().all(|host| matches!(host, Host::Unix(_)))
@@ -183,8 +183,8 @@ impl Dsn {
         }
     }
 
-    /// What people write after `--dsn`: first host, port, user and database, and no password.
-    /// Enough for a private cluster's socket, where there is none.
+    /// What a person writes after `--dsn`: first host, port, user and database, without a password.
+    /// It is enough for a private cluster's socket, which needs none.
     pub fn text(&self) -> String {
         let config = &self.config;
         let host = self.host();
@@ -194,15 +194,15 @@ impl Dsn {
         format!("host={host} port={port} user={user} dbname={name}")
     }
 
-    /// libpq's form, password included, for PostgreSQL's own programs. Keep it where only the
-    /// server's user reads.
+    /// libpq's form with the password, for PostgreSQL's own programs. Keep it where only the
+    /// server's user can read it.
     pub(crate) fn conninfo(&self, application_name: Option<&str>) -> String {
         let words = self.words(application_name).into_iter();
         let words = words.map(|(name, value)| format!("{name}={}", split::quote(&value)));
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// The same in pairs.
+    /// The options of [`Self::conninfo`] as pairs of name and value.
     pub(crate) fn words(&self, application_name: Option<&str>) -> Vec<(&'static str, String)> {
         let config = &self.config;
         let join = |all: Vec<String>| all.join(",");
@@ -242,7 +242,7 @@ impl Dsn {
             _ => {
                 self.ssl = match value {
                     "disable" => SslMode::Disable,
-                    // libpq's `allow` tries without TLS first; with it first is not weaker.
+                    // libpq's `allow` tries without TLS first. Trying with TLS first is not weaker.
                     "allow" | "prefer" => SslMode::Prefer,
                     "require" => SslMode::Require,
                     "verify-ca" => SslMode::VerifyCa,
@@ -259,7 +259,7 @@ impl Dsn {
         Ok(())
     }
 
-    /// The driver knows three modes; the checking of certificates is the connector's.
+    /// Maps the six modes to the driver's three; our connector checks certificates.
     fn mirror_ssl(&mut self) {
         self.config.ssl_mode(match self.ssl {
             SslMode::Disable => postgres::config::SslMode::Disable,

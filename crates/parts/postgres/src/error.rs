@@ -1,4 +1,4 @@
-//! What can go wrong with a server, its programs and its directory. No variant holds a password.
+//! Errors of a server, its programs and its directory. No variant holds a password.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,164 +8,163 @@ use crate::class::{Class, describe};
 /// A failed operation on a PostgreSQL installation, cluster or connection.
 #[derive(Debug, thiserror::Error)]
 pub enum PgError {
-    /// There is no server on this machine: install one, name one, or use `--dsn`.
+    /// No server was found on this machine: install one, name one, or use `--dsn`.
     #[error(
         "no PostgreSQL server found (looked in {looked}): install one with 'apt-get install postgresql' \
          (Debian, Ubuntu) or 'dnf install postgresql-server' (Fedora), name the folder of its programs \
          in DYNO_PG_BIN, or use a running server with --dsn"
     )]
     NotFound {
-        /// The places.
+        /// The directories that were searched.
         looked: String,
     },
-    /// A named installation cannot be used: mend it, or name another.
+    /// A named installation cannot be used: repair it, or name another.
     #[error("PostgreSQL in {path} is of no use: {reason}")]
     Unusable {
-        /// The folder.
+        /// The directory that was named.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
-    /// All that was found is too old or too new: install a version between.
+    /// All servers that were found are too old or too new: install a version between.
     #[error(
         "found only {found}, and versions 15 to 18 are supported: install one of these, or name it in DYNO_PG_BIN"
     )]
     Unsupported {
-        /// Versions with their folders.
+        /// The versions found, with their directories.
         found: String,
     },
-    /// The data needs another major version: install that one; nothing is upgraded behind your
-    /// back.
+    /// The data needs another major version: install that one. Nothing is upgraded automatically.
     #[error(
         "{dir} was made by PostgreSQL {data}, and the programs found are of {found}: install PostgreSQL {data}"
     )]
     Major {
-        /// The cluster.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
-        /// Its major version.
+        /// The major version that made the data.
         data: u32,
-        /// What was found.
+        /// The versions that were found instead.
         found: String,
     },
-    /// No user that the server could run as: name one.
+    /// There is no user that the server could run as: name one.
     #[error("PostgreSQL cannot run as user {name:?}: {reason}")]
     User {
-        /// The name.
+        /// Name of the user that was requested.
         name: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// The server's user cannot get at the directory: open it, or take another.
+    /// The server's user cannot enter the directory: open it, or use another.
     #[error(
         "user {user:?}, who runs PostgreSQL, may not enter {path}: 'chmod o+x' it, or take another directory"
     )]
     Unreachable {
-        /// The user.
+        /// The user that runs the server.
         user: String,
-        /// The first directory that is closed.
+        /// The first directory on the path that the user may not enter.
         path: PathBuf,
     },
-    /// The file system said no.
+    /// A call of the file system failed.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation that failed, as a verb.
         action: &'static str,
-        /// On what.
+        /// The file or directory of the operation.
         path: PathBuf,
-        /// Why not.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// A name that the server's own files cannot hold: take another.
+    /// The path has characters that the server's own files cannot hold: use another.
     #[error("{dir:?} is not a name for a cluster: it must be UTF-8 without control characters")]
     Name {
-        /// The directory.
+        /// The directory that was named.
         dir: PathBuf,
     },
-    /// Another process owns the cluster already: stop that process, or connect to it.
+    /// Another process owns the cluster: stop that process, or connect to it.
     #[error("{dir} is in use by {holder}")]
     InUse {
-        /// The cluster.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
-        /// The process.
+        /// The process that owns it, as its lock file names it.
         holder: String,
     },
-    /// The directory has something else in it: take an empty or a new one.
+    /// The directory holds something else: use an empty or a new one.
     #[error(
         "{dir} is not empty and not a cluster of dyno (it has no dyno-cluster.json): {found} is in it"
     )]
     NotACluster {
-        /// The directory.
+        /// The directory that was named.
         dir: PathBuf,
-        /// One of the things in it.
+        /// The name of one entry in it.
         found: String,
     },
-    /// The cluster's own file is damaged: restore it; the data is untouched.
+    /// The cluster's own file is damaged: restore it. The data has not been touched.
     #[error("{path} is damaged: {reason}")]
     Damaged {
-        /// The file.
+        /// Path of the file that is damaged.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
-    /// The cluster was made by a later dyno: use that one.
+    /// A later dyno made the cluster: use that version.
     #[error(
         "{path} has version {version}, and this program knows versions up to {known}: use a later dyno"
     )]
     Newer {
-        /// The file.
+        /// The file with the version.
         path: PathBuf,
-        /// Its version.
+        /// The version that the file has.
         version: u32,
-        /// The latest that is known.
+        /// The latest version that this program knows.
         known: u32,
     },
-    /// A standby was promoted in this one's place: rebuild it as a standby.
+    /// A standby was promoted in place of this cluster: rebuild it as a standby.
     #[error(
         "{dir} is a former primary, replaced by {by}: it may not start as it is; rebuild it as a standby"
     )]
     Deposed {
-        /// The cluster.
+        /// Directory of the cluster that was replaced.
         dir: PathBuf,
-        /// Who took its place.
+        /// The address of the new primary.
         by: String,
     },
     /// One of PostgreSQL's programs failed.
     #[error("{program} failed ({status}): {output}")]
     Program {
-        /// Its path.
+        /// Path of the program that was run.
         program: PathBuf,
-        /// How it ended.
+        /// Its exit status, or why it did not run.
         status: String,
-        /// What it said.
+        /// What it printed before it ended.
         output: String,
     },
-    /// The server did not come up; its log says why.
+    /// The server did not start; its log says why.
     #[error("the server of {dir} did not start: {reason}; its log {log} ends with:\n{tail}")]
     Start {
-        /// The cluster.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
-        /// What happened.
+        /// How the attempt to start it ended.
         reason: String,
-        /// The log.
+        /// Path of the server's log file.
         log: PathBuf,
-        /// Its last lines.
+        /// The last lines that this start wrote to the log.
         tail: String,
     },
-    /// Processes of the cluster did not end.
+    /// Processes of the cluster did not end in time.
     #[error("the server of {dir} did not stop: {reason}")]
     Stop {
-        /// The cluster.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
-        /// What happened.
+        /// Which processes remain, or why they could not be signalled.
         reason: String,
     },
     /// No server of this cluster is running: open it first.
     #[error("no server of {dir} is running")]
     NotRunning {
-        /// The cluster.
+        /// The directory of the cluster concerned.
         dir: PathBuf,
     },
-    /// A connection string that cannot be used: mend it.
+    /// A connection string that cannot be used: correct it.
     #[error("the connection string is of no use: {reason}")]
     Dsn {
         /// What is wrong with it.
@@ -174,37 +173,37 @@ pub enum PgError {
     /// Certificates that cannot be used.
     #[error("cannot use TLS for {target}: {reason}")]
     Tls {
-        /// The server.
+        /// The server, without a password.
         target: String,
-        /// What is wrong.
+        /// Which certificate is unusable, and why.
         reason: String,
     },
-    /// No connection came about; nothing was asked of the server.
+    /// No connection could be made; nothing was sent to the server.
     #[error("cannot connect to {target}: {}", describe(.source))]
     Connect {
-        /// The server.
+        /// The server, without a password.
         target: String,
-        /// What it means.
+        /// The stable code, and whether a retry is safe.
         class: Class,
-        /// What happened.
+        /// The error that the driver returned.
         source: Box<postgres::Error>,
     },
-    /// A statement failed.
+    /// A statement failed, or its connection did.
     #[error("cannot {action}: {}", describe(.source))]
     Statement {
-        /// What was tried.
+        /// What the statement was for.
         action: String,
-        /// What it means.
+        /// The stable code, and whether a retry is safe.
         class: Class,
-        /// What happened.
+        /// The error that the driver returned.
         source: Box<postgres::Error>,
     },
-    /// A standby did not do what it should.
+    /// A standby is not in the state that the call needs.
     #[error("standby {name:?}: {reason}")]
     Standby {
-        /// Its name.
+        /// The name that the standby was made with.
         name: String,
-        /// What is wrong.
+        /// What is wrong with the standby or its state.
         reason: String,
     },
 }
@@ -228,7 +227,7 @@ impl PgError {
         }
     }
 
-    /// What the error means for a retry, where a server was asked; `None` for everything local.
+    /// The class of an error that a server or connection caused; `None` for local errors.
     pub fn class(&self) -> Option<&Class> {
         match self {
             Self::Connect { class, .. } | Self::Statement { class, .. } => Some(class),

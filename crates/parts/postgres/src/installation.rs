@@ -1,4 +1,4 @@
-//! Which PostgreSQL to use: the programs of a server, found on this machine or named.
+//! Finds the PostgreSQL programs to use, on this machine or in a named directory.
 
 use std::env;
 use std::fmt;
@@ -9,23 +9,23 @@ use std::process::Command;
 
 use crate::error::PgError;
 
-/// The major versions that are supported.
+/// The supported major versions.
 pub(crate) const MAJORS: std::ops::RangeInclusive<u32> = 15..=18;
-/// How deep below a named folder the programs may lie; an unpacked wheel needs four.
+/// How deep below a named directory the programs may be; an unpacked wheel needs four levels.
 const DEPTH: u32 = 5;
 const NEEDED: [&str; 2] = ["postgres", "initdb"];
 
-/// A server's version; later ones are greater.
+/// A server's version; later versions compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// 15 of 15.18.
+    /// The major version, 15 of 15.18.
     pub major: u32,
-    /// 18 of 15.18; 0 for a beta.
+    /// The minor version, 18 of 15.18; 0 for a beta.
     pub minor: u32,
 }
 
 impl Version {
-    /// Reads what `postgres --version` prints, as `postgres (PostgreSQL) 15.18 (Debian
+    /// Parses the output of `postgres --version`, such as `postgres (PostgreSQL) 15.18 (Debian
     /// 15.18-0+deb12u1)`.
     pub fn parse(text: &str) -> Option<Self> {
         let number = text
@@ -60,19 +60,20 @@ pub struct Installation {
     lz4: bool,
 }
 
-/// Where to look. [`Places::system`] is this machine; tests make up their own.
+/// Where to search. [`Places::system`] is this machine; tests make up their own.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// What `DYNO_PG_BIN` names: used and nothing else.
+    /// The directory that `DYNO_PG_BIN` names; if set, no other is used.
     pub named: Option<PathBuf>,
-    /// Folders with a folder for each version, which has a `bin`; with the prefix of these folders.
+    /// Directories with a subdirectory for each version, which has a `bin`, and the prefix of those
+    /// subdirectories' names.
     pub roots: Vec<(PathBuf, &'static str)>,
-    /// Folders of programs.
+    /// Directories that hold the programs themselves.
     pub bins: Vec<PathBuf>,
 }
 
 impl Places {
-    /// The usual places of Debian, Red Hat and a build from source, and `PATH`.
+    /// The usual directories of Debian, Red Hat and a build from source, and `PATH`.
     pub fn system() -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
         let mut bins = vec![PathBuf::from("/usr/local/pgsql/bin")];
@@ -111,7 +112,7 @@ impl Places {
 }
 
 impl Installation {
-    /// The installation in or below the folder `named`; without one the newest supported one on
+    /// The installation in or below the directory `named`; without one, the newest supported one on
     /// this machine (see [`Places::system`]).
     ///
     /// # Errors
@@ -120,7 +121,7 @@ impl Installation {
         Self::find_in(&Places::system(), named, None)
     }
 
-    /// The same in given places, and only of major version `major` where one is given.
+    /// Like [`Installation::find`], in `places`, and only of major version `major` if it is given.
     ///
     /// # Errors
     /// As [`Installation::find`].
@@ -137,7 +138,7 @@ impl Installation {
                 .iter()
                 .map(|bin| Self::probe(bin))
                 .collect::<Result<_, _>>()?,
-            // A broken one among many is passed over: another may be good.
+            // A broken one among several is skipped, because another may work.
             None => places
                 .candidates()
                 .iter()
@@ -204,17 +205,17 @@ impl Installation {
         })
     }
 
-    /// The path of one of its programs, such as `pgbench`; it may be missing.
+    /// The path of one of its programs, such as `pgbench`. The program may not exist.
     pub fn program(&self, name: &str) -> PathBuf {
         self.bin.join(name)
     }
 
-    /// Its version.
+    /// The version that `postgres --version` printed.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Whether it says that it was built with LZ4.
+    /// Whether it reports that it was built with LZ4.
     pub fn has_lz4(&self) -> bool {
         self.lz4
     }
@@ -226,8 +227,8 @@ impl fmt::Display for Installation {
     }
 }
 
-/// The folder where the server in `bin` really is: where one is linked to, its companions are
-/// beside it and not beside the link.
+/// The directory that really holds the server in `bin`. If that is a link, the other programs are
+/// beside its target and not beside the link.
 fn behind_links(bin: &Path) -> Option<PathBuf> {
     let program = bin.join("postgres").canonicalize().ok()?;
     let real = program.parent()?;
@@ -235,7 +236,7 @@ fn behind_links(bin: &Path) -> Option<PathBuf> {
     Some(if whole { real } else { bin }.to_path_buf())
 }
 
-/// Folders at or below `folder` that hold a program `postgres`.
+/// Directories at or below `folder` that hold a program `postgres`.
 fn below(folder: &Path, depth: u32) -> Vec<PathBuf> {
     if folder.is_file() {
         return folder.parent().map(Path::to_path_buf).into_iter().collect();

@@ -1,4 +1,5 @@
-//! How large the machine is, for the sizes that settings take from it. Unsafe: one call of statvfs.
+//! Measures the machine, because some settings depend on its size. Has `unsafe`: one call of
+//! statvfs.
 
 use std::ffi::CString;
 use std::fs;
@@ -6,26 +7,26 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What settings depend on. A field that could not be read says so by `None`.
+/// What settings depend on. A field that could not be read is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineSize {
-    /// Memory that this process may use, the control group's limit included.
+    /// Memory that this process may use in bytes, with the control group's limit.
     pub memory_bytes: u64,
     /// Processors that this process may use.
     pub cores: u32,
-    /// Free huge pages.
+    /// Huge pages that are free now.
     pub huge_pages_free: u64,
-    /// The length of one.
+    /// Bytes of one huge page.
     pub huge_page_bytes: u64,
-    /// Free room where the data lies.
+    /// Free bytes on the disk that holds the data.
     pub disk_free_bytes: Option<u64>,
-    /// Whether that disk turns.
+    /// Whether that disk is a rotating one; `None` if unknown.
     pub rotational: Option<bool>,
-    /// Version of the kernel, as (6, 1).
+    /// Version of the kernel, such as (6, 1).
     pub kernel: Option<(u32, u32)>,
 }
 
-/// What is assumed of a machine that does not say how much memory it has.
+/// The memory to assume if the machine does not report how much it has.
 const UNKNOWN_MEMORY_BYTES: u64 = 1 << 30;
 
 impl MachineSize {
@@ -52,7 +53,7 @@ impl MachineSize {
         }
     }
 
-    /// A small machine, for servers that have to be modest, as many at a time in tests.
+    /// A small machine, for servers that must use little, such as many at once in tests.
     pub fn small() -> Self {
         Self {
             memory_bytes: 512 << 20,
@@ -71,7 +72,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// `None` for "max" too.
+/// Reads a number from a file; `None` also for the text "max".
 fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
@@ -96,7 +97,7 @@ fn disk_free_bytes(path: &Path) -> Option<u64> {
     Some(stat.f_bavail * stat.f_frsize)
 }
 
-/// The device says it, or the disk that it is a partition of.
+/// Reads it from the device, or from the disk that the device is a partition of.
 fn rotational(path: &Path) -> Option<bool> {
     let device = fs::metadata(path).ok()?.dev();
     let (major, minor) = (libc::major(device), libc::minor(device));

@@ -1,6 +1,6 @@
-//! A connection on which statements can be under way together: the driver's asynchronous client,
-//! for callers who have a runtime of their own. What a [`Dsn`] and a [`Session`] ask for is the
-//! same as in [`crate::connect`], but for notices, which are not heard.
+//! A connection on which several statements can be in flight: the driver's asynchronous client, for
+//! callers with a runtime of their own. A [`Dsn`] and a [`Session`] mean the same as in
+//! [`crate::connect`], except that notices are ignored.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,10 +14,11 @@ use crate::dsn::{Dsn, SslMode};
 use crate::error::PgError;
 use crate::tls;
 
-/// Moves bytes; it must run for as long as the client is used, and ends with the connection.
+/// Drives the connection's I/O. It must run for as long as the client is used, and ends with the
+/// connection.
 pub type Driver = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// Connects; both parts of the connection.
+/// Connects, and returns the client and the driver of the connection.
 ///
 /// # Errors
 /// As [`crate::connect`].
@@ -40,7 +41,8 @@ pub async fn connect_pipelined(dsn: &Dsn, session: &Session) -> Result<(Client, 
     })
 }
 
-/// The asynchronous driver's form; the blocking one's cannot be turned into it.
+/// The asynchronous driver's configuration. It is built anew, because the blocking driver's cannot
+/// be converted.
 fn config(dsn: &Dsn, session: &Session) -> Config {
     let from = dsn.config();
     let mut config = Config::new();

@@ -1,5 +1,5 @@
-//! Streaming replication between private clusters: making a standby, waiting for it, whom a commit
-//! waits for, and who takes over (PostgreSQL documentation, chapter "High Availability").
+//! Streaming replication between private clusters: making a standby, waiting for it, which standbys
+//! a commit waits for, and takeover (PostgreSQL documentation, chapter "High Availability").
 //!
 //! A takeover in order: kill or stop the old primary; [`furthest`] of the standbys, because with
 //! `ANY 1` only one of them may have the last commits; [promote](crate::Cluster::promote) it;
@@ -18,15 +18,15 @@ pub use takeover::furthest;
 
 use crate::error::PgError;
 
-/// Longest name of a standby.
+/// The most characters of a standby's name.
 const NAME_CHARS: usize = 40;
 
-/// The primary's slot for a standby.
+/// The name of the primary's replication slot for a standby.
 pub(crate) fn slot_of(name: &str) -> String {
     format!("dyno_{name}")
 }
 
-/// Names are part of slots and of settings, so they are plain.
+/// Checks that a name is plain, because it is a part of slot names and settings.
 fn check_name(name: &str) -> Result<(), PgError> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(plain) {

@@ -16,15 +16,15 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::dsn::{Dsn, SslMode};
 use crate::error::PgError;
 
-/// Where Debian and Red Hat keep the roots that the system trusts.
+/// Where Debian and Red Hat keep the system's trusted roots.
 const SYSTEM_ROOTS: [&str; 2] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
 ];
-/// The protocol's name, which PostgreSQL 17 and later ask for (IANA's list of ALPN identifiers).
+/// The protocol's name, which PostgreSQL 17 and later require (IANA's list of ALPN identifiers).
 const ALPN: &[u8] = b"postgresql";
 
-/// The way to TLS for a connection string; `None` when it wants none, or has only Unix sockets.
+/// The TLS connector for a connection string; `None` if it disables TLS or has only Unix sockets.
 pub(crate) fn connector(dsn: &Dsn) -> Result<Option<MakeRustlsConnect>, PgError> {
     if dsn.ssl == SslMode::Disable || dsn.is_local() {
         return Ok(None);
@@ -74,6 +74,7 @@ fn verifier(dsn: &Dsn, provider: &Arc<CryptoProvider>) -> Result<Verifier, Strin
         Some(path) => {
             let mut roots = RootCertStore::empty();
             let (added, _) = roots.add_parsable_certificates(certificates(&path)?);
+            // An empty store would reject every server, with an error that does not name the file.
             if added == 0 {
                 return Err(format!("{} has no certificate of use", path.display()));
             }
@@ -108,12 +109,12 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     all.collect::<Result<_, _>>().map_err(named)
 }
 
-/// Checks as much of a server's certificate as the mode asks for. That the server holds the
-/// certificate's key is always checked.
+/// Checks as much of a server's certificate as the mode requires. It always checks that the server
+/// holds the certificate's key.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// Up to a known root; `None` checks nothing, as libpq does without a root.
+    /// Verifies the chain to a known root. `None` checks nothing, as libpq does without a root.
     chain: Option<Arc<WebPkiServerVerifier>>,
     names_host: bool,
 }
@@ -131,7 +132,7 @@ impl ServerCertVerifier for Verifier {
             return Ok(ServerCertVerified::assertion());
         };
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
-            // The name is looked at last, so all else was good.
+            // The name is checked last, so everything else was valid.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.names_host => Ok(ServerCertVerified::assertion()),

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use super::Asked;
 use crate::RigError;
 
-/// The topic, and the name of its producer.
+/// The topic's name, which is also the name of its producer.
 pub(super) const TOPIC: &str = "chain";
 const PRODUCER: &str = "archive";
-/// A command that ends in failure is started again so often: after a kill the first attempt may
-/// find its place taken.
+/// How often a command that failed is started again. The first attempt after a kill may find the
+/// place of the killed process still taken.
 const RESTARTS_MOST: u32 = 20;
 
 /// A process that is killed when dropped.
@@ -22,7 +22,7 @@ struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
-        // One that has ended already is what is wanted.
+        // An error means that the process has ended already, which is what is wanted.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -36,7 +36,7 @@ pub(super) fn failed(what: &'static str, reason: impl std::fmt::Display) -> RigE
     }
 }
 
-/// This program with some words, its complaints in a file.
+/// This program with `words` as its arguments. Its stderr goes to the file `said`.
 fn command(words: &[&str], said: &Path) -> Result<Command, RigError> {
     let program = std::env::current_exe().map_err(|e| failed("dyno", e))?;
     let file = File::options().create(true).append(true).open(said);
@@ -46,13 +46,13 @@ fn command(words: &[&str], said: &Path) -> Result<Command, RigError> {
     Ok(command)
 }
 
-/// The last thing that a command said.
+/// The last line that a command wrote to its stderr file.
 fn last_word(said: &Path) -> String {
     let text = fs::read_to_string(said).unwrap_or_default();
     text.lines().last().unwrap_or("nothing").to_owned()
 }
 
-/// `dyno ingest watch`.
+/// The process of `dyno ingest watch`, with what is needed to start it again.
 pub(super) struct Watch {
     words: Vec<String>,
     said: PathBuf,
@@ -94,8 +94,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Starts it again when it has ended by itself, which it does when a server that it needs says
-    /// no.
+    /// Starts the command again if it has ended by itself, as it does when a server that it needs
+    /// returns an error.
     pub(super) fn look_after(&mut self) -> Result<(), RigError> {
         if let Ok(Some(status)) = self.running.0.try_wait() {
             self.restarts += 1;
@@ -117,7 +117,7 @@ fn spawn_watch(words: &[String], said: &Path) -> Result<Killed, RigError> {
         .map_err(|e| failed("dyno ingest watch", e))
 }
 
-/// `dyno pubsub produce`, and the thread that hands it the lines.
+/// The process of `dyno pubsub produce`, and the thread that writes the lines to its stdin.
 pub(super) struct Producer {
     files: Vec<PathBuf>,
     rate: Option<f64>,
@@ -152,14 +152,15 @@ impl Producer {
         let pipe = child.stdin.take();
         let (files, rate, began) = (self.files.clone(), self.rate, self.began);
         let feeding = thread::spawn(move || {
-            // The pipe breaks when its reader is killed: then another thread feeds another one.
+            // The pipe breaks when its reader is killed. The error is ignored, because another
+            // thread then feeds the next process.
             let _ = pipe.map(|pipe| feed(&files, rate, began, &mut BufWriter::new(pipe)));
         });
         self.running = Some((Killed(child), feeding));
         Ok(())
     }
 
-    /// Whether it was on its way.
+    /// Kills the producer. Returns false if it had already finished.
     pub(super) fn kill(&mut self) -> Result<bool, RigError> {
         let Some((killed, _feeding)) = self.running.take() else {
             return Ok(false);
@@ -169,7 +170,7 @@ impl Producer {
         Ok(true)
     }
 
-    /// Starts it again when it has failed; tells whether it is done.
+    /// Starts the producer again if it has failed. Returns true once it has finished.
     pub(super) fn look_after(&mut self) -> Result<bool, RigError> {
         let Some((running, _)) = &mut self.running else {
             return Ok(true);
@@ -193,7 +194,8 @@ impl Producer {
     }
 }
 
-/// Lines of the files, each when its time has come; those of a second attempt are due already.
+/// Writes the lines of the files, each when it is due at `rate`. The lines of a second attempt that
+/// are due already are written at once.
 fn feed(
     files: &[PathBuf],
     rate: Option<f64>,

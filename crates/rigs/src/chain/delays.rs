@@ -1,5 +1,6 @@
-//! How long records took from the log to the table: when the server appended them, and when the
-//! table's ledger had them, by the one clock of this machine.
+//! Measures how long records took from the log to the table: from the time at which the server
+//! appended them to the time at which the table's ledger had them. Both times are from the one
+//! clock of this machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,22 +13,22 @@ use super::children::TOPIC;
 use crate::RigError;
 use crate::pubsub::FlowError;
 
-/// Bytes of one fetch while the times of appends are read.
+/// Bytes of one fetch when the times of appends are read.
 const FETCH_BYTES: usize = 8 << 20;
 
-/// Which records the ledger had when.
+/// When the ledger had which records.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// By partition: the offset behind the last record, and when it was first seen, microseconds
     /// since 1970.
     upto: BTreeMap<i32, Vec<(u64, i64)>>,
     generation: u64,
-    /// Changes of the ledger that were seen.
+    /// How often the ledger was seen to have changed.
     pub(super) commits: u64,
 }
 
 impl Seen {
-    /// Looks at the ledger; tells how many records it has.
+    /// Reads the ledger and returns how many records it has.
     pub(super) fn look(&mut self, table: &Path, partitions: u32) -> Result<u64, RigError> {
         let Some(manifest) = Manifest::read(table)? else {
             return Ok(0);
@@ -67,7 +68,7 @@ impl Seen {
                     break;
                 }
                 for row in &fetched.rows {
-                    // A batch of the watch ends where a fetch did, between two rows.
+                    // A batch of the watch ends where a fetch did, which is between two rows.
                     let last = row.base_offset + i64::from(row.count) - 1;
                     let last = u64::try_from(last).unwrap_or(0);
                     let at = seen.partition_point(|(upto, _)| *upto <= last);
@@ -88,7 +89,7 @@ impl Seen {
     }
 }
 
-/// The delay that so large a share of the records does not exceed, in seconds.
+/// The delay in seconds that a `share` (0 to 1) of the records does not exceed.
 fn percentile(delays: &[(i64, u64)], share: f64) -> Option<f64> {
     let all: u64 = delays.iter().map(|(_, count)| count).sum();
     let wanted = (share * all as f64).ceil() as u64;
@@ -100,7 +101,7 @@ fn percentile(delays: &[(i64, u64)], share: f64) -> Option<f64> {
     found.map(|(delay_us, _)| *delay_us as f64 / 1e6)
 }
 
-/// Microseconds since 1970.
+/// Wall-clock time in microseconds since 1970, like the server's append times.
 fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {

@@ -1,5 +1,5 @@
-//! The chain through two engines: lines of archives into a topic, from there into a table, by the
-//! public commands, which are killed on the way when that is asked for.
+//! The chain through two engines: the public commands carry lines of archives into a topic and from
+//! there into a table. They are killed on the way if the case says so.
 
 mod children;
 mod delays;
@@ -17,12 +17,12 @@ use crate::{Params, RigError, table_checksum};
 /// What is sent through the chain, and what is done to it.
 #[derive(Debug, Clone)]
 struct Asked {
-    /// Plain text.
+    /// Archives as plain text, because their lines are what is sent.
     files: Vec<PathBuf>,
     partitions: u32,
-    /// Lines a second that are handed to the producer; all at once when absent.
+    /// Lines a second that the producer is fed; `None` feeds all at once.
     rate: Option<f64>,
-    /// How long a batch waits for more.
+    /// How long a batch waits for more rows before it is committed.
     batch_wait: Duration,
     /// Processes killed with signal 9 on the way: the watch, the producer and the server in turn.
     kills: u64,
@@ -43,6 +43,8 @@ pub(crate) fn chain(params: &mut Params<'_>, request: &Request) -> Result<Reply,
         seed: params.count("seed")?,
     };
     let direct = request.scratch.join("direct");
+    // The reference is a load without the log in between. A chain that loses or repeats a record
+    // across a kill differs from it in count or checksum.
     let expected_rows = load_into(&asked.files, 1, &direct)?.rows();
     let expected = table_checksum(&direct)?;
     let table = request.scratch.join(TABLE);

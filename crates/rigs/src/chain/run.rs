@@ -13,14 +13,14 @@ use super::delays::Seen;
 use crate::RigError;
 use crate::pubsub::{FlowError, Server};
 
-/// Between two looks at the ledger: what a delay is known to.
+/// Time between two reads of the ledger, which is the resolution of the delays.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// Connections of the producer, the watch and the rig.
 const CONNECTIONS: usize = 16;
-/// A chain in which nothing is committed for so long has broken.
+/// A chain that commits nothing for so long counts as broken.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
-/// What a run came to.
+/// The result of a run.
 pub(super) struct Ran {
     pub(super) seconds: f64,
     pub(super) commits: u64,
@@ -53,6 +53,8 @@ pub(super) fn run(asked: &Asked, rows: u64, table: &Path, scratch: &Path) -> Res
         if now_there > there {
             (there, moved_at) = (now_there, Instant::now());
         }
+        // Both conditions are needed. The table may have all rows while the producer, started again
+        // after a kill, is still sending lines that the log drops as repetitions.
         let sent = producer.look_after()?;
         if there >= rows && sent {
             break;
@@ -77,9 +79,9 @@ pub(super) fn run(asked: &Asked, rows: u64, table: &Path, scratch: &Path) -> Res
     })
 }
 
-/// Kills, spread over the rows at random, each at another process than the last.
+/// The schedule of kills: at random row counts, each of another process than the last.
 struct Blows {
-    /// Rows in the table from which on each strikes, the next one last.
+    /// Row counts of the table at which a process is killed, in descending order.
     at_rows: Vec<u64>,
     struck: [u64; 3],
     turn: usize,
@@ -93,7 +95,7 @@ impl Blows {
                 state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
-                // Not at the very end, where nothing is left to be cut off.
+                // Never in the last tenth, because nothing would be left to cut off.
                 (state >> 33) % (rows * 9 / 10).max(1)
             })
             .collect();
@@ -119,7 +121,7 @@ impl Blows {
         match self.turn % 3 {
             0 => watch.kill()?,
             1 if producer.kill()? => {}
-            // A producer that is done cannot be killed.
+            // A producer that has finished cannot be killed.
             1 => watch.kill()?,
             _ => server.crash()?,
         }

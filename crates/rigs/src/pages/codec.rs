@@ -14,7 +14,7 @@ use super::passes::{SLICE, Times};
 use super::{PagesError, corpus};
 use crate::{Params, RigError};
 
-/// A codec both ways.
+/// A codec with its buffers, for both directions.
 enum Tool {
     Lz4(Codec, Box<lz4::Encoder>),
     Zstd(Box<zstd::Encoder>, Box<zstd::Decoder>),
@@ -42,7 +42,7 @@ impl Tool {
         }
     }
 
-    /// The length of the block, which is never longer than `BLOCK_BOUND`.
+    /// Encodes a page and returns the block's length, which is at most `BLOCK_BOUND`.
     fn encode(&mut self, page: &Page, out: &mut Block) -> Result<usize, PagesError> {
         let len = match self {
             Tool::Lz4(_, encoder) => encoder.encode(page, out, BLOCK_BOUND),
@@ -68,7 +68,7 @@ pub(crate) fn codec(params: &mut Params<'_>, _request: &Request) -> Result<Reply
     let rounds = params.count("rounds")?.max(1);
     let mut blocks: Vec<Block> = vec![[0; BLOCK_BOUND]; corpus.count()];
     let mut lens = vec![0; corpus.count()];
-    // Once before the clock runs, so that memory is there and the blocks are.
+    // One round before the clock starts, so that memory is allocated and the blocks exist.
     for ((page, block), len) in corpus.pages().iter().zip(&mut blocks).zip(&mut lens) {
         *len = tool.encode(page, block)?;
     }
@@ -152,7 +152,7 @@ fn compare(pages: &[Page], found: &[Page]) -> Result<(), PagesError> {
 }
 
 fn metrics(rates: &[f64], all: &[Times], lens: &[usize]) -> BTreeMap<String, f64> {
-    // A block longer than its page would be kept as the page.
+    // A store keeps a page uncompressed if its block would be longer.
     let packed: usize = lens.iter().map(|&len| len.min(PAGE_BYTES)).sum();
     let mean = rates.len() as f64 / rates.iter().map(|rate| rate.recip()).sum::<f64>();
     let mut metrics = BTreeMap::from([

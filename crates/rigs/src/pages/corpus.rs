@@ -63,7 +63,7 @@ pub(crate) fn corpus(params: &mut Params<'_>, request: &Request) -> Result<Reply
     })
 }
 
-/// What a report says about a corpus.
+/// Describes a corpus for the report.
 pub(super) fn told(corpus: &Corpus) -> String {
     let facts = corpus.facts();
     format!(
@@ -72,14 +72,15 @@ pub(super) fn told(corpus: &Corpus) -> String {
     )
 }
 
-/// Files of PostgreSQL and Parquet, made for the occasion.
+/// Files of PostgreSQL and Parquet that were made for this corpus.
 struct Made {
     places: Places,
-    /// Stopped, and its files removed, when dropped.
+    /// Dropping it stops the server and removes its files.
     _server: Option<Server>,
 }
 
-/// Where real pages come from; PostgreSQL's and Parquet's are made here, where the machine can.
+/// The sources of real pages. Those of PostgreSQL and Parquet are made here, if the machine has the
+/// programs.
 fn places(folder: &Path) -> Result<Made, RigError> {
     let mut places = Places::default();
     let parquet = folder.join("parquet");
@@ -90,7 +91,7 @@ fn places(folder: &Path) -> Result<Made, RigError> {
     job.sink = SinkKind::Std;
     run(&job, &Progress::default())?;
     places.parquet = vec![parquet];
-    // Without PostgreSQL its class is left out, and the facts say so.
+    // Without PostgreSQL its class is left out, and the facts of the record say so.
     let server = match filled_server(folder) {
         Ok(server) => Some(server),
         Err(reason) => {
@@ -106,7 +107,7 @@ fn places(folder: &Path) -> Result<Made, RigError> {
     })
 }
 
-/// A server with a table of orders and its indexes, all on disk.
+/// Starts a server with a table of orders and its indexes, all on disk.
 fn filled_server(folder: &Path) -> Result<Server, FlowError> {
     let server = Server::start(folder, 1, 1)?;
     connect(&server.dsn())?.batch_execute(FILL)?;
@@ -143,6 +144,6 @@ pub(super) fn read(folder: &Path, class: &str) -> Result<Corpus, RigError> {
         return Err(PagesError::Wrong(text).into());
     }
     let known = Class::ALL.into_iter().find(|known| known.name() == class);
-    // The class of a mixture plays no part below.
+    // A mixture has no class of its own; nothing that reads the corpus looks at this one.
     Ok(Corpus::of_bytes(known.unwrap_or(Class::Heap), bytes))
 }

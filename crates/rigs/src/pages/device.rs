@@ -1,6 +1,6 @@
 //! `pages-device`: a block device under fio, with an asynchronous engine and direct I/O, filled
-//! with real pages first. Ours is made by this program's own commands, as anybody would; what fio
-//! says that it read and wrote is compared with what the process behind the device served.
+//! with real pages first. Our device is made by this program's public commands. What fio reports to
+//! have read and written is compared with what the process behind the device served.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,7 @@ use super::zram::Zram;
 use super::{PagesError, bytes_of, files, store};
 use crate::{Params, RigError};
 
-/// What is under test. It goes when this is dropped.
+/// The device under test, which is removed when this is dropped.
 enum Device {
     Attached(Attached),
     Served(Served),
@@ -29,7 +29,7 @@ enum Device {
     Memory { _file: File, path: PathBuf },
 }
 
-/// A device of `dyno pages attach`.
+/// A device that `dyno pages attach` made.
 struct Attached {
     name: String,
     path: PathBuf,
@@ -44,7 +44,7 @@ impl Drop for Attached {
     }
 }
 
-/// A store of `dyno pages serve`.
+/// A server that `dyno pages serve` runs.
 struct Served {
     name: String,
     socket: PathBuf,
@@ -101,7 +101,7 @@ impl Device {
         }
     }
 
-    /// The name that `dyno pages status` knows it by, when it is ours.
+    /// The name under which `dyno pages status` lists it; `None` for a peer's device.
     fn name(&self) -> Option<&str> {
         match self {
             Device::Attached(attached) => Some(&attached.name),
@@ -173,7 +173,7 @@ fn program() -> Result<Command, PagesError> {
     Ok(Command::new(program))
 }
 
-/// This program with `arguments`: what it prints.
+/// Runs this program with `arguments` and returns its stdout.
 fn own(arguments: &[&str]) -> Result<String, PagesError> {
     let output = program()?
         .args(arguments)
@@ -186,7 +186,7 @@ fn own(arguments: &[&str]) -> Result<String, PagesError> {
     Err(PagesError::Refused(said.trim().to_string()))
 }
 
-/// Bytes that the process behind a device of ours has read and written for it so far.
+/// Bytes that the process behind our device has read and written for it so far.
 fn served(name: &str) -> Result<(u64, u64), PagesError> {
     let said = own(&["pages", "status", "--name", name, "--json"])?;
     let status: Value = serde_json::from_str(&said)
@@ -248,8 +248,8 @@ pub(crate) fn device(
     })
 }
 
-/// Whether all of fio's bytes were served. There may be more: the system looks at a device of its
-/// own accord.
+/// Whether the server saw at least the bytes that fio counted. It may see more, because the kernel
+/// reads a device of its own accord.
 fn reached(
     (read_before, written_before): (u64, u64),
     (read_after, written_after): (u64, u64),
@@ -306,7 +306,7 @@ fn write(worker: &mut Worker<'_>, source: &Source) -> Result<(), PagesError> {
     Ok(())
 }
 
-/// Compares what the device holds with the source.
+/// Compares the bytes of the device with the source.
 fn content(target: &Target, source: &Source, scratch: &Path) -> Result<(), PagesError> {
     let mut worker = match target {
         Target::Path(path) => open(path)?,
@@ -337,7 +337,7 @@ fn content(target: &Target, source: &Source, scratch: &Path) -> Result<(), Pages
     ))
 }
 
-/// Another's client moves an image to a server or from it.
+/// Copies an image to or from an NBD server with a client that is not ours.
 fn nbd_copy(from: &str, to: &str) -> Result<(), PagesError> {
     let output = Command::new("nbdcopy")
         .args([from, to])

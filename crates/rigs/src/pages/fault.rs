@@ -53,7 +53,7 @@ pub(crate) fn fault(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     ];
     let mut reply = Reply {
         answer: Some(Answer {
-            // Touches are as many as the time had room for.
+            // The number of touches depends on the time, so the answer counts pages.
             count: source.count(),
             checksum: "-".to_string(),
         }),
@@ -67,7 +67,8 @@ pub(crate) fn fault(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     Ok(reply)
 }
 
-/// Touches by the time that touches before them took: what lies between them is not measured.
+/// Counts touches by the sum of earlier touch times, because what lies between two touches is not
+/// measured.
 fn windows_of(times: &[u64], measured: Duration) -> Windows {
     let mut windows = Windows::over(measured);
     let mut at_ns = 0;
@@ -130,7 +131,7 @@ fn region(source: &Source, touch: Touch, lasts: Duration) -> Result<Vec<u64>, Pa
     ))?);
     let mut lane = store.lane()?;
     let mut page = [0; PAGE_BYTES];
-    // A word of each page, another place in each.
+    // One word of each page, at an offset that differs from page to page.
     let place = |number: usize| 8 * (number % (PAGE_BYTES / 8));
     let mut words = Vec::with_capacity(pages as usize);
     for number in 0..pages {
@@ -149,7 +150,8 @@ fn region(source: &Source, touch: Touch, lasts: Duration) -> Result<Vec<u64>, Pa
                 region[number * PAGE_BYTES + 4000] ^= 1;
                 0
             },
-            // The fewest pages are in memory, so the first of the last round are gone.
+            // As few pages as possible are in memory, so the first of the last round have been
+            // evicted.
             || Ok(()),
             |_, _| true,
         )?,
@@ -172,9 +174,9 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
 }
 
-/// Places zeros for the thread that touches, with no store behind it.
+/// The baseline: a thread answers each fault with a page of zeros, with no store behind it.
 fn bare(pages: usize, lasts: Duration) -> Result<Vec<u64>, PagesError> {
-    // Memory without pages, of which a vector of zeros is made.
+    // Memory that the kernel has not backed with pages yet, as a large vector of zeros is.
     let memory = vec![0u8; (pages + 1) * PAGE_BYTES];
     let from = memory.as_ptr().align_offset(PAGE_BYTES);
     let memory = &memory[from..from + pages * PAGE_BYTES];
@@ -198,7 +200,7 @@ fn bare(pages: usize, lasts: Duration) -> Result<Vec<u64>, PagesError> {
     })
 }
 
-/// Drops all pages, so that the next touch of each is a fault again.
+/// Drops all pages, so that the next touch of each faults again.
 fn forget(memory: &[u8]) -> Result<(), PagesError> {
     let start = memory.as_ptr().cast_mut().cast();
     // SAFETY: the pages lie within a vector that this program alone has, they hold zeros, and they
@@ -227,7 +229,8 @@ fn answer(faults: &Userfault, done: &AtomicBool) {
             Ok(())
         });
         if let Err(error) = answered {
-            // The thread that touched a page waits for it, and only this one can answer.
+            // Without an answer the touching thread waits for ever, and only this thread can
+            // answer.
             eprintln!("a fault was not answered: {error}");
             std::process::abort();
         }

@@ -1,4 +1,4 @@
-//! Files in memory.
+//! Unnamed files in a tmpfs, for stores that must not touch a disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::PagesError;
 
-/// A tmpfs on every Linux.
+/// Where every Linux mounts a tmpfs.
 const MEMORY: &str = "/dev/shm";
 
 /// A file of `bytes` in a tmpfs, without a name, so that it goes with this process.
@@ -24,7 +24,7 @@ pub(super) fn in_memory(bytes: u64) -> Result<File, PagesError> {
     Ok(file)
 }
 
-/// Memory that a file of a tmpfs takes.
+/// Bytes of memory that a file in a tmpfs occupies.
 pub(super) fn held_bytes(file: &File) -> Result<u64, PagesError> {
     let facts = file
         .metadata()

@@ -1,4 +1,4 @@
-//! fio: the seed document's patterns, with an asynchronous engine and direct I/O.
+//! Runs fio with the patterns of the seed document, an asynchronous engine and direct I/O.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use super::PagesError;
 
-/// How fio's logs are called.
+/// Prefix of fio's log files.
 const LOG: &str = "pages";
-/// Stretches over which fio averages.
+/// Milliseconds over which fio averages.
 const WINDOW_MS: u64 = 500;
 
-/// What fio is pointed at.
+/// What fio reads and writes.
 pub(super) enum Target {
     /// A block device or a file.
     Path(PathBuf),
-    /// An NBD server behind a Unix socket, and its export's name; fio is the client.
+    /// The Unix socket of an NBD server and the name of its export. fio is the client.
     Nbd(PathBuf, String),
 }
 
@@ -37,7 +37,7 @@ impl Target {
         }
     }
 
-    /// As NBD's clients name it.
+    /// The address in the form that NBD clients take.
     pub fn uri(&self) -> String {
         match self {
             Target::Path(path) => path.display().to_string(),
@@ -48,7 +48,7 @@ impl Target {
     }
 }
 
-/// A seed document's pattern, as fio is told.
+/// One access pattern of the seed document, in fio's terms.
 pub(super) struct Pattern {
     rw: &'static str,
     block_bytes: u64,
@@ -57,7 +57,7 @@ pub(super) struct Pattern {
     pub writes: bool,
 }
 
-/// p1 to p6.
+/// The pattern of this name (`p1` to `p6`), or `None`.
 pub(super) fn pattern(name: &str) -> Option<Pattern> {
     let of = |rw, block_bytes, depth, submit, writes| Pattern {
         rw,
@@ -86,7 +86,8 @@ pub(super) const VERIFYING: Pattern = Pattern {
     writes: true,
 };
 
-/// fio's own account; without `seconds` a pass over the device that is verified.
+/// Runs fio and returns its JSON report. Without `seconds` it makes one pass over the device and
+/// verifies it.
 pub(super) fn run(
     target: &Target,
     pattern: &Pattern,
@@ -97,14 +98,15 @@ pub(super) fn run(
     command
         .current_dir(scratch)
         .args(["--name=pages", "--output-format=json"])
-        // Data that half goes away: fio's own, which says less of writes than real pages do.
+        // fio's data, made half compressible. Write figures on it say less than those on real
+        // pages.
         .args([
             "--refill_buffers",
             "--buffer_compress_percentage=50",
             "--rwmixread=70",
         ])
-        // It would ask the system to forget what it keeps of the device; direct I/O and NBD keep
-        // nothing.
+        // fio would otherwise ask the kernel to drop its cache of the device. Direct I/O and NBD
+        // cache nothing.
         .arg("--invalidate=0")
         .args(target.arguments())
         .arg(format!("--rw={}", pattern.rw))
@@ -132,13 +134,13 @@ pub(super) fn run(
             why.trim()
         )));
     }
-    // Notes may stand before the object.
+    // fio may print notes before the JSON object.
     let json = said.find('{').map_or("", |at| &said[at..]);
     serde_json::from_str(json).map_err(|e| PagesError::Wrong(format!("fio's account: {e}")))
 }
 
-/// Calls a second in stretches of the run, and their length in seconds, from the log of the last
-/// run in `scratch`; reads and writes together.
+/// Calls a second in each window, and the window's length in seconds, from the log of the last run
+/// in `scratch`. Reads and writes are added.
 pub(super) fn windows(scratch: &Path, seconds: u64) -> Result<(Vec<f64>, f64), PagesError> {
     let path = scratch.join(format!("{LOG}_iops.log"));
     let text = std::fs::read_to_string(&path)
@@ -147,7 +149,7 @@ pub(super) fn windows(scratch: &Path, seconds: u64) -> Result<(Vec<f64>, f64), P
     Ok((windows_in(&text, count), WINDOW_MS as f64 / 1e3))
 }
 
-/// Lines of fio's log are `milliseconds at its end, calls a second, 0 of reads or 1 of writes,
+/// A line of fio's log is `milliseconds at its end, calls a second, 0 of reads or 1 of writes,
 /// ...`.
 fn windows_in(log: &str, count: usize) -> Vec<f64> {
     let mut windows = vec![0.0; count];
@@ -158,7 +160,7 @@ fn windows_in(log: &str, count: usize) -> Vec<f64> {
         let (Some(at_ms), Some(rate)) = (at_ms, rate) else {
             continue;
         };
-        // A stretch ends a moment late, never early.
+        // A window may end a moment late but never early, so rounding down finds it.
         let place = (at_ms / WINDOW_MS).saturating_sub(1) as usize;
         if let Some(window) = windows.get_mut(place) {
             *window += rate;
@@ -173,7 +175,7 @@ pub(super) fn moved(told: &Value) -> (u64, u64) {
     (of("read"), of("write"))
 }
 
-/// Its figures.
+/// Metrics of a run from fio's report: bandwidth, calls a second and latencies.
 pub(super) fn metrics(
     told: &Value,
     pattern: &Pattern,
@@ -185,7 +187,7 @@ pub(super) fn metrics(
         return Err(PagesError::Wrong("fio did nothing".to_string()));
     }
     let bytes = of("read", "bw_bytes") + of("write", "bw_bytes");
-    // Of the side that most calls are on.
+    // The direction that most calls have.
     let side = if pattern.rw.ends_with("write") {
         "write"
     } else {

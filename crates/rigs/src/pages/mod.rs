@@ -33,7 +33,7 @@ pub use zram::missing as zram_missing;
 /// Why a workload on pages failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PagesError {
-    /// The store said no.
+    /// The page store returned an error.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A class of pages cannot be made here.
@@ -45,21 +45,21 @@ pub enum PagesError {
     /// A frame cannot be decoded.
     #[error(transparent)]
     Frame(#[from] ZstdError),
-    /// The system said no.
+    /// The operating system refused an operation.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that failed, in words.
         what: String,
-        /// The system's reason.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// What came back is not what was written.
+    /// A page that was read back differs from what was written.
     #[error("{0}")]
     Wrong(String),
-    /// It cannot be done here.
+    /// This machine lacks something that the case needs.
     #[error("{0}")]
     Refused(String),
-    /// A thread panicked.
+    /// A worker thread panicked, so its part of the result is missing.
     #[error("a thread of the load panicked")]
     Panicked,
 }

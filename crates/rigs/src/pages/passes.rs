@@ -1,12 +1,12 @@
-//! What is timed: slices of pages, in turns as a whole (for the rate) and call by call (for
-//! quantiles), so that the clock costs the rate nothing.
+//! Times slices of pages: some as a whole, for the rate, and some call by call, for quantiles. So
+//! reading the clock does not slow down what the rate is computed from.
 
 use std::time::Instant;
 
-/// Pages timed together at least.
+/// The fewest pages that are timed together.
 pub(super) const SLICE: usize = 64;
 
-/// The numbers below `len` in a random order that follows from `seed`.
+/// The numbers below `len` in a random order that depends on `seed` only.
 pub(super) fn shuffled(len: usize, seed: u64) -> Vec<u64> {
     let mut order: Vec<u64> = (0..len as u64).collect();
     let mut state = seed;
@@ -20,19 +20,19 @@ pub(super) fn shuffled(len: usize, seed: u64) -> Vec<u64> {
     order
 }
 
-/// Times of one thread.
+/// The times that one thread measured.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     /// Pages and seconds of the slices timed as a whole.
     pages: u64,
     seconds: f64,
-    /// Seconds of single calls.
+    /// Seconds of calls that were timed one by one.
     calls: Vec<f32>,
     slices: u64,
 }
 
 impl Times {
-    /// Runs `calls` calls of `pages` pages in all, one slice.
+    /// Times `calls` calls on `pages` pages in total: one slice.
     pub fn slice<E>(
         &mut self,
         pages: usize,
@@ -59,28 +59,28 @@ impl Times {
         Ok(())
     }
 
-    /// Seconds of all calls, those that were timed one by one included.
+    /// Seconds of all calls, including those that were timed one by one.
     pub fn lasted_s(&self) -> f64 {
         self.seconds + self.calls.iter().map(|call| f64::from(*call)).sum::<f64>()
     }
 
-    /// Single calls whose times are kept.
+    /// How many times of single calls are kept.
     pub fn calls(&self) -> usize {
         self.calls.len()
     }
 
-    /// Forgets the times of single calls, for which there is no more room.
+    /// Discards the times of single calls once there are enough of them.
     pub fn forget_calls(&mut self) {
         self.calls = Vec::new();
     }
 
-    /// Pages a second.
+    /// Pages a second, over the slices that were timed as a whole.
     pub fn rate(&self) -> f64 {
         self.pages as f64 / self.seconds
     }
 
-    /// The quantiles 0.5 and 0.99 of all calls of all threads, in seconds, as metrics; none of too
-    /// few slices.
+    /// The quantiles 0.5 and 0.99 of the calls of all threads, in seconds, as metrics. Empty if
+    /// there were too few slices.
     pub fn quantiles(all: &[Times]) -> Vec<(String, f64)> {
         let mut calls: Vec<f32> = all
             .iter()

@@ -11,9 +11,9 @@ use super::files;
 use super::zram::Zram;
 use super::{PagesError, bytes_of};
 
-/// A system under test.
+/// The system under test, which stores pages by number.
 pub(super) enum Place {
-    /// Ours.
+    /// Our page store, in this process.
     Store(Box<Store>),
     /// A device of the kernel.
     Zram(Zram),
@@ -21,18 +21,18 @@ pub(super) enum Place {
     Memory(File),
 }
 
-/// A thread's way to a place.
+/// What one thread needs to call a place.
 pub(super) enum Worker<'a> {
     Lane(Box<Lane<'a>>),
     File(File),
 }
 
 impl Place {
-    /// The place that a peer's name stands for, or our store, for `pages` pages.
+    /// Opens the system that a peer's name stands for, or our store, with room for `pages` pages.
     pub fn open(peer: Option<&str>, pages: u64, tiers: Tiers) -> Result<Place, PagesError> {
         match peer {
             None => {
-                // Room for all pages as they are, a span of each size of slot besides.
+                // Room for all pages uncompressed, and one span for each slot size besides.
                 let settings = Settings {
                     tiers,
                     ..Settings::new(pages, bytes_of(pages) + (32 << 20))
@@ -41,7 +41,7 @@ impl Place {
             }
             Some("tmpfs") => files::in_memory(bytes_of(pages)).map(Place::Memory),
             Some(peer) => match peer.strip_prefix("zram-") {
-                // Twice as long, so that there are pages that are never written.
+                // Twice the size, so that the second half is never written.
                 Some(algorithm) => Zram::new(algorithm, bytes_of(2 * pages)).map(Place::Zram),
                 None => Err(PagesError::Refused(format!(
                     "no system is called `{peer}` here"
@@ -50,7 +50,7 @@ impl Place {
         }
     }
 
-    /// Our store, with a limit of its own.
+    /// Our store with a memory limit of `limit_bytes`.
     pub fn limited(pages: u64, tiers: Tiers, limit_bytes: u64) -> Result<Place, PagesError> {
         let settings = Settings {
             tiers,
@@ -71,7 +71,7 @@ impl Place {
         })
     }
 
-    /// Bytes of memory that it holds, all of its own overhead included.
+    /// Bytes of memory that it holds, with all its overhead.
     pub fn held_bytes(&self, pages: u64) -> Result<u64, PagesError> {
         match self {
             Place::Store(store) => {
@@ -83,8 +83,8 @@ impl Place {
         }
     }
 
-    /// The same, and what this process took of its own for it: the store's lists and a thread's
-    /// working memory, as far as the store does not count them already.
+    /// Like `held_bytes`, plus what the process allocated for it: the store's lists and a thread's
+    /// working memory, unless the store counts them already.
     pub fn held_bytes_with(&self, pages: u64, process: u64) -> Result<u64, PagesError> {
         match self {
             Place::Store(store) => {
@@ -95,13 +95,13 @@ impl Place {
         }
     }
 
-    /// The first number of pages that are never written, where a read costs the call alone.
+    /// The first of the pages that are never written, where a read costs only the call itself.
     pub fn never_written(&self, pages: u64) -> Option<u64> {
         matches!(self, Place::Zram(_)).then_some(pages)
     }
 
-    /// Packs every page again, as if none had been touched for long. Nothing, or why the place has
-    /// no such pass.
+    /// Recompresses every page as if none had been touched for long. If the place has no such pass,
+    /// returns why.
     pub fn pack(&self) -> Result<Option<&'static str>, PagesError> {
         match self {
             Place::Store(store) => {
@@ -125,7 +125,7 @@ impl Place {
         }
     }
 
-    /// Moves what it holds together, as much as the background of ours does in one pass.
+    /// Compacts what it holds, as much as our background thread does in one pass.
     pub fn compact(&self) -> Result<(), PagesError> {
         match self {
             Place::Store(store) => drop(store.compact(Schedule::default().compact_spans)?),
@@ -137,7 +137,7 @@ impl Place {
 }
 
 impl Worker<'_> {
-    /// Writes `pages` from page `first` on.
+    /// Writes `pages` at consecutive numbers that begin at `first`.
     pub fn write(&mut self, first: u64, pages: &[Page]) -> Result<(), PagesError> {
         match self {
             Worker::Lane(lane) => match pages {
@@ -150,7 +150,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Reads pages. A file is asked once for pages that follow each other.
+    /// Reads the pages with these numbers. Consecutive pages of a file are one system call.
     pub fn read(&mut self, wanted: &[u64], into: &mut [Page]) -> Result<(), PagesError> {
         match self {
             Worker::Lane(lane) => match (wanted, into) {
@@ -171,8 +171,8 @@ impl Worker<'_> {
     }
 }
 
-/// Pages aligned as direct I/O wants them. Kept for the life of the process, which is one
-/// invocation.
+/// Pages aligned as direct I/O requires. They are leaked, because the process runs one invocation
+/// only.
 pub(super) fn aligned(count: usize) -> &'static mut [Page] {
     let whole = Box::leak(vec![0u8; (count + 1) * PAGE_BYTES].into_boxed_slice());
     let skip = whole.as_ptr().align_offset(PAGE_BYTES);

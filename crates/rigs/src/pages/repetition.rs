@@ -12,23 +12,24 @@ use super::place::{Place, Worker, aligned};
 use super::source::Source;
 use super::store::{Asked, Op, fill};
 
-/// Of the time asked for, so much is run before it and not counted.
+/// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
 const WARM_UP: u32 = 5;
-/// Single calls whose times are kept: quantiles need no more, and memory is not for them.
+/// How many times of single calls are kept. Quantiles need no more, and memory is what some cases
+/// measure.
 const CALLS_MAX: usize = 4_000_000;
 
-/// What all passes came to.
+/// The result of all measured passes.
 pub(super) struct Ran {
     pub(super) times: Vec<Times>,
-    /// Pages a second, pass by pass.
+    /// Pages a second of each pass, in order.
     pub(super) rates: Vec<f64>,
-    /// Seconds of a pass: the mean, since each does the same work.
+    /// Mean seconds of a pass; all passes do the same work.
     pub(super) window_s: f64,
     /// The number of the last pass.
     pub(super) last_pass: u64,
 }
 
-/// One pass after the other, as many as were asked for or as fit into the time; those that warm up
+/// Runs passes until their number or the time that was asked for is reached. Passes of the warm-up
 /// are not counted.
 pub(super) fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
     let mut pass = 0;
@@ -40,7 +41,7 @@ pub(super) fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
         }
     }
     let (mut times, mut rates) = (Vec::new(), Vec::new());
-    // Comparing what was read is outside the clock of a pass, so the time is that of the passes.
+    // Pages are compared outside the clock, so only the time of the passes counts.
     let mut measured_s = 0.0;
     let goes_on = |done: usize, measured_s: f64| match asked.lasts {
         Some(lasts) => measured_s < lasts.as_secs_f64(),
@@ -62,7 +63,7 @@ pub(super) fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
     })
 }
 
-/// Adds the times of a pass, those of its single calls while there is room for them.
+/// Adds the times of a pass, and those of its single calls while there is room for them.
 fn keep(times: &mut Vec<Times>, mut of_pass: Vec<Times>) {
     let kept: usize = times.iter().map(Times::calls).sum();
     if kept > CALLS_MAX {
@@ -71,15 +72,14 @@ fn keep(times: &mut Vec<Times>, mut of_pass: Vec<Times>) {
     times.extend(of_pass);
 }
 
-/// The calls of one thread: their pages, in order within a call where writes must be.
+/// The pages at which the calls of one thread begin.
 fn calls_of(asked: &Asked, thread: usize, pass: u64) -> Vec<u64> {
     let units = asked.source.count().div_ceil(asked.batch as u64);
     let mut starts: Vec<u64> = match asked.random {
         true => shuffled(units as usize, 7 + pass),
         false => (0..units).collect(),
     };
-    // Random batches of reads are of random pages; of writes, the pages of a call follow each
-    // other.
+    // Only the order of the calls is random; the pages of a call are consecutive.
     let each = (units as usize).div_ceil(asked.threads);
     let end = starts.len().min((thread + 1) * each);
     starts.truncate(end);
@@ -90,7 +90,7 @@ fn calls_of(asked: &Asked, thread: usize, pass: u64) -> Vec<u64> {
         .collect()
 }
 
-/// One pass by all threads; their times.
+/// Runs one pass on all threads and returns their times.
 pub(super) fn one_pass(place: &Place, asked: &Asked, pass: u64) -> Result<Vec<Times>, PagesError> {
     if asked.op == Op::Fill {
         let mut times = Times::default();
@@ -138,6 +138,8 @@ fn one_thread(
             let reads = asked.op.reads(batch[0]);
             for (&number, page) in batch.iter().zip(pages) {
                 match reads {
+                    // A buffer that still held the right page of an earlier read would hide a read
+                    // that returned nothing, so it is overwritten.
                     true => page.fill(1),
                     false => asked.source.fill(asked.content(number, pass), page),
                 }

@@ -5,7 +5,7 @@ use dyno_pages::corpus::Corpus;
 use dyno_pages::{PAGE_BYTES, Page};
 use twox_hash::XxHash3_128;
 
-/// Pages by number.
+/// Pages of a corpus, addressed by number; beyond its end they repeat with the number written in.
 pub(super) struct Source {
     corpus: Corpus,
     count: u64,
@@ -13,7 +13,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// `count` pages out of `corpus`; `equal` are meant to be equal (zeros) and get no number.
+    /// Takes `count` pages from `corpus`. If `equal`, pages are meant to be equal (zeros) and get
+    /// no number.
     pub fn new(corpus: Corpus, count: u64, equal: bool) -> Source {
         let stamp = !equal;
         Source {
@@ -31,7 +32,7 @@ impl Source {
         &self.corpus
     }
 
-    /// Page `number`.
+    /// Writes the bytes of page `number` into `page`.
     pub fn fill(&self, number: u64, page: &mut Page) {
         let has = self.corpus.count() as u64;
         *page = *self.corpus.page((number % has) as usize);
@@ -42,7 +43,7 @@ impl Source {
         }
     }
 
-    /// XXH3-128 of all pages in order.
+    /// XXH3-128 of all pages in the order of their numbers.
     pub fn hash(&self) -> u128 {
         let mut page = [0; PAGE_BYTES];
         hash_of(self.count, |number| {
@@ -52,7 +53,7 @@ impl Source {
     }
 }
 
-/// XXH3-128 over `count` pages.
+/// XXH3-128 of the pages 0 to `count`, which `page` returns by number.
 pub(super) fn hash_of(count: u64, mut page: impl FnMut(u64) -> Page) -> u128 {
     let mut hash = XxHash3_128::new();
     for number in 0..count {

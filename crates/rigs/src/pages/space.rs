@@ -1,4 +1,5 @@
-//! `pages-space`: memory held for pages, everything included that only this purpose needs.
+//! `pages-space`: the memory that pages take, with everything that is allocated for no other
+//! purpose.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +40,7 @@ pub(crate) fn space(
     if packed {
         store::note_unpacked(place.pack()?, &mut facts);
     }
-    // What a thread has to read and write is there as long as it does.
+    // A thread's buffers live as long as the thread, so they count.
     let worker = place.worker()?;
     let process = match peer {
         None => own_bytes()?.saturating_sub(before + buffers(churn)),
@@ -66,7 +67,7 @@ pub(crate) fn space(
     })
 }
 
-/// Overwrites every page with another one, at random, `passes` times over.
+/// Overwrites every page with another one, in random order, `passes` times.
 fn overwrite(place: &Place, source: &Source, passes: u64) -> Result<(), PagesError> {
     if passes == 0 {
         return Ok(());
@@ -86,13 +87,12 @@ fn overwrite(place: &Place, source: &Source, passes: u64) -> Result<(), PagesErr
     place.compact()
 }
 
-/// Bytes of this process that are the measurement's own: pages on their way, which are never given
-/// back.
+/// Bytes of this process that belong to the measurement itself: page buffers that are never freed.
 fn buffers(churn: u64) -> u64 {
     bytes_of(SLICE as u64 + 1) + if churn > 0 { bytes_of(2) } else { 0 }
 }
 
-/// Anonymous memory of this process.
+/// Anonymous memory of this process in bytes.
 fn own_bytes() -> Result<u64, PagesError> {
     let path = "/proc/self/status";
     let text = fs::read_to_string(path).map_err(|e| PagesError::system(path, e))?;

@@ -1,5 +1,5 @@
-//! `pages-store`: pages in and out of a place, by one or more threads, in order or at random, so
-//! many a call.
+//! `pages-store`: writes and reads pages of a place, on one or more threads, in order or at random,
+//! with a given number of pages per call.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,18 +16,18 @@ use super::source::{Source, hash_of};
 use super::{PagesError, corpus};
 use crate::{Params, RigError};
 
-/// How long it runs where the answer alone is asked for.
+/// How long it runs if only the answer is wanted.
 const VERIFYING: Duration = Duration::from_millis(200);
 
-/// What is timed.
+/// The operation that is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// The first write of each page, in order, into memory that was not touched yet.
+    /// The first write of each page, in order, into memory that has not been touched yet.
     Fill,
-    /// Writes over pages that are there.
+    /// Overwrites pages that exist.
     Write,
     Read,
-    /// Seven calls of ten read, the others write.
+    /// Seven of ten calls read, the others write.
     Mixed,
 }
 
@@ -37,36 +37,36 @@ impl Op {
         match self {
             Op::Fill | Op::Write => false,
             Op::Read => true,
-            // Spread over the pages, the same for every system.
+            // A hash of the page number, so that the mix is the same for every system.
             Op::Mixed => start.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 < (7 << 32) / 10,
         }
     }
 }
 
-/// What the background has done before the clock runs.
+/// What the background thread has done before the clock starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tier {
     First,
-    /// Every page is packed again.
+    /// Every page has been recompressed.
     Packed,
-    /// Memory is in huge pages.
+    /// Memory has been moved into huge pages.
     Gathered,
 }
 
-/// What was asked for.
+/// The parsed parameters of `pages-store`.
 pub(super) struct Asked {
     pub(super) op: Op,
     pub(super) random: bool,
     pub(super) batch: usize,
     pub(super) threads: usize,
     pub(super) passes: u64,
-    /// Passes are repeated for so long, uncounted ones for a fifth of it before; `passes` of them
-    /// when absent.
+    /// How long passes are repeated, after a warm-up of a fifth of it; if `None`, `passes` of them
+    /// run.
     pub(super) lasts: Option<Duration>,
     tier: Tier,
     tiers: Tiers,
-    /// Percent of the store's limit that the pages take; 0 for a store with room for all of them as
-    /// they are.
+    /// Percent of the store's limit that the pages take; 0 for a store with room for all of them
+    /// uncompressed.
     full_percent: u64,
     pub(super) source: Source,
 }
@@ -142,8 +142,8 @@ pub(crate) fn store(
     })
 }
 
-/// The place under test. One that is to be nearly full gets its limit from what the pages take in a
-/// store with room.
+/// Opens the place under test. One that is to be nearly full gets its limit from what the pages
+/// take in a store with room.
 fn open(peer: Option<&str>, asked: &Asked) -> Result<Place, PagesError> {
     let pages = asked.source.count();
     let place = Place::open(peer, pages, asked.tiers)?;
@@ -157,17 +157,17 @@ fn open(peer: Option<&str>, asked: &Asked) -> Result<Place, PagesError> {
 }
 
 impl Asked {
-    /// The call that page `number` belongs to.
+    /// The first page of the call that page `number` belongs to.
     fn start_of(&self, number: u64) -> u64 {
         number - number % self.batch as u64
     }
 
-    /// The number of the page whose bytes `number` is overwritten with in a pass.
+    /// The page whose bytes overwrite page `number` in a pass.
     pub(super) fn content(&self, number: u64, pass: u64) -> u64 {
         overwritten_with(number, pass, self.source.count())
     }
 
-    /// What page `number` holds after pass `last`.
+    /// The page whose bytes page `number` holds after pass `last`.
     fn content_after(&self, number: u64, last: u64) -> u64 {
         match self.op {
             Op::Fill | Op::Read => number,
@@ -180,11 +180,11 @@ impl Asked {
 /// The number of the page whose bytes page `number` gets in a pass of overwriting: another one in
 /// each pass, so that what is packed has another length, as it has where programs write.
 pub(super) fn overwritten_with(number: u64, pass: u64, count: u64) -> u64 {
-    // A third of the way, so that the classes of pages, which lie one behind the other, are mixed.
+    // A third of all pages away, so that the classes, which lie one after the other, mix.
     (number + (pass + 1) * (count / 3 + 1)) % count
 }
 
-/// Says in a record why a place was not packed again.
+/// Records why a place was not recompressed.
 pub(super) fn note_unpacked(why: Option<&str>, facts: &mut BTreeMap<String, String>) {
     if let Some(why) = why {
         facts.insert("second-tier".to_string(), why.to_string());
@@ -254,7 +254,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
     })
 }
 
-/// What packs pages in our store: `codec` is auto, lz4 or zstd.
+/// The tiers of our store for `codec`: auto, lz4 or zstd.
 pub(super) fn tiers(params: &mut Params<'_>) -> Result<Tiers, RigError> {
     match params.text_or_none("codec")?.unwrap_or("auto") {
         "auto" => Ok(Tiers::Lz4ThenZstd),
@@ -267,7 +267,7 @@ pub(super) fn tiers(params: &mut Params<'_>) -> Result<Tiers, RigError> {
     }
 }
 
-/// The pages that `corpus`, `class` and `pages` ask for.
+/// The pages that the parameters `corpus`, `class` and `pages` name.
 pub(super) fn source(params: &mut Params<'_>) -> Result<Source, RigError> {
     let class = params.text("class")?;
     let corpus = corpus::read(Path::new(params.text("corpus")?), class)?;
@@ -296,8 +296,8 @@ pub(super) fn fill(place: &Place, source: &Source, times: &mut Times) -> Result<
     Ok(())
 }
 
-/// All pages as they are in the place, compared with the source's, of which page `number` holds
-/// number `content(number)`.
+/// Reads every page and compares it with the source: page `number` must hold the bytes of page
+/// `content(number)`.
 pub(super) fn answer(
     place: &Place,
     source: &Source,

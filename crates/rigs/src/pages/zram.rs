@@ -1,5 +1,5 @@
 //! A compressed block device of the kernel, added for one invocation and removed after it. Devices
-//! that are there already belong to others and are left alone.
+//! that exist already belong to other programs and are left alone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -12,7 +12,8 @@ use std::time::Duration;
 use super::PagesError;
 
 const CONTROL: &str = "/sys/class/zram-control";
-/// Which devices are ours, and whose process had them: a rig that was killed leaves its device.
+/// Lists our devices with the processes that made them, because a rig that was killed leaves its
+/// device.
 const OWNERS: &str = "/run/dynolab-zram";
 /// Bytes of the table that the kernel keeps for each page and does not count (`struct
 /// zram_table_entry`).
@@ -21,13 +22,13 @@ const TABLE_BYTES: u64 = 16;
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why there is no zram with `algorithm` for us; nothing where there is.
+/// Why zram with `algorithm` cannot be used here; `None` if it can.
 pub fn missing(algorithm: &str) -> Option<String> {
     let control = Path::new(CONTROL).join("hot_add");
     if !control.exists() {
         return Some("this kernel has no zram: `modprobe zram`".to_string());
     }
-    // Reading it makes a device, so only the right to is looked at.
+    // Reading the control file would add a device, so only the permission is checked.
     if OpenOptions::new()
         .write(true)
         .open(Path::new(CONTROL).join("hot_remove"))
@@ -41,13 +42,13 @@ pub fn missing(algorithm: &str) -> Option<String> {
     None
 }
 
-/// A device of ours.
+/// A zram device that this process added; dropping it removes the device.
 pub(super) struct Zram {
     number: u32,
 }
 
 impl Zram {
-    /// A device of `bytes` with `algorithm`.
+    /// Adds a device of `bytes` that compresses with `algorithm`.
     pub fn new(algorithm: &str, bytes: u64) -> Result<Zram, PagesError> {
         remove_strays();
         let control = Path::new(CONTROL).join("hot_add");
@@ -61,15 +62,14 @@ impl Zram {
             .map_err(|e| PagesError::system(OWNERS, e))?;
         zram.set("comp_algorithm", algorithm)?;
         if zram.recompresses() {
-            // Asked for before the device has a size, as the kernel wants it; used by `recompress`
-            // alone.
+            // The kernel accepts this only before the device has a size. Only `recompress` uses it.
             zram.set("recomp_algorithm", "algo=zstd priority=1")?;
         }
         zram.set("disksize", &bytes.to_string())?;
         Ok(zram)
     }
 
-    /// The device, without the page cache.
+    /// Opens the device with direct I/O, past the page cache.
     pub fn open(&self) -> Result<File, PagesError> {
         let path = self.path();
         let mut options = OpenOptions::new();
@@ -79,29 +79,29 @@ impl Zram {
             .map_err(|e| PagesError::system(path.display().to_string(), e))
     }
 
-    /// The device's file.
+    /// The path of the block device.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/dev/zram{}", self.number))
     }
 
-    /// Whether this kernel can pack pages again by another algorithm (CONFIG_ZRAM_MULTI_COMP, Linux
+    /// Whether this kernel can recompress with another algorithm (CONFIG_ZRAM_MULTI_COMP, Linux
     /// 6.2).
     pub fn recompresses(&self) -> bool {
         self.setting("recompress").exists()
     }
 
-    /// Packs every page again with zstd, as if none had been touched for long.
+    /// Recompresses every page with zstd, as if none had been touched for long.
     pub fn recompress(&self) -> Result<(), PagesError> {
         self.set("idle", "all")?;
         self.set("recompress", "type=idle")
     }
 
-    /// Moves what it holds together, and gives free memory back.
+    /// Compacts the device's memory and returns free pages to the kernel.
     pub fn compact(&self) -> Result<(), PagesError> {
         self.set("compact", "1")
     }
 
-    /// Memory that the device says it holds, and its table for so many pages.
+    /// Bytes that the device reports, and its table for `pages` pages.
     pub fn held_bytes(&self, pages: u64) -> Result<u64, PagesError> {
         let path = self.setting("mm_stat");
         let text = fs::read_to_string(&path)
@@ -156,7 +156,7 @@ impl Drop for Zram {
     }
 }
 
-/// Removes devices of rigs that were killed.
+/// Removes devices of rigs that were killed before they could do it.
 fn remove_strays() {
     for entry in fs::read_dir(OWNERS).into_iter().flatten().flatten() {
         let number = entry.file_name().to_string_lossy().parse();

@@ -1,4 +1,5 @@
-//! What a request asks for, and doing it once: a server of its own, the way, the flow.
+//! Parses the parameters of a flow and runs it once: starts a server of its own, prepares the
+//! protocol, measures the flow.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -14,7 +15,7 @@ use super::server::{Server, Used};
 use super::way::Way;
 use crate::{Params, RigError};
 
-/// A flow, and what it flows through.
+/// A flow, and the protocol and servers that it goes through.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub flow: Flow,
@@ -25,16 +26,16 @@ pub(super) struct Asked {
     servers: Servers,
 }
 
-/// Where it flows.
+/// The PostgreSQL servers that messages go through.
 #[derive(Debug, Clone)]
 enum Servers {
-    /// So many private ones: one, or a primary with synchronous standbys.
+    /// So many private servers: one, or a primary with synchronous standbys.
     Private(usize),
-    /// A server that runs already, by its connection string.
+    /// A server that is running already, by its connection string.
     Given(String),
 }
 
-/// A way by its name.
+/// The protocol that messages take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
     Original(Step),
@@ -44,26 +45,26 @@ enum Name {
     Queue,
 }
 
-/// What one flow came to, and what was used for it.
+/// The result of one flow, with the resources that it used.
 pub(super) struct Measured {
     pub flowed: Flowed,
     pub used: Used,
-    /// The server's version and place.
+    /// Version of the server and where its files are.
     pub server: String,
 }
 
-/// How much is to be written, and how fast.
+/// How much is written, and how fast.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// See [`Flow::messages`].
+    /// Messages over all writers; see [`Flow::messages`].
     pub messages: u64,
-    /// See [`Flow::lasts`].
+    /// How long writers write; see [`Flow::lasts`].
     pub lasts: Option<Duration>,
-    /// Messages a second, where there is a rate.
+    /// Messages a second; `None` for as fast as they are acknowledged.
     pub rate: Option<f64>,
 }
 
-/// The load that parameters name.
+/// Reads the parameters that describe the load.
 pub(super) fn read_load(params: &mut Params<'_>) -> Result<Load, RigError> {
     let rate = params.number("rate")?;
     let lasts = params.seconds_or_none("seconds")?;
@@ -179,8 +180,8 @@ impl Asked {
             return Err(params.wrong("before", reason));
         }
         if flow.before > 0 && flow.readers > 1 {
-            // Members that share partitions out while messages are there would read some of them
-            // twice.
+            // Members of a group that only share the partitions out while messages are there
+            // already would read some of them twice.
             let reason = "messages that are there before are for one reader of each group";
             return Err(params.wrong("before", reason.to_string()));
         }
@@ -191,7 +192,7 @@ impl Asked {
         Ok(())
     }
 
-    /// The same under a rate, for about so many seconds.
+    /// The same flow at `rate`, for about `seconds`.
     pub fn under(&self, rate: f64, seconds: f64) -> Asked {
         let batch = self.flow.batch as u64;
         let batches = (rate * seconds / batch as f64).ceil() as u64;
@@ -202,18 +203,18 @@ impl Asked {
         asked
     }
 
-    /// The same for so long at most, where time ends it.
+    /// The same flow for at most `most`, if it ends by time.
     pub fn lasting(&self, most: Duration) -> Asked {
         let mut asked = self.clone();
         asked.flow.lasts = asked.flow.lasts.map(|lasts| lasts.min(most));
         asked
     }
 
-    /// Starts a server, does it, and stops the server.
+    /// Starts a server, measures the flow on it, and stops the server.
     pub fn measure(&self, scratch: &Path) -> Result<Measured, FlowError> {
         let flow = &self.flow;
-        // A reader of the library has a session that reads and, where it asks to be told of the
-        // next append or has relaxed cursors, one more.
+        // A reader of the library has one session that reads, and a second one if it waits for
+        // notifications of appends or has relaxed cursors.
         let connections = flow.writers + flow.groups * flow.readers * 2 + self.partitions;
         let server = match &self.servers {
             Servers::Private(nodes) => Server::start(scratch, connections, *nodes)?,
@@ -258,7 +259,7 @@ impl Asked {
     }
 }
 
-/// When readers commit: `every-poll` where nothing is said.
+/// When readers commit; `every-poll` by default.
 fn read_cursors(params: &mut Params<'_>) -> Result<Cursors, RigError> {
     let name = params.text_or_none("cursors")?.unwrap_or("every-poll");
     Cursors::named(name).ok_or_else(|| {
@@ -267,7 +268,7 @@ fn read_cursors(params: &mut Params<'_>) -> Result<Cursors, RigError> {
     })
 }
 
-/// A given server, or so many private ones; one where nothing is said.
+/// A server that is running, or a number of private ones; one private server by default.
 fn read_servers(params: &mut Params<'_>) -> Result<Servers, RigError> {
     let nodes = params.count_or("nodes", 1)?;
     if !(1..=5).contains(&nodes) {
@@ -280,7 +281,7 @@ fn read_servers(params: &mut Params<'_>) -> Result<Servers, RigError> {
     }
 }
 
-/// Milliseconds between two lines of progress; none where nothing or 0 is said.
+/// Milliseconds between two lines of progress; `None` for 0 or by default.
 fn read_report(params: &mut Params<'_>) -> Result<Option<Duration>, RigError> {
     let every = params.count_or("report-ms", 0)?;
     Ok((every > 0).then(|| Duration::from_millis(every)))

@@ -1,5 +1,5 @@
-//! How far readers are behind, over time: behind the schedule under a rate, else behind the
-//! writers.
+//! Measures over time how far readers are behind the schedule, or behind the writers if there is no
+//! rate.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -9,12 +9,12 @@ use dyno_measure::Clock;
 
 use super::flow::{Flow, Shared};
 
-/// Messages that the slowest group has not read yet, at even times: of those that should have been
-/// sent by then, or without a rate of those that were. A writer that falls behind its schedule
-/// makes a backlog as a reader does.
+/// How many messages the slowest group had not read yet, sampled at even intervals. With a rate,
+/// messages count from when they were due, so a writer that falls behind its schedule also makes a
+/// backlog; without one, from when they were sent.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// Time and messages.
+    /// Pairs of time in nanoseconds and messages behind.
     seen: Vec<(u64, u64)>,
 }
 
@@ -26,7 +26,7 @@ const GROWTH_S: f64 = 0.25;
 const LOOKS_MIN: usize = 40;
 
 impl Backlog {
-    /// Looks until the flow is stopped.
+    /// Samples until the flow is stopped.
     pub fn watch(shared: &Shared, flow: &Flow) -> Backlog {
         let mut backlog = Backlog::default();
         while !shared.stop.load(Ordering::Relaxed) {
@@ -46,13 +46,13 @@ impl Backlog {
         backlog
     }
 
-    /// What was seen while messages were to be sent.
+    /// Keeps only the samples up to `at_ns`, when messages were still to be sent.
     pub fn until(mut self, at_ns: u64) -> Backlog {
         self.seen.retain(|(seen_ns, _)| *seen_ns <= at_ns);
         self
     }
 
-    /// A hundred looks, for tests.
+    /// A hundred samples, for tests.
     #[cfg(test)]
     pub fn seen(messages: impl Fn(u64) -> u64) -> Backlog {
         Backlog {
@@ -60,12 +60,12 @@ impl Backlog {
         }
     }
 
-    /// The highest, in messages.
+    /// The largest sample, in messages.
     pub fn max(&self) -> u64 {
         self.seen.iter().map(|(_, n)| *n).max().unwrap_or(0)
     }
 
-    /// Says so when it grew, under `rate` messages a second.
+    /// Describes the growth if the backlog grew at `rate` messages a second.
     pub fn grew(&self, rate: f64) -> Option<String> {
         if self.seen.len() < LOOKS_MIN {
             return None;

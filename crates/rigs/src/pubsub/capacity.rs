@@ -1,4 +1,4 @@
-//! The highest rate at which messages still come in time.
+//! Finds the highest rate at which messages still arrive in time.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::metrics::{self, QUANTILES};
 use super::{FlowError, check_peer};
 use crate::{Params, RigError};
 
-/// Each probe has its own.
+/// No load of its own, because each probe brings one.
 const NO_LOAD: Load = Load {
     messages: 0,
     lasts: None,
@@ -30,7 +30,7 @@ pub(crate) fn capacity(
     let bound_ms = params.number("bound-ms")?;
     let quantile = read_quantile(params)?;
     let probe_s = params.number("probe-s")?;
-    // Of shorter ones it cannot be said whether a backlog grows.
+    // A shorter probe cannot show whether a backlog grows.
     if probe_s < 3.0 {
         return Err(params.wrong("probe-s", format!("{probe_s} is below 3")));
     }
@@ -69,8 +69,8 @@ pub(crate) fn capacity(
     metrics.insert("capacity".to_string(), rate);
     metrics.insert("probes".to_string(), f64::from(search.probes()));
     Ok(Reply {
-        // How much was sent depends on the probes; each of them compared what came with what was
-        // sent.
+        // How much was sent depends on the probes, and each of them compared what arrived with what
+        // was sent. So the answer is constant.
         answer: Some(Answer {
             count: 1,
             checksum: "complete".to_string(),
@@ -81,7 +81,7 @@ pub(crate) fn capacity(
     })
 }
 
-/// The quantile reached, or why the rate does not hold.
+/// The quantile that a probe reached, or why its rate is too high.
 fn judge(
     measured: &Measured,
     rate: f64,

@@ -1,5 +1,5 @@
-//! What the server can commit at most: one row and one commit a time, by a client of ours and by
-//! the server's own pgbench.
+//! The most commits a second that the server reaches with one row each: by our client and by
+//! PostgreSQL's own pgbench.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,18 +21,18 @@ use crate::{Params, RigError, Windows};
 const TABLE: &str = "CREATE TABLE commits (n int NOT NULL)";
 const INSERT: &str = "INSERT INTO commits VALUES (1)";
 
-/// Stretches of pgbench's progress, which it prints each second at most.
+/// Seconds between two progress lines of pgbench, which prints at most one each second.
 const PROGRESS_S: u64 = 1;
-/// How long it runs where the answer alone is asked for; pgbench knows whole seconds.
+/// How long it runs if only the answer is wanted; pgbench takes whole seconds.
 const VERIFYING_S: u64 = 1;
 
-/// What one of the two programs did.
+/// The result of one of the two programs.
 struct Committed {
-    /// As it counted itself.
+    /// Commits, as the program counted them itself.
     count: u64,
-    /// Commits a second.
+    /// Commits a second over the whole run.
     rate: f64,
-    /// Commits a second in stretches of `window_s`.
+    /// Commits a second in each window of `window_s` seconds.
     windows: Vec<f64>,
     window_s: f64,
 }
@@ -77,8 +77,8 @@ pub(crate) fn commits(
         return Err(FlowError::Wrong(text).into());
     }
     Ok(Reply {
-        // How many commits there are is the speed; the server's own count of rows is compared
-        // above.
+        // The number of commits depends on the speed. It was compared above with the server's own
+        // count of rows.
         answer: Some(Answer {
             count: 1,
             checksum: "every commit is there".to_string(),
@@ -97,7 +97,7 @@ pub(crate) fn commits(
     })
 }
 
-/// Why the machine cannot run it; nothing where it can.
+/// Why pgbench cannot run on this machine; `None` if it can.
 pub(crate) fn pgbench_missing() -> Option<String> {
     match Installation::find(None) {
         Err(error) => Some(error.to_string()),
@@ -109,7 +109,7 @@ pub(crate) fn pgbench_missing() -> Option<String> {
     }
 }
 
-/// Connections that insert as fast as they are answered.
+/// Inserts from `clients` connections, each as fast as it is answered.
 fn by_us(server: &Server, clients: u64, seconds: u64) -> Result<Committed, FlowError> {
     let measured = Duration::from_secs(seconds);
     let mut ready = Vec::new();
@@ -154,7 +154,7 @@ fn by_us(server: &Server, clients: u64, seconds: u64) -> Result<Committed, FlowE
     })
 }
 
-/// The same by pgbench: transactions a second without the time to connect, as it says.
+/// The same by pgbench. The rate is the one that it reports without the time to connect.
 fn by_pgbench(
     dsn: &Dsn,
     scratch: &Path,
@@ -182,7 +182,7 @@ fn by_pgbench(
     let missing = || FlowError::Way(format!("pgbench named no rate and count: {}", said.trim()));
     let (rate, count) = rate_and_count_in(&said).ok_or_else(missing)?;
     let mut windows = windows_in(&progress);
-    // The last line may cover a moment alone.
+    // The last line may cover only a fraction of a second.
     windows.truncate(seconds as usize);
     Ok(Committed {
         count,
@@ -197,7 +197,7 @@ fn rate_and_count_in(report: &str) -> Option<(f64, u64)> {
     let after = |prefix: &str| report.lines().find_map(|line| line.strip_prefix(prefix));
     let rate = after("tps = ")?.split_whitespace().next()?.parse().ok()?;
     let count = after("number of transactions actually processed: ")?;
-    // Of a given number it says `DONE/ASKED`.
+    // With a fixed number of transactions it prints `DONE/ASKED`.
     let done = count.split('/').next()?.trim();
     Some((rate, done.parse().ok()?))
 }

@@ -1,5 +1,5 @@
-//! A flow: writers write a given number of messages, groups of readers read them all, and
-//! everything is counted.
+//! A flow: writers write a given number of messages, groups of readers read all of them, and both
+//! are counted.
 //!
 //! The number of messages is given, so that all systems answer the same, unless a time is asked
 //! for. Rates are of work that was finished either way: writes count until the last
@@ -23,66 +23,67 @@ use super::server::Used;
 use super::way::{Way, Writer};
 use super::window;
 
-/// How much, by whom and how fast.
+/// The size of a flow: writers, readers, messages and rate.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
     pub writers: usize,
-    /// Of each group.
+    /// Readers in each group.
     pub readers: usize,
     pub groups: usize,
-    /// Messages handed over at once.
+    /// Messages that a writer hands over at once.
     pub batch: usize,
-    /// Over all writers; a multiple of the batch. `u64::MAX` when time alone ends it.
+    /// Messages of all writers together; a multiple of the batch. `u64::MAX` if only time ends the
+    /// flow.
     pub messages: u64,
-    /// Writers write for so long, instead of a number of messages.
+    /// How long writers write, if not for a number of messages.
     pub lasts: Option<Duration>,
-    /// Bytes of a message.
+    /// Length of a message in bytes.
     pub payload: usize,
-    /// Messages a second over all writers; as fast as they are acknowledged when absent.
+    /// Messages a second of all writers together; `None` for as fast as they are acknowledged.
     pub rate: Option<f64>,
-    /// Messages that are in the log before the clock starts, which every group has still to read; a
+    /// Messages that are in the log before the clock starts, which every group still has to read; a
     /// multiple of the batch.
     pub before: u64,
-    /// Batches of each writer that may be without acknowledgement.
+    /// Batches of each writer that may be unacknowledged at once.
     pub window: usize,
-    /// Whether a writer's messages come in order: of a log they do, of a queue with several readers
-    /// they need not.
+    /// Whether the messages of a writer must arrive in order: those of a log do, those of a queue
+    /// with several readers may not.
     pub ordered: bool,
-    /// How often a line says how it goes.
+    /// Interval between two lines of progress.
     pub report: Option<Duration>,
 }
 
-/// What a flow came to.
+/// The result of a flow.
 #[derive(Debug)]
 pub(super) struct Flowed {
     /// Messages that were written while the clock ran.
     pub messages: u64,
-    /// One operation is one batch, from its intended start to its acknowledgement.
+    /// One operation is one batch, timed from its intended start to its acknowledgement.
     pub writes: LoadOutcome,
-    /// Sum of the digests of what was written.
+    /// Sum of the digests of all messages written.
     pub written_digest: u64,
     pub read: Read,
     pub backlog: Backlog,
-    /// What was used until the first message was made: starting the server and connecting are not
-    /// the flow's.
+    /// Resources used before the first message, which are subtracted because starting the server
+    /// and connecting are not part of the flow.
     pub used_before: Used,
 }
 
-/// What threads of a flow share.
+/// What the threads of a flow share.
 pub(super) struct Shared {
     pub clock: SystemClock,
     pub stop: AtomicBool,
-    /// When the first message was due.
+    /// The time at which the first message was due.
     pub writing_since_ns: OnceLock<u64>,
     pub written: AtomicU64,
-    /// Messages that each group is to read: known from the start, or once all are written.
+    /// Messages that each group must read: known from the start, or once all are written.
     pub wanted: AtomicU64,
     pub digest: AtomicU64,
-    /// Of each group.
+    /// Messages that each group has read so far.
     pub read: Vec<AtomicU64>,
-    /// Readers that have their connection.
+    /// Readers that have connected.
     pub ready: AtomicU64,
-    /// The first thing that went wrong.
+    /// The first error of any thread.
     pub wrong: Mutex<Option<FlowError>>,
 }
 
@@ -101,7 +102,7 @@ impl Shared {
         }
     }
 
-    /// Keeps the first error and ends the flow.
+    /// Keeps the first error and stops the flow.
     pub fn fail(&self, error: FlowError) {
         if let Ok(mut wrong) = self.wrong.lock() {
             wrong.get_or_insert(error);
@@ -110,13 +111,14 @@ impl Shared {
     }
 }
 
-/// Longest time in which nothing is read, once all is written.
+/// How long nothing may be read, once all is written, before the flow counts as stalled.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// Length of a window of the record.
+/// Length of a window of the record, in nanoseconds.
 pub(super) const INTERVAL_NS: u64 = 500_000_000;
 
 impl Flow {
-    /// Runs it. The way is prepared already; `used` says what was used until now.
+    /// Runs the flow over a protocol that has been prepared. `used` returns the resources used so
+    /// far.
     pub fn run(
         &self,
         way: &dyn Way,
@@ -178,8 +180,8 @@ impl Flow {
         Ok(flowed)
     }
 
-    /// When the last message was due, under a rate; else when it was written. What comes later is a
-    /// backlog that shrinks.
+    /// When the last message was due, under a rate; otherwise when it was written. What is read
+    /// later is a backlog that shrinks.
     fn schedule_ends_ns(&self, since_ns: u64, written_ns: u64) -> u64 {
         let lasts_ns = |rate: f64| match self.lasts {
             Some(lasts) => lasts.as_nanos() as u64,
@@ -189,8 +191,9 @@ impl Flow {
             .map_or(written_ns, |rate| written_ns.min(since_ns + lasts_ns(rate)))
     }
 
-    /// Writes what is there before, untimed and evenly over the places that writers write to, under
-    /// names that the flow's writers do not have; the sum of its digests.
+    /// Writes the messages that are there before the clock starts, untimed and spread evenly over
+    /// the writers' partitions, under writer numbers that the flow itself does not use. Returns the
+    /// sum of their digests.
     fn write_before(&self, way: &dyn Way) -> Result<u64, FlowError> {
         if self.before == 0 {
             return Ok(0);
@@ -275,7 +278,7 @@ impl Flow {
         }
     }
 
-    /// Everything that was acknowledged came to every group, once, in order.
+    /// Checks that every acknowledged message reached every group once and in order.
     fn check(&self, flowed: &Flowed) -> Result<(), FlowError> {
         let wrong = |reason: String| Err(FlowError::Wrong(reason));
         let groups = self.groups as u64;
@@ -300,7 +303,7 @@ impl Flow {
 }
 
 impl Flowed {
-    /// What is to be said of how the rate was kept.
+    /// Describes how well the rate was kept.
     pub fn rate_kept(&self, rate: f64) -> String {
         match (self.backlog.grew(rate), self.writes.generator()) {
             (Some(grew), _) => grew,
@@ -310,7 +313,7 @@ impl Flowed {
     }
 }
 
-/// Fills a batch and answers the sum of its digests.
+/// Fills a batch and returns the sum of its digests.
 pub(super) fn fill(messages: &mut [Vec<u8>], writer: usize, call: Call) -> u64 {
     let mut digest = 0u64;
     let count = messages.len() as u64;

@@ -1,4 +1,4 @@
-//! A line now and then of how a flow goes, while it goes on.
+//! Prints a line of progress at intervals while a flow runs.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -9,10 +9,10 @@ use dyno_suite::protocol::PROGRESS;
 
 use super::flow::Shared;
 
-/// Between two looks whether the flow has ended.
+/// How often it checks whether the flow has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Writes a line on stderr `every` so often until the flow is stopped.
+/// Writes a line on stderr at intervals of `every` until the flow is stopped.
 pub(super) fn report(shared: &Shared, every: Duration) {
     let (mut written, mut read) = (0, 0);
     let mut last_ns = shared.clock.now_ns();
@@ -44,7 +44,7 @@ pub(super) fn report(shared: &Shared, every: Duration) {
     }
 }
 
-/// Seconds, messages a second, and messages that the slowest group has yet to read.
+/// One line: seconds, messages a second, and how many the slowest group has still to read.
 fn line(at_s: f64, writes: f64, reads: f64, backlog: u64) -> String {
     format!("{at_s:7.1} s  writes {writes:8.0}/s  reads {reads:8.0}/s  backlog {backlog}")
 }

@@ -1,5 +1,5 @@
-//! Our client library, over SQL alone or through a broker: the producer and the consumer that any
-//! program would use, with their defaults.
+//! Our client library, directly over SQL or through a broker: the producer and the consumer that
+//! any program would use, with their defaults.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -22,38 +22,39 @@ use super::server::process_cpu_s;
 use super::way::{Reader, Way, Writer};
 
 const TOPIC: &str = "flow";
-/// Members hear of each other every third of it, so it decides how soon a new group is settled.
+/// The consumers' lease. Members hear of each other every third of it, so it decides how soon a new
+/// group is settled.
 const LEASE: Duration = Duration::from_secs(3);
 const SETTLE_MAX: Duration = Duration::from_secs(30);
 /// How often a reader with relaxed cursors commits.
 const COMMIT_EVERY: Duration = Duration::from_millis(100);
-/// How long a reader waits for messages before it looks whether the flow has ended.
+/// How long a reader waits for messages before it checks whether the flow has ended.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Producers and consumers of our library.
 pub(super) struct Library {
     pub dsn: Dsn,
     pub partitions: usize,
-    /// Of each group.
+    /// Readers in each group.
     pub readers: usize,
-    /// Batches of a writer that may be without acknowledgement.
+    /// Batches of a writer that may be unacknowledged at once.
     pub window: usize,
     /// When and how readers commit.
     pub cursors: Cursors,
-    /// Bytes that a reader asks for at once.
+    /// Bytes that a reader requests at once.
     pub read_bytes: usize,
-    /// Where the broker's socket is made; without, clients speak SQL.
+    /// Path of the broker's socket; `None` if clients speak SQL.
     pub broker: Option<PathBuf>,
-    /// The broker, once it runs.
+    /// The broker, once it has been started.
     pub process: Mutex<Option<BrokerProcess>>,
 }
 
-/// When readers store how far they are, and what they wait for then.
+/// When readers store their positions, and whether they wait for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cursors {
     /// After every poll that found something, on stable storage, as the original's readers do.
     EveryPoll,
-    /// Now and then, without waiting for the disk: as the library does unless told otherwise.
+    /// At intervals, without waiting for the disk, which is the library's default.
     Relaxed,
 }
 
@@ -67,7 +68,7 @@ impl Cursors {
     }
 }
 
-/// A broker as a process of its own, as its command starts it. It is stopped when dropped.
+/// A broker process that its public command started. Dropping it stops the process.
 pub(super) struct BrokerProcess {
     child: Child,
     socket: PathBuf,
@@ -77,7 +78,8 @@ impl Drop for BrokerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // A killed broker leaves it behind, and the next one would be taken for listening.
+        // A killed broker leaves its socket behind, and the next one would be taken to be
+        // listening.
         let _ = fs::remove_file(&self.socket);
     }
 }
@@ -90,9 +92,9 @@ impl Library {
         })
     }
 
-    /// Waits until the group's members have shared the partitions: the first to come had them all.
-    /// The fixed readers of the original have nothing to share. Returns what came meanwhile, of a
-    /// log that holds messages before.
+    /// Waits until the members of the group have shared the partitions out, because the first to
+    /// join had all of them. The fixed readers of the original share nothing. Returns the messages
+    /// that arrived meanwhile, if the log held some before.
     fn settle(&self, consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
         let fair = self.partitions.div_ceil(self.readers);
         let least = usize::from(self.readers <= self.partitions);
@@ -109,7 +111,8 @@ impl Library {
 
     fn start_broker(&self, socket: &Path) -> Result<BrokerProcess, FlowError> {
         let program = std::env::current_exe().map_err(|e| FlowError::Way(e.to_string()))?;
-        // The text below names neither a password nor how a certificate is to be checked.
+        // The broker gets the text of the connection string, and the password in its environment.
+        // Neither says how a certificate is to be checked.
         if !matches!(self.dsn.ssl_mode(), SslMode::Disable | SslMode::Prefer) {
             let reason = "a broker of a bench is not handed sslmode; serve one yourself";
             return Err(FlowError::Way(reason.to_string()));
@@ -130,8 +133,8 @@ impl Library {
             socket: socket.to_owned(),
         };
         let until = Instant::now() + Duration::from_secs(30);
-        // The socket is there a moment before anybody listens at it, and may be left from a process
-        // that was killed.
+        // The socket file exists a moment before the broker listens on it, and one may be left from
+        // a process that was killed.
         while UnixStream::connect(socket).is_err() {
             if let Ok(Some(status)) = process.child.try_wait() {
                 return Err(FlowError::Way(format!("the broker ended: {status}")));
@@ -163,7 +166,7 @@ impl Way for Library {
     }
 
     fn writer(&self, writer: usize) -> Result<Box<dyn Writer>, FlowError> {
-        // A writer has one partition, as those of the original, and so one connection.
+        // A writer has one partition, like those of the original, and so one connection.
         let options = ProducerOptions {
             connections: 1,
             ..ProducerOptions::default()
@@ -210,12 +213,12 @@ struct LibraryWriter {
     producer: Producer,
     partition: u32,
     window: usize,
-    /// Messages of a batch, and the receipt of its last.
+    /// The length of each unacknowledged batch, and the receipt of its last message.
     under_way: VecDeque<(usize, Receipt)>,
 }
 
 impl LibraryWriter {
-    /// Waits until at most `most` batches are without acknowledgement.
+    /// Waits until at most `most` batches are unacknowledged.
     fn settle(&mut self, most: usize, done: &mut dyn FnMut(usize)) -> Result<(), FlowError> {
         while let Some((count, receipt)) = self.under_way.front() {
             if self.under_way.len() <= most && receipt.outcome().is_none() {
@@ -237,7 +240,8 @@ impl Writer for LibraryWriter {
     ) -> Result<(), FlowError> {
         let mut receipts = self.producer.send_all(messages, Some(self.partition))?;
         if let Some(receipt) = receipts.pop() {
-            // Batches of a partition are acknowledged in order, so the last message stands for all.
+            // Batches of a partition are acknowledged in order, so the last message stands for all
+            // of them.
             self.under_way.push_back((messages.len(), receipt));
         }
         self.settle(self.window - 1, done)
@@ -248,7 +252,7 @@ impl Writer for LibraryWriter {
     }
 }
 
-/// What is there. A broker or a server that is away for a moment has nothing.
+/// Polls once. While a broker or server is away for a moment it returns nothing.
 fn poll(consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
     match consumer.poll(WAIT) {
         Err(error) if error.retry() == Retry::Safe => Ok(Vec::new()),
@@ -257,7 +261,7 @@ fn poll(consumer: &mut Consumer) -> Result<Vec<Message>, FlowError> {
 }
 
 struct LibraryReader {
-    /// What came before the flow began, handed out first.
+    /// Messages that arrived before the flow began, which are returned first.
     came: Vec<Message>,
     consumer: Option<Consumer>,
     cursors: Cursors,

@@ -1,4 +1,4 @@
-//! The figures of a flow.
+//! Turns the result of a flow into metrics.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,12 @@ use super::asked::Measured;
 use super::backlog::Backlog;
 use super::flow::Flow;
 
-/// Quantiles by the names they have in records.
+/// Quantiles under their names in records.
 pub(super) const QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// All of them. Rates are a second, latencies milliseconds, processor time microseconds a message.
+/// All metrics. Rates are per second, latencies in milliseconds, processor time in microseconds per
+/// message.
 pub(super) fn of(flow: &Flow, measured: &Measured) -> BTreeMap<String, f64> {
     let Measured { flowed, used, .. } = measured;
     let start_ns = flowed.writes.started_ns;
@@ -49,8 +50,8 @@ pub(super) fn of(flow: &Flow, measured: &Measured) -> BTreeMap<String, f64> {
     metrics
 }
 
-/// Of messages that wait in a growing backlog the wait says nothing but how long the run was, so
-/// there are none.
+/// The end-to-end quantiles. A growing backlog has none, because a message's wait would depend only
+/// on how long the run was.
 fn end_to_end(
     metrics: &mut BTreeMap<String, f64>,
     backlog: &Backlog,
@@ -62,7 +63,7 @@ fn end_to_end(
     }
 }
 
-/// In milliseconds.
+/// Adds the quantiles of `of` in milliseconds.
 fn quantiles(metrics: &mut BTreeMap<String, f64>, name: &str, of: &Latencies) {
     for (label, p) in QUANTILES {
         if let Some(ns) = of.quantile_ns(p) {

@@ -30,13 +30,13 @@ pub(crate) use capacity::capacity;
 pub(crate) use commits::{commits, pgbench_missing};
 pub(crate) use server::{Server, connect, process_cpu_s};
 
-/// Why a flow failed.
+/// Why a flow could not be run, or gave a wrong result.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
-    /// The server said no.
+    /// The server rejected a statement, or the connection failed.
     #[error(transparent)]
     Postgres(#[from] postgres::Error),
-    /// The log said no.
+    /// The log's library returned an error.
     #[error(transparent)]
     Log(#[from] dyno_pubsub::Error),
     /// The server could not be made or run.
@@ -45,13 +45,13 @@ pub enum FlowError {
     /// A latency could not be counted.
     #[error(transparent)]
     Measure(#[from] dyno_measure::MeasureError),
-    /// Another thread's error, in words.
+    /// The error of another thread, as text.
     #[error("{0}")]
     Way(String),
-    /// What came is not what was sent.
+    /// Messages were lost, repeated, reordered or changed.
     #[error("{0}")]
     Wrong(String),
-    /// Nothing came any more.
+    /// Nothing was read for half a minute although messages were missing.
     #[error("readers stopped at {read} of {wanted} messages")]
     Stalled {
         /// Messages read by all groups.
@@ -59,7 +59,7 @@ pub enum FlowError {
         /// Messages that all groups should read.
         wanted: u64,
     },
-    /// A thread panicked.
+    /// A writer's or reader's thread panicked.
     #[error("a thread of the load panicked")]
     Panicked,
 }
@@ -89,7 +89,7 @@ pub(crate) fn queue(
     reply(&Asked::queue(params, load, peer.is_some())?, request)
 }
 
-/// How long a flow lasts where the answer alone is asked for.
+/// How long a flow lasts if only the answer is wanted.
 const VERIFYING: Duration = Duration::from_millis(500);
 
 fn reply(asked: &Asked, request: &Request) -> Result<Reply, RigError> {
@@ -115,8 +115,8 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, RigError> {
                 count: flowed.read.messages,
                 checksum: format!("{:016x}", flowed.read.digest),
             },
-            // How many messages there are is the speed; each flow has compared what came with what
-            // was sent.
+            // The number of messages depends on the speed. Each flow has compared what was read
+            // with what was written.
             Some(_) => Answer {
                 count: 1,
                 checksum: "every message came to every group".to_string(),
@@ -131,7 +131,7 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, RigError> {
     Ok(reply)
 }
 
-/// Messages flow through our engine or through the one peer that speaks the original's protocol.
+/// Accepts the one peer that speaks the original's protocol.
 fn check_peer(peer: &str) -> Result<(), RigError> {
     match peer {
         "pg-msg-bench" => Ok(()),
@@ -139,7 +139,7 @@ fn check_peer(peer: &str) -> Result<(), RigError> {
     }
 }
 
-/// Why no server of PostgreSQL can be started here.
+/// Why a PostgreSQL server cannot be started here; `None` if it can.
 pub(crate) fn server_missing() -> Option<String> {
     let found = dyno_postgres::Installation::find(None);
     found.err().map(|error| error.to_string())

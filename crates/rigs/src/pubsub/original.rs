@@ -21,16 +21,16 @@ use super::way::{Reader, Way, Writer};
 /// How batches are written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The original as it is: arrays travel as text, in hexadecimal digits.
+    /// The original unchanged: arrays travel as text, in hexadecimal digits.
     TextArray,
-    /// The same with arrays as bytes.
+    /// The same with arrays in binary form.
     Binary,
-    /// As bytes; one statement for a write; one index; readers keep their place themselves and
-    /// commit it when they have read something.
+    /// In binary form, with one statement per write and one index. Readers keep their positions
+    /// themselves and commit them when they have read something.
     Lean,
 }
 
-/// Tables after the original, and clients for them.
+/// The original's tables, and clients for them.
 pub(super) struct Original {
     pub dsn: Dsn,
     pub step: Step,
@@ -39,7 +39,7 @@ pub(super) struct Original {
     pub read_batch: usize,
 }
 
-/// How its driver begins a transaction.
+/// The statement with which its driver begins a transaction.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 impl Original {
@@ -112,7 +112,7 @@ impl Way for Original {
 
     fn reader(&self, group: usize, reader: usize) -> Result<Box<dyn Reader>, FlowError> {
         let mut client = connect(&self.dsn)?;
-        // One fixed reader for each partition of a group.
+        // A group has one fixed reader for each partition.
         let partition = reader + 1;
         let read = client.prepare(&format!(
             "SELECT c_offset, payload, created_at FROM topicpartition{partition}
@@ -286,7 +286,7 @@ impl Reader for LeanReader {
     }
 }
 
-/// Adds bytes as hexadecimal digits.
+/// Appends bytes as hexadecimal digits.
 pub(super) fn hexadecimal(bytes: &[u8], out: &mut BytesMut) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for part in bytes.chunks(64) {

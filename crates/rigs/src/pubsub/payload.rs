@@ -5,20 +5,20 @@
 
 use twox_hash::XxHash3_128;
 
-/// Bytes before the filler.
+/// Bytes of the three fields before the filler.
 pub(super) const HEADER: usize = 20;
 
-/// Who sent a message, and when it should have gone.
+/// Which writer sent a message, and when it was due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// On the run's clock.
+    /// Nanoseconds on the run's clock.
     pub intended_ns: u64,
     pub writer: u32,
-    /// From 0, in the writer's order.
+    /// Counts from 0, in the writer's order.
     pub sequence: u64,
 }
 
-/// Fills `message` anew.
+/// Overwrites `message` with the stamp and its filler.
 pub(super) fn fill(message: &mut [u8], stamp: Stamp) {
     message[..8].copy_from_slice(&stamp.intended_ns.to_le_bytes());
     message[8..12].copy_from_slice(&stamp.writer.to_le_bytes());
@@ -34,7 +34,7 @@ pub(super) fn fill(message: &mut [u8], stamp: Stamp) {
     }
 }
 
-/// The stamp of a message; nothing when it is too short to be one of ours.
+/// Reads the stamp of a message; `None` if it is too short to be one of ours.
 pub(super) fn stamp(message: &[u8]) -> Option<Stamp> {
     let (intended, rest) = message.split_first_chunk::<8>()?;
     let (writer, rest) = rest.split_first_chunk::<4>()?;
@@ -46,8 +46,8 @@ pub(super) fn stamp(message: &[u8]) -> Option<Stamp> {
     })
 }
 
-/// A number that stands for all of a message but its time. Sums of it, wrapped, tell which messages
-/// came, in any order.
+/// A digest of all of a message but its time. Wrapping sums of it tell whether the same messages
+/// arrived, in any order.
 pub(super) fn digest(message: &[u8]) -> u64 {
     XxHash3_128::oneshot(&message[8..]) as u64
 }

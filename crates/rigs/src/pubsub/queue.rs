@@ -1,5 +1,5 @@
-//! The queue's two ways: the original's queue mode and our engine's. A message goes to one reader,
-//! which says that it is done.
+//! The queue's two protocols: the original's queue mode and our engine's. Each message goes to one
+//! reader, which acknowledges it.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -23,13 +23,13 @@ pub(super) struct OriginalQueue {
     pub dsn: Dsn,
 }
 
-/// What the original sleeps when there is nothing.
+/// How long the original sleeps when the queue is empty.
 const ORIGINAL_PAUSE: Duration = Duration::from_micros(200);
 
 impl Way for OriginalQueue {
     fn prepare(&self) -> Result<(), FlowError> {
         let mut client = connect(&self.dsn)?;
-        // The second index on the key is the original's.
+        // The original has the second index on the key too.
         client.batch_execute(
             "CREATE TABLE queue (
                id bigserial PRIMARY KEY, payload bytea NOT NULL, created_at timestamp NOT NULL DEFAULT now());
@@ -109,7 +109,7 @@ impl Reader for OriginalReader {
         self.client
             .execute(&self.archive, &[&id, &TextBytes(payload), &created])?;
         self.client.batch_execute("COMMIT")?;
-        // Its latencies end here, after the commit.
+        // The original's latency ends here, after the commit.
         each(0, payload);
         Ok(1)
     }
@@ -142,16 +142,16 @@ impl ToSql for TextBytes<'_> {
     to_sql_checked!();
 }
 
-/// The engine's queue: claims and acknowledgements, so many messages at a time. Done messages are
-/// kept, as the original keeps them in its archive.
+/// The engine's queue, which claims and acknowledges several messages at a time. Acknowledged
+/// messages are kept, as the original keeps them in its archive.
 pub(super) struct EngineQueue {
     pub dsn: Dsn,
-    /// Messages claimed at once.
+    /// Messages claimed in one call.
     pub batch: usize,
 }
 
 const QUEUE: &str = "flow";
-/// How long a reader waits when there is nothing.
+/// How long a reader waits when the queue is empty.
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Way for EngineQueue {

@@ -1,4 +1,4 @@
-//! The reading side of a flow: each group reads everything, in threads of their own.
+//! The reading side of a flow: each group reads every message, each reader on a thread of its own.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -11,20 +11,20 @@ use super::flow::{Flow, Shared};
 use super::payload;
 use super::way::Way;
 
-/// What readers read.
+/// What readers have read, summed over them.
 #[derive(Debug)]
 pub(super) struct Read {
     pub messages: u64,
     pub digest: u64,
-    /// Messages that came after a later one of the same writer.
+    /// Messages that arrived after a later one of the same writer.
     pub disordered: u64,
-    /// Polls that found something: claim and read together.
+    /// Time of polls that found something, claim and read together.
     pub polls: Latencies,
-    /// Polls that found nothing.
+    /// How many polls found nothing.
     pub empty: u64,
-    /// From the intended start of a message to its reader; only under a rate.
+    /// From the intended start of a message to its reader; empty without a rate.
     pub end_to_end: Latencies,
-    /// When the last message came.
+    /// When the last message was read.
     pub last_ns: u64,
 }
 
@@ -117,6 +117,8 @@ fn read_one(
             read.empty += 1;
             continue;
         }
+        // Empty polls are counted apart, because their time depends on how long the reader chooses
+        // to wait.
         read.polls.record(ended_ns - started_ns)?;
         read.messages += count as u64;
         read.last_ns = ended_ns;

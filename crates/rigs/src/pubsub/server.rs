@@ -1,4 +1,4 @@
-//! The server of one invocation, and what it and its clients used.
+//! The server of one invocation, and the resources that it and its clients used.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -21,48 +21,50 @@ pub(crate) struct Server {
 }
 
 enum Place {
-    /// In the scratch directory, with standbys where they were asked for. All are stopped when
-    /// dropped.
+    /// Servers in the scratch directory, with standbys if there are several. Dropping this stops
+    /// all of them.
     Private {
-        /// Before their primary, and all before the folder: stopped in this order, then removed.
+        /// Declared before the primary and the folder, so that they are stopped first and the
+        /// folder is removed last.
         standbys: Vec<Cluster>,
         cluster: Box<Cluster>,
-        /// Of the primary.
+        /// The primary's directory.
         files: PathBuf,
         _folder: Option<Folder>,
     },
-    /// A server that runs already: this invocation makes a database there and drops it at the end.
+    /// A server that is running already. This invocation creates a database there and drops it at
+    /// the end.
     Given { _database: Box<OwnDatabase> },
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The data goes too, so nothing need be written before the end.
+        // The data is removed too, so nothing has to be flushed before the processes end.
         if let Place::Private {
             standbys, cluster, ..
         } = &mut self.place
         {
             for cluster in standbys.iter_mut().chain([&mut **cluster]) {
-                // What is left is stopped, or found out about, when the cluster itself is dropped.
+                // An error is ignored here, because dropping the cluster stops what is left.
                 let _ = cluster.kill_all();
             }
         }
     }
 }
 
-/// A folder that is removed when dropped.
+/// A directory that is removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed lies where the system removes it in time.
+        // If it cannot be removed, the system's cleaning of /var/tmp removes it later.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A database that is dropped when this is.
+/// A database that is dropped with this value.
 struct OwnDatabase {
-    /// Another database of the same server.
+    /// Another database of the same server, from which this one is dropped.
     admin: Dsn,
     name: String,
 }
@@ -78,12 +80,12 @@ impl Drop for OwnDatabase {
     }
 }
 
-/// What has been used so far.
+/// The processor time used so far.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Used {
-    /// Nothing where the server is not ours to look at.
+    /// `None` if the server is not ours to inspect.
     pub server_cpu_s: Option<f64>,
-    /// This process, and a broker beside it.
+    /// Processor seconds of this process and of a broker beside it.
     pub client_cpu_s: f64,
     pub wal_bytes: f64,
 }
@@ -100,22 +102,22 @@ impl Used {
         }
     }
 
-    /// Of both sides, where both are known.
+    /// Processor seconds of both sides; `None` if the server's are unknown.
     pub fn cpu_s(self) -> Option<f64> {
         Some(self.server_cpu_s? + self.client_cpu_s)
     }
 }
 
-/// For code that watches the server beside the flow.
+/// Connections for code that inspects the server during the flow.
 const SPARE_CONNECTIONS: usize = 32;
-/// How long a standby may take to begin.
+/// How long a standby may take to start streaming.
 const STREAMING_MAX: Duration = Duration::from_secs(60);
-/// Ticks of the kernel's clock a second, as processes are told (`USER_HZ`).
+/// Ticks of the kernel's clock a second, as `/proc` reports them (`USER_HZ`).
 const TICKS_PER_S: f64 = 100.0;
 
 impl Server {
-    /// Starts `nodes` servers, the first of which has room for so many connections: every commit on
-    /// it waits for any one of the others, if there are some.
+    /// Starts `nodes` servers, the first with room for `connections`. With several, every commit on
+    /// the first waits for any one of the others.
     pub fn start(scratch: &Path, connections: usize, nodes: usize) -> Result<Server, FlowError> {
         let connections = connections + SPARE_CONNECTIONS;
         let options = Options {
@@ -126,7 +128,7 @@ impl Server {
             short_lived: true,
             ..Options::default()
         };
-        // PostgreSQL never runs as root, and its user may seldom enter root's folders.
+        // PostgreSQL refuses to run as root, and its user usually cannot enter root's directories.
         let own = runs_as_root().then(|| format!("/var/tmp/dynolab-{}", std::process::id()));
         let folder = own.as_ref().map(|own| Folder(PathBuf::from(own)));
         let place = folder
@@ -155,7 +157,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Has commits wait for any one standby, once all follow.
+    /// Waits until all standbys follow, then makes commits wait for any one of them.
     fn wait_for_standbys(&mut self) -> Result<(), FlowError> {
         let Place::Private {
             standbys, cluster, ..
@@ -177,7 +179,7 @@ impl Server {
         Ok(cluster.set_synchronous(&Synchronous::any(1, &names), STREAMING_MAX)?)
     }
 
-    /// Makes a database of its own on a server that runs already.
+    /// Creates a database on a server that is running already.
     pub fn on(dsn: &str) -> Result<Server, FlowError> {
         let admin = Dsn::parse(dsn)?;
         let name = format!("dyno_bench_{}", std::process::id());
@@ -203,7 +205,7 @@ impl Server {
         Ok(cluster.restart()?)
     }
 
-    /// Where the files of a private one are.
+    /// The directory of a private server; `None` for one that was running already.
     pub fn files(&self) -> Option<&Path> {
         match &self.place {
             Place::Private { files, .. } => Some(files),
@@ -211,18 +213,18 @@ impl Server {
         }
     }
 
-    /// How to reach it.
+    /// The connection string of the primary or the given server.
     pub fn dsn(&self) -> Dsn {
         self.dsn.clone()
     }
 
-    /// Where a broker may listen. In a folder of its own name, since paths of sockets must be
+    /// Where a broker may listen. The directory is separate because the path of a socket must be
     /// short.
     pub fn broker_socket(&self) -> PathBuf {
         std::env::temp_dir().join(format!("dyno-broker-{}.sock", std::process::id()))
     }
 
-    /// What was used until now.
+    /// The processor time used until now.
     pub(super) fn used(&self, way: &dyn Way) -> Result<Used, FlowError> {
         let mut client = connect(&self.dsn)?;
         let wal = "SELECT (pg_current_wal_lsn() - '0/0')::float8";
@@ -233,7 +235,7 @@ impl Server {
         })
     }
 
-    /// The server's version, where its files are, and how many hold them.
+    /// The server's version, where its files are, and how many servers hold them.
     pub fn describe(&self) -> Result<String, FlowError> {
         let Place::Private {
             standbys, cluster, ..
@@ -254,7 +256,8 @@ impl Server {
         })
     }
 
-    /// Of all processes of a server of ours and of its standbys, those that ended included.
+    /// Processor seconds of all processes of a private server and its standbys, ended ones
+    /// included.
     pub(crate) fn cpu_s(&self) -> Option<f64> {
         let Place::Private {
             standbys, cluster, ..
@@ -271,24 +274,24 @@ impl Server {
     }
 }
 
-/// A connection of the load's.
+/// Opens a connection of the load.
 pub(crate) fn connect(dsn: &Dsn) -> Result<Client, FlowError> {
     Ok(dyno_postgres::connect(dsn, &Session::named("dyno bench"))?)
 }
 
-/// Whether the effective user is root, as the kernel says.
+/// Whether the effective user is root.
 fn runs_as_root() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     line.and_then(|ids| ids.split_whitespace().nth(1)) == Some("0")
 }
 
-/// Processor seconds of a process, and of its children that ended.
+/// Processor seconds of a process and of its children that have ended.
 pub(crate) fn process_cpu_s(pid: u32) -> f64 {
     ticks(pid, &[11, 12, 13, 14]).unwrap_or(0.0) / TICKS_PER_S
 }
 
-/// The sum of fields of `/proc/PID/stat`, numbered from the one after the program's name, from 0.
+/// Sums fields of `/proc/PID/stat`, numbered from 0 at the one after the program's name.
 fn ticks(pid: u32, fields: &[usize]) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let words: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
@@ -298,7 +301,7 @@ fn ticks(pid: u32, fields: &[usize]) -> Option<f64> {
     values.sum()
 }
 
-/// Leaves the histogram log of the writes in the scratch directory.
+/// Writes the histogram log of the writes into the scratch directory.
 pub(super) fn write_log(scratch: &Path, flowed: &Flowed) -> Result<PathBuf, FlowError> {
     let path = scratch.join("writes.hdr");
     let mut file = File::create(&path).map_err(|e| FlowError::Way(e.to_string()))?;

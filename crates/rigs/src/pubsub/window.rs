@@ -1,4 +1,4 @@
-//! Writers that hand over the next batch before the last is acknowledged.
+//! Writers that hand over the next batch before the last one is acknowledged.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,8 @@ use super::FlowError;
 use super::flow::{Flow, INTERVAL_NS, Shared, fill};
 use super::way::Way;
 
-/// Writes the flow's messages in a closed loop with its window.
+/// Writes the flow's messages in a closed loop with a window. The first error of a writer stops the
+/// flow, because readers would otherwise wait for messages that never come.
 pub(super) fn write_all(
     way: &dyn Way,
     flow: &Flow,
@@ -61,7 +62,7 @@ fn write_one(
     let mut to = way.writer(writer)?;
     let mut recorder = Recorder::new(started_ns, INTERVAL_NS)?;
     let mut messages = vec![vec![0; flow.payload]; flow.batch];
-    // Starts of batches without acknowledgement, and messages of the first that are acknowledged.
+    // Starts of unacknowledged batches, and how many messages of the first are acknowledged.
     let mut under_way: VecDeque<u64> = VecDeque::with_capacity(flow.window);
     let mut ahead = 0;
     let batch = flow.batch;

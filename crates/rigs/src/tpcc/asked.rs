@@ -1,4 +1,4 @@
-//! What a case asks for.
+//! The parameters of `tpcc-run`.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::txn::Isolation;
 use crate::{Params, RigError};
 
 const SEED: u64 = 1;
-/// Enough that nothing is given up: what repetition costs is in the latency and the rate.
+/// So many that no transaction is given up. The cost of retries is in the latency and the rate.
 const ATTEMPTS: u32 = 10_000;
 
-/// An invocation.
+/// The parsed parameters of an invocation.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
-    /// What is measured; a fifth of it runs before and is not counted.
+    /// The measured time; a fifth of it runs before as a warm-up and is not counted.
     pub duration: Duration,
-    /// Transactions that have run on the database before, so that its tables have grown. 0: only
-    /// the warm-up has.
+    /// Transactions that run before the measurement, so that its tables have grown; 0 for the
+    /// warm-up only.
     pub before: u64,
     pub which: Which,
     pub ours: Ours,
@@ -29,7 +29,7 @@ pub(super) struct Asked {
     pub plan: Plan,
 }
 
-/// Reads the parameters; `peer` is the engine that is run instead of ours.
+/// Reads the parameters; `peer` names the engine that runs instead of ours.
 pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked, RigError> {
     let population = population(params)?;
     let mix = choice(
@@ -73,7 +73,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
         form,
         clients,
         threads: match which {
-            // Its client waits for each answer, so each terminal needs a thread.
+            // etcd's client waits for each answer, so each terminal needs a thread.
             Which::Etcd(_) => clients,
             _ => threads,
         },

@@ -1,4 +1,4 @@
-//! The engine of one invocation: started empty, opened, stopped and removed at the end.
+//! The engine of one invocation: started empty, opened, and removed at the end.
 
 use std::path::{Path, PathBuf};
 
@@ -11,42 +11,43 @@ use crate::txn::{Durability, DynoServer, EtcdNodes, Isolation, OpenHow, Role, op
 /// Which engine, and how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Which {
-    /// Ours in this process.
+    /// Our engine, in this process.
     Local,
-    /// Ours in a process of its own.
+    /// Our engine, in a process of its own.
     Served {
-        /// Over shared memory, else over TCP.
+        /// Whether clients use shared memory instead of TCP.
         ring: bool,
     },
-    /// PostgreSQL in a private cluster, set up as ours is for the log.
+    /// PostgreSQL in a private cluster, with the settings that our log engine advises.
     Postgres(Isolation),
-    /// So many nodes of etcd.
+    /// An etcd cluster of this many nodes.
     Etcd(usize),
 }
 
-/// What is asked of ours.
+/// The options of our engine.
 #[derive(Debug, Clone)]
 pub(super) struct Ours {
     pub durability: Durability,
-    /// Threads, each pinned to a core when there are several.
+    /// Threads, each pinned to a core if there are several.
     pub cores: usize,
     pub memory_bytes: u64,
-    /// Log of a partition after which it is written down whole; 0 for the engine's default.
+    /// Checkpoint a partition after its log has grown by this much; 0 for the engine's default.
     pub checkpoint_bytes: u64,
 }
 
-/// A running engine.
+/// A running engine and the client that is connected to it.
 pub(super) struct Engine {
-    /// Closed before its server goes.
+    /// Declared first, so that it is closed before its server stops.
     db: Box<dyn Database>,
-    /// What it runs on, for people.
+    /// A description of what it runs on, for people.
     pub says: String,
     _server: Process,
-    /// What keeps its log, with durability `remote-memory`; the last to go.
+    /// The process that holds the log with durability `remote-memory`. Declared last, so that it
+    /// stops last.
     _persist: Option<DynoServer>,
 }
 
-/// What is stopped when an invocation ends.
+/// The process to stop when an invocation ends.
 enum Process {
     None,
     Served { _server: DynoServer },
@@ -55,7 +56,7 @@ enum Process {
 }
 
 impl Engine {
-    /// Starts it in an empty folder, with room for so many connections.
+    /// Starts the engine in an empty directory, with room for `connections`.
     pub fn start(
         which: &Which,
         ours: &Ours,
@@ -109,12 +110,12 @@ impl Engine {
         })
     }
 
-    /// It.
+    /// The open database, on which the transactions run.
     pub fn db(&self) -> &dyn Database {
         &*self.db
     }
 
-    /// What the engine counts under this name: `memory_bytes` for rows, `checkpoints_total`.
+    /// The engine's counter of this name: `memory_bytes` for rows, `checkpoints_total`.
     pub fn stat(&self, name: &str) -> Result<Option<u64>, TpccError> {
         let mut stats = self.db.stats()?.into_iter();
         let found = stats.find(|(known, _)| known == name);
@@ -140,13 +141,13 @@ fn served(ours: &Ours, how: &OpenHow, data: &Path) -> Result<DynoServer, TpccErr
     Ok(DynoServer::start(&program()?, data, &more)?)
 }
 
-/// The process that holds the log in its memory, where the durability wants one.
+/// Starts the process that holds the log in its memory, if the durability needs one.
 fn persist(which: &Which, ours: &Ours, scratch: &Path) -> Result<Option<DynoServer>, TpccError> {
     let is_ours = matches!(which, Which::Local | Which::Served { .. });
     if !is_ours || ours.durability != Durability::RemoteMemory {
         return Ok(None);
     }
-    // A log and the checkpoint that lets it forget are both there for a while.
+    // A log and the checkpoint that replaces it exist together for a while.
     let memory = ours.memory_bytes.saturating_mul(2).to_string();
     let (log, more) = (scratch.join("persist.log"), ["--memory", &memory]);
     let server = DynoServer::start_role(&program()?, Role::Persist, &log, &more)?;

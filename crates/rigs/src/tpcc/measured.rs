@@ -1,4 +1,4 @@
-//! Runs a plan and counts, type by type.
+//! Runs a plan and counts its transactions by type.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -12,33 +12,35 @@ use dyno_txn_api::{Database, Error};
 
 use crate::Windows;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Measured {
-    /// From its first input to its last answer.
+    /// Seconds from the first input to the last answer.
     pub seconds: f64,
-    /// The types that ran.
+    /// Counts and latencies of each type that ran.
     pub of: BTreeMap<Kind, OfKind>,
-    /// Committed transactions by the time of their answers, of a plan that lasts for a stated time.
+    /// Committed transactions by the time of their answers; empty if the plan has no fixed
+    /// duration.
     pub windows: Windows,
-    /// The engine failed before the run was over: what is counted here is part of a run.
+    /// The error of an engine that failed before the run was over. The counts then cover a part of
+    /// the run.
     pub cut_short: Option<Error>,
 }
 
-/// One type of transaction.
+/// The outcomes of the transactions of one type.
 #[derive(Debug)]
 pub struct OfKind {
-    /// Committed.
+    /// Transactions that the engine acknowledged as committed.
     pub committed: u64,
-    /// Rolled back because their input said so.
+    /// Transactions rolled back because their input demanded it.
     pub rolled_back: u64,
-    /// Given up after conflicts.
+    /// Transactions given up after too many conflicts.
     pub given_up: u64,
     /// Transactions whose outcome is unknown.
     pub unknown: u64,
-    /// Tries beyond the first.
+    /// Attempts beyond the first, over all transactions.
     pub tried_again: u64,
-    /// Of those that were committed, from input to answer, repetitions included.
+    /// Latencies of committed transactions from input to answer, retries included.
     pub latencies: Latencies,
 }
 
@@ -65,7 +67,7 @@ impl OfKind {
 }
 
 impl Measured {
-    /// Committed transactions of all types, a second.
+    /// Committed transactions of all types per second.
     pub fn rate(&self) -> f64 {
         self.committed() as f64 / self.seconds.max(1e-9)
     }
@@ -75,7 +77,7 @@ impl Measured {
         self.of.values().map(|kind| kind.committed).sum()
     }
 
-    /// Tries that ended in a conflict, as a share of all tries.
+    /// Attempts that ended in a conflict, as a share (0 to 1) of all attempts.
     pub fn aborted_share(&self) -> f64 {
         let again: u64 = self.of.values().map(|kind| kind.tried_again).sum();
         let given_up: u64 = self.of.values().map(|kind| kind.given_up).sum();
@@ -89,7 +91,7 @@ impl Measured {
     }
 }
 
-/// What one worker has seen.
+/// What one worker has counted.
 struct Seen {
     began: Instant,
     windows: Windows,

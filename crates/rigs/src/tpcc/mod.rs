@@ -1,4 +1,4 @@
-//! TPC-C's transactions with a clock beside them, for the command and for suites.
+//! Runs TPC-C transactions and times them, for the command and for suites.
 
 mod asked;
 mod engine;
@@ -11,13 +11,13 @@ pub use functions::functions;
 pub use measured::{Measured, OfKind, measure};
 pub(crate) use workload::run;
 
-/// Why an invocation failed.
+/// Why an invocation failed, or its result does not count.
 #[derive(Debug, thiserror::Error)]
 pub enum TpccError {
-    /// The engine said no.
+    /// The transaction engine returned an error.
     #[error(transparent)]
     Engine(#[from] dyno_txn_api::Error),
-    /// A PostgreSQL of its own could not be made or run.
+    /// A private PostgreSQL server could not be started or used.
     #[error(transparent)]
     Postgres(#[from] crate::pubsub::FlowError),
     /// A latency could not be counted.
@@ -26,7 +26,7 @@ pub enum TpccError {
     /// A server could not be started.
     #[error("{0}")]
     Server(String),
-    /// The database is not what the transactions should have made of it.
+    /// The database does not hold what the committed transactions must have left.
     #[error("there is no throughput: {0}")]
     Wrong(String),
 }

@@ -1,5 +1,5 @@
-//! How many records a transaction reads and writes: what "record operations" of other reports
-//! count.
+//! Counts how many records a transaction reads and writes, which other reports call "record
+//! operations".
 
 use dyno_tpcc::drive::Plan;
 use dyno_tpcc::input::Terminal;
@@ -9,11 +9,11 @@ use dyno_txn_api::{
     Answer, Code, Database, Operation, Operations, Options, Result, TableId, Transact, Transaction,
 };
 
-/// Transactions that are counted.
+/// Transactions in the sample.
 const SAMPLE: u32 = 100;
 
-/// Passes operations on and counts records: one for each get and each write, one for each row that
-/// a scan returns.
+/// Passes operations on and counts records: one for each get and each write, and one for each row
+/// that a scan returns.
 struct Counting<'a> {
     under: &'a mut dyn Transaction,
     records: u64,
@@ -37,10 +37,10 @@ impl Operations for Counting<'_> {
     }
 }
 
-/// The mean over a sample of the plan's inputs, which are run for it; those that are rolled back
-/// count as far as they came.
+/// The mean over a sample of the plan's inputs, which it runs. Those that are rolled back count up
+/// to that point.
 pub(super) fn of_a_transaction(db: &dyn Database, tables: &Tables, plan: &Plan) -> Result<f64> {
-    // A terminal that no run has: rows that it adds bear its number.
+    // A terminal number that no run uses, because the rows that it adds carry it.
     let mut terminal = Terminal::new(plan.draw, plan.seed, plan.run, plan.clients);
     let mut records = 0;
     for _ in 0..SAMPLE {

@@ -1,5 +1,5 @@
-//! The workload of suites: an engine is started and loaded, checked, driven, checked again; a
-//! throughput comes out when all conditions hold.
+//! The workload of suites: it starts an engine, loads and checks it, drives it, and checks it
+//! again. The throughput counts only if all conditions hold.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -20,18 +20,18 @@ use super::engine::Engine;
 use super::{Measured, TpccError, measure, records};
 use crate::{Params, RigError};
 
-/// Threads that load.
+/// Threads that load the tables.
 const LOADERS: usize = 2;
-/// Quantiles by the names they have in records.
+/// Quantiles under their names in records.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 
-/// How long it runs where the answer alone is asked for.
+/// How long it runs if only the answer is wanted.
 const VERIFYING: Duration = Duration::from_millis(200);
-/// Of the time asked for, so much is run before it and not counted.
+/// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
 const WARM_UP: u32 = 5;
 
-/// `tpcc-run`: transactions from terminals for a while, on an engine of its own; `peer` names
-/// another engine than ours.
+/// `tpcc-run`: transactions from terminals for some time, on an engine of its own; `peer` names an
+/// engine other than ours.
 pub(crate) fn run(
     params: &mut Params<'_>,
     request: &Request,
@@ -46,7 +46,7 @@ pub(crate) fn run(
 }
 
 fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
-    // The plan of the warm-up adds rows of its own, and must not meet those of the run.
+    // The warm-up adds rows of its own, which must not collide with those of the run.
     let plan = &Plan {
         until: Until::Elapsed(asked.duration),
         ..asked.plan.clone()
@@ -89,7 +89,7 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
         metrics.insert("checkpoints".to_string(), count as f64);
     }
     let mut reply = Reply {
-        // How many transactions there are is the speed; each engine's own count of what they left
+        // The number of transactions depends on the speed. The engine's own count of what they left
         // is compared with the clients'.
         answer: Some(Answer {
             count: 1,
@@ -103,8 +103,7 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
     Ok(reply)
 }
 
-/// A run that ended as it should: no error of the engine, and the outcome of each transaction
-/// known.
+/// Accepts a run only if the engine returned no error and every transaction's outcome is known.
 fn whole(mut measured: Measured) -> Result<Measured, TpccError> {
     if let Some(error) = measured.cut_short.take() {
         return Err(error.into());
@@ -137,7 +136,7 @@ impl Stored {
         })
     }
 
-    /// Every order and every payment that was committed is there, and no other.
+    /// Checks that exactly the committed orders and payments are there.
     fn compare(&self, before: &Stored, runs: &[&Measured]) -> Result<(), TpccError> {
         let committed = |kind: Kind| -> u64 {
             let of = runs.iter().filter_map(|run| run.of.get(&kind));
@@ -170,7 +169,7 @@ fn hold(when: &str, db: &dyn Database, tables: &Tables, scale: &Scale) -> Result
     }
 }
 
-/// Rates are a second, latencies milliseconds.
+/// Rates are per second, latencies in milliseconds.
 fn metrics(measured: &Measured, records: f64) -> BTreeMap<String, f64> {
     let rate = measured.rate();
     let mut metrics = BTreeMap::from([

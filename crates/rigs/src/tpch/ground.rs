@@ -1,15 +1,15 @@
-//! Where a case's files go: the scratch directory, memory, or nowhere.
+//! Where a case's files are written: the scratch directory, memory, or nowhere.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use dyno_tpch_files::Place;
 
-/// A file system in memory, on every Linux.
+/// The tmpfs that every Linux mounts.
 const MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "dynolab-";
 
-/// A place for files, which is emptied when it is dropped if it is in memory.
+/// A directory for files. One in memory is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Ground {
     folder: Option<PathBuf>,
@@ -17,7 +17,7 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// `disk` is the scratch directory, whose owner removes it.
+    /// `disk` is the scratch directory, which its owner removes.
     pub(super) fn new(place: &str, scratch: &Path) -> Result<Ground, String> {
         match place {
             "disk" => Ok(Ground {
@@ -56,13 +56,13 @@ impl Ground {
 impl Drop for Ground {
     fn drop(&mut self) {
         if let (true, Some(folder)) = (self.own, &self.folder) {
-            // Best effort: what stays is found by the next one.
+            // The error is ignored: the next invocation removes what is left.
             let _ = fs::remove_dir_all(folder);
         }
     }
 }
 
-/// Removes folders whose process was killed before it could.
+/// Removes directories of processes that were killed before they could do it.
 fn remove_strays() {
     for entry in fs::read_dir(MEMORY).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -1,4 +1,4 @@
-//! The TPC-H engine's workload: tables written as files, timed from the order to the last durable
+//! The TPC-H engine's workload: tables written as files, timed from the call to the last durable
 //! file.
 
 mod ground;
@@ -16,7 +16,7 @@ use crate::sql::{sql_engine, tables_checksum};
 use crate::{Params, RigError, used};
 use ground::Ground;
 
-/// Threads count as busy from this share on.
+/// Above this share of the threads' time the processor is the bottleneck.
 const BUSY: f64 = 0.85;
 
 /// `tpch-write`: `tables` at scale factor `sf` as `format`, by `jobs` threads, into `place`. The
@@ -32,7 +32,7 @@ pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply,
             return Err(params.wrong("text", format!("`{other}` is neither bytes nor lengths")));
         }
     };
-    // Where a writer that makes no rows finds them.
+    // The parameter is for peers that only copy rows, and names their files.
     params.ignore("from");
     let job = job(params, &ground)?;
     let elsewhere = job.is_of_another_program();
@@ -45,7 +45,7 @@ pub(crate) fn write(params: &mut Params<'_>, request: &Request) -> Result<Reply,
         run(&job, &Progress::default())?
     };
     let cpu_s = used::cpu_s() + used::children_cpu_s() - cpu_at_s;
-    // No child has run before, so the largest of them is the one that wrote.
+    // No child has run before, so the largest child is the one that wrote.
     let peak_bytes = if elsewhere {
         used::children_peak_bytes()
     } else {
@@ -109,7 +109,7 @@ fn metrics(job: &Job, report: &Report, cpu_s: f64) -> BTreeMap<String, f64> {
         ("io-rate".to_string(), bytes / report.seconds),
         ("pool-s".to_string(), report.pool_seconds),
     ]);
-    // Threads share themselves between files, so that only one thread's time is a table's own.
+    // Threads move between files, so a table's own time is known only with one thread.
     let tables = if job.jobs == 1 { &Table::ALL[..] } else { &[] };
     for &table in tables {
         let files = report.files.iter().filter(|file| file.table == table);
@@ -126,7 +126,8 @@ fn metrics(job: &Job, report: &Report, cpu_s: f64) -> BTreeMap<String, f64> {
 fn facts(job: &Job, report: &Report, cpu_s: f64) -> BTreeMap<String, String> {
     let threads = job.jobs as f64;
     let busy = cpu_s / report.seconds;
-    // What it waits for it cannot tell: the sink, the making of the pool, or other programs.
+    // The process cannot tell what it waited for: the sink, the thread pool's start, or other
+    // programs.
     let bottleneck = if busy > BUSY * threads {
         "processor"
     } else {

@@ -1,4 +1,4 @@
-//! Calls between a client and a server of frames, without a database: what transactions stand on.
+//! Calls between a client and a server of frames without a database: the layer below transactions.
 //!
 //! `txn-rpc` is request and response. `txn-transport` is a stream of messages one way, acknowledged
 //! together: K2's "transport". Both ends are threads of this process, each on its own side of a
@@ -18,47 +18,47 @@ use dyno_suite::protocol::{Reply, Request};
 use super::k2::{Carrier, K2Error, size};
 use crate::{Params, RigError, Windows};
 
-/// The shortest message: its number and a mark.
+/// The shortest message: its number and a check mark.
 const LEAST_BYTES: usize = 10;
-/// Both ends spin: they have nothing else to do, and waking a thread costs more than all that is
+/// Both ends spin, because they have nothing else to do and waking a thread costs more than what is
 /// measured here.
 const SPIN: Duration = Duration::from_secs(3_600);
-/// Of the time asked for, so much is run before it and not counted.
+/// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
 const WARM_UP: u32 = 5;
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// What is asked for.
+/// The parsed parameters of `txn-rpc` and `txn-transport`.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     carrier: Carrier,
     request_bytes: usize,
     answer_bytes: usize,
     connections: usize,
-    /// Messages of a connection under way.
+    /// Messages in flight on each connection.
     window: usize,
-    /// Messages to an answer.
+    /// Messages that one answer acknowledges.
     every: usize,
     duration: Duration,
 }
 
-/// What was seen.
+/// What the clients counted.
 struct Seen {
     messages: u64,
     seconds: f64,
     latencies: Latencies,
     /// Messages by the time of their answers.
     windows: Windows,
-    /// What connections travelled on.
+    /// The transport that the connections used.
     carrier: String,
 }
 
-/// `txn-rpc`: requests and answers, `window` of them under way on each of so many connections.
+/// `txn-rpc`: requests and answers, with `window` requests in flight on each connection.
 pub(crate) fn rpc(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let asked = Asked::read(params, 1)?;
     reply(&asked, request, rpc::run)
 }
 
-/// `txn-transport`: messages one way, with an answer to every so many.
+/// `txn-transport`: messages one way, and one answer to every few.
 pub(crate) fn transport(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let every = size(params.count("ack-every")?);
     let asked = Asked::read(params, every)?;
@@ -101,7 +101,7 @@ impl Asked {
     }
 }
 
-/// How one of the two is run.
+/// The function that runs one of the two workloads.
 type Run = fn(&Asked, &std::path::Path) -> Result<Seen, K2Error>;
 
 fn reply(asked: &Asked, request: &Request, run: Run) -> Result<Reply, RigError> {
@@ -123,7 +123,8 @@ fn reply(asked: &Asked, request: &Request, run: Run) -> Result<Reply, RigError> 
         facts.insert("load".to_owned(), first.to_owned());
     }
     let mut reply = Reply {
-        // Every message is verified while it runs; how many there are is the speed.
+        // Every message is checked while it runs, and their number depends on the speed, so the
+        // answer is constant.
         answer: Some(Answer {
             count: 0,
             checksum: "all right".to_owned(),
@@ -157,7 +158,7 @@ impl Body {
         )
     }
 
-    /// The number of a message, if both its ends are right.
+    /// The number of a message, or `None` if its mark does not match.
     fn number(body: &[u8]) -> Option<u64> {
         let (number, mark) = (body.first_chunk::<8>()?, body.last_chunk::<2>()?);
         let number = u64::from_le_bytes(*number);

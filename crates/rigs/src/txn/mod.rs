@@ -1,5 +1,5 @@
-//! Transactions: how databases of every engine are opened, servers of them as processes, and K2's
-//! workloads on them.
+//! Transactions: opens databases of every engine, runs their servers as processes, and has K2's
+//! workloads.
 
 mod calls;
 mod k2;

@@ -1,4 +1,4 @@
-//! Opens a database by its address, whichever engine is behind it.
+//! Opens a database by its address, with any of the engines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use dyno_txn_postgres::{Isolation, Postgres, PostgresOptions};
 
 use crate::tpcc::functions;
 
-/// What an address does not say.
+/// The options of opening that an address does not hold.
 #[derive(Debug, Clone)]
 pub struct OpenHow {
-    /// Of our engine in this process: whether a directory without a database gets a new one.
+    /// Our engine in this process: whether to create the database if the directory has none.
     pub create: bool,
-    /// Of our engine in this process: when an answer is given.
+    /// Our engine in this process: when a commit is acknowledged.
     pub durability: Durability,
-    /// Of our engine in this process, for `remote-memory`: processes that hold the log, `HOST:PORT`
-    /// each.
+    /// Our engine in this process, for `remote-memory`: the processes that hold the log, each as
+    /// `HOST:PORT`.
     pub persist: Vec<String>,
-    /// Of our engine in this process: one thread pinned to each; one thread that is not pinned when
-    /// empty.
+    /// Our engine in this process: the cores that its threads are pinned to; empty for one thread
+    /// that is not pinned.
     pub cores: Vec<usize>,
-    /// Of our engine in this process: bytes of all rows.
+    /// Our engine in this process: memory for all rows, in bytes.
     pub memory_bytes: u64,
-    /// Of our engine in this process: log of a partition after which it is written down whole; the
-    /// engine's default when absent.
+    /// Our engine in this process: checkpoint a partition after its log has grown by this much;
+    /// `None` for the engine's default.
     pub checkpoint_bytes: Option<u64>,
-    /// Shown to a server of ours.
+    /// The token sent to a server of ours.
     pub token: Option<String>,
-    /// TLS with a server of ours.
+    /// The TLS configuration for a server of ours; `None` for plain TCP.
     pub tls: Option<Arc<ClientConfig>>,
-    /// Whether a server of ours on this host is talked to through shared memory.
+    /// Whether to use shared memory with a server of ours on this host.
     pub ring: bool,
-    /// Of a database of PostgreSQL's wire: what transactions are kept apart by.
+    /// Databases with PostgreSQL's protocol: the isolation level of transactions.
     pub isolation: Isolation,
 }
 
@@ -115,7 +115,7 @@ fn options(how: &OpenHow) -> Result<OpenOptions> {
 /// # Errors
 /// When two have one name.
 pub fn procedures() -> Result<Procedures> {
-    // That of checks, which does nothing but what a client may do anyway.
+    // Those of the checks too, because they do nothing that a client may not do anyway.
     let mut procedures = dyno_txn_check::work::procedures()?;
     transactions::register(&mut procedures)?;
     Ok(procedures)

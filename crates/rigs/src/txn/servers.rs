@@ -1,5 +1,4 @@
-//! Servers of transactions as processes on loopback: ours, and etcd's. They are killed when
-//! dropped.
+//! Server processes for transactions on loopback: ours, and etcd's. They are killed when dropped.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,18 +11,18 @@ use std::time::{Duration, Instant};
 use dyno_txn_api::{Code, Error, Result, Target};
 use dyno_txn_node::{OpenOptions, Role};
 
-/// How long a server may take until it listens: recovery included, on a machine that does other
-/// things.
+/// How long a server may take until it listens, recovery on a busy machine included.
 const START: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(20);
-/// Operations of one transaction of etcd: a page of ten deliveries with all their lines fits.
+/// The most operations of one etcd transaction: enough for a page of ten deliveries with all their
+/// lines.
 const MAX_TXN_OPS: &str = "4096";
 
-/// A process of ours, `dyno txn serve`.
+/// A process `dyno txn serve` of ours.
 pub struct DynoServer {
     program: PathBuf,
     words: Vec<String>,
-    /// What it says.
+    /// The file with its stdout and stderr.
     log: PathBuf,
     port: u16,
     child: Child,
@@ -63,22 +62,22 @@ impl DynoServer {
         })
     }
 
-    /// Where it listens.
+    /// The address it listens on, `HOST:PORT`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The same, for who opens a database.
+    /// The address in the form that opens a database.
     pub fn target(&self) -> Target {
         Target::Dyno(vec![self.address()])
     }
 
-    /// The number of its process.
+    /// The process id, for signals and `/proc`.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Kills it as a power cut of the process would: nothing of it runs any more.
+    /// Kills it with signal 9, so that it flushes and says nothing more.
     pub fn kill(&mut self) {
         kill(&mut self.child);
     }
@@ -108,7 +107,7 @@ fn serve(program: &Path, words: &[String], log: &Path, port: u16) -> Result<Chil
     spawn(command, log, &[port])
 }
 
-/// A database of ours in several processes, with one oracle beside them.
+/// A database of ours in several processes, with one timestamp oracle.
 pub struct DynoProcesses {
     parts: Vec<DynoServer>,
     _oracle: DynoServer,
@@ -144,7 +143,8 @@ impl DynoProcesses {
         Ok(processes)
     }
 
-    /// Processes listen before an oracle has given them a stamp; until then they refuse everybody.
+    /// Processes listen before the oracle has given them a timestamp, and until then refuse every
+    /// client.
     fn wait(&self) -> Result<()> {
         let until = Instant::now() + START;
         for part in &self.parts {
@@ -158,21 +158,21 @@ impl DynoProcesses {
         Ok(())
     }
 
-    /// Where clients connect: one address leads to all.
+    /// The address for clients, any one of which reaches all processes.
     pub fn target(&self) -> Target {
         self.parts[0].target()
     }
 }
 
-/// An etcd cluster.
+/// The processes of an etcd cluster.
 pub struct EtcdNodes {
     children: Vec<Child>,
-    /// Ports for clients and for peers.
+    /// The port for clients and the port for peers of each node.
     ports: Vec<(u16, u16)>,
 }
 
 impl EtcdNodes {
-    /// Why there is none on this machine; nothing where it can be started.
+    /// Why etcd cannot run on this machine; `None` if it can.
     pub fn missing() -> Option<String> {
         let found = Command::new("etcd").arg("--version").output();
         let text = "etcd: the program is not installed (Debian: etcd-server)";
@@ -197,7 +197,7 @@ impl EtcdNodes {
             let command = nodes.command(number, folder);
             nodes.children.push(spawn(command, &log, &[])?);
         }
-        // A node listens before there is a leader; clients wait for that one.
+        // A node listens before the cluster has a leader; its clients wait for one.
         let ports: Vec<u16> = nodes.ports.iter().map(|(client, _)| *client).collect();
         for (child, port) in nodes.children.iter_mut().zip(ports) {
             wait(child, &folder.join("n0.log"), &[port])?;
@@ -205,18 +205,18 @@ impl EtcdNodes {
         Ok(nodes)
     }
 
-    /// Where clients connect.
+    /// The addresses of all nodes, for clients.
     pub fn target(&self) -> Target {
         let address = |(port, _): &(u16, u16)| format!("127.0.0.1:{port}");
         Target::Etcd(self.ports.iter().map(address).collect())
     }
 
-    /// The numbers of the processes.
+    /// The process ids of the nodes.
     pub fn pids(&self) -> Vec<u32> {
         self.children.iter().map(Child::id).collect()
     }
 
-    /// Kills a node.
+    /// Kills the process of one node with signal 9.
     pub fn kill(&mut self, number: usize) {
         kill(&mut self.children[number]);
     }
@@ -240,7 +240,7 @@ impl EtcdNodes {
             .args(["--initial-cluster", &members.join(",")])
             .args(["--initial-cluster-state", "new"])
             .args(["--max-txn-ops", MAX_TXN_OPS])
-            // All revisions of a whole warehouse and of a run on it.
+            // Room for all revisions of a whole warehouse and of a run on it.
             .args(["--quota-backend-bytes", "8589934592"])
             .args(["--max-request-bytes", "16777216"]);
         command
@@ -254,7 +254,7 @@ impl Drop for EtcdNodes {
 }
 
 fn kill(child: &mut Child) {
-    // One that was killed already is not a fault.
+    // The error is ignored, because the node may have been killed already.
     let _ = child.kill();
     let _ = child.wait();
 }
@@ -282,7 +282,7 @@ fn spawn(mut command: Command, log: &Path, ports: &[u16]) -> Result<Child> {
     }
 }
 
-/// Waits until all ports are listened on.
+/// Waits until every port has a listener, and fails if the process ends first.
 fn wait(child: &mut Child, log: &Path, ports: &[u16]) -> Result<()> {
     let until = Instant::now() + START;
     let open = |port: &u16| TcpStream::connect(("127.0.0.1", *port)).is_ok();

@@ -1,5 +1,4 @@
-//! Filling a database, part by part, by several loaders; and the row that says what it was filled
-//! with.
+//! Fills a database in parts, with several loaders, and records in a row what it was filled with.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,38 +15,38 @@ use crate::scale::Scale;
 use crate::schema::{Stored, Tables, ytd};
 use crate::transactions::all;
 
-/// Rows of one request at most: every engine's limit of operations is above it.
+/// The most rows in one request, which is below every engine's limit.
 const ROWS_MAX: usize = 100;
-/// Bytes of one request at most, give or take a row.
+/// The most bytes in one request, give or take a row.
 const BYTES_MAX: usize = 64 << 10;
-/// Requests of a loader that are under way.
+/// Requests of each loader in flight.
 const WINDOW: usize = 16;
-/// Time for one request: engines that pause to write a checkpoint are waited for.
+/// How long one request may take, because an engine may pause to write a checkpoint.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// How often a request is sent again when the engine says that this is safe.
+/// How often a request is sent again if the engine says that this is safe.
 const ATTEMPTS: u32 = 50;
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loaded {
-    /// Rows that were written; none when the database was loaded already.
+    /// Rows that were written; 0 if the database had been loaded already.
     pub rows: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
 }
 
-/// How far a load is, for a progress bar.
+/// The progress of a load, for a progress bar.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Rows so far.
+    /// Rows that have been written so far.
     pub rows: AtomicU64,
-    /// Bytes so far.
+    /// Bytes of the keys and values written so far.
     pub bytes: AtomicU64,
-    /// Set to give it up.
+    /// Set to stop the load.
     pub stop: AtomicBool,
 }
 
-/// Rows of a whole load, near enough for a progress bar.
+/// Rows of a complete load, near enough for a progress bar.
 pub fn rows_of(scale: &Scale) -> u64 {
     let [warehouses, districts, customers, items] = [
         scale.warehouses,
@@ -56,14 +55,14 @@ pub fn rows_of(scale: &Scale) -> u64 {
         scale.items,
     ]
     .map(u64::from);
-    // Of each customer: itself, its sums, its payment, its order, ten lines; of three in ten a
+    // Each customer has its row, its sums, a payment, an order and ten lines; three in ten have a
     // waiting order.
     let of_district = customers * 14 + customers * 3 / 10 + 3;
     items + warehouses * (2 + 2 * items + districts * of_district)
 }
 
-/// Loads a database that is empty, or was left by a load of the same population; does nothing where
-/// that load was complete. One that holds another population is refused.
+/// Loads a database that is empty or was left by a load of the same population. Does nothing if
+/// that load was complete, and refuses a database with another population.
 pub fn load(
     db: &dyn Database,
     population: Population,
@@ -111,14 +110,15 @@ pub fn load(
     })
 }
 
-/// Keeps the first error, and stops the other loaders.
+/// Keeps the first error and stops the other loaders.
 fn keep(wrong: &Mutex<Option<Error>>, progress: &Progress, error: Error) {
     progress.stop.store(true, Ordering::Relaxed);
     let mut wrong = wrong.lock().unwrap_or_else(PoisonError::into_inner);
     wrong.get_or_insert(error);
 }
 
-/// What a database was loaded with, and whether that was completed; None: with nothing.
+/// The population that the database was loaded with, and whether that was completed; `None` if it
+/// was not loaded.
 pub fn what_is_loaded(db: &dyn Database, tables: &Tables) -> Result<Option<(Population, bool)>> {
     let found = db.transact(|t| t.get(tables.loaded, b""))?;
     let Some(found) = found else {
@@ -136,8 +136,8 @@ pub fn what_is_loaded(db: &dyn Database, tables: &Tables) -> Result<Option<(Popu
     Ok(Some((Population { scale, seed }, row.u64(5)? == 1)))
 }
 
-/// The tables and the population of a database that is ready for a run; an error that says what to
-/// do else.
+/// The tables and the population of a database that is ready for a run. The error says what to do
+/// if it is not.
 pub fn ready(db: &dyn Database) -> Result<(Tables, Population)> {
     let not_loaded = |what: &str| {
         let text = format!("{what}: run `dyno tpcc load` on it first");
@@ -154,7 +154,7 @@ pub fn ready(db: &dyn Database) -> Result<(Tables, Population)> {
     }
 }
 
-/// The sum of all payments that the database has had, in cents: W_YTD over all warehouses.
+/// The sum of all payments in the database, in cents: W_YTD over all warehouses.
 pub fn paid(db: &dyn Database, tables: &Tables) -> Result<u64> {
     let rows = db.transact(|t| all(t, Scan::all(tables.warehouse_ytd)))?;
     let sums = rows.iter().map(|row| Row::parse(&row.value)?.i64(ytd::YTD));
@@ -197,7 +197,7 @@ fn parts(scale: &Scale) -> Vec<Part> {
     parts
 }
 
-/// One thread's rows on their way into the database.
+/// One thread that writes rows into the database.
 struct Loader<'a> {
     tables: Tables,
     progress: &'a Progress,
@@ -206,7 +206,7 @@ struct Loader<'a> {
     batch: Vec<(Key, Vec<u8>)>,
     batch_bytes: usize,
     ticket: u64,
-    /// What is under way, kept to be sent again.
+    /// Requests in flight, kept to be sent again.
     under_way: std::collections::BTreeMap<u64, Vec<Operation>>,
 }
 
@@ -292,7 +292,7 @@ impl<'a> Loader<'a> {
             .bytes
             .fetch_add(self.batch_bytes as u64, Ordering::Relaxed);
         self.batch_bytes = 0;
-        // Puts, so that a part that was broken off can be written again.
+        // Puts, so that an interrupted part can be written again.
         let operations: Vec<Operation> = rows
             .into_iter()
             .map(|(key, value)| Operation::put(key, value))
@@ -306,7 +306,8 @@ impl<'a> Loader<'a> {
         self.pipeline.submit(self.ticket, request)
     }
 
-    /// Takes one answer. What failed and may be repeated is repeated at once, alone.
+    /// Waits for one answer. A request that failed and may be repeated is repeated at once, by
+    /// itself.
     fn settle(&mut self, wait: Duration) -> Result<()> {
         let Some((ticket, answer)) = self.pipeline.next(wait) else {
             let text = format!("no answer from the engine in {} s", wait.as_secs());
@@ -315,7 +316,7 @@ impl<'a> Loader<'a> {
         let sent = self.under_way.remove(&ticket);
         match (answer, sent) {
             (Ok(Committed { .. }), _) => Ok(()),
-            // Puts of constants may be repeated whatever became of them.
+            // Puts of constants may be repeated whatever became of the first attempt.
             (Err(error), Some(operations)) if error.retry() != Retry::Never => self
                 .db
                 .transact_once(Request::Operations(operations), &options())

@@ -6,13 +6,12 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of a seed.
+    /// The stream that a seed determines.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    /// A stream of its own for one part of the whole: `path` says which, as (table, warehouse,
-    /// district).
+    /// A separate stream for one part; `path` identifies it, as (table, warehouse, district).
     pub fn of(seed: u64, path: &[u64]) -> Random {
         let mut random = Random(seed);
         for step in path {
@@ -21,7 +20,7 @@ impl Random {
         random
     }
 
-    /// The next 64 bits.
+    /// Advances the state and returns 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -30,8 +29,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform in `low..=high`. The bias of the multiply (Lemire 2019, without its rejection) is
-    /// below 2^-40 for every range here.
+    /// Uniform in `low..=high`. The bias of the multiplication (Lemire 2019, without its rejection)
+    /// is below 2^-40 for every range here.
     pub fn within(&mut self, low: u32, high: u32) -> u32 {
         debug_assert!(low <= high);
         let span = u128::from(high - low) + 1;
@@ -48,7 +47,7 @@ impl Random {
         ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// A shuffle in place (Fisher and Yates).
+    /// Shuffles in place (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.within(0, last as u32) as usize;
@@ -66,7 +65,7 @@ pub struct Skew {
 }
 
 impl Skew {
-    /// Those that the population is drawn with.
+    /// The constants that the population is drawn with.
     pub fn of_load(seed: u64) -> Skew {
         let mut random = Random::of(seed, &[0xC0]);
         Skew {
@@ -76,8 +75,8 @@ impl Skew {
         }
     }
 
-    /// Those of a run. Clause 2.1.6.1: the constant of last names differs from that of the load by
-    /// 65 to 119, and by neither 96 nor 112.
+    /// The constants of a run. By clause 2.1.6.1 the one of last names differs from that of the
+    /// load by 65 to 119, and by neither 96 nor 112.
     pub fn of_run(seed: u64, load: Skew) -> Skew {
         let mut random = Random::of(seed, &[0xC1]);
         let allowed: Vec<u32> = (0..=255u32)
@@ -94,17 +93,17 @@ impl Skew {
         }
     }
 
-    /// A number of a last name, 0 to 999.
+    /// The number of a last name, 0 to 999.
     pub fn last_name(&self, random: &mut Random) -> u32 {
         nurand(random, 255, self.last_name, 0, 999)
     }
 
-    /// A customer of a district, 1 to 3,000.
+    /// The number of a customer in its district, 1 to 3,000.
     pub fn customer(&self, random: &mut Random, customers: u32) -> u32 {
         nurand(random, 1023, self.customer, 1, customers)
     }
 
-    /// An item, 1 to 100,000.
+    /// The number of an item, 1 to 100,000.
     pub fn item(&self, random: &mut Random, items: u32) -> u32 {
         nurand(random, 8191, self.item, 1, items)
     }
@@ -140,8 +139,8 @@ mod tests {
         }
         assert_eq!(seen[0], 0);
         let most = seen.iter().max().expect("it has entries");
-        // Evenly each would be drawn 100 times; the bits of A that are set draw some several times
-        // as often.
+        // If the draw were uniform, each would be drawn 100 times. The bits that are set in A make
+        // some several times as frequent.
         assert!(*most > 300, "{most}");
     }
 

@@ -3,29 +3,29 @@
 
 use std::borrow::Cow;
 
-/// A place (part of several rows).
+/// A postal address, which several tables have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// First line.
+    /// First line of the street, 10 to 20 characters.
     pub street_1: String,
-    /// Second line.
+    /// Second line of the street.
     pub street_2: String,
-    /// City.
+    /// Name of the city.
     pub city: String,
-    /// Two letters.
+    /// State, two letters.
     pub state: String,
-    /// Nine digits.
+    /// Zip code, nine digits.
     pub zip: String,
 }
 
-/// WAREHOUSE.
+/// A row of WAREHOUSE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warehouse {
-    /// Number.
+    /// Number of the warehouse, from 1.
     pub id: u32,
-    /// Name.
+    /// Name of the warehouse.
     pub name: String,
-    /// Address.
+    /// Address of the warehouse.
     pub address: Address,
     /// Tax, hundredths of a percent.
     pub tax: u32,
@@ -33,176 +33,176 @@ pub struct Warehouse {
     pub ytd: i64,
 }
 
-/// DISTRICT.
+/// A row of DISTRICT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct District {
-    /// Warehouse.
+    /// Number of its warehouse.
     pub warehouse: u32,
-    /// Number.
+    /// Number within the warehouse, from 1.
     pub id: u32,
-    /// Name.
+    /// Name of the district.
     pub name: String,
-    /// Address.
+    /// Address of the district.
     pub address: Address,
     /// Tax, hundredths of a percent.
     pub tax: u32,
     /// Payments since the beginning, cents.
     pub ytd: i64,
-    /// Number of the next order.
+    /// Number that its next order gets.
     pub next_order: u32,
 }
 
-/// CUSTOMER.
+/// A row of CUSTOMER.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Customer {
-    /// Warehouse.
+    /// Number of the customer's warehouse.
     pub warehouse: u32,
-    /// District.
+    /// Number of the customer's district.
     pub district: u32,
-    /// Number.
+    /// Number within the district, from 1.
     pub id: u32,
-    /// First name.
+    /// The customer's first name.
     pub first: String,
-    /// Middle name.
+    /// The customer's middle name.
     pub middle: String,
-    /// Last name.
+    /// Last name, made of three syllables.
     pub last: String,
-    /// Address.
+    /// Address of the customer.
     pub address: Address,
-    /// 16 digits.
+    /// Telephone number, 16 digits.
     pub phone: String,
     /// Time of the first purchase.
     pub since: i64,
-    /// GC or BC.
+    /// Credit: `GC` (good) or `BC` (bad).
     pub credit: String,
-    /// Cents.
+    /// Credit limit in cents.
     pub credit_limit: i64,
-    /// Hundredths of a percent.
+    /// Discount in hundredths of a percent.
     pub discount: u32,
-    /// Cents.
+    /// Balance in cents, which may be negative.
     pub balance: i64,
-    /// Cents.
+    /// Sum of the customer's payments, in cents.
     pub ytd_payment: i64,
-    /// Payments.
+    /// How many payments the customer has made.
     pub payments: u32,
-    /// Deliveries.
+    /// How many orders were delivered to the customer.
     pub deliveries: u32,
-    /// 300 to 500 characters.
+    /// Free text, 300 to 500 characters.
     pub data: String,
 }
 
-/// HISTORY.
+/// A row of HISTORY, one payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct History {
-    /// Warehouse that was paid.
+    /// Number of the warehouse that was paid.
     pub warehouse: u32,
-    /// District that was paid.
+    /// Number of the district that was paid.
     pub district: u32,
-    /// The rest of the key: who wrote it, and its number there.
+    /// The rest of the key: the terminal that wrote it, and its number there.
     pub unique: [u64; 2],
-    /// Customer's warehouse.
+    /// Number of the customer's warehouse.
     pub customer_warehouse: u32,
-    /// Customer's district.
+    /// Number of the customer's district.
     pub customer_district: u32,
-    /// Customer.
+    /// Number of the customer in that district.
     pub customer: u32,
-    /// Time.
+    /// Time of the payment, milliseconds since 1970.
     pub date: i64,
-    /// Cents.
+    /// Amount of the payment, in cents.
     pub amount: i64,
     /// Names of warehouse and district.
     pub data: String,
 }
 
-/// NEW-ORDER: an order that is not delivered.
+/// A row of NEW-ORDER: an order that is not delivered yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// Warehouse.
+    /// Number of the order's warehouse.
     pub warehouse: u32,
-    /// District.
+    /// Number of the order's district.
     pub district: u32,
-    /// Order.
+    /// Number of the order in its district.
     pub order: u32,
 }
 
-/// ORDER.
+/// A row of ORDER.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
-    /// Warehouse.
+    /// Number of its warehouse.
     pub warehouse: u32,
-    /// District.
+    /// Number of its district.
     pub district: u32,
-    /// Number.
+    /// Number within the district, from 1.
     pub id: u32,
-    /// Customer.
+    /// Number of the customer in that district.
     pub customer: u32,
-    /// Time of entry.
+    /// Time of entry, milliseconds since 1970.
     pub entered: i64,
-    /// Carrier; None until it is delivered.
+    /// Number of the carrier; `None` until it is delivered.
     pub carrier: Option<u32>,
-    /// Lines.
+    /// How many lines the order has.
     pub lines: u32,
     /// Whether all lines come from its own warehouse.
     pub all_local: bool,
 }
 
-/// ORDER-LINE.
+/// A row of ORDER-LINE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderLine<'a> {
-    /// Warehouse.
+    /// Number of its warehouse.
     pub warehouse: u32,
-    /// District.
+    /// Number of its district.
     pub district: u32,
-    /// Order.
+    /// Number of its order in that district.
     pub order: u32,
-    /// Number within it, from 1.
+    /// Number within the order, from 1.
     pub number: u32,
-    /// Item.
+    /// Number of the item.
     pub item: u32,
-    /// Warehouse that supplied it.
+    /// Number of the warehouse that supplied it.
     pub supply: u32,
-    /// Time of delivery; None until then.
+    /// Time of delivery, milliseconds since 1970; `None` until then.
     pub delivered: Option<i64>,
-    /// Quantity.
+    /// How many of the item were ordered.
     pub quantity: u32,
-    /// Cents.
+    /// Amount of the line, in cents.
     pub amount: i64,
-    /// 24 letters of the stock's district.
+    /// The stock's 24 letters for this district.
     pub info: Cow<'a, str>,
 }
 
-/// ITEM.
+/// A row of ITEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Number.
+    /// Number of the item, from 1.
     pub id: u32,
-    /// Image.
+    /// Number of the item's image.
     pub image: u32,
-    /// Name.
+    /// Name of the item.
     pub name: String,
-    /// Cents.
+    /// Price in cents.
     pub price: i64,
-    /// 26 to 50 letters.
+    /// Free text, 26 to 50 letters.
     pub data: String,
 }
 
-/// STOCK.
+/// A row of STOCK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stock {
-    /// Warehouse.
+    /// Number of its warehouse.
     pub warehouse: u32,
-    /// Item.
+    /// Number of the item.
     pub item: u32,
-    /// Quantity, may not be negative.
+    /// How many are in stock; New Order adds 91 when fewer than 10 would be left.
     pub quantity: i64,
-    /// 24 letters for each of ten districts.
+    /// 24 letters for each of the ten districts.
     pub districts: [String; 10],
-    /// Sold since the beginning.
+    /// How many were sold since the beginning.
     pub ytd: u64,
-    /// Orders.
+    /// How many order lines took from it.
     pub orders: u32,
-    /// Orders from other warehouses.
+    /// How many of those were of other warehouses.
     pub remote: u32,
-    /// 26 to 50 letters.
+    /// Free text, 26 to 50 letters.
     pub data: String,
 }

@@ -1,21 +1,21 @@
-//! How large the database is. Only the number of warehouses is the specification's to choose; the
-//! other numbers can be made smaller for tests, and a load remembers them.
+//! The size of the database. The specification lets only the number of warehouses vary. The other
+//! numbers can be smaller for tests, and a load records them.
 
-/// Rows of the tables that have a fixed number.
+/// The numbers that decide how many rows tables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
-    /// Warehouses, numbered from 1.
+    /// How many warehouses there are, numbered from 1.
     pub warehouses: u32,
-    /// Districts of a warehouse.
+    /// How many districts each warehouse has.
     pub districts: u32,
-    /// Customers of a district, and orders that it begins with.
+    /// Customers of each district, and its initial orders.
     pub customers: u32,
-    /// Items, and stock rows of a warehouse.
+    /// Items, and rows of STOCK in each warehouse.
     pub items: u32,
 }
 
 impl Scale {
-    /// The specification's numbers (clause 4.3.3.1).
+    /// The numbers of the specification (clause 4.3.3.1).
     pub fn of(warehouses: u32) -> Scale {
         Scale {
             warehouses,
@@ -25,7 +25,8 @@ impl Scale {
         }
     }
 
-    /// A small one with the same shape, for tests: what a run of it measures is not the workload.
+    /// A small database of the same shape, for tests. A run on it does not measure the specified
+    /// workload.
     pub fn small(warehouses: u32) -> Scale {
         Scale {
             warehouses,
@@ -35,12 +36,12 @@ impl Scale {
         }
     }
 
-    /// Orders of a district that are delivered at the beginning: the first 2,100 of 3,000.
+    /// How many orders of a district are delivered initially: the first 2,100 of 3,000.
     pub fn delivered(&self) -> u32 {
         self.customers * 7 / 10
     }
 
-    /// Numbers of last names in use: 1,000, or as many as a small database has customers.
+    /// How many last names are in use: 1,000, or as many as a small database has customers.
     pub fn last_names(&self) -> u32 {
         self.customers.min(1_000)
     }

@@ -1,5 +1,5 @@
-//! Strings of the population (clause 4.3.2 and 4.3.3): names, addresses, and text that sometimes
-//! says ORIGINAL.
+//! Strings of the population (clauses 4.3.2 and 4.3.3): names, addresses, and text that sometimes
+//! contains ORIGINAL.
 
 use crate::random::Random;
 
@@ -15,7 +15,7 @@ pub fn last_name(number: u32) -> String {
     [digit(100), digit(10), digit(1)].concat()
 }
 
-/// Letters and digits, of a length within the bounds.
+/// Letters and digits, between `low` and `high` of them.
 pub fn letters(random: &mut Random, low: u32, high: u32) -> String {
     let length = random.within(low, high);
     (0..length)
@@ -23,7 +23,7 @@ pub fn letters(random: &mut Random, low: u32, high: u32) -> String {
         .collect()
 }
 
-/// Digits, of a length within the bounds.
+/// Digits, between `low` and `high` of them.
 pub fn digits(random: &mut Random, low: u32, high: u32) -> String {
     let length = random.within(low, high);
     (0..length)
@@ -36,7 +36,7 @@ pub fn zip(random: &mut Random) -> String {
     digits(random, 4, 4) + "11111"
 }
 
-/// 26 to 50 letters; one in ten says ORIGINAL somewhere (clause 4.3.3.1).
+/// 26 to 50 letters, of which one text in ten contains ORIGINAL (clause 4.3.3.1).
 pub fn data(random: &mut Random) -> String {
     let mut text = letters(random, 26, 50);
     if random.percent(10) {

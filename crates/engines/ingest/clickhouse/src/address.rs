@@ -1,13 +1,13 @@
-//! Which table, on which servers.
+//! The address of a table and of the servers that hold it.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Port for HTTP when none is given.
+/// Default port for HTTP.
 const HTTP_PORT: u16 = 8123;
-/// Port for HTTP with TLS when none is given.
+/// Default port for HTTP with TLS.
 const HTTPS_PORT: u16 = 8443;
 
 /// `clickhouse://USER@HOST:PORT,HOST:PORT/DATABASE.TABLE`, or `http://` and `https://` before the
@@ -16,13 +16,13 @@ const HTTPS_PORT: u16 = 8443;
 pub struct Address {
     /// Whether the connection is encrypted.
     pub tls: bool,
-    /// Whom to be; `default` when nothing was said.
+    /// The user to log in as; `default` if none is named.
     pub user: String,
     /// Host and port of each server's HTTP interface, as they stand in a URL.
     pub servers: Vec<String>,
-    /// The database.
+    /// The database's name, which needs no quotes in SQL.
     pub database: String,
-    /// The table in it.
+    /// The table's name, which needs no quotes in SQL.
     pub table: String,
 }
 
@@ -32,7 +32,7 @@ impl Address {
         text.contains("://")
     }
 
-    /// Name of the table, or of one that goes with it when `suffix` is not empty.
+    /// Full name of the table, or of a companion table if `suffix` is not empty.
     pub fn full_name(&self, suffix: &str) -> String {
         format!("{}.{}{suffix}", self.database, self.table)
     }
@@ -42,7 +42,7 @@ impl FromStr for Address {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Address> {
-        // The text is not repeated before it is known to hold no password.
+        // An error must not repeat the text before it is known to hold no password.
         let wrong = |reason: &str| Error::Address {
             reason: reason.to_owned(),
         };
@@ -102,9 +102,9 @@ impl FromStr for Address {
     }
 }
 
-/// `None` for what is not a host, or no host and port.
+/// Adds the default port. `None` if the text is not a host, or not a host and a port.
 fn with_port(server: &str, tls: bool) -> Option<String> {
-    // The colons of an IPv6 address stand in brackets.
+    // The colons of an IPv6 address are inside brackets.
     let (host, port) = match server.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse::<u16>().ok()?),
         _ => (server, if tls { HTTPS_PORT } else { HTTP_PORT }),
@@ -118,7 +118,7 @@ fn with_port(server: &str, tls: bool) -> Option<String> {
     (!inner.is_empty() && inner.bytes().all(good)).then(|| format!("{host}:{port}"))
 }
 
-/// Names that need no quotes in SQL and no escapes in a URL.
+/// Whether a name needs neither quotes in SQL nor escapes in a URL.
 fn is_name(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && (1..=64).contains(&name.len())

@@ -1,162 +1,163 @@
-//! What can go wrong with a server, and what to do about it. No variant holds a password.
+//! Errors of a server, and what to do about each. No variant holds a password.
 
 /// The result of everything here.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong. Whatever the variant, the table is as it was before the archive, or holds it
-/// whole; the next load of the same archive finds out and does what is left.
+/// What can go wrong. With any variant the table is as it was before the archive, or holds all of
+/// it. The next load of the same archive finds out which, and completes it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The text is not an address: mend it.
+    /// The text is not an address: correct it.
     #[error("the address of the table is of no use: {reason}")]
     Address {
         /// What is wrong with it.
         reason: String,
     },
-    /// No answer came: start the server, or mend the way to it. Retry is safe.
+    /// No answer arrived: start the server, or repair the connection to it. A retry is safe.
     #[error("cannot {action}: no answer from {server}: {reason}")]
     Unreachable {
-        /// The server.
+        /// Host and port of the server.
         server: String,
-        /// What was tried.
+        /// What the request was for.
         action: String,
-        /// What happened at the last attempt.
+        /// The cause of the last failed attempt.
         reason: String,
     },
     /// Wrong or expired credentials: CLICKHOUSE_PASSWORD, --password-file, the user in the address.
     #[error("{server} does not accept the credentials of user {user} (code {code})")]
     Credentials {
-        /// The server.
+        /// Host and port of the server.
         server: String,
-        /// Who was refused.
+        /// The user that the server refused.
         user: String,
-        /// ClickHouse's code.
+        /// ClickHouse's code, one of its `ErrorCodes.cpp`.
         code: i32,
     },
-    /// The user may not do it: grant it.
+    /// The user lacks a privilege: grant it.
     #[error("cannot {action}: user {user} may not on {server}: {message} (code {code})")]
     Permission {
-        /// The server.
+        /// Host and port of the server.
         server: String,
-        /// What was tried.
+        /// What the request was for.
         action: String,
-        /// Who was refused.
+        /// The user that the server refused.
         user: String,
-        /// ClickHouse's code.
+        /// ClickHouse's code, one of its `ErrorCodes.cpp`.
         code: i32,
-        /// The server's words.
+        /// The server's message, shortened to one line.
         message: String,
     },
-    /// The server's disk is full: make room there. Retry is safe.
+    /// The server's disk is full: make room there. A retry is safe.
     #[error("cannot {action}: the disk of {server} is full: {message} (code {code})")]
     DiskFull {
-        /// The server.
+        /// Host and port of the server.
         server: String,
-        /// What was tried.
+        /// What the request was for.
         action: String,
-        /// ClickHouse's code.
+        /// ClickHouse's code, one of its `ErrorCodes.cpp`.
         code: i32,
-        /// The server's words.
+        /// The server's message, shortened to one line.
         message: String,
     },
-    /// The server is busy, and stayed so: try again later. Retry is safe.
+    /// The server was busy for longer than we wait: try again later. A retry is safe.
     #[error("cannot {action}: {server} is busy: {message} (code {code})")]
     Busy {
-        /// The server.
+        /// Host and port of the server.
         server: String,
-        /// What was tried.
+        /// What the request was for.
         action: String,
-        /// ClickHouse's code.
+        /// ClickHouse's code, one of its `ErrorCodes.cpp`.
         code: i32,
-        /// The server's words.
+        /// The server's message, shortened to one line.
         message: String,
     },
-    /// The server said no for another reason.
+    /// The server returned an error of another kind.
     #[error("cannot {action}: {server} answered: {message} (code {code})")]
     Refused {
-        /// The server.
+        /// Host and port of the server.
         server: String,
-        /// What was tried.
+        /// What the request was for.
         action: String,
-        /// ClickHouse's code, 0 when it gave none.
+        /// ClickHouse's error code; 0 if the server gave none.
         code: i32,
-        /// The server's words.
+        /// The server's message, shortened to one line.
         message: String,
     },
-    /// The server's answer makes no sense; something between us and it may have made it.
+    /// The answer is malformed; something between us and the server may have made it.
     #[error("{server} answered to `{action}` what no ClickHouse answers: {found}")]
     Answer {
-        /// The server.
+        /// Host and port of the server.
         server: String,
-        /// What was asked.
+        /// What the request was for.
         action: String,
-        /// What came.
+        /// The beginning of the answer.
         found: String,
     },
     /// The table has other columns or another engine than a load needs: load into another table.
     #[error("table {table} cannot take spots: {reason}")]
     Schema {
-        /// The table.
+        /// Full name of the table.
         table: String,
-        /// Why not.
+        /// Which column or property does not fit.
         reason: String,
     },
-    /// Rows of this archive lie in a partition with rows of others, which a swap would remove.
+    /// Rows of this archive belong in a partition that has rows of others, which a swap would
+    /// remove.
     #[error(
         "partition {partition} of {table} has {rows} rows of {owner}, and a load replaces whole \
          partitions; drop it, or load into another table"
     )]
     Partition {
-        /// The table.
+        /// Full name of the table.
         table: String,
-        /// The partition's ID.
+        /// ClickHouse's ID of the partition.
         partition: String,
-        /// Rows in it.
+        /// Rows in the partition now.
         rows: u64,
-        /// The archive that brought them, or who else.
+        /// The archive that loaded them, or what else they may come from.
         owner: String,
     },
-    /// The stage does not hold what was sent, so nothing of it was put into the table. Retry is
+    /// The stage does not hold exactly what was sent, so nothing was put into the table. A retry is
     /// safe.
     #[error(
         "stage {stage} on {server} has {found} rows, {expected} were sent; load the archive again"
     )]
     Torn {
-        /// The server.
+        /// Host and port of the server.
         server: String,
-        /// The stage.
+        /// Full name of the stage.
         stage: String,
-        /// Rows found.
+        /// Rows that the stage has.
         found: u64,
-        /// Rows sent.
+        /// Rows that were sent to it.
         expected: u64,
     },
-    /// Another load is at work, or was killed on another machine.
+    /// Another load is running, or was killed on another machine.
     #[error(
         "{table} is being loaded by process {owner}; if that is gone for good, drop table {lock}"
     )]
     Locked {
-        /// The table.
+        /// Full name of the table.
         table: String,
-        /// Who loads it.
+        /// The process that holds the lock.
         owner: String,
-        /// The table that says so.
+        /// The table that is the lock.
         lock: String,
     },
     /// The ledger cannot be used: a newer program wrote it.
     #[error("ledger {ledger}: {reason}")]
     Ledger {
-        /// The ledger's table.
+        /// Full name of the ledger's table.
         ledger: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// This process cannot go on.
+    /// Something on this machine prevents the load, such as a thread that cannot start.
     #[error("cannot {action}: {reason}")]
     Here {
-        /// What was tried.
+        /// The operation that failed, as a verb.
         action: &'static str,
-        /// Why not.
+        /// The reason the system gave.
         reason: String,
     },
     /// The work was stopped on request.
@@ -165,7 +166,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same request may be made again after a while, without a person doing something.
+    /// Whether the same request may succeed later without anyone repairing something.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, Error::Unreachable { .. } | Error::Busy { .. })
     }

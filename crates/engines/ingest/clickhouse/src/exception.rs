@@ -1,13 +1,13 @@
-//! ClickHouse's exceptions: codes and texts into our errors.
+//! Turns ClickHouse's exceptions, codes and texts, into our errors.
 //!
 //! Source: ClickHouse, `src/Common/ErrorCodes.cpp`.
 
 use crate::error::Error;
 
-/// Longest piece of a server's words that is shown.
+/// How many characters of a server's message are shown.
 const MOST_SHOWN: usize = 400;
 
-/// What a server said instead of doing what it was asked.
+/// The exception that a server returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Exception {
     pub code: i32,
@@ -15,7 +15,7 @@ pub(crate) struct Exception {
 }
 
 impl Exception {
-    /// Finds code and message in an answer: `Code: 60, e.displayText() = DB::Exception: TEXT,
+    /// Parses code and message of an answer: `Code: 60, e.displayText() = DB::Exception: TEXT,
     /// e.what() = ...` of old servers, `Code: 60. DB::Exception: TEXT (UNKNOWN_TABLE) (version
     /// ...)` of newer ones.
     pub fn of(header: Option<&str>, body: &str) -> Exception {
@@ -35,7 +35,7 @@ impl Exception {
         }
     }
 
-    /// The error that this is.
+    /// Converts it by its code.
     pub fn into_error(self, server: &str, user: &str, action: &str) -> Error {
         let (server, action) = (server.to_owned(), action.to_owned());
         let Exception { code, message } = self;
@@ -87,7 +87,7 @@ impl Exception {
     }
 }
 
-/// Foreign text, short and in one line.
+/// Text of another program, shortened and on one line.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown: String = text
         .chars()

@@ -1,5 +1,5 @@
-//! Rows of the feeds beside WSPR into blocks: each column by its field, behind one that names the
-//! archive.
+//! Encodes rows of the feeds other than WSPR as blocks: a column for each field, after one that
+//! names the archive.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::native::{self, Encode, Texts, Words, gather};
 use crate::order::{Order, Ranks, bits};
 use crate::schema::{Column, Text};
 
-/// Makes blocks of the rows of one archive, in memory that it keeps.
+/// Encodes rows of one archive, and reuses its memory for each chunk.
 pub(crate) struct FeedRows {
     feed: &'static dyn Feed,
     archive: String,
@@ -22,7 +22,7 @@ pub(crate) struct FeedRows {
 }
 
 impl FeedRows {
-    /// For rows of `archive`.
+    /// Makes an encoder whose `archive` column has this identity in every row.
     pub fn of(feed: &'static dyn Feed, archive: &str) -> FeedRows {
         FeedRows {
             feed,
@@ -33,8 +33,8 @@ impl FeedRows {
         }
     }
 
-    /// For each row a number that compares as the table's key does. A column whose numbers have no
-    /// room any more ends the key: the server then sorts what these leave open.
+    /// A number for each row that compares as the table's key does. The key ends before the first
+    /// column whose numbers no longer fit, and the server sorts what is left.
     fn keys(&mut self, rows: &Rows) -> Vec<u64> {
         let mut keys = vec![0u64; rows.len()];
         let mut room = u64::BITS;
@@ -55,8 +55,8 @@ impl FeedRows {
         keys
     }
 
-    /// A rank for each row by one column, and the bits that the ranks need. No value counts as zero
-    /// or as nothing written, as in the table's key.
+    /// A rank for each row by one column, and how many bits the ranks need. A missing value counts
+    /// as zero or as the empty string, as in the table's key.
     fn ranks_of(
         &mut self,
         field: &Field,
@@ -107,7 +107,7 @@ impl Encode for FeedRows {
                 let time_ms = times_ms[row as usize];
                 let good = second(time_ms).is_some();
                 if !good {
-                    // The line is not known any more.
+                    // The line number is no longer known here.
                     aside(BadRow {
                         line: 0,
                         reason: format!(
@@ -124,7 +124,7 @@ impl Encode for FeedRows {
         order
     }
 
-    /// An archive is a partition.
+    /// All rows go together, because an archive is one partition.
     fn pieces(&self, _rows: &Rows, order: &[u32]) -> Vec<Range<usize>> {
         let whole = std::iter::once(0..order.len());
         whole.filter(|piece| !piece.is_empty()).collect()
@@ -137,8 +137,8 @@ impl Encode for FeedRows {
         native::constant(Text::Plain, self.archive.as_bytes(), order.len(), out);
         for (column, (field, values)) in columns.iter().zip(rows.columns()) {
             native::column(out, column.name, &column.kind);
-            // A dictionary has a place for what is missing; others say which values are missing
-            // first.
+            // A dictionary has an entry for a missing value. Other types first list which values
+            // are missing.
             if column.nullable && column.text != Some(Text::Coded) {
                 gather(order, out, |row| [u8::from(!values.present[row as usize])]);
             }
@@ -171,7 +171,7 @@ impl Encode for FeedRows {
     }
 }
 
-/// For each row the place of its value among those that there are.
+/// For each row the index of its value among those that are present.
 fn places<'a>(
     field: &Field,
     column: &'a feeds::Column,
@@ -187,7 +187,7 @@ fn places<'a>(
     })
 }
 
-/// The integers of a column, one for each row; 0 where there is none.
+/// The integers of a column, one for each row; 0 if a value is missing.
 fn integers<'a>(field: &Field, column: &'a feeds::Column) -> Cow<'a, [i64]> {
     let Values::Integers(values) = &column.values else {
         return Cow::Borrowed(&[]);
@@ -219,7 +219,7 @@ fn numbers(column: &Column, kind: Kind, values: &[i64], order: &[u32], out: &mut
     }
 }
 
-/// The second that a moment is, where a column of seconds can hold it.
+/// The Unix second of a time, or `None` if a column of seconds cannot hold it.
 fn second(time_ms: i64) -> Option<u32> {
     match time_ms % 1000 {
         0 => u32::try_from(time_ms / 1000).ok(),
@@ -233,8 +233,8 @@ fn text_at<'a>(offsets: &[u32], bytes: &'a [u8], place: Option<usize>) -> &'a [u
     })
 }
 
-/// The row as text, for a person who looks at it in quarantine: the line itself where the feed
-/// keeps it, else its values with commas between.
+/// The row as text, for a person who reads the quarantine: the line itself if the feed keeps it,
+/// else its values separated by commas.
 fn row_text(rows: &Rows, row: usize) -> String {
     let value = |(field, column): (&Field, &feeds::Column)| {
         let place = places(field, column, row + 1).last().flatten();
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// Time in seconds, band and sender, each where there is one.
+    /// Time in seconds, band and sender, each `None` if missing.
     type Report = (Option<u32>, Option<i32>, Option<String>);
 
     fn reports(feed: &'static dyn Feed, reports: &[Report]) -> Rows {

@@ -1,4 +1,4 @@
-//! One server's HTTP interface: statements and blocks, and what it says to them.
+//! The HTTP interface of one server: sends statements and blocks, and reads the answers.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,21 +10,22 @@ use crate::address::Address;
 use crate::error::{Error, Result};
 use crate::exception::{Exception, shown};
 
-/// More of an answer is not read: ledgers and lists of parts are the longest.
+/// Longest answer that is read. Ledgers and lists of parts are the longest ones.
 const MOST_ANSWER_BYTES: u64 = 64 << 20;
 const CONNECT: Duration = Duration::from_secs(10);
-/// A statement or a block that takes longer has failed. Old servers answer a swap of partitions,
-/// and a block when they are short of disk, only when it is done.
+/// Timeout of a statement or a block. Old servers answer a swap of partitions, and a block when
+/// they are short of disk, only when it is done.
 const ANSWER: Duration = Duration::from_secs(300);
-/// Servers hang up on connections that idle for longer, some after three seconds.
+/// Connections idle for longer are not reused, because servers close them, some after three
+/// seconds.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// A password that no formatter shows.
+/// A password that `Debug` and `Display` do not show.
 #[derive(Clone, Default)]
 pub struct Password(String);
 
 impl Password {
-    /// Holds `text`; empty for none.
+    /// Wraps `text`, which is empty for no password.
     pub fn new(text: String) -> Self {
         Password(text)
     }
@@ -36,21 +37,21 @@ impl fmt::Debug for Password {
     }
 }
 
-/// A server, and who we are there. It keeps connections open; threads share it.
+/// A server and our user there. It keeps connections open, and threads share it.
 #[derive(Debug)]
 pub(crate) struct Client {
     agent: ureq::Agent,
     url: Url,
-    /// Host and port, as they are shown.
+    /// Host and port, for messages.
     pub server: String,
     pub user: String,
     password: Password,
 }
 
 impl Client {
-    /// Clients for all servers of `address`. Nothing is sent yet.
+    /// Makes clients for all servers of `address`. Nothing is sent yet.
     pub fn of_all(address: &Address, password: &Password) -> Result<Vec<Client>> {
-        // Credentials are for one server: no redirect is followed.
+        // No redirect is followed, because the credentials are for this server only.
         let agent = dyno_http::agent(&dyno_http::Settings {
             connect: CONNECT,
             whole: ANSWER,
@@ -74,32 +75,32 @@ impl Client {
         address.servers.iter().map(client).collect()
     }
 
-    /// Runs a statement; `action` is what it is for, in words. The answer is text in the format
-    /// that the statement names.
+    /// Runs a statement. `action` says in words what it is for. The answer is in the format that
+    /// the statement names.
     pub fn query(&self, action: &str, sql: &str) -> Result<String> {
         self.query_with(&[], action, sql)
     }
 
-    /// As [`Client::query`], with settings of the server.
+    /// Like [`Client::query`], with settings for the server.
     pub fn query_with(&self, settings: &[(&str, &str)], action: &str, sql: &str) -> Result<String> {
         self.send(action, settings, sql.as_bytes())
             .map_err(|failure| failure.into_error(self, action))
     }
 
-    /// The rows of a SELECT that ends without a format, each value unescaped.
+    /// The rows of a SELECT without a FORMAT clause, each value unescaped.
     pub fn rows(&self, action: &str, sql: &str) -> Result<Vec<Vec<String>>> {
         let text = self.query(action, &format!("{sql} FORMAT TabSeparated"))?;
         let row = |line: &str| line.split('\t').map(unescaped).collect();
         Ok(text.lines().map(row).collect())
     }
 
-    /// The only value of a SELECT, a number.
+    /// The single value of a SELECT, as a number.
     pub fn number(&self, action: &str, sql: &str) -> Result<u64> {
         let text = self.query(action, sql)?;
         text.trim().parse().map_err(|_| self.odd(action, &text))
     }
 
-    /// An answer that cannot be.
+    /// The error for a malformed answer.
     pub fn odd(&self, action: &str, found: &str) -> Error {
         Error::Answer {
             server: self.server.clone(),
@@ -108,7 +109,7 @@ impl Client {
         }
     }
 
-    /// Inserts one block of frames of the Native format, as the query `id`.
+    /// Inserts one block of Native-format frames under the query ID `id`.
     pub fn insert(&self, sql: &str, id: &str, frames: &[u8]) -> std::result::Result<(), Failure> {
         let settings = [("query", sql), ("query_id", id), ("decompress", "1")];
         self.send("insert a block", &settings, frames).map(drop)
@@ -134,7 +135,7 @@ impl Client {
         let text = String::from_utf8_lossy(&text).into_owned();
         let code = head.headers.get("X-ClickHouse-Exception-Code");
         let code = code.and_then(|code| code.to_str().ok());
-        // An error may come with status 200, after the server had begun to answer.
+        // An error may come with status 200 if the server had begun to answer before it.
         let failed_late = code.is_none() && late_exception(&text);
         if head.status == http::StatusCode::OK && code.is_none() && !failed_late {
             return Ok(text);
@@ -147,25 +148,25 @@ impl Client {
     }
 }
 
-/// Whether an answer that had begun well ends in an exception; statements whose answers are other
-/// people's text are not asked here.
+/// Whether an answer that began well ends in an exception. It is not used for statements whose
+/// answers contain text from others.
 fn late_exception(text: &str) -> bool {
     let last = text.trim_end().rsplit('\n').next().unwrap_or_default();
     last.starts_with("Code: ") && last.contains("DB::Exception: ")
 }
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The server said no.
+    /// The server returned an exception.
     Said(Exception),
-    /// It may or may not have done it.
+    /// The request was sent and its answer lost, so it may have been carried out.
     Lost(String),
-    /// It never got it, and another attempt is not better.
+    /// The server never got the request, and a retry would not help.
     Hopeless(String),
-    /// Something answered that is not ClickHouse: status and text.
+    /// Something other than ClickHouse answered: status and text.
     NotClickHouse(u16, String),
-    /// The request cannot be written down.
+    /// The request cannot be encoded.
     Unsendable(String),
 }
 
@@ -186,7 +187,7 @@ impl Failure {
                 code: 0,
                 message,
             },
-            // A balancer whose servers are away says 502 to 504.
+            // A load balancer whose servers are away answers 502 to 504.
             Failure::NotClickHouse(status @ 502..=504, text) => Error::Unreachable {
                 server,
                 action,
@@ -214,7 +215,7 @@ fn reason(error: &ureq::Error) -> Failure {
     }
 }
 
-/// A value of the format TabSeparated.
+/// Unescapes a value of the TabSeparated format.
 fn unescaped(text: &str) -> String {
     let mut value = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -237,7 +238,7 @@ fn unescaped(text: &str) -> String {
     value
 }
 
-/// A string in SQL.
+/// Quotes and escapes a string for SQL.
 pub(crate) fn quoted(text: &str) -> String {
     let mut sql = String::with_capacity(text.len() + 2);
     sql.push('\'');

@@ -1,8 +1,8 @@
 //! The ledger: which archives are in the table, in which partitions of which servers.
 //!
-//! A table of the database that is only appended to. An archive's last row counts. `swap` says what
-//! is about to be put into the table, and from which stages, so that the next writer after a kill
-//! can do it again; `done` says that it is there.
+//! It is a table of the database that is only appended to; an archive's last row counts. State
+//! `swap` says what is about to be put into the table and from which stages, so that the next
+//! writer can repeat it after a kill. State `done` says that it is there.
 
 use std::collections::BTreeMap;
 
@@ -32,57 +32,57 @@ const COLUMNS: [(&str, &str); 14] = [
     ("writer", "String"),
 ];
 
-/// Whether an archive is in the table or on its way into it.
+/// Whether an archive is in the table or being put into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is being put there.
+    /// The swap has been decided and may be under way.
     Swap,
-    /// It is there.
+    /// All partitions have been swapped in.
     Done,
 }
 
-/// One partition of one server that an archive has, or had.
+/// One partition on one server that an archive occupies or used to occupy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
     /// Host and port of the server.
     pub server: String,
-    /// ID of the partition.
+    /// ClickHouse's ID of the partition.
     pub partition: String,
-    /// Rows of the archive in it; 0 for one that it had and has no more.
+    /// Rows of the archive in it; 0 if the archive no longer has rows there.
     pub rows: u64,
-    /// The stage to swap it from.
+    /// The stage that it is swapped from.
     pub stage: String,
 }
 
-/// What the ledger says of an archive.
+/// A row of the ledger: the state of one archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Grows with every row of the ledger.
+    /// Increases with every row of the ledger, so the last row of an archive is known.
     pub generation: u64,
-    /// Identity of the archive.
+    /// The archive's identity, the key of the ledger.
     pub archive: String,
-    /// How far it is.
+    /// Whether the swap is decided or done.
     pub state: State,
-    /// What was read.
+    /// Name, length and hash of the file that was read.
     pub source: SourceIdentity,
-    /// Good rows.
+    /// Rows that were put into the table.
     pub rows: u64,
-    /// Rows in quarantine.
+    /// Rows that were put into quarantine.
     pub bad_rows: u64,
-    /// Bytes on the servers' disks, when it was put there.
+    /// Compressed bytes on the servers' disks at the time of the swap.
     pub table_bytes: u64,
-    /// Where it is.
+    /// The partitions that hold its rows.
     pub shares: Vec<Share>,
-    /// The stage of its bad rows, empty without any.
+    /// The stage of its bad rows; empty if there are none.
     pub quarantine_stage: String,
-    /// Unix seconds.
+    /// When it was loaded, in Unix seconds.
     pub loaded_at_s: u64,
     /// The process that loaded it.
     pub writer: String,
 }
 
 impl Entry {
-    /// The statement that appends it to `ledger`.
+    /// The statement that appends this row to `ledger`.
     fn insert(&self, ledger: &str) -> String {
         let names: Vec<&str> = COLUMNS.iter().map(|&(name, _)| name).collect();
         let state = match self.state {
@@ -149,24 +149,24 @@ impl Entry {
         })
     }
 
-    /// Rows that it has on a server in a partition.
+    /// Rows of the archive in a partition of a server.
     pub(crate) fn rows_in(&self, server: &str, partition: &str) -> u64 {
         let here = |share: &&Share| share.server == server && share.partition == partition;
         self.shares.iter().find(here).map_or(0, |share| share.rows)
     }
 }
 
-/// The ledger as read, and its table.
+/// The rows of the ledger, and the name of its table.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     table: String,
-    /// The last row of each archive.
+    /// The last row of each archive, by identity.
     pub entries: BTreeMap<String, Entry>,
     generation: u64,
 }
 
 impl Ledger {
-    /// Makes the table `table` when it is missing.
+    /// Creates the table `table` if it is missing.
     pub fn make(client: &Client, table: &str) -> Result<()> {
         let columns = COLUMNS.map(|(name, kind)| format!("{name} {kind}"));
         let sql = format!(
@@ -176,7 +176,7 @@ impl Ledger {
         client.query("make the ledger", &sql).map(drop)
     }
 
-    /// Reads the ledger in `table`.
+    /// Reads the ledger from `table`.
     pub fn read(client: &Client, table: &str) -> Result<Ledger> {
         let wrong = |reason: String| Error::Ledger {
             ledger: table.to_owned(),
@@ -207,7 +207,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Appends `entry` with the next generation, once, and remembers it.
+    /// Appends `entry` once, with the next generation, and remembers it.
     pub fn append(&mut self, client: &Client, patience: &Patience, mut entry: Entry) -> Result<()> {
         entry.generation = self.generation + 1;
         let insert = entry.insert(&self.table);
@@ -218,8 +218,8 @@ impl Ledger {
         let action = "write the ledger";
         let mut tried = false;
         patience.with(|| {
-            // Only one process writes, so a row of this generation is the one that was lost sight
-            // of.
+            // Only one process writes, so a row with this generation is our own, whose answer was
+            // lost.
             if std::mem::replace(&mut tried, true) && client.number(action, &there)? > 0 {
                 return Ok(());
             }

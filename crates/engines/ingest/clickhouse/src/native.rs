@@ -1,4 +1,4 @@
-//! Columns into blocks of ClickHouse's Native format, frame by frame.
+//! Encodes columns as blocks of ClickHouse's Native format, frame by frame.
 //!
 //! A block is two counts, then for each column its name, its type and its values, column by column.
 //! Source: ClickHouse, `src/Formats/NativeWriter.cpp`, and for dictionaries
@@ -11,29 +11,29 @@ use dyno_ingest::scan::BadRow;
 
 use crate::schema::{Column, Text};
 
-/// Rows gathered at a time: the widest values of so many fit a frame.
+/// Rows gathered at a time: the widest values of this many rows fit into a frame.
 pub(crate) const PIECE: usize = 2048;
-/// A code that stands for no place in a dictionary.
+/// A code that has no index in the block's dictionary yet.
 const UNSEEN: u32 = u32::MAX;
 
-/// `SharedDictionariesWithAdditionalKeys`, the only form there is.
+/// `SharedDictionariesWithAdditionalKeys`, the only version of the format.
 const CODED_VERSION: u64 = 1;
-/// The keys come with the block, and are all there is.
+/// The flags for a block that brings its keys and uses no others.
 const CODED_KEYS: u64 = 1 << 9 | 1 << 10;
 
-/// Begins a block of `rows` rows.
+/// Writes the head of a block.
 pub(crate) fn begin(out: &mut FrameWriter, columns: usize, rows: usize) {
     count(out, columns);
     count(out, rows);
 }
 
-/// Begins a column.
+/// Writes the head of a column, its name and type, before its values.
 pub(crate) fn column(out: &mut FrameWriter, name: &str, kind: &str) {
     string(out, name.as_bytes());
     string(out, kind.as_bytes());
 }
 
-/// One string, as it stands in a column of type String.
+/// Writes one string of a column of type String.
 pub(crate) fn string(out: &mut FrameWriter, bytes: &[u8]) {
     count(out, bytes.len());
     out.put(bytes);
@@ -47,14 +47,14 @@ fn count(out: &mut FrameWriter, mut value: usize) {
     out.put(&[value as u8]);
 }
 
-/// Chunks of rows of one kind into blocks: all that the ways of the feeds into a server do not
-/// share.
+/// Encodes chunks of rows of one kind as blocks, which is the only difference between the feeds on
+/// their way to a server.
 pub(crate) trait Encode {
-    /// A chunk.
+    /// The columns of a chunk.
     type Rows;
 
-    /// Numbers of the rows in the order of the table's key, without those that a column cannot
-    /// hold; these are handed to `aside`.
+    /// Row numbers in the order of the table's key. Rows that a column cannot hold are left out and
+    /// passed to `aside`.
     fn sorted(
         &mut self,
         rows: &Self::Rows,
@@ -62,10 +62,10 @@ pub(crate) trait Encode {
         aside: &mut dyn FnMut(BadRow<'_>),
     ) -> Vec<u32>;
 
-    /// Cuts rows in that order so that each piece lies in one partition.
+    /// Cuts the ordered rows into pieces that each lie in one partition.
     fn pieces(&self, rows: &Self::Rows, order: &[u32]) -> Vec<Range<usize>>;
 
-    /// One block of the rows `order` of `rows`, in the types of `columns`.
+    /// Encodes the rows `order` of `rows` as one block, in the types of `columns`.
     fn block(
         &mut self,
         rows: &Self::Rows,
@@ -75,15 +75,15 @@ pub(crate) trait Encode {
     );
 }
 
-/// What a column of strings holds: words, and for each row the place of its own among them.
+/// The values of a column of strings: distinct strings, and for each row the index of its own.
 pub(crate) struct Words<'a> {
     pub words: &'a [&'a [u8]],
     pub codes: &'a [u32],
-    /// The place that means no value at all.
+    /// The index that stands for a missing value.
     pub nothing: Option<u32>,
 }
 
-/// Puts columns of strings into blocks, in memory that it keeps.
+/// Encodes columns of strings, and reuses its memory.
 #[derive(Default)]
 pub(crate) struct Texts {
     fixed: Vec<u8>,
@@ -92,8 +92,8 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// The column's values in the rows `order`, behind its name and type. Strings that are longer
-    /// than their type are cut.
+    /// Writes name, type and values of the column for the rows `order`. Strings longer than their
+    /// type are cut.
     pub fn put(&mut self, text: Text, column: &Words<'_>, order: &[u32], out: &mut FrameWriter) {
         let Words { words, codes, .. } = *column;
         let code = |row: u32| codes[row as usize] as usize;
@@ -119,7 +119,7 @@ impl Texts {
         }
     }
 
-    /// Words with zeros behind them; those that are too long are cut, and no row has them.
+    /// Strings padded with zeros. Those that are too long are cut, but no row uses them.
     fn padded<const N: usize>(&mut self, words: &[&[u8]]) -> &[[u8; N]] {
         self.fixed.clear();
         self.fixed.resize(words.len() * N, 0);
@@ -131,8 +131,8 @@ impl Texts {
         table
     }
 
-    /// A dictionary of the words that the block has, and a place in it for each row. In a column
-    /// that may have no value the first place means that there is none.
+    /// Writes a dictionary of the strings that the block uses, and an index into it for each row.
+    /// In a nullable column index 0 means a missing value.
     fn coded(&mut self, column: &Words<'_>, order: &[u32], out: &mut FrameWriter) {
         let Words {
             words,
@@ -166,7 +166,7 @@ impl Texts {
     }
 }
 
-/// One word in all rows.
+/// Writes a column with the same string in every row.
 pub(crate) fn constant(text: Text, word: &[u8], rows: usize, out: &mut FrameWriter) {
     match text {
         Text::Fixed(len) => {
@@ -190,7 +190,7 @@ pub(crate) fn constant(text: Text, word: &[u8], rows: usize, out: &mut FrameWrit
     }
 }
 
-/// Bytes of a place in a dictionary.
+/// Bytes of an index into a dictionary.
 #[derive(Clone, Copy)]
 enum Width {
     One,

@@ -1,18 +1,18 @@
-//! The order of rows in a block: that of the table's key, so that the server need not sort.
+//! Sorts the rows of a block by the table's key, so that the server need not.
 //!
-//! A MergeTree sorts each block by its key before it writes it, unless the block is sorted already.
-//! Here the key is a number made of codes, and sorting it takes a fraction of the server's time.
+//! A MergeTree sorts each block by its key before it writes it, unless it is sorted already. Here
+//! the key is a number made of codes, and sorting numbers takes a fraction of the server's time.
 
 use std::ops::Range;
 
 use dyno_ingest::contract::{band_of, bands};
 use dyno_ingest::scan::{Columns, Strings};
 
-/// Bits sorted by in one pass.
+/// Bits that one pass of the radix sort uses.
 const DIGIT: u32 = 11;
 const BUCKETS: usize = 1 << DIGIT;
 
-/// Puts rows into the order of (timestamp, band, callsign), in memory that it keeps.
+/// Sorts rows by (timestamp, band, callsign), and reuses its memory.
 #[derive(Default)]
 pub(crate) struct Order {
     keyed: Vec<(u64, u32)>,
@@ -22,7 +22,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Numbers of the rows of `columns` in the order of the key.
+    /// Row numbers of `columns` in the order of the key.
     pub fn of(&mut self, columns: &Columns) -> &[u32] {
         self.ranks.update(&columns.dictionaries.callsign);
         let hertz = columns.dictionaries.frequency.values();
@@ -46,7 +46,7 @@ impl Order {
         self.sorted()
     }
 
-    /// Numbers of the rows that have these keys, in their order.
+    /// Row numbers in the order of these keys.
     pub fn by(&mut self, keys: impl Iterator<Item = u64>) -> &[u32] {
         self.keyed.clear();
         self.keyed.extend(keys.zip(0u32..));
@@ -61,7 +61,7 @@ impl Order {
     }
 }
 
-/// Places of bands in the order of their codes: 0 for none, then the contract's.
+/// Ranks of bands in the order of their codes: 0 for none, then the contract's.
 const BAND_RANKS: u64 = 64;
 
 fn band_rank(hertz: u64) -> u64 {
@@ -71,12 +71,12 @@ fn band_rank(hertz: u64) -> u64 {
     place.map_or(0, |place| place as u64 + 1)
 }
 
-/// Bits that numbers below `count` need.
+/// Bits needed for numbers below `count`.
 pub(crate) fn bits(count: u64) -> u32 {
     u64::BITS - count.saturating_sub(1).leading_zeros()
 }
 
-/// Sorts by the keys, stable; digits that all keys share cost one look.
+/// Sorts by the keys and keeps the order of equal ones. A digit that all keys share costs no pass.
 fn sort(keyed: &mut Vec<(u64, u32)>, spare: &mut Vec<(u64, u32)>) {
     if keyed.is_sorted_by_key(|&(key, _)| key) {
         return;
@@ -107,14 +107,14 @@ fn sort(keyed: &mut Vec<(u64, u32)>, spare: &mut Vec<(u64, u32)>) {
     }
 }
 
-/// Where each string of a dictionary stands in their order.
+/// The rank of each string of a dictionary in their order.
 #[derive(Default)]
 pub(crate) struct Ranks {
     pub ranks: Vec<u32>,
 }
 
 impl Ranks {
-    /// A dictionary only grows, or begins anew and then holds other strings.
+    /// Ranks new strings. A dictionary only grows, unless it is cleared and gets other strings.
     pub fn update(&mut self, strings: &Strings) {
         let mut sorted: Vec<(u128, &[u8], u32)> = strings
             .iter()
@@ -138,7 +138,7 @@ fn prefix(string: &[u8]) -> u128 {
     u128::from_be_bytes(bytes)
 }
 
-/// Cuts rows in the order of the key where a month of UTC ends, so that a block lies in one
+/// Cuts rows in the order of the key at the end of each UTC month, so that a block lies in one
 /// partition.
 pub(crate) fn months(rows: &[u32], timestamps: &[u32]) -> Vec<Range<usize>> {
     let time = |at: usize| timestamps[rows[at] as usize];
@@ -153,7 +153,7 @@ pub(crate) fn months(rows: &[u32], timestamps: &[u32]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The first second behind the month of `second`, both Unix time.
+/// The first second after the month of `second`, both in Unix time.
 fn end_of_month(second: u32) -> u64 {
     const DAY: u64 = 86_400;
     let mut days = u64::from(second) / DAY;

@@ -1,4 +1,4 @@
-//! Waiting for a server that is away or busy, for so long and no longer.
+//! Retries while a server is away or busy, up to a limit of time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
-/// Between two looks at whether the work was stopped.
+/// How often a wait checks whether the work was stopped.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long to wait for what may pass, and what ends all waiting.
+/// How long to retry, and the flags that end all waiting.
 #[derive(Debug, Clone)]
 pub(crate) struct Patience {
     pub limit: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// The same, that one more flag ends.
+    /// The same limit, with one more flag that ends it.
     pub fn and(&self, stop: &Arc<AtomicBool>) -> Patience {
         let mut more = self.clone();
         more.stops.push(stop.clone());
@@ -31,8 +31,8 @@ impl Patience {
         self.stops.iter().any(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Does `work` until it succeeds, fails for good, or time is up; the last error is returned.
-    /// The work must be such that doing it twice is doing it once.
+    /// Repeats `work` until it succeeds, fails for good, or time is up; then returns the last
+    /// error. The work must be idempotent.
     pub fn with<T>(&self, mut work: impl FnMut() -> Result<T>) -> Result<T> {
         let mut waiting = Waiting::new(self);
         loop {
@@ -44,7 +44,7 @@ impl Patience {
     }
 }
 
-/// One wait, of growing naps.
+/// One wait, with sleeps that grow.
 pub(crate) struct Waiting<'a> {
     patience: &'a Patience,
     begun: Instant,
@@ -60,7 +60,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Naps, or gives `error` back when there is no time left.
+    /// Sleeps, or returns `error` if no time is left.
     pub fn wait(&mut self, error: Error) -> Result<()> {
         if self.begun.elapsed() >= self.patience.limit {
             return Err(error);

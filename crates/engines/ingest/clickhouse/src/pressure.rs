@@ -1,4 +1,5 @@
-//! Back-pressure: a server that falls behind with merging is waited for, before it has to refuse.
+//! Back-pressure: the load waits for a server that falls behind with merging, before the server has
+//! to refuse inserts.
 //!
 //! Every block becomes a part, and the server merges parts in the background. Beyond a number of
 //! parts in one partition it delays inserts (`parts_to_delay_insert`), beyond a second one it
@@ -8,20 +9,20 @@ use crate::error::{Error, Result};
 use crate::http::{Client, quoted};
 use crate::patience::{Patience, Waiting};
 
-/// Parts in a partition of one table, and when they are too many.
+/// The number of parts in a partition of one table at which to wait.
 pub(crate) struct Pressure {
     count: String,
     limit: u64,
 }
 
-/// What was seen on the way to one block.
+/// What was observed before one block.
 pub(crate) struct Pressed {
     pub waited_s: f64,
     pub parts_most: u64,
 }
 
 impl Pressure {
-    /// The limit of a server, to be watched for the stage `table`.
+    /// Watches the stage `table` against the limit of its server.
     pub fn of(limit: u64, database: &str, table: &str) -> Pressure {
         let count = format!(
             "SELECT max(parts) FROM (SELECT count() AS parts FROM system.parts \
@@ -32,22 +33,22 @@ impl Pressure {
         Pressure { count, limit }
     }
 
-    /// Parts at which a server begins to delay inserts.
+    /// Parts per partition at which a server begins to delay inserts.
     pub fn limit(client: &Client) -> Result<u64> {
         let sql =
             "SELECT value FROM system.merge_tree_settings WHERE name = 'parts_to_delay_insert'";
         client.number("ask for the limit of parts", sql)
     }
 
-    /// Waits while the stage has as many parts as make the server delay, as long as merging goes on
-    /// at all; then the server itself decides.
+    /// Waits while the stage has so many parts that the server would delay, as long as merging
+    /// makes progress. If it makes none, the server decides by itself.
     pub fn obey(&self, client: &Client, patience: &Patience) -> Result<Pressed> {
         let mut waiting = Waiting::new(patience);
         let mut waited_s = 0.0;
         let mut parts_most = 0;
         loop {
             let action = "count the parts of the stage";
-            // Without parts the answer is empty or 0, by version.
+            // Without parts the answer is empty or 0, depending on the version.
             let text = patience.with(|| client.query(action, &self.count))?;
             let parts = match text.trim() {
                 "" => 0,

@@ -1,5 +1,5 @@
-//! A ClickHouse server of one's own on loopback: in the foreground, with its own directory and
-//! ports, gone when it is dropped. For tests and measurements; the packaged service stays off.
+//! A private ClickHouse server on loopback, in the foreground with its own directory and ports,
+//! removed when dropped. It is for tests and measurements; the packaged service stays off.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -13,27 +13,27 @@ use crate::address::Address;
 use crate::error::{Error, Result};
 use crate::http::{Client, Password};
 
-/// How long a server may take until it listens, on a machine that does other things.
+/// How long a server may take until it listens, on a busy machine.
 const START: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(20);
-/// What the server is called, and the words before its options.
+/// Names of the server's program, and the arguments before its options.
 const PROGRAMS: [(&str, &[&str]); 2] = [("clickhouse-server", &[]), ("clickhouse", &["server"])];
-/// Where it may lie beside the PATH, which has no such place for everybody.
+/// A directory to search besides the PATH, which leaves it out for ordinary users.
 const SYSTEM: &str = "/usr/sbin";
 
 /// Ports of one server on loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
-    /// HTTP.
+    /// Port of the HTTP interface.
     pub http: u16,
-    /// The native protocol.
+    /// Port of the native protocol.
     pub tcp: u16,
-    /// Between servers.
+    /// Port for traffic between servers.
     pub interserver: u16,
 }
 
 impl Ports {
-    /// Three that are free now.
+    /// Three ports that are free now; another program may take them before the server does.
     ///
     /// # Errors
     /// When the system gives none.
@@ -47,17 +47,17 @@ impl Ports {
     }
 }
 
-/// What a server is to be like.
+/// What differs from a server with defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Users beside `default`, which has no password: name, password, profile (`default`,
+    /// Users besides `default`, which has no password: name, password, profile (`default`,
     /// `readonly`).
     pub users: Vec<(String, String, String)>,
-    /// More of the server's configuration, in its XML.
+    /// More configuration for the server, in its XML.
     pub xml: String,
 }
 
-/// A running server.
+/// A running server, killed when dropped.
 #[derive(Debug)]
 pub struct PrivateServer {
     folder: PathBuf,
@@ -66,13 +66,13 @@ pub struct PrivateServer {
 }
 
 impl PrivateServer {
-    /// Why there is none on this machine; nothing where one can be started.
+    /// Why no server can be started on this machine; `None` if one can.
     pub fn missing() -> Option<String> {
         let text = "clickhouse: the server is not installed (Debian: clickhouse-server)";
         program().is_none().then(|| text.to_owned())
     }
 
-    /// Starts one with everything below `folder`; it answers when this returns.
+    /// Starts one with all files below `folder`, and returns when it answers.
     ///
     /// # Errors
     /// When there is no program, or it does not start.
@@ -102,7 +102,7 @@ impl PrivateServer {
         format!("127.0.0.1:{}", self.ports.http)
     }
 
-    /// Its ports.
+    /// The ports that it listens on.
     pub fn ports(&self) -> Ports {
         self.ports
     }
@@ -115,7 +115,7 @@ impl PrivateServer {
         format!("clickhouse://{}/{table}", self.http()).parse()
     }
 
-    /// What it answers to a question.
+    /// Runs a statement and returns the answer's text.
     ///
     /// # Errors
     /// Those of the server, and [`Error::Unreachable`].
@@ -127,19 +127,19 @@ impl PrivateServer {
         client.query("ask", sql)
     }
 
-    /// The number of its process.
+    /// The process id, for signals.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Kills it with signal 9.
+    /// Kills it with signal 9, so that it flushes nothing.
     pub fn kill(&mut self) {
-        // It may be gone already.
+        // An error means that it has ended already.
         let _killed = self.child.kill();
         let _waited = self.child.wait();
     }
 
-    /// Starts it again where it was.
+    /// Starts it again on the same directory and ports.
     ///
     /// # Errors
     /// When it does not start.
@@ -159,7 +159,7 @@ fn here(action: &'static str, reason: String) -> Error {
     Error::Here { action, reason }
 }
 
-/// The program, and the words before its options.
+/// The program, and the arguments before its options.
 fn program() -> Option<(PathBuf, &'static [&'static str])> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path)

@@ -1,4 +1,4 @@
-//! Bad rows into a table of the database, through a stage as good ones.
+//! Puts bad rows into a table of the database, through a stage like good rows.
 
 use std::path::Path;
 
@@ -19,10 +19,10 @@ const COLUMNS: [(&str, &str); 6] = [
     ("cut", "UInt8"),
 ];
 
-/// Bytes that are kept before they are sent.
+/// Bytes that are collected before they are sent.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// The statement that makes a table of bad rows.
+/// The statement that creates a table for bad rows.
 pub(crate) fn create(table: &str) -> String {
     let columns = COLUMNS.map(|(name, kind)| format!("{name} {kind}"));
     format!(
@@ -36,7 +36,7 @@ pub(crate) fn names() -> String {
     COLUMNS.map(|(name, _)| name).join(", ")
 }
 
-/// Bad rows of one archive. The stage is made with the first of them.
+/// The bad rows of one archive. The stage is created with the first of them.
 pub(crate) struct Quarantine<'a> {
     archive: String,
     source: String,
@@ -52,7 +52,7 @@ pub(crate) struct Quarantine<'a> {
 }
 
 impl<'a> Quarantine<'a> {
-    /// For bad rows of `archive`, which comes from `source`; `open` makes the stage.
+    /// Collects bad rows of `archive`, which is read from `source`; `open` creates the stage.
     pub fn new(archive: &str, source: &Path, open: Box<dyn Fn() -> Result<Sender> + 'a>) -> Self {
         Quarantine {
             archive: archive.to_owned(),
@@ -73,8 +73,8 @@ impl<'a> Quarantine<'a> {
         self.rows
     }
 
-    /// Takes one row; a failure to send it comes out of [`Self::finish`]. Of a line that is too
-    /// long to be a row only the first bytes are kept, and `cut` says so.
+    /// Adds one row. An error in sending it is returned by [`Self::finish`]. Of a line that is too
+    /// long only the first bytes are kept, and `cut` says so.
     pub fn add(&mut self, row: &BadRow<'_>) {
         self.rows += 1;
         if self.failure.is_some() {
@@ -141,7 +141,7 @@ impl<'a> Quarantine<'a> {
         sender.insert(&Block { rows, frames }, &self.shared)
     }
 
-    /// Sends what is left and checks that all arrived; the stage, when there is one.
+    /// Sends what is left and checks that all rows arrived. Returns the stage, if there is one.
     pub fn finish(&mut self) -> Result<Option<&str>> {
         if let Some(error) = self.failure.take() {
             return Err(error);

@@ -1,4 +1,4 @@
-//! A table's columns: what a feed wants of them, as SQL, and what an existing table made of it.
+//! A table's columns: what a feed requires of them, as SQL, and how an existing table has them.
 
 use dyno_ingest::contract::{COLUMNS, MODE};
 use dyno_ingest_feeds::{Feed, Kind};
@@ -28,57 +28,57 @@ const TYPES: [&str; COLUMNS.len()] = [
     "UInt8",
 ];
 
-/// The column of other feeds' tables that says which archive a row is of, and what the table is cut
-/// into.
+/// The column in tables of other feeds that names a row's archive, and by which the table is
+/// partitioned.
 pub(crate) const ARCHIVE: &str = "archive";
-/// A time that is a whole second.
+/// The type of a time in whole seconds.
 const SECOND: &str = "DateTime('UTC')";
 /// The type of a string with a dictionary.
 const DICTIONARY: &str = "LowCardinality(String)";
-/// What old servers want to hear before they make such a column.
+/// The setting that old servers require for a column with a dictionary.
 const DICTIONARY_SETTING: &str = "allow_experimental_low_cardinality_type";
-/// The longest fixed string that is taken, in bytes; longer ones would only hold zeros.
+/// The longest fixed string that is accepted, in bytes, because a longer one would only hold zeros.
 const MOST_FIXED: usize = 64;
 
-/// What a table is to be.
+/// What a feed requires of its table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contract {
     columns: Vec<Wanted>,
     partition_by: &'static str,
     order_by: String,
-    /// Whether its partitions are months, which begin when the server's time zone says.
+    /// Whether its partitions are months, whose start depends on the server's time zone.
     pub by_month: bool,
 }
 
-/// A column of it.
+/// A column that the table must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Wanted {
     name: &'static str,
-    /// The type in a table that is made, but for values that may be missing.
+    /// The type in a table that we create, without `Nullable`.
     kind: String,
     nullable: bool,
     also: Also,
 }
 
-/// Which types of an existing column will do besides the one that a table is made with.
+/// Which types of an existing column are accepted besides the one of a table that we create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Also {
-    /// None.
+    /// No other type.
     Nothing,
     /// The same time in another zone.
     Zones,
-    /// That, and milliseconds since 1970.
+    /// Another zone, and milliseconds since 1970.
     Milliseconds,
     /// Decimals with more digits before the point, as long as they have 64 bits.
     Digits,
-    /// Strings of any kind, but for fixed ones of fewer bytes than these.
+    /// Strings of any kind, except fixed ones with fewer bytes than this.
     Strings(usize),
-    /// Strings with a dictionary.
+    /// Only strings with a dictionary.
     Dictionary,
 }
 
 impl Contract {
-    /// For spots of WSPR.
+    /// The contract for spots of WSPR.
     pub fn of_spots() -> Contract {
         let wanted = |(name, kind): (&&'static str, &str)| Wanted {
             name,
@@ -99,8 +99,9 @@ impl Contract {
         }
     }
 
-    /// For another feed. Its archives are days, hours, logs or whole histories, whose rows may lie
-    /// anywhere in time; so that one can be swapped without touching another, each is a partition.
+    /// The contract for another feed. Its archives are days, hours, logs or whole histories, whose
+    /// rows may lie anywhere in time. Each is a partition, so that it can be swapped without
+    /// touching another.
     pub fn of_feed(feed: &dyn Feed) -> Contract {
         let layout = feed.layout();
         let (mut columns, mut order) = (Vec::new(), vec![String::new(); layout.order.len()]);
@@ -127,7 +128,7 @@ impl Contract {
             if let Some(at) = layout.order.iter().position(|name| *name == field.name) {
                 order[at] = match field.nullable {
                     false => format!("`{}`", field.name),
-                    // No server sorts by what may be missing.
+                    // A server does not sort by a nullable column.
                     true => format!("ifNull(`{}`, {zero})", field.name),
                 };
             }
@@ -148,7 +149,7 @@ impl Contract {
 }
 
 impl Wanted {
-    /// The type in a table that is made.
+    /// The type in a table that we create.
     fn made(&self, dictionary_types: bool) -> String {
         let coded = matches!(self.also, Also::Strings(_) | Also::Dictionary);
         match (dictionary_types && coded, self.nullable) {
@@ -159,7 +160,7 @@ impl Wanted {
         }
     }
 
-    /// Whether a column of type `kind`, which is not a word of what may be missing, will do.
+    /// Whether a column of type `kind`, given without `Nullable`, is accepted.
     fn takes(&self, kind: &str) -> bool {
         let time = || kind == "DateTime" || kind.starts_with("DateTime(");
         kind == self.kind
@@ -177,7 +178,7 @@ impl Wanted {
     }
 }
 
-/// A type without the word for what may be missing, and whether it had it.
+/// A type without `Nullable`, and whether it had it.
 fn without_nullable(kind: &str) -> (String, bool) {
     match kind.split_once("Nullable(") {
         Some((before, inner)) => {
@@ -191,11 +192,11 @@ fn without_nullable(kind: &str) -> (String, bool) {
 /// How the server stores strings of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
-    /// So many bytes each, zeros behind the end.
+    /// This many bytes each, padded with zeros.
     Fixed(usize),
-    /// As long as they are.
+    /// With their own length.
     Plain,
-    /// Codes into a dictionary.
+    /// As codes into a dictionary of the block.
     Coded,
 }
 
@@ -213,21 +214,21 @@ impl Text {
     }
 }
 
-/// One column of the contract, as the table has it.
+/// A column of the contract, as the table has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Column {
-    /// Its name.
+    /// The column's name, as in the contract.
     pub name: &'static str,
-    /// Its type, in ClickHouse's words.
+    /// The full type, as ClickHouse writes it.
     pub kind: String,
-    /// How its strings are stored; nothing for numbers.
+    /// How its strings are stored; `None` for numbers.
     pub text: Option<Text>,
-    /// Whether values may be missing.
+    /// Whether the type is `Nullable`.
     pub nullable: bool,
 }
 
 impl Column {
-    /// Whether it holds seconds.
+    /// Whether it is a `DateTime`, whose values are seconds.
     pub fn is_time(&self) -> bool {
         self.kind.contains("DateTime")
     }
@@ -239,7 +240,7 @@ pub(crate) fn names(columns: &[Column]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The statement that makes the table, with strings as dictionaries or as the contract has them.
+/// The statement that creates the table, with strings as dictionaries or in the contract's types.
 pub(crate) fn create(
     contract: &Contract,
     table: &str,
@@ -257,7 +258,8 @@ pub(crate) fn create(
     )
 }
 
-/// Runs a statement that makes a table, also on servers that call dictionaries an experiment.
+/// Runs a statement that creates a table, on servers too that treat dictionaries as an experimental
+/// feature.
 pub(crate) fn make(client: &Client, action: &str, sql: &str) -> Result<()> {
     match client.query(action, sql) {
         Err(Error::Refused { message, .. }) if message.contains(DICTIONARY_SETTING) => {
@@ -268,7 +270,7 @@ pub(crate) fn make(client: &Client, action: &str, sql: &str) -> Result<()> {
     }
 }
 
-/// The contract's columns as the table `table` of `address`'s database has them on this server.
+/// The contract's columns, as `table` in the database of `address` has them on this server.
 pub(crate) fn columns(
     client: &Client,
     address: &Address,
@@ -325,7 +327,7 @@ pub(crate) fn columns(
     contract.columns.iter().map(column).collect()
 }
 
-/// The months of a table without a time zone begin when the server's do.
+/// The months of a table without a time zone depend on the server's, so it must be UTC.
 pub(crate) fn check_time_zone(client: &Client, table: &str, columns: &[Column]) -> Result<()> {
     let bare = columns.iter().any(|column| column.kind == "DateTime");
     if !bare {

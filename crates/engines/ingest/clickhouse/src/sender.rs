@@ -1,9 +1,9 @@
-//! One connection: blocks into a stage of its own, each once whatever happens on the way.
+//! One connection, which inserts blocks into a stage of its own, each exactly once.
 //!
-//! A sender has at most one block under way, so the stage holds either the rows of all blocks
-//! before it or those and its own. That decides what became of a block whose answer was lost, on
-//! any version of the server. The block's ID is its query's ID in every attempt, so that a first
-//! attempt that still runs is seen and waited for.
+//! A sender has at most one block in flight, so the stage holds either the rows of all blocks
+//! before it, or those and its own. On any version of the server this decides whether a block whose
+//! answer was lost has arrived. Each attempt has the block's ID as its query ID, so that a first
+//! attempt that is still running can be seen and waited for.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
@@ -25,9 +25,9 @@ pub(crate) struct Block {
 /// What the senders of an archive share.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Memory of blocks that are gone.
+    /// Buffers of blocks that have been sent.
     spare: Mutex<VecDeque<Vec<u8>>>,
-    /// The first failure; the others stop.
+    /// The first failure, at which the other senders stop.
     failure: Mutex<Option<Error>>,
     report: Mutex<ServerReport>,
 }
@@ -54,14 +54,14 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A connection, and the stage that only it fills.
+/// A connection, and the stage that only it writes to.
 pub(crate) struct Sender {
     pub client: Arc<Client>,
     /// Full name of the stage.
     pub stage: String,
-    /// The statement that inserts into it.
+    /// The statement that inserts into the stage.
     pub sql: String,
-    /// Tells the queries of this load from those of others.
+    /// Distinguishes the queries of this load from those of others.
     pub load: String,
     pub pressure: Pressure,
     pub patience: Patience,
@@ -70,7 +70,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Sends blocks until there are no more, or one fails; the rows that the stage has then.
+    /// Sends blocks until there are no more or one fails. Returns the rows that the stage has then.
     pub fn run(mut self, blocks: &Mutex<Receiver<Block>>, shared: &Shared) -> u64 {
         loop {
             let next = locked(blocks).recv();
@@ -92,7 +92,8 @@ impl Sender {
         self.sent
     }
 
-    /// Inserts a block, once.
+    /// Inserts a block exactly once, or fails. Repeats it only after the stage's row count has
+    /// shown that the previous attempt did not arrive.
     pub fn insert(&mut self, block: &Block, shared: &Shared) -> Result<()> {
         self.blocks += 1;
         let id = format!("{}-{}-{}", self.stage, self.load, self.blocks);
@@ -119,7 +120,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Whether the block `id` of so many rows has arrived, once its query has ended.
+    /// Whether the block `id` of `rows` rows has arrived. Waits until its query has ended.
     fn is_there(&self, id: &str, rows: u64) -> Result<bool> {
         let running = format!(
             "SELECT count() FROM system.processes WHERE query_id = {}",
@@ -155,7 +156,7 @@ impl Sender {
             .with(|| self.client.number("count what arrived", &sql))
     }
 
-    /// Whether the stage holds what was sent.
+    /// Fails unless the stage holds exactly what was sent.
     pub fn check(&self) -> Result<()> {
         match self.count()? {
             found if found == self.sent => Ok(()),

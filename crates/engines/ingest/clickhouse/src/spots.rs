@@ -1,4 +1,5 @@
-//! Spots of WSPR into blocks: the contract's columns, and rows that a table's types cannot hold.
+//! Encodes spots of WSPR as blocks: the contract's columns, without the rows that a table's types
+//! cannot hold.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::native::{self, Encode, Texts, Words, gather};
 use crate::order::{self, Order};
 use crate::schema::{Column, Text};
 
-/// Makes blocks of spots, in memory that it keeps.
+/// Encodes blocks of spots, and reuses its memory.
 #[derive(Default)]
 pub(crate) struct Spots {
     order: Order,
@@ -32,7 +33,8 @@ impl Encode for Spots {
             order.retain(|&row| {
                 let good = codes[row as usize] != unfit.code;
                 if !good {
-                    // The line is not known any more; the spot's ID is unique in the feed.
+                    // The line number is no longer known here, but the spot's ID is unique in the
+                    // feed.
                     let id = rows.id[row as usize];
                     aside(BadRow {
                         line: 0,
@@ -50,7 +52,7 @@ impl Encode for Spots {
         order::months(order, &rows.timestamp)
     }
 
-    /// Every string must fit its type; [`unfit`] tells.
+    /// Every string must fit its type, which [`unfit`] checks.
     fn block(&mut self, rows: &Columns, order: &[u32], columns: &[Column], out: &mut FrameWriter) {
         native::begin(out, columns.len(), order.len());
         for column in columns {
@@ -65,7 +67,7 @@ impl Encode for Spots {
                     };
                     self.texts.put(text, &words, order, out);
                 }
-                // The mode is the same in all rows and stands in no archive.
+                // No archive has the mode, because it is the same in all rows.
                 (Some(text), None) => native::constant(text, MODE.as_bytes(), order.len(), out),
                 (None, _) => number(rows, column.name, order, out),
             }
@@ -73,7 +75,7 @@ impl Encode for Spots {
     }
 }
 
-/// The strings and codes of a column that has them.
+/// The strings and codes of a column, if it has them.
 fn strings_of<'a>(rows: &'a Columns, name: &str) -> Option<(&'a Strings, &'a [u32])> {
     let known = &rows.dictionaries;
     Some(match name {
@@ -119,7 +121,7 @@ struct Unfit {
     reason: String,
 }
 
-/// The strings that do not fit their columns' types.
+/// The strings that do not fit the types of their columns.
 fn unfit(rows: &Columns, columns: &[Column]) -> Vec<Unfit> {
     let mut unfit = Vec::new();
     for column in columns {
@@ -150,7 +152,7 @@ fn unfit(rows: &Columns, columns: &[Column]) -> Vec<Unfit> {
     unfit
 }
 
-/// The row as text, for a person who looks at it in quarantine: its fields in the archive's order.
+/// The row as text, for a person who reads the quarantine: its fields in the archive's order.
 fn row_text(rows: &Columns, row: usize) -> String {
     let text = |name: &str| {
         let found = strings_of(rows, name)

@@ -1,4 +1,5 @@
-//! One archive's way into the database: chunks to blocks to stages, and at the end the swap.
+//! One archive's way into the database: chunks become blocks, blocks fill stages, and a swap puts
+//! them into the table.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,23 +21,23 @@ use crate::schema;
 use crate::sender::{Block, Sender, Shared, locked};
 use crate::table::{ServerTable, now_s};
 
-/// The stages of one sender.
+/// One sender's thread and its stage.
 struct Lane {
-    /// Which server.
+    /// Index of the server in the address.
     server: usize,
     /// The stage's name in its database.
     stage: String,
     thread: JoinHandle<u64>,
 }
 
-/// An archive on its way.
+/// An archive that is being loaded.
 pub(crate) struct ServerStage<'a, E> {
     table: &'a ServerTable,
     archive: String,
-    /// What its stages have in their names.
+    /// The common prefix of the names of its stages.
     tag: String,
     lanes: Vec<Lane>,
-    /// Server and name of every stage that was made.
+    /// Server and name of every stage that was created.
     made: Vec<(usize, String)>,
     blocks: Option<SyncSender<Block>>,
     shared: Arc<Shared>,
@@ -48,7 +49,7 @@ pub(crate) struct ServerStage<'a, E> {
 }
 
 impl<'a, E: Encode> ServerStage<'a, E> {
-    /// Makes the stages and starts a sender for each; `encoder` makes the blocks.
+    /// Creates the stages and starts a sender for each; `encoder` makes the blocks.
     pub fn begin(
         table: &'a ServerTable,
         archive: &str,
@@ -58,6 +59,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         let hash = twox_hash::XxHash3_128::oneshot(archive.as_bytes()) as u64;
         let tag = format!("{}{hash:016x}", table.stage_prefix());
         let load = format!("{}-{}", std::process::id(), now_s());
+        // All senders take from one queue, so a slow server gets fewer blocks. It holds one block
+        // only: when all senders are busy, encoding waits, which bounds the memory.
         let (blocks, taken) = sync_channel::<Block>(1);
         let taken = Arc::new(Mutex::new(taken));
         let abandoned = Arc::new(AtomicBool::new(false));
@@ -102,6 +105,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         let client = &table.clients[server];
         let stage = format!("{}_{number}", self.tag);
         let database = &table.address.database;
+        // An earlier attempt at this archive may have left a stage of this name with rows in it.
         table.drop_stage(client, &stage)?;
         let sql = format!(
             "CREATE TABLE {database}.{stage} AS {database}.{}",
@@ -137,7 +141,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         })
     }
 
-    /// Hands the rows `order` on as one block.
+    /// Passes the rows `order` on as one block.
     fn send(&mut self, rows: &E::Rows, order: &[u32], stages: &mut StageSeconds) -> Result<()> {
         let begun = Instant::now();
         let Self {
@@ -167,7 +171,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         self.shared.take_failure().unwrap_or(Error::Stopped)
     }
 
-    /// Waits until all blocks have arrived and gathers the stages of each server in one; which.
+    /// Waits until all blocks have arrived, then gathers the stages of each server into one and
+    /// returns those.
     fn gather(&mut self) -> Result<Vec<(usize, String)>> {
         self.blocks = None;
         let mut gathered: Vec<(usize, String)> = Vec::new();
@@ -194,7 +199,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         Ok(gathered)
     }
 
-    /// What the table is to hold of the archive.
+    /// The partitions that the table will hold of the archive.
     fn shares(&self, gathered: &[(usize, String)]) -> Result<(Vec<Share>, u64)> {
         let mut shares = Vec::new();
         let mut bytes = 0;
@@ -222,7 +227,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         Ok((shares, bytes))
     }
 
-    /// A partition that is to be swapped must have no rows but the archive's own.
+    /// Fails if a partition to be swapped has rows other than the archive's own.
     fn check_owner(&self, ledger: &Ledger, share: &Share) -> Result<()> {
         let foreign = |rows, owner: &str| Error::Partition {
             table: self.table.address.full_name(""),
@@ -250,7 +255,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         }
     }
 
-    /// Everything that may still fail, then the ledger, the swap, and the ledger again.
+    /// Does everything that may still fail, then writes the ledger, swaps, and writes the ledger
+    /// again.
     fn put_into_table(&mut self, source: SourceIdentity) -> Result<Committed> {
         let gathered = self.gather()?;
         let quarantine_stage = self.quarantine.finish()?.map(|full_name| {
@@ -266,6 +272,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         let before = ledger.entries.get(&self.archive).cloned();
         for old in before.iter().flat_map(|entry| &entry.shares) {
             let again = |s: &Share| s.server == old.server && s.partition == old.partition;
+            // The archive may have had rows in a partition that its new form does not reach. A
+            // share of 0 rows makes the swap empty it; otherwise the old rows would stay.
             if !shares.iter().any(again) {
                 shares.push(Share {
                     rows: 0,
@@ -287,6 +295,9 @@ impl<'a, E: Encode> ServerStage<'a, E> {
             loaded_at_s: now_s(),
             writer: table.writer.clone(),
         };
+        // This is the commit. Before it a kill leaves the table as it was, and the next load drops
+        // the stages. After it the next load repeats the swap from the stages that the entry names,
+        // so they must not be dropped before `done` is written.
         ledger.append(table.home(), &table.patience, entry.clone())?;
         table.carry_out(&entry)?;
         let done = Entry {
@@ -296,7 +307,8 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         };
         ledger.append(table.home(), &table.patience, done)?;
         drop(ledger);
-        // The table has links of its own; what stays would only be merged in vain.
+        // The table has its own links to the parts, and the server would merge those of the stages
+        // for nothing.
         for (server, stage) in &self.made {
             table.drop_stage(&table.clients[*server], stage)?;
         }
@@ -365,12 +377,12 @@ impl<E: Encode> Stage<E::Rows> for ServerStage<'_, E> {
 }
 
 impl<E> Drop for ServerStage<'_, E> {
-    /// Ends the senders; the stages are dropped when the load ends, or by the next one.
+    /// Stops the senders. Their stages are dropped when the load ends, or by the next one.
     fn drop(&mut self) {
         self.abandoned.store(true, Ordering::Relaxed);
         self.blocks = None;
         for lane in self.lanes.drain(..) {
-            // A sender that panicked has said so, and holds nothing.
+            // A sender that panicked has printed why, and holds no resources.
             let _ended = lane.thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What the ledger of a table says, without opening the table for writing.
+//! Reads the ledger of a table without opening the table for writing.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use crate::error::{Error, Result};
 use crate::http::{Client, Password, quoted};
 use crate::ledger::{Entry, Ledger};
 
-/// What is in a table.
+/// The archives of a table, by its ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The version of the first server.
     pub version: String,
-    /// The archives, by name.
+    /// The last ledger row of each archive, by name.
     pub archives: Vec<Entry>,
-    /// Rows that the table has, however they came there.
+    /// Rows in the table, no matter how they were loaded.
     pub rows: u64,
 }
 
-/// Asks the servers of `address`.
+/// Reads it from the servers of `address`.
 ///
 /// # Errors
 /// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`] when

@@ -1,4 +1,5 @@
-//! From stages into the table: partitions are swapped, and doing it again changes nothing.
+//! Moves stages into the table by swapping partitions, which can be repeated without a further
+//! effect.
 
 use std::sync::Arc;
 
@@ -7,14 +8,14 @@ use crate::http::{Client, quoted};
 use crate::ledger::Share;
 use crate::patience::{Patience, Waiting};
 
-/// How often a partition is swapped when parts that were replaced come back.
+/// How often a partition is swapped again when replaced parts come back.
 const SWAPS_MOST: u32 = 5;
-/// ClickHouse's code for a directory that should not be there.
+/// ClickHouse's code for a directory that exists and should not.
 const DIRECTORY_EXISTS: i32 = 84;
-/// How many such directories may be left; a swap leaves one for each part.
+/// How many such directories are expected at most; a swap leaves one for each part.
 const DIRECTORIES_MOST: u32 = 100;
 
-/// Rows and bytes of one partition.
+/// ID, rows and bytes of one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Partition {
     pub id: String,
@@ -22,7 +23,7 @@ pub(crate) struct Partition {
     pub bytes: u64,
 }
 
-/// A database's tables on one server.
+/// The tables of a database on one server.
 pub(crate) struct Tables<'a> {
     pub client: &'a Arc<Client>,
     pub database: &'a str,
@@ -72,14 +73,14 @@ impl Tables<'_> {
             .with(|| client.number("count a partition", &sql))
     }
 
-    /// Runs a statement until it is done; it must be one that may be done twice.
+    /// Repeats a statement until it succeeds; it must be idempotent.
     pub fn run(&self, action: &str, sql: &str) -> Result<()> {
         self.patience
             .with(|| self.client.query(action, sql))
             .map(drop)
     }
 
-    /// Moves all rows of the stage `from` to those of `to`, each row once. Parts are linked, not
+    /// Moves all rows of the stage `from` to the stage `to`, each once. Parts are linked, not
     /// copied.
     pub fn gather(&self, from: &str, to: &str) -> Result<()> {
         for partition in self.partitions(from)? {
@@ -104,7 +105,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Makes a partition of `table` what `share` says.
+    /// Makes a partition of `table` hold what `share` says.
     pub fn swap(&self, table: &str, share: &Share) -> Result<()> {
         for _attempt in 1..SWAPS_MOST {
             self.swap_once(table, share)?;
@@ -140,10 +141,10 @@ impl Tables<'_> {
         }
     }
 
-    /// A server that is killed in a swap leaves a directory behind that is called after the number
-    /// of the swap in its process. It removes those when it starts, unless it starts within the
-    /// second of the kill, and else after a day; until then the first swaps of the new process
-    /// would have their names. Each attempt has the next number.
+    /// A server that is killed during a swap leaves a directory behind, named after the number of
+    /// the swap in its process. It removes those when it starts, unless it starts within the second
+    /// of the kill, and otherwise after a day. Until then the first swaps of the new process would
+    /// use the same names. So the swap is repeated, because each attempt has the next number.
     fn replace(&self, sql: &str) -> Result<()> {
         let mut replaced = Ok(());
         for _number in 0..DIRECTORIES_MOST {
@@ -156,10 +157,10 @@ impl Tables<'_> {
         replaced
     }
 
-    /// A server that is killed before it has removed replaced parts from its disk finds them again
-    /// when it starts, beside those that replaced them. So a swap is over only when they are gone:
-    /// or back, and then it has to be done again, or is read by a query for longer than a load
-    /// should wait. In that last case the next load finds out, which counts the rows.
+    /// Waits until the parts that were replaced are gone. A server that is killed before it has
+    /// removed them from its disk finds them when it starts, beside those that replaced them. If
+    /// they are back, the swap has to be repeated. If a query reads them for longer than a load
+    /// should wait, the next load finds out, because it counts the rows.
     fn wait_until_gone(&self, table: &str, names: &str) -> Result<()> {
         let of_them = format!("{} AND name IN ({names})", self.of_parts(table));
         let back = format!("SELECT count() {of_them} AND active");

@@ -1,4 +1,4 @@
-//! The table on its servers, open for one load.
+//! The table on its servers, opened for one load.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,17 +27,17 @@ use crate::writer_lock::WriterLock;
 /// How to load into a server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// For the user in the address.
+    /// The password of the user in the address.
     pub password: Password,
-    /// Connections for each archive; at least one for each server is made.
+    /// Connections for each archive; each server gets at least one.
     pub connections: usize,
-    /// Strings of a table that is made get dictionaries.
+    /// Whether strings in a table that we create get dictionaries.
     pub dictionary_types: bool,
     /// Name of the cluster whose shards the servers are.
     pub cluster: Option<String>,
-    /// How long a server may be away or busy.
+    /// How long to retry while a server is away or busy.
     pub patience: Duration,
-    /// Set by others to end the load.
+    /// A flag that other threads set to end the load.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -55,8 +55,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Memory that an archive needs for each row of a chunk: columns with their free share, order,
-    /// and the blocks that are made, wait and are under way.
+    /// Memory that an archive needs for each row of a chunk: columns with spare capacity, the
+    /// order, and blocks being made, waiting and in flight.
     pub fn row_bytes(&self, address: &Address) -> usize {
         const COLUMNS: usize = 100;
         const ORDER: usize = 2 * 16 + 4;
@@ -64,8 +64,8 @@ impl Settings {
         COLUMNS + ORDER + FRAMES * (2 + self.senders(address))
     }
 
-    /// How often the bytes of a chunk of another feed are in memory: columns, order and values in
-    /// their places, and the blocks that are made, wait and are under way.
+    /// How many times the bytes of a chunk of another feed are in memory: columns, order, indexes
+    /// of values, and blocks being made, waiting and in flight.
     pub fn copies(&self, address: &Address) -> usize {
         2 + 2 + self.senders(address)
     }
@@ -75,17 +75,16 @@ impl Settings {
     }
 }
 
-/// A table for spots of WSPR that is open for writing. No other process loads into it while it
-/// lives.
+/// A table for spots of WSPR, open for writing. While it exists no other process loads into it.
 pub struct ServerTable {
     pub(crate) clients: Vec<Arc<Client>>,
     pub(crate) address: Address,
-    /// Name of the table that has the rows; behind a Distributed one it is another.
+    /// Name of the table that holds the rows, which differs if the named one is Distributed.
     pub(crate) local: String,
     pub(crate) columns: Vec<Column>,
     pub(crate) ledger: Mutex<Ledger>,
     pub(crate) patience: Patience,
-    /// Of each server: parts of a partition at which it delays inserts.
+    /// For each server the parts per partition at which it delays inserts.
     parts_limits: Vec<u64>,
     pub(crate) senders: usize,
     pub(crate) writer: String,
@@ -93,7 +92,7 @@ pub struct ServerTable {
 }
 
 impl ServerTable {
-    /// Connects, makes what is missing, and finishes what a killed load had begun.
+    /// Connects, creates what is missing, and completes what a killed load had begun.
     ///
     /// # Errors
     /// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`]
@@ -114,7 +113,7 @@ impl ServerTable {
             .collect();
         let home = &clients[0];
         for client in &clients {
-            // A server that is not there at all is not waited for.
+            // A server that cannot be reached at the beginning is not waited for.
             client.query("connect", "SELECT version()")?;
         }
         make_databases(&clients, address, settings)?;
@@ -156,7 +155,7 @@ impl ServerTable {
         Ok(table)
     }
 
-    /// The server that has ledger, quarantine and lock.
+    /// The server with the ledger, the quarantine and the lock.
     pub(crate) fn home(&self) -> &Arc<Client> {
         &self.clients[0]
     }
@@ -173,12 +172,12 @@ impl ServerTable {
         Pressure::of(self.parts_limits[server], &self.address.database, stage)
     }
 
-    /// What every stage of this table is called, before what tells them apart.
+    /// The common prefix of the names of all stages of this table.
     pub(crate) fn stage_prefix(&self) -> String {
         format!("{}_dyno_stage_", self.address.table)
     }
 
-    /// Puts into the table what an entry in state `swap` says, as often as it is called.
+    /// Carries out an entry in state `swap`. It may be repeated.
     pub(crate) fn carry_out(&self, entry: &Entry) -> Result<()> {
         for share in &entry.shares {
             let client = self.client_of(&share.server)?;
@@ -205,8 +204,8 @@ impl ServerTable {
         })
     }
 
-    /// Carries out what a killed load had decided. Without its stages the archive counts as not
-    /// there.
+    /// Carries out what a killed load had decided. If its stages are gone, the archive counts as
+    /// not loaded.
     fn finish_swaps(&self) -> Result<()> {
         let mut ledger = locked(&self.ledger);
         let begun: Vec<Entry> = ledger
@@ -242,7 +241,7 @@ impl ServerTable {
         Ok(true)
     }
 
-    /// Removes all stages on all servers; no other process has any while the lock is held.
+    /// Drops all stages on all servers. While we hold the lock no other process has any.
     fn drop_stages(&self) -> Result<()> {
         let prefix = self.stage_prefix();
         for client in &self.clients {
@@ -292,7 +291,8 @@ impl ServerTable {
 }
 
 impl Target for ServerTable {
-    /// Rows that were removed or added by hand count as not there, so that a load mends the table.
+    /// If rows were removed or added by hand, the archive counts as not loaded, so that a load
+    /// repairs the table.
     fn held(&self, archive: &str) -> dyno_ingest::Result<Option<Held>> {
         let entry = locked(&self.ledger).entries.get(archive).cloned();
         let Some(entry) = entry.filter(|entry| entry.state == State::Done) else {
@@ -322,14 +322,14 @@ impl Target for ServerTable {
     }
 }
 
-/// A table for rows of another feed, open for writing as a [`ServerTable`] is.
+/// A table for rows of another feed, open for writing like a [`ServerTable`].
 pub struct FeedTable {
     table: ServerTable,
     feed: &'static dyn Feed,
 }
 
 impl FeedTable {
-    /// As [`ServerTable::open`], for rows of `feed`.
+    /// Opens the table like [`ServerTable::open`], for rows of `feed`.
     ///
     /// # Errors
     /// As [`ServerTable::open`].
@@ -364,7 +364,7 @@ impl Target<Rows> for FeedTable {
     }
 }
 
-/// Makes the database where it is missing and the user may.
+/// Creates the database if it is missing and the user is allowed to.
 fn make_databases(clients: &[Arc<Client>], address: &Address, settings: &Settings) -> Result<()> {
     if clients.len() > 1 && settings.cluster.is_none() {
         return Err(Error::Address {
@@ -385,7 +385,7 @@ fn make_databases(clients: &[Arc<Client>], address: &Address, settings: &Setting
     Ok(())
 }
 
-/// Makes the tables that are missing; the name of the one that has the rows.
+/// Creates the tables that are missing, and returns the name of the one with the rows.
 fn make_tables(
     clients: &[Arc<Client>],
     address: &Address,
@@ -439,7 +439,7 @@ fn make_tables(
             table = address.full_name(""),
         )
     };
-    // ON CLUSTER needs a coordinator; without one each server is told by itself.
+    // ON CLUSTER needs a coordinator. Without one, the statement is sent to each server.
     let sql = "SELECT count() FROM system.tables WHERE database = 'system' AND name = 'zookeeper'";
     if home.number("look for a coordinator", sql)? > 0 {
         let on_cluster = format!(" ON CLUSTER {cluster}");

@@ -1,9 +1,9 @@
-//! One load at a time: a table of the database that exists while one is at work.
+//! Allows one load at a time, by a table of the database that exists during the load.
 //!
-//! Making a table is atomic on the server. What the table is called and which process made it
-//! stands in the default of its only column. A process that was killed leaves it behind; a process
-//! that finds it on the same machine sees that the process is gone and takes over. From another
-//! machine that cannot be known.
+//! Creating a table is atomic on the server. The default of its only column says which table it
+//! locks and which process created it. A killed process leaves it behind; one that finds it on the
+//! same machine can see that the process has ended, and takes over. From another machine that
+//! cannot be known.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::error::{Error, Result};
 use crate::http::{Client, quoted};
 use crate::patience::Patience;
 
-/// Code of `TABLE_ALREADY_EXISTS`.
+/// ClickHouse's code `TABLE_ALREADY_EXISTS`.
 const EXISTS: i32 = 57;
 
 static LOCKS: AtomicU64 = AtomicU64::new(0);
 
-/// Held while it lives.
+/// The lock is held as long as this value lives.
 pub(crate) struct WriterLock {
     client: Arc<Client>,
     table: String,
@@ -27,7 +27,8 @@ pub(crate) struct WriterLock {
 }
 
 impl WriterLock {
-    /// Takes the lock of the table of `address`, or says who has it.
+    /// Takes the lock of the table of `address`. If another process holds it, the error names that
+    /// process.
     pub fn take(
         client: &Arc<Client>,
         address: &Address,
@@ -57,7 +58,7 @@ impl WriterLock {
                 continue;
             };
             let owner = owner.trim_matches('\'');
-            // Our own, when the answer to making it was lost.
+            // The lock is our own; the answer to its creation was lost.
             if owner == me.text() {
                 break;
             }
@@ -78,7 +79,7 @@ impl WriterLock {
         })
     }
 
-    /// Gives it back.
+    /// Drops the lock's table, so that another load may begin.
     pub fn release(&mut self) -> Result<()> {
         self.released = true;
         let sql = format!("DROP TABLE IF EXISTS {}", self.table);
@@ -87,7 +88,7 @@ impl WriterLock {
             .map(drop)
     }
 
-    /// Who we are, as the ledger says it.
+    /// The name of this process for the ledger.
     pub fn writer() -> Result<String> {
         Process::this().map(|process| process.text())
     }
@@ -96,23 +97,23 @@ impl WriterLock {
 impl Drop for WriterLock {
     fn drop(&mut self) {
         if !self.released {
-            // Who comes next sees that this process is gone.
+            // If this fails, the next load on this machine sees that this process has ended.
             let _left_behind = self.release();
         }
     }
 }
 
-/// A process, so named that no other is meant.
+/// The identity of a process, unique across machines, containers and reuse of process ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Process {
     host: String,
     boot: String,
-    /// The namespace in which its number is its.
+    /// The PID namespace in which its number is valid.
     namespace: String,
     pid: u32,
-    /// Ticks from boot to its start.
+    /// Start time in clock ticks since boot.
     started: u64,
-    /// Tells the locks of one process apart.
+    /// Distinguishes the locks of one process.
     number: u64,
 }
 
@@ -165,7 +166,7 @@ impl Process {
         })
     }
 
-    /// Whether it is certain, seen from `me`, that it has ended.
+    /// Whether the process has certainly ended, as far as `me` can see.
     fn is_gone(&self, me: &Process) -> bool {
         if self.host != me.host {
             return false;
@@ -177,10 +178,10 @@ impl Process {
     }
 }
 
-/// When a process began, in ticks since boot; `None` when there is none.
+/// When a process started, in ticks since boot; `None` if there is none.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything; the start is the 20th word behind it.
+    // The name is in brackets and may contain anything; the start time is the 20th field after it.
     let (_, behind) = stat.rsplit_once(')')?;
     let state = behind.split_whitespace().next()?;
     if state == "Z" || state == "X" {

@@ -1,4 +1,4 @@
-//! One archive file on its way to disk: written under another name, and renamed when it is whole.
+//! Writes one archive file under a temporary name, and renames it when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// How archives are stored.
+/// Whether archives are stored compressed or plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// `.csv.gz`, as published.
+    /// `.csv.gz`, like the published archives.
     Gzip,
-    /// `.csv`, the same lines.
+    /// `.csv`, with the same lines uncompressed.
     Plain,
 }
 
 impl Form {
-    /// What a file name ends in.
+    /// The ending of a file's name.
     pub fn suffix(self) -> &'static str {
         match self {
             Form::Gzip => "csv.gz",
@@ -41,13 +41,14 @@ fn gzip(file: File) -> GzEncoder<BufWriter<File>> {
     GzEncoder::new(file, Compression::new(LEVEL))
 }
 
-/// A file that appears under its own name only when complete; dropped before, it leaves nothing.
+/// A file that appears under its name only when it is complete. If it is dropped before, nothing is
+/// left.
 pub(super) struct ArchiveFile {
     sink: Sink,
     partial: Partial,
 }
 
-/// The name of an unfinished file, removed unless it was renamed.
+/// The name of an unfinished file, which is removed unless it was renamed.
 struct Partial {
     path: PathBuf,
     done: bool,
@@ -56,8 +57,8 @@ struct Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.done {
-            // Nothing more can be done about a file that cannot be removed; its name says what it
-            // is.
+            // If the file cannot be removed nothing more can be done; its name says that it is
+            // unfinished.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -97,8 +98,8 @@ impl ArchiveFile {
         Ok(())
     }
 
-    /// Makes the file durable under its name; returns its size and where `trailer`, written behind
-    /// the last member, begins.
+    /// Makes the file durable under its name. Returns its size and the offset of `trailer`, which
+    /// is written after the last member.
     pub(super) fn finish(mut self, path: &Path, trailer: &[u8]) -> io::Result<FileSize> {
         let mut buffered = match self.sink {
             Sink::Plain(file) => file,
@@ -121,7 +122,7 @@ impl ArchiveFile {
     }
 }
 
-/// What became of a file.
+/// The sizes of a finished file.
 pub(super) struct FileSize {
     pub(super) bytes: u64,
     pub(super) trailer_at: u64,

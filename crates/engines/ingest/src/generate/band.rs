@@ -1,4 +1,4 @@
-//! The bands of the archive: where their WSPR window is, and how much of the traffic they carry.
+//! The bands of the archive: where their WSPR window is, and what share of the traffic they carry.
 
 /// One amateur band.
 #[derive(Debug)]

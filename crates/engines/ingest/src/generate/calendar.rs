@@ -5,7 +5,7 @@
 pub struct Month {
     /// 2008 (the archive's first) or later.
     pub year: u16,
-    /// 1 to 12.
+    /// 1 (January) to 12 (December).
     pub month: u8,
 }
 
@@ -34,7 +34,7 @@ impl Month {
         }
     }
 
-    /// Unix seconds of its first moment.
+    /// Unix seconds of the month's first moment.
     pub fn start_s(self) -> u32 {
         (0..self.ordinal() - 1970 * 12)
             .map(|o| {
@@ -49,7 +49,7 @@ impl Month {
             * 86_400
     }
 
-    /// Seconds it lasts (leap seconds do not count in Unix time).
+    /// Length in seconds; Unix time does not count leap seconds.
     pub fn length_s(self) -> u32 {
         self.days() * 86_400
     }

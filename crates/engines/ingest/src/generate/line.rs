@@ -1,4 +1,4 @@
-//! A spot as its line of the archive.
+//! Formats a spot as its line of the archive.
 
 use super::traffic::Spot;
 

@@ -32,25 +32,25 @@ use crate::{Error, Result};
 use month::{MonthDone, MonthPlan};
 use station::World;
 
-/// Spot ids that a month of the real archive uses up, about.
+/// How many spot ids a month of the real archive uses, roughly.
 const IDS_A_MONTH: u64 = 29_000_000;
 
-/// What to write.
+/// The parameters of the archives to write.
 #[derive(Debug, Clone)]
 pub struct Generator {
-    /// Rows in all months together; blank lines come on top.
+    /// Rows of all months together, without blank lines.
     pub rows: u64,
-    /// Archives, one a month; earlier ones get the rows that do not divide.
+    /// Number of archives, one a month. Earlier ones get the rows that do not divide evenly.
     pub months: u32,
-    /// The first of them, 2008-03 or later.
+    /// The month of the first archive, 2008-03 or later.
     pub start: Month,
-    /// Decides everything else.
+    /// The seed that determines everything else.
     pub seed: u64,
     /// Share of rows with a planted oddity, 0 to 1. Above 0, each `.csv.gz` also has several
     /// members and trailing garbage, and a `.planted.ndjson` beside it lists what was planted
     /// ([`Planted`]).
     pub quirks: f64,
-    /// How archives are stored.
+    /// How archives are stored: compressed or plain.
     pub form: Form,
 }
 
@@ -70,20 +70,20 @@ impl Default for Generator {
     }
 }
 
-/// What was written.
+/// Totals of what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Rows, good and bad, without blank lines.
+    /// Good and bad rows, without blank lines.
     pub rows: u64,
-    /// Bytes of all lines.
+    /// Bytes of all lines before compression.
     pub bytes: u64,
     /// Bytes of all archive files; equal to `bytes` for [`Form::Plain`].
     pub file_bytes: u64,
-    /// Archives.
+    /// Number of archives, one a month.
     pub months: u32,
-    /// Planted oddities, one of them per archive its trailing garbage.
+    /// Planted oddities; one per archive is its trailing garbage.
     pub planted: u64,
-    /// The archives, in order of months.
+    /// Paths of the archives, in order of months.
     pub files: Vec<PathBuf>,
 }
 
@@ -132,7 +132,7 @@ impl Generator {
         self.sum_up(results.into_inner().unwrap_or_else(|e| e.into_inner()))
     }
 
-    /// The number of the first month since the archive began, or why the request makes no sense.
+    /// The number of the first month since the archive began, or why the request is refused.
     fn check(&self) -> std::result::Result<u32, String> {
         if self.months == 0 || self.months > 600 {
             return Err(format!(
@@ -162,7 +162,7 @@ impl Generator {
     fn plan<'a>(&self, world: &'a World, first_month: u32, index: u32) -> MonthPlan<'a> {
         let months = u64::from(self.months);
         let rows = self.rows / months + u64::from(u64::from(index) < self.rows % months);
-        // One id in six is left out, so a quarter more than rows is enough.
+        // One id in six is left out, so a quarter more ids than rows are enough.
         let ids_a_month = IDS_A_MONTH.max((self.rows / months + 1) * 5 / 4);
         let first_id = 1 + u64::from(first_month) * IDS_A_MONTH + u64::from(index) * ids_a_month;
         MonthPlan {

@@ -1,4 +1,4 @@
-//! One month written to its file, with or without quirks.
+//! Writes one month to its file, with or without quirks.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -16,14 +16,14 @@ use super::station::World;
 use super::traffic::{Spot, Traffic};
 use crate::{Error, Result};
 
-/// Over-long lines in a month at most: each has 70 kB, and a few prove the point.
+/// The most over-long lines in a month, because each has 70 kB and a few are enough.
 const LONG_LINES: u32 = 3;
-/// Written behind the last gzip member of a month with quirks.
+/// Written after the last gzip member of a month with quirks.
 const GARBAGE: &[u8] = b"this is not a gzip member\n";
 /// Bytes of lines gathered before they are compressed.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What one month needs to know.
+/// The parameters of one month.
 pub(super) struct MonthPlan<'a> {
     pub(super) world: &'a World,
     pub(super) seed: u64,
@@ -34,7 +34,7 @@ pub(super) struct MonthPlan<'a> {
     pub(super) form: Form,
 }
 
-/// What was written for one month.
+/// The totals of one month.
 pub(super) struct MonthDone {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
@@ -42,7 +42,7 @@ pub(super) struct MonthDone {
     pub(super) list: Vec<Planted>,
 }
 
-/// Decides where quirks go and keeps the list.
+/// Decides where quirks go, and keeps the list of them.
 pub(super) struct Planter {
     random: Random,
     rate: f64,
@@ -65,8 +65,8 @@ impl Planter {
         }
     }
 
-    /// Replaces the line that starts at `start` of `text` when its turn has come; returns how many
-    /// lines stand there now.
+    /// Replaces the line that starts at `start` of `text` if its turn has come. Returns how many
+    /// lines are there now.
     fn consider(&mut self, text: &mut Vec<u8>, start: usize, spot: &Spot<'_>, line: u64) -> u64 {
         if self.rate == 0.0 || !self.random.chance(self.rate) {
             return 1;
@@ -101,22 +101,22 @@ impl Planter {
     }
 }
 
-/// Where lines of a month go.
+/// Collects the lines of a month and writes them to the file.
 struct MonthWriter<'a> {
     plan: &'a MonthPlan<'a>,
     progress: &'a (dyn Fn(u64) -> ControlFlow<()> + Sync),
     path: &'a Path,
     file: ArchiveFile,
     planter: Planter,
-    /// Lines not yet handed to the file.
+    /// Lines that have not been written to the file.
     text: Vec<u8>,
-    /// Bytes and lines so far, inflated.
+    /// Bytes and lines so far, before compression.
     bytes: u64,
     lines: u64,
     rows: u64,
-    /// Rows that `progress` has been told about.
+    /// Rows that have been reported to `progress`.
     told: u64,
-    /// After which rows a gzip member ends.
+    /// The row counts at which a gzip member ends.
     boundaries: VecDeque<u64>,
 }
 
@@ -130,7 +130,8 @@ impl MonthWriter<'_> {
         self.rows += 1;
         if self.boundaries.front() == Some(&self.rows) {
             self.boundaries.pop_front();
-            // One boundary in two cuts a line: members are a property of the bytes only.
+            // Every other boundary cuts a line, because readers must not expect members to end with
+            // lines.
             let cut = self.text.len()
                 - if self.boundaries.len().is_multiple_of(2) {
                     0
@@ -154,7 +155,7 @@ impl MonthWriter<'_> {
         }
     }
 
-    /// Hands the first `count` bytes of text to the file.
+    /// Writes the first `count` bytes of the text to the file.
     fn drain(&mut self, count: usize) -> Result<()> {
         let written = self.file.write_all(&self.text[..count]);
         written.map_err(|source| self.failed(source))?;
@@ -184,7 +185,8 @@ impl MonthWriter<'_> {
                 },
             });
         }
-        // The month is complete by now, so a wish to stop is heard before the next one.
+        // The month is complete, so the answer is ignored; a stop request is noticed before the
+        // next one.
         let _ = (self.progress)(self.rows - self.told);
         Ok(MonthDone {
             path: self.path.to_owned(),
@@ -199,7 +201,7 @@ impl MonthWriter<'_> {
     }
 }
 
-/// Writes a month; `progress` is told about rows as they are written and may stop the work.
+/// Writes a month. `progress` gets the number of rows as they are written, and may stop the work.
 pub(super) fn write(
     plan: &MonthPlan<'_>,
     folder: &Path,
@@ -236,8 +238,8 @@ fn member_boundaries(plan: &MonthPlan<'_>) -> VecDeque<u64> {
     }
 }
 
-/// Writes the list beside the archive; without quirks, an older list there would no longer be true
-/// and goes.
+/// Writes the list beside the archive. Without quirks an older list there would be wrong, so it is
+/// removed.
 fn write_list(path: &Path, list: &[Planted]) -> Result<()> {
     let in_file = |source: io::Error| Error::io("write", path, source);
     if list.is_empty() {

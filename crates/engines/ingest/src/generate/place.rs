@@ -1,9 +1,9 @@
-//! Where a station is: Maidenhead grids, and the way between two of them on a sphere.
+//! The position of a station: Maidenhead grids, and paths between two of them on a sphere.
 
 /// Mean radius of the Earth in km.
 const EARTH_KM: f64 = 6371.0;
 
-/// A station's grid, and the sines and cosines of its centre so that a path needs no more of them.
+/// A station's grid, with the sines and cosines of its centre, which computing a path needs.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     /// 4 or 6 characters, for example `JN58` or `JN58td`.
@@ -51,7 +51,7 @@ impl Place {
         }
     }
 
-    /// The way from here to there (haversine; libm in Rust, so that all machines round alike).
+    /// The path from here to there (haversine; Rust's libm, so that all machines round alike).
     pub(super) fn path_to(&self, there: &Place) -> Path {
         let (sin_a, cos_a) = self.latitude;
         let (sin_b, cos_b) = there.latitude;

@@ -1,4 +1,4 @@
-//! What a reader must make of a planted line: the lines of `wsprspots-YYYY-MM.planted.ndjson`.
+//! The lines of `wsprspots-YYYY-MM.planted.ndjson`: what a reader must make of each planted line.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,14 +6,14 @@ use super::line::stored_hz;
 use super::traffic::Spot;
 use crate::contract::{FIELDS, MODE, band_of};
 
-/// One planted oddity.
+/// An oddity that the generator planted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planted {
-    /// Line of the inflated archive, from 1, blank lines counted.
+    /// Line number in the uncompressed archive, from 1, counting blank lines.
     pub line: u64,
     /// Kebab-case name of the oddity, for example `quoted-call`.
     pub kind: String,
-    /// What a loader must do.
+    /// What a loader must do with the line.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -24,10 +24,10 @@ pub struct Planted {
 pub enum Outcome {
     /// Load it, as this row.
     Kept {
-        /// The 17 columns of the table.
+        /// The table's 17 columns of that row.
         row: ExpectedRow,
     },
-    /// Put it into quarantine.
+    /// Put it into quarantine and load the others.
     Bad {
         /// `field-count`, `number`, `quote`, `utf8` or `long-line`.
         reason: String,
@@ -36,14 +36,14 @@ pub enum Outcome {
     Blank,
     /// Load every row of the archive and name what follows its last gzip member.
     Garbage {
-        /// Where in the file the garbage begins.
+        /// Offset in the file at which the garbage begins.
         offset: u64,
-        /// How much there is.
+        /// Length of the garbage in bytes.
         bytes: u64,
     },
 }
 
-/// A row of the table by the 17-column contract.
+/// A row of the table, as the 17-column contract defines it.
 #[allow(
     missing_docs,
     reason = "the contract's column names, defined once in FORMAT.md"
@@ -70,7 +70,7 @@ pub struct ExpectedRow {
 }
 
 impl ExpectedRow {
-    /// The row of an ordinary line.
+    /// The row that an ordinary line must give.
     pub(super) fn of(spot: &Spot<'_>) -> ExpectedRow {
         let frequency = stored_hz(spot);
         ExpectedRow {

@@ -1,4 +1,4 @@
-//! The oddities of real archives, planted one by one.
+//! The oddities of real archives, which are planted one at a time.
 
 use super::planted::{ExpectedRow, Outcome};
 use super::random::Random;
@@ -22,17 +22,17 @@ const CODE: usize = 14;
 /// Bytes of a planted over-long line's callsign; lines may have 64 KiB.
 const LONG_CALL_BYTES: usize = 70_000;
 
-/// A line while it is being spoilt, and what a reader must make of it.
+/// A line that is being changed, and what a reader must make of it.
 pub(super) struct Victim {
-    /// Unescaped fields, joined by commas in the end.
+    /// Fields without escapes, which are joined by commas at the end.
     pub(super) fields: Vec<Vec<u8>>,
     pub(super) row: ExpectedRow,
     pub(super) crlf: bool,
 }
 
-/// Spoils a line that will still be loaded.
+/// Changes a line so that it is odd but will still be loaded.
 type Bend = fn(&mut Victim, &mut Random);
-/// Spoils a line that will not.
+/// Changes a line so that it becomes a bad row.
 type Break = fn(&mut Victim, &mut Random);
 
 enum Effect {
@@ -44,7 +44,7 @@ enum Effect {
 
 /// One kind of oddity.
 pub(super) struct Quirk {
-    /// Kebab-case, stable.
+    /// A kebab-case name, which must not change.
     pub(super) name: &'static str,
     effect: Effect,
 }
@@ -63,7 +63,7 @@ const fn breaks(name: &'static str, reason: &'static str, spoil: Break) -> Quirk
     }
 }
 
-/// The one kind that costs much room; see [`Planter`](super::month::Planter) for its limit.
+/// The only kind that takes much space; see [`Planter`](super::month::Planter) for its limit.
 pub(super) const LONG_LINE: &str = "long-line";
 
 /// All kinds that sit in a line, in the order in which they are planted.
@@ -216,7 +216,7 @@ fn twice(text: String) -> (String, String) {
 }
 
 impl Victim {
-    /// Replaces the sender's call by what `bend` makes of it: its text in the file, and its value.
+    /// Replaces the sender's call by the result of `bend`: the text in the file, and its value.
     fn call(&mut self, bend: impl Fn(&str) -> (String, String)) {
         let (text, value) = bend(&self.row.callsign);
         self.fields[CALL] = text.into();
@@ -232,8 +232,8 @@ impl Victim {
     }
 }
 
-/// Lines that take the place of `line` (which ends in a line feed and has no quirk of its own),
-/// each with what is expected of it; an ordinary line has no expectation of its own.
+/// The lines that replace `line` (which ends in a line feed and has no quirk), each with what is
+/// expected of it; an ordinary line has no expectation.
 pub(super) fn plant(
     quirk: &Quirk,
     line: &[u8],

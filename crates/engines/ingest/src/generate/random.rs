@@ -17,7 +17,7 @@ impl Random {
         stream
     }
 
-    /// The next 64 bits.
+    /// Advances the state and returns 64 bits.
     pub(super) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -51,12 +51,12 @@ impl Random {
 /// Draws an index with the given weights in constant time (Walker's alias method).
 #[derive(Debug)]
 pub(super) struct Weighted {
-    /// Per column: the share of the column that is its own (of 2^32), and who owns the rest.
+    /// For each column its own share (of 2^32), and the index that the rest belongs to.
     columns: Vec<(u32, u32)>,
 }
 
 impl Weighted {
-    /// Weights are positive and there is at least one.
+    /// Builds the table. There is at least one weight, and all are positive.
     pub(super) fn new(weights: &[f64]) -> Self {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let mut left: Vec<f64> = weights.iter().map(|w| w / mean).collect();
@@ -76,7 +76,7 @@ impl Weighted {
         Weighted { columns }
     }
 
-    /// An index into the weights.
+    /// Draws an index into the weights.
     pub(super) fn draw(&self, random: &mut Random) -> u32 {
         let bits = random.next();
         let column = ((self.columns.len() as u64 * (bits >> 32)) >> 32) as usize;

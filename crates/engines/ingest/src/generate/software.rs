@@ -1,12 +1,12 @@
-//! Version strings of receiving software, as they change over the years.
+//! Version strings of receiving software and how they change over the years.
 
 use super::calendar::Month;
 
 /// (first year, first month, what it reports); strings stay within 8 bytes, longer ones are quirks.
 type History = &'static [(u16, u8, &'static str)];
 
-/// The desktop program; everybody used it before the other families existed. The archive has no
-/// versions before December 2010.
+/// The desktop program, which all stations used before the other families existed. The archive has
+/// no versions before December 2010.
 const DESKTOP: History = &[
     (2008, 3, ""),
     (2010, 12, "2.0"),
@@ -50,7 +50,7 @@ const STICK: History = &[
     (2023, 8, "0.5.2"),
 ];
 
-/// Of 100 receivers, how many run each family; the rest says nothing.
+/// How many of 100 receivers run each family; the others report nothing.
 const FAMILIES: [(u64, History); 4] = [(44, DESKTOP), (20, BOARD), (20, SERVICE), (9, STICK)];
 
 /// What a receiver reports in a month. `trait_bits` are the receiver's own: they pick its family

@@ -6,11 +6,11 @@ use super::band::BANDS;
 use super::place::Place;
 use super::random::{Random, Weighted};
 
-/// Distinct senders.
+/// Number of distinct senders.
 const SENDERS: usize = 80_000;
-/// Distinct receivers.
+/// Number of distinct receivers.
 const RECEIVERS: usize = 30_000;
-/// Receivers that also send, under the same callsign and from the same place.
+/// How many receivers also send, under the same callsign and from the same position.
 const BOTH: usize = 10_000;
 
 /// A region with its callsign prefixes; weight is its share of stations, degrees north and east.
@@ -128,11 +128,11 @@ pub(super) struct Station {
     pub(super) place: Place,
     /// Announced power in dBm; only senders use it.
     pub(super) power_dbm: i8,
-    /// What is constant about it: software, frequency habits.
+    /// Random bits that never change, which choose its software and frequency habits.
     pub(super) trait_bits: u64,
 }
 
-/// Everybody, with the odds of being heard and of hearing.
+/// All stations, with the odds of being heard and of hearing.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) senders: Vec<Station>,
@@ -143,7 +143,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// The same world for the same seed.
+    /// Builds the world; equal seeds give equal worlds.
     pub(super) fn new(seed: u64) -> World {
         let mut random = Random::keyed(seed, &[u64::from_le_bytes(*b"stations")]);
         let regions = Weighted::new(&REGIONS.map(|r| r.weight));
@@ -166,7 +166,8 @@ impl World {
                 trait_bits: random.next(),
             }
         };
-        // A plain WSPR message has room for four characters only; receivers know their six.
+        // A plain WSPR message has room for four characters of the grid only; receivers know all
+        // six.
         let senders: Vec<Station> = (0..SENDERS).map(|_| station(&mut random, 0.2)).collect();
         let mut receivers: Vec<Station> = (0..RECEIVERS - BOTH)
             .map(|_| station(&mut random, 0.8))
@@ -198,7 +199,7 @@ fn heavy_tail(count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// A callsign of the region, now and then one of a visitor (`TA4/G8SCU`) or with a suffix.
+/// A callsign of the region, sometimes that of a visitor (`TA4/G8SCU`) or with a suffix.
 fn callsign(region: &Region, random: &mut Random) -> String {
     let home = plain_callsign(region, random);
     if !random.chance(0.02) {

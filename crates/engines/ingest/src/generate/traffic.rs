@@ -1,4 +1,5 @@
-//! Who hears whom: one month of spots in the order in which the archive numbers them.
+//! Draws which receiver hears which sender: one month of spots in the order in which the archive
+//! numbers them.
 //!
 //! Every two minutes a set of senders is on the air, each on its own frequency; receivers upload
 //! what they decoded, one batch a band, so the same reporter repeats in runs and the same sender
@@ -14,7 +15,7 @@ use super::station::{Station, World};
 
 /// Seconds of a transmission slot.
 const SLOT_S: u32 = 120;
-/// Rows of a slot when the month is not full: about half of what 2023 had.
+/// Rows of a slot in a month that is not full: about half of the real rate of 2023.
 const ROWS_PER_SLOT: u64 = 1500;
 /// How often a transmission is heard on average.
 const HEARD: f64 = 4.6;
@@ -25,11 +26,11 @@ const ONE_MORE: f64 = 0.88;
 /// Paths longer than this are heard less often, by this factor.
 const FAR_KM: u32 = 9_000;
 const FAR_HEARD: f64 = 0.25;
-/// Hz of the WSPR window.
+/// Width of the WSPR window in Hz.
 const WINDOW_HZ: u64 = 200;
-/// How far a sender moves between slots.
+/// How far a sender moves between slots, in tenths of a Hz.
 const WANDER_TENTH_HZ: u64 = 60;
-/// How far a receiver's reading may be off, either way.
+/// How far a receiver's reading may be off in either direction, in tenths of a Hz.
 const ERROR_TENTH_HZ: u64 = 23;
 
 /// One reception, still with references to its stations.
@@ -49,7 +50,7 @@ pub(super) struct Spot<'w> {
 }
 
 impl Spot<'_> {
-    /// Some receivers report a seventh decimal of the frequency.
+    /// Whether the receiver reports a seventh decimal of the frequency, as some do.
     pub(super) fn has_seventh_decimal(&self) -> bool {
         self.receiver.trait_bits >> 8 & 15 == 0
     }
@@ -77,7 +78,7 @@ pub(super) struct Traffic<'w> {
 const SNR_DB: (i8, i8) = (-33, 20);
 
 impl<'w> Traffic<'w> {
-    /// Spots get ids from `first_id` on; nothing but the arguments decides what comes.
+    /// Spots get ids from `first_id` on. The arguments alone determine the spots.
     pub(super) fn new(world: &'w World, seed: u64, month: Month, first_id: u64) -> Self {
         let shape = |db: i8| {
             let from_peak = f64::from(db) + 20.0;
@@ -96,7 +97,7 @@ impl<'w> Traffic<'w> {
         }
     }
 
-    /// Hands `rows` spots to `visit`, in order, until it returns an error.
+    /// Passes `rows` spots to `visit`, in order, until it returns an error.
     pub(super) fn visit<E>(
         mut self,
         rows: u64,
@@ -129,7 +130,7 @@ impl<'w> Traffic<'w> {
                 if on_air.iter().any(|other| other.sender == sender) {
                     continue;
                 }
-                // A sender keeps its place in the window and wanders by a few Hz.
+                // A sender keeps its position in the window and drifts by a few Hz.
                 let habit = self.world.senders[sender as usize].trait_bits >> 20;
                 let tenths = habit % (WINDOW_HZ * 10 - WANDER_TENTH_HZ - 2 * ERROR_TENTH_HZ)
                     + ERROR_TENTH_HZ
@@ -142,7 +143,7 @@ impl<'w> Traffic<'w> {
         }
     }
 
-    /// One receiver uploads its bands; returns how many spots that were, at most `left`.
+    /// One receiver uploads its bands. Returns how many spots those were, at most `left`.
     fn turn<E>(
         &mut self,
         slot_time_s: u32,
@@ -153,7 +154,7 @@ impl<'w> Traffic<'w> {
         let world = self.world;
         let receiver = &world.receivers[world.receiver_odds.draw(&mut self.random) as usize];
         let version = version(receiver.trait_bits, self.month);
-        // Now and then a report comes a slot or two late, but never with last month's spots.
+        // Sometimes a report comes a slot or two late, but never in the following month.
         let late_slots = if slot >= 2 && self.random.chance(0.02) {
             1 + slot as u32 % 2
         } else {
@@ -216,13 +217,14 @@ impl<'w> Traffic<'w> {
         let bits = self.random.next();
         let sender = &self.world.senders[on_air.sender as usize];
         let id = self.next_id;
-        // Most numbers are given out one after another; deleted spots leave gaps.
+        // Most numbers are consecutive; deleted spots leave gaps.
         self.next_id += if bits & 15 == 0 {
             2 + (bits >> 4 & 3)
         } else {
             1
         };
-        // Oscillators differ: a constant error per receiver, and a little of this decode's own.
+        // Oscillators differ, so each receiver has a constant error, and each decode a small one of
+        // its own.
         let error_tenth_hz = receiver.trait_bits >> 40 & 31;
         let jitter_tenth_hz = bits >> 8 & 15;
         Spot {
@@ -242,7 +244,7 @@ impl<'w> Traffic<'w> {
     }
 }
 
-/// Drift of a decode: nothing in 87 of 100 cases, else 1 to 4 Hz a minute either way.
+/// Drift of a decode: 0 in 87 of 100 cases, else 1 to 4 Hz a minute in either direction.
 fn drift_hz(ticket: u8) -> i8 {
     let size = match ticket >> 1 {
         0..=111 => 0,
@@ -254,7 +256,7 @@ fn drift_hz(ticket: u8) -> i8 {
     if ticket & 1 == 0 { -size } else { size }
 }
 
-/// The archive's own judgement: good, and one in 500 suspect for one of a few reasons.
+/// The archive's own judgement: good, except that one in 500 is suspect for one of a few reasons.
 fn code(ticket: u16) -> u8 {
     match ticket {
         0..100 => 1,

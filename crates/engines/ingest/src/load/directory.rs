@@ -1,4 +1,4 @@
-//! The table's directory as the place that archives go to, whatever feed they are of.
+//! The table's directory as the target of a load, for any feed.
 //!
 //! This module uses `unsafe` for one system call, `sync_file_range`, that the standard library
 //! lacks.
@@ -19,27 +19,28 @@ use crate::scan::BadRow;
 use crate::table::{DataFile, SourceIdentity, Staged, TableWriter};
 use crate::{Error, Result};
 
-/// Measured bytes a lane needs for each row of its row group: columns, codes and encoded pages.
+/// Measured bytes that a worker needs for each row of its row group: columns, codes and encoded
+/// pages.
 pub(super) const BYTES_PER_ROW: usize = 200;
 
-/// What makes row groups of one feed's chunks, in memory that it keeps; one for each archive.
+/// Encodes the chunks of one archive as row groups, and reuses its memory.
 pub trait RowGroups {
-    /// Rows as they come.
+    /// The rows that a reader of the feed produces at once.
     type Chunk;
 
-    /// The feed, as the manifest names it.
+    /// The feed's name, as the manifest has it.
     fn feed(&self) -> &'static str;
 
-    /// The columns of its files.
+    /// The columns of its Parquet files.
     fn fields(&self) -> Vec<Field>;
 
-    /// What its files say of themselves, key and value.
+    /// Key-value metadata of its files.
     fn about(&self) -> Vec<(String, String)>;
 
-    /// How many rows a chunk has.
+    /// The number of rows in a chunk.
     fn rows(chunk: &Self::Chunk) -> usize;
 
-    /// Unix seconds of its earliest and its latest row; nothing where no row has a time.
+    /// Unix seconds of the earliest and the latest row; `None` if no row has a time.
     fn times_s(chunk: &Self::Chunk) -> Option<(i64, i64)>;
 
     /// Encodes a chunk as the next row group.
@@ -59,7 +60,7 @@ pub struct Directory<F> {
 }
 
 impl<R: RowGroups, F: Fn() -> R> Directory<F> {
-    /// Opens the table in `table`, whose archives are encoded by what `row_groups` makes.
+    /// Opens the table in `table`; `row_groups` makes the encoder of each archive.
     ///
     /// # Errors
     /// [`Error::Locked`], [`Error::Manifest`], [`Error::Io`].
@@ -105,7 +106,7 @@ impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory
     }
 }
 
-/// Rows to row groups to the staged file.
+/// Writes rows as row groups to the staged file.
 struct FileStage<'a, R> {
     writer: &'a Mutex<TableWriter>,
     archive: String,
@@ -120,7 +121,7 @@ struct FileStage<'a, R> {
 }
 
 impl<R> FileStage<'_, R> {
-    /// Makes the file durable and tells what is in it.
+    /// Makes the file durable and returns its description.
     fn close(&mut self) -> Result<Option<DataFile>> {
         let Some(file) = self.file.take() else {
             return Ok(None);
@@ -219,8 +220,8 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
     }
 }
 
-/// Lets the kernel begin to write what the final sync would otherwise wait for in one piece.
+/// Makes the kernel begin to write, so that the final sync need not wait for all of the file.
 fn begin_writeback(file: &File) {
-    // SAFETY: the descriptor is open; a failure costs only time, so its result is not looked at.
+    // SAFETY: the descriptor is open. A failure only costs time, so the result is ignored.
     unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
 }

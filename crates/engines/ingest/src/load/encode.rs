@@ -1,4 +1,4 @@
-//! Columns to the pages of one row group.
+//! Encodes columns as the pages of one row group.
 
 use dyno_formats::parquet_write::{self, Bounds, Column, Dictionary, Field, Logical};
 
@@ -44,7 +44,7 @@ fn fields() -> Vec<Field> {
     ]
 }
 
-/// Encodes row groups, one after the other, in memory that it keeps.
+/// Encodes one row group after the other, and reuses its memory.
 #[derive(Default)]
 pub(super) struct Encoder {
     columns: Vec<Column>,
@@ -155,7 +155,7 @@ impl Encoder {
         self.small.encode(band, of_rows, Sign::Signed);
     }
 
-    /// The columns that have one value in all rows.
+    /// Encodes the columns that have one value in all rows.
     fn constants(&mut self, rows: usize) {
         self.codes.clear();
         self.codes.resize(rows, 0);
@@ -177,7 +177,7 @@ impl Encoder {
     }
 }
 
-/// Where the contract has the column `name`.
+/// The index of the column `name` in the contract.
 fn at(name: &str) -> usize {
     COLUMNS
         .iter()
@@ -199,8 +199,8 @@ fn wide_bounds(values: impl Iterator<Item = u64>) -> Option<Bounds> {
     })
 }
 
-/// The dictionary goes out whole, also what only earlier row groups used: so codes stay the same
-/// within a file and a reader can aggregate by them.
+/// Writes the whole dictionary, including what only earlier row groups used, so that codes stay the
+/// same within a file and a reader can aggregate by them.
 fn strings(column: &mut Column, strings: &Strings, codes: &[u32]) {
     let (least, greatest) = strings.bounds();
     let bounds = Bounds {
@@ -222,7 +222,7 @@ enum Sign {
     Unsigned,
 }
 
-/// Integers of a small range: codes by a look-up table, in the order of the values.
+/// Integers of a small range, encoded as codes by a look-up table, in the order of the values.
 #[derive(Default)]
 struct SmallIntegers {
     codes: Vec<u32>,
@@ -231,7 +231,7 @@ struct SmallIntegers {
 }
 
 impl SmallIntegers {
-    /// Beyond this range the values are stored as they are.
+    /// Values of a wider range are stored as they are.
     const RANGE: i64 = 1 << 16;
 
     fn encode(
@@ -247,7 +247,7 @@ impl SmallIntegers {
             .fold((i32::MAX, i32::MIN), |(min, max), value| {
                 (min.min(value), max.max(value))
             });
-        // An unsigned value so large that it looks negative here is not in order: no bounds then.
+        // Unsigned values that look negative here are not in order, so the column gets no bounds.
         let ordered = min <= max && (sign == Sign::Signed || min >= 0);
         let bounds = ordered.then(|| Bounds {
             min: min.to_le_bytes().into(),

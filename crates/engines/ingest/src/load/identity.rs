@@ -1,4 +1,4 @@
-//! Which archive a file is, by its name.
+//! Derives an archive's identity from its file's name.
 
 use std::path::Path;
 

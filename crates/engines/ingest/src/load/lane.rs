@@ -1,4 +1,4 @@
-//! One archive's way into the table.
+//! Loads one archive into the table.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -13,20 +13,20 @@ use crate::source::{Source, TextSource, hash_file};
 use crate::table::{SourceIdentity, WSPR};
 use crate::{Error, Result};
 
-/// Blocks between the two stages of a file: enough to ride out a row group being written.
+/// Blocks between the two threads of a file: enough to keep inflating while a row group is written.
 const BLOCKS_IN_FLIGHT: usize = 64;
-/// Dictionary pages of a row group, which has them whole, may have this much for each of its rows
-/// when it is full; beyond that the dictionaries start anew with the next row group.
+/// Bytes that the dictionary pages of a full row group may have for each of its rows. A row group
+/// has its dictionaries whole, so beyond this they are cleared with the next one.
 const DICTIONARY_BYTES_PER_ROW: usize = 16;
 
-/// One archive to load.
+/// The parameters of one archive's load.
 pub(super) struct Job<'a> {
     pub(super) identity: String,
     pub(super) target: &'a dyn Target,
     pub(super) options: &'a Options,
     pub(super) progress: &'a Progress,
     pub(super) room: Room,
-    /// Whether inflating has a thread of its own.
+    /// Whether inflating gets a thread of its own.
     pub(super) spread: bool,
 }
 
@@ -91,7 +91,7 @@ impl Job<'_> {
     }
 }
 
-/// Inflates and parses in turn.
+/// Inflates and parses in turn, on one thread.
 fn one_stage(text: &mut TextSource, sink: &mut Sink<'_>, stages: &mut StageSeconds) -> Result<()> {
     let mut block = Block::default();
     loop {
@@ -105,7 +105,7 @@ fn one_stage(text: &mut TextSource, sink: &mut Sink<'_>, stages: &mut StageSecon
     }
 }
 
-/// Inflates on a thread of its own, a bounded number of blocks ahead.
+/// Inflates on a thread of its own, at most a fixed number of blocks ahead.
 fn two_stages(text: &mut TextSource, sink: &mut Sink<'_>, stages: &mut StageSeconds) -> Result<()> {
     let (full_tx, full_rx) = mpsc::sync_channel::<Block>(BLOCKS_IN_FLIGHT);
     let (empty_tx, empty_rx) = mpsc::channel::<Block>();
@@ -117,7 +117,8 @@ fn two_stages(text: &mut TextSource, sink: &mut Sink<'_>, stages: &mut StageSeco
                 let begun = Instant::now();
                 let more = text.next_block(&mut block)?;
                 busy += begun.elapsed().as_secs_f64();
-                // The other side hangs up when it fails, and says why itself.
+                // The receiver is dropped when the other side fails, and that side returns the
+                // error.
                 if !more || full_tx.send(block).is_err() {
                     return Ok(busy);
                 }
@@ -129,7 +130,7 @@ fn two_stages(text: &mut TextSource, sink: &mut Sink<'_>, stages: &mut StageSeco
             if taken.is_err() {
                 break;
             }
-            // When the inflating side has ended the block is not needed again.
+            // An error means that the inflating side has ended and needs no more blocks.
             let _ = empty_tx.send(block);
         }
         drop(full_rx);
@@ -143,14 +144,14 @@ fn two_stages(text: &mut TextSource, sink: &mut Sink<'_>, stages: &mut StageSeco
     })
 }
 
-/// Rows to chunks to the stage.
+/// Collects rows into chunks and passes those to the stage.
 pub(super) struct Sink<'a> {
     job: &'a Job<'a>,
     path: PathBuf,
     stage: Box<dyn Stage + 'a>,
     scanner: Scanner,
     rows: u64,
-    /// Line and reason of the first bad row.
+    /// Line number and reason of the first bad row.
     first_bad: Option<(u64, String)>,
 }
 
@@ -186,7 +187,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// For readers that fill the columns themselves.
+    /// The columns, for readers that fill them directly.
     pub(super) fn columns(&mut self) -> &mut Columns {
         &mut self.scanner.columns
     }
@@ -205,7 +206,7 @@ impl<'a> Sink<'a> {
         self.job.progress.check()
     }
 
-    /// Hands a chunk on when it is time to; tells whether codes begin anew behind it.
+    /// Passes a chunk on if it is full. Returns whether codes begin anew after it.
     pub(super) fn flush_when_full(&mut self, stages: &mut StageSeconds) -> Result<bool> {
         let columns = &self.scanner.columns;
         let room = &self.job.room;
@@ -217,7 +218,7 @@ impl<'a> Sink<'a> {
         Ok(false)
     }
 
-    /// Hands the rows so far on as one chunk; tells whether codes begin anew behind it.
+    /// Passes the rows so far on as one chunk. Returns whether codes begin anew after it.
     fn flush(&mut self, stages: &mut StageSeconds) -> Result<bool> {
         let columns = &mut self.scanner.columns;
         if columns.is_empty() {
@@ -237,7 +238,7 @@ impl<'a> Sink<'a> {
         Ok(false)
     }
 
-    /// Hands on what is left, judges the bad rows and commits.
+    /// Passes on what is left, checks the number of bad rows, and commits.
     fn finish(mut self, source: SourceIdentity, stages: &mut StageSeconds) -> Result<Outcome> {
         self.flush(stages)?;
         let bad_rows = self.stage.bad_rows();
@@ -268,8 +269,8 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Bad rows that `rows` rows may have: the share rounded down, but not below a whole number that
-/// the share's own rounding error just misses (29% of 100 rows are 29).
+/// How many bad rows are allowed among `rows`: the share rounded down, except that a whole number
+/// which floating-point error just misses is kept (29% of 100 rows are 29).
 pub fn allowed_bad(rows: u64, share: f64) -> u64 {
     let exact = rows as f64 * share;
     (exact * (1.0 + 4.0 * f64::EPSILON)) as u64

@@ -1,5 +1,5 @@
-//! What loads of all feeds share: archives that are known apart, lanes that take them side by side,
-//! and a report of each.
+//! What loads of all feeds share: identities of archives, a work queue of several threads, and a
+//! report for each input.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::time::Instant;
 use super::{ArchiveReport, Input, Options, Outcome, Progress, StageSeconds, Target};
 use crate::{Error, Result};
 
-/// The identity of each input: what `name` makes of the one that was given, if any, and the input's
-/// path.
+/// The identity of each input: the result of `name` for the given identity, if there is one, and
+/// the input's path.
 ///
 /// # Errors
 /// [`Error::Refused`]: one identity for several inputs, or two inputs of one identity.
@@ -42,7 +42,7 @@ pub fn identities(
     Ok(identities)
 }
 
-/// Bytes of memory that each of so many lanes may use, when they are as many as a lane needs.
+/// Bytes of memory for each of `lanes` workers, if that is at least `needed`.
 ///
 /// # Errors
 /// [`Error::Refused`] when they are fewer.
@@ -69,8 +69,8 @@ pub fn lane_bytes(options: &Options, lanes: usize, needed: usize) -> Result<usiz
     Ok(options.memory / lanes)
 }
 
-/// Has so many lanes take the inputs, each the next one when it is done, and gives the reports in
-/// the inputs' order. `run` is told the lane's number.
+/// Runs `run` over the inputs on several threads (a work queue), and returns the reports in input
+/// order. `run` gets the worker's number.
 pub fn side_by_side(
     lanes: usize,
     identities: Vec<String>,
@@ -100,7 +100,7 @@ pub fn side_by_side(
     reports.into_values().collect()
 }
 
-/// Loads one input by `load` and reports how that went.
+/// Loads one input with `load` and reports the result.
 pub fn report(
     identity: &str,
     input: Input,
@@ -111,8 +111,8 @@ pub fn report(
     let mut stages = StageSeconds::default();
     let mut warnings = Vec::new();
     let outcome = load(input, &path, &mut stages, &mut warnings).unwrap_or_else(Outcome::Failed);
-    // Not an error: a day without a spot is a file of a header. But it may also be a download that
-    // went wrong.
+    // It is not an error, because a day without a spot is a file with only a header. But it may
+    // also be an incomplete download.
     if let Outcome::Loaded { rows: 0, .. } = outcome {
         warnings.push(format!(
             "{}: it has no good row, so archive {identity} is empty in the table",
@@ -129,8 +129,8 @@ pub fn report(
     }
 }
 
-/// The outcome where `target` has the rows of this very file: there is nothing to load then, and
-/// its bytes count as done. A stream is known only by its end.
+/// The outcome if `target` has the rows of this very file: nothing needs loading, and its bytes
+/// count as done. A stream is identified only once it has ended.
 ///
 /// # Errors
 /// When the table cannot be asked, or the file not be read.
@@ -153,8 +153,8 @@ pub fn already_there<C>(
     }))
 }
 
-/// The outcome where `target` has the rows of these contents: how a stream, which is known only by
-/// its end, is found to be there.
+/// The outcome if `target` has rows of these contents. This is for a stream, whose hash is known
+/// only at its end.
 ///
 /// # Errors
 /// When the table cannot be asked.
@@ -169,7 +169,8 @@ pub fn already_there_by_hash<C>(
     Ok(rows.map(|rows| Outcome::AlreadyThere { rows }))
 }
 
-/// A lane that panicked has poisoned nothing that another one needs.
+/// Locks a mutex even if a worker panicked while holding it, because its data is valid all the
+/// same.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex
         .lock()

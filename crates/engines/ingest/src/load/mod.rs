@@ -1,7 +1,8 @@
-//! Loads archives into the table: files side by side, then the stages of one file.
+//! Loads archives into the table: several files in parallel, and the stages of one file on two
+//! threads.
 //!
-//! An archive is loaded whole or not at all, and each is committed by itself as it ends, so that a
-//! load that is killed keeps the archives it had finished; the same command does the rest.
+//! An archive is loaded whole or not at all, and committed as soon as it is complete. So a load
+//! that is killed keeps the archives it had finished, and the same command loads the rest.
 
 mod directory;
 mod encode;
@@ -30,26 +31,26 @@ pub use target::{Before, Committed, Held, Opening, Stage, Target};
 use crate::source::{Source, open_path, open_stream};
 use crate::{Error, Result};
 
-/// Rows of a row group when memory allows: enough that a dictionary is small beside its codes.
+/// Rows of a row group if memory allows: enough that a dictionary is small compared with its codes.
 const ROW_GROUP_ROWS: usize = 1 << 20;
-/// Blocks in flight, dictionaries and their tables, for each lane.
+/// Bytes for each worker's blocks in flight, dictionaries and hash tables.
 const BYTES_PER_LANE: usize = 96 << 20;
 
-/// The share of a lane's memory that its dictionaries may hold is one in this many.
+/// Dictionaries may use one part in this many of a worker's memory.
 const DICTIONARIES_SHARE: usize = 8;
 
-/// How to load.
+/// Threads, limits and identity of a load.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Threads at work; with fewer files than workers a file's stages are spread over two.
+    /// Worker threads. With fewer files than workers, the stages of a file use two threads.
     pub workers: usize,
-    /// Share of bad rows that an archive may have, 0 to 1.
+    /// The share of an archive's rows that may be bad, 0 to 1.
     pub max_bad: f64,
-    /// Memory to stay within, in bytes.
+    /// Limit on memory, in bytes.
     pub memory: usize,
-    /// Which decoder inflates.
+    /// The decoder that inflates gzip.
     pub engine: Engine,
-    /// Identity to give the one input, instead of the one that its name has.
+    /// The identity for the only input, instead of the one from its name.
     pub identity: Option<String>,
 }
 
@@ -66,19 +67,19 @@ impl Default for Options {
     }
 }
 
-/// What another thread may watch while a load runs.
+/// Counters that another thread may read while a load runs.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes read of the files as stored.
+    /// Bytes read from the files as stored.
     pub bytes: Arc<AtomicU64>,
-    /// Rows converted.
+    /// Rows converted so far, good and bad.
     pub rows: AtomicU64,
     /// Set to stop at the next block.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Progress {
-    /// Whether the work may go on.
+    /// Checks whether the work may go on.
     ///
     /// # Errors
     /// [`Error::Stopped`] once it was asked to stop.
@@ -91,16 +92,16 @@ impl Progress {
     }
 }
 
-/// What to load.
+/// An archive to load, as a file or a stream.
 pub enum Input {
-    /// A file.
+    /// A regular file, by its path.
     File(PathBuf),
-    /// A stream of text or gzip, with the name it has in messages.
+    /// A stream of text or gzip, with its name for messages.
     Stream(String, Box<dyn Read + Send>),
 }
 
 impl Input {
-    /// Its file, or the name it has in messages.
+    /// Path of the file, or the stream's name for messages.
     pub fn path(&self) -> &Path {
         match self {
             Input::File(path) => path,
@@ -108,7 +109,7 @@ impl Input {
         }
     }
 
-    /// Opens it; the bytes that are read of it are added to `total`.
+    /// Opens it. Bytes read are added to `total`.
     ///
     /// # Errors
     /// Those of [`open_path`] and [`open_stream`].
@@ -122,7 +123,7 @@ impl Input {
     }
 }
 
-/// Loads `inputs` into the table in `table` and tells what became of each.
+/// Loads `inputs` into the table in `table` and reports the result of each.
 ///
 /// # Errors
 /// Before anything is read: [`Error::Locked`], [`Error::Manifest`], two inputs of one identity, too
@@ -145,7 +146,7 @@ pub fn load(
     load_into(inputs, &opening, options, progress)
 }
 
-/// As [`load`], into the table that `opening` gets at.
+/// Like [`load`], into the table that `opening` opens.
 ///
 /// # Errors
 /// As [`load`], and those of opening the target.
@@ -181,17 +182,17 @@ pub fn load_into(
     })
 }
 
-/// Memory of one lane, divided.
+/// How the memory of one worker is divided.
 #[derive(Debug, Clone, Copy)]
 struct Room {
-    /// Rows of a row group.
+    /// Rows in a row group.
     row_group_rows: usize,
-    /// Bytes that its dictionaries may hold.
+    /// Bytes that the worker's dictionaries may hold.
     dictionary_bytes: usize,
 }
 
 impl Room {
-    /// What lets all lanes stay within the memory asked for.
+    /// Divides the memory so that all workers stay within the limit.
     fn of_lane(options: &Options, lanes: usize, row_bytes: usize) -> Result<Room> {
         const LEAST_ROWS: usize = 16 * 1024;
         let needed = BYTES_PER_LANE + LEAST_ROWS * row_bytes;

@@ -1,8 +1,8 @@
-//! The short way into the table for Parquet files of our own kind: strings stay codes.
+//! The fast path for Parquet files like ours: strings stay codes.
 //!
-//! A file whose strings are dictionary codes throughout and whose columns cannot be NULL is read
-//! page by page; each distinct string is looked up once for each row group instead of once for each
-//! row. Any other file takes the general way of [`super::parquet_in`].
+//! A file whose strings are all dictionary codes and whose columns cannot be NULL is read page by
+//! page. Each distinct string is looked up once per row group instead of once per row. Other files
+//! take the general path of [`super::parquet_in`].
 
 use std::time::Instant;
 
@@ -17,10 +17,10 @@ use super::report::StageSeconds;
 use crate::scan::{Columns, Strings};
 use crate::{Error, Result};
 
-/// A string of the file that no row has used yet.
+/// Marks a string of the file that no row has used yet.
 const UNSEEN: u32 = u32::MAX;
 
-/// The columns of a file that can be read by codes: their places.
+/// A file that can be read by codes, with the indexes of its columns.
 pub(super) struct CodedFile<'f> {
     file: &'f ParquetFile,
     numbers: [(usize, ColumnKind); NUMBERS.len()],
@@ -28,7 +28,7 @@ pub(super) struct CodedFile<'f> {
 }
 
 impl CodedFile<'_> {
-    /// Looks at the footer of the file; `None` when it needs the general way.
+    /// Checks the footer of the file. `None` if it needs the general path.
     pub(super) fn of(file: &ParquetFile) -> Option<CodedFile<'_>> {
         let (numbers, strings) = columns(file)?;
         Some(CodedFile {
@@ -65,7 +65,7 @@ impl CodedFile<'_> {
                 let added = sink.columns().len() - before;
                 sink.added(added)?;
                 if sink.flush_when_full(stages)? {
-                    // New dictionaries give new codes.
+                    // New dictionaries assign new codes.
                     reader.forget_codes();
                 }
                 left -= n;
@@ -78,7 +78,7 @@ impl CodedFile<'_> {
 
 type Places = ([(usize, ColumnKind); NUMBERS.len()], [usize; STRINGS.len()]);
 
-/// Where the columns are; `None` where one cannot be read by codes.
+/// The indexes of the columns; `None` if one cannot be read by codes.
 fn columns(file: &ParquetFile) -> Option<Places> {
     let mut numbers = [(0, ColumnKind::String); NUMBERS.len()];
     for (slot, name) in numbers.iter_mut().zip(NUMBERS) {
@@ -95,7 +95,7 @@ fn columns(file: &ParquetFile) -> Option<Places> {
     Some((numbers, strings))
 }
 
-/// A column of integers, or of times, which are integers too.
+/// A column of integers or of times, which are integers too.
 fn number_column(file: &ParquetFile, name: &str) -> Option<(usize, ColumnKind)> {
     let (index, kind) = match file.column(name) {
         Some(found) => found,
@@ -114,7 +114,7 @@ fn number_column(file: &ParquetFile, name: &str) -> Option<(usize, ColumnKind)> 
     (kind != ColumnKind::String && file.is_readable(index)).then_some((index, kind))
 }
 
-/// One row group on its way, a block of rows at a time.
+/// Reads one row group, a block of rows at a time.
 struct GroupReader {
     numbers: Vec<IntReader>,
     strings: Vec<StringColumn>,
@@ -158,7 +158,7 @@ impl GroupReader {
         Ok(())
     }
 
-    /// Appends the block: by columns when every value fits its type, row by row otherwise.
+    /// Appends the block: by columns if every value fits its type, otherwise row by row.
     fn append(&mut self, n: usize, sink: &mut Sink<'_>) {
         let columns = sink.columns();
         let [
@@ -245,7 +245,7 @@ impl GroupReader {
     }
 }
 
-/// Converts the stored times; tells whether each is a second that the table can hold.
+/// Converts the stored times. Returns whether each is a second that the table can hold.
 fn all_seconds(rules: Rules, stored: &[i64], seconds: &mut [u32]) -> bool {
     let mut all = true;
     for (second, &stored) in seconds.iter_mut().zip(stored) {
@@ -261,14 +261,14 @@ fn all_fit<T: TryFrom<i64>>(values: &[i64]) -> bool {
     values.iter().all(|&value| T::try_from(value).is_ok())
 }
 
-/// The codes of one string column, and what they are in our dictionary.
+/// The codes of one string column, and the code of each in our dictionary.
 struct StringColumn {
     reader: CodeReader,
     words: StringDictionary,
-    /// Our code of each of the file's, or [`UNSEEN`].
+    /// Our code for each code of the file, or [`UNSEEN`].
     ours: Vec<u32>,
     all_text: bool,
-    /// Codes read: those from `at` on are not yet handed out.
+    /// Codes that were read; those from `at` on have not been used.
     read: Box<[u32; BLOCK_ROWS]>,
     at: usize,
     end: usize,
@@ -296,7 +296,7 @@ impl StringColumn {
         })
     }
 
-    /// Gets the next `n` codes, also where a page ends between them.
+    /// Reads the next `n` codes, across the end of a page if necessary.
     fn fill(&mut self, n: usize) -> std::result::Result<(), ReadError> {
         let mut done = 0;
         while done < n {
@@ -328,7 +328,7 @@ impl StringColumn {
         self.words.get(self.block[i] as usize).unwrap_or_default()
     }
 
-    /// Appends our codes; a string gets one when its first row comes, as in any other load.
+    /// Appends our codes. A string gets one when its first row comes, as in any other load.
     fn append(&mut self, n: usize, into: &mut Vec<u32>, meaning: &mut Strings) {
         for &code in &self.block[..n] {
             let mut own = self.ours[code as usize];

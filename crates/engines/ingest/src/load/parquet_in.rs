@@ -34,7 +34,7 @@ pub(super) const NUMBERS: [&str; 9] = [
 ];
 pub(super) const STRINGS: [&str; 5] = ["reporter", "reporter_grid", "callsign", "grid", "version"];
 
-/// Rows read at a time.
+/// Rows decoded at a time.
 const BATCH: usize = 8192;
 
 /// Reads every row of `file` into `sink`.
@@ -86,7 +86,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// What the reader said, without the path, which the error around it has.
+/// The reader's message without the path, which the surrounding error has.
 fn why(error: ReadError) -> String {
     match error {
         ReadError::File { reason, .. } => reason,
@@ -95,18 +95,18 @@ fn why(error: ReadError) -> String {
     }
 }
 
-/// What the file's columns mean.
+/// How the file's columns are to be interpreted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
-    /// Units of the timestamp column that make a second.
+    /// How many units of the timestamp column make a second.
     pub(super) per_second: i64,
     /// Whether the ids use all 64 bits: Parquet stores those above 2^63 - 1 as negative integers.
     pub(super) unsigned_ids: bool,
 }
 
 impl Rules {
-    /// The second of a timestamp as the file stores it; `None` where it is not a whole one that the
-    /// table can hold.
+    /// The second of a stored timestamp; `None` if it is not a whole second that the table can
+    /// hold.
     pub(super) fn second(&self, stored: i64) -> Option<u32> {
         let whole = stored.rem_euclid(self.per_second) == 0;
         whole
@@ -115,7 +115,7 @@ impl Rules {
     }
 }
 
-/// Said once for the file, with what could be read instead.
+/// Reports an unsupported codec once for the file, with those that can be read.
 fn refuse_other_codecs<'a>(
     file: &ParquetFile,
     mut columns: impl Iterator<Item = &'a usize>,
@@ -137,7 +137,7 @@ fn ticks_per_second(leaf: &Leaf) -> std::result::Result<i64, String> {
     match leaf.meaning {
         Meaning::Timestamp { per_second } => Ok(per_second),
         Meaning::Integer { .. } | Meaning::Plain => Ok(1),
-        // Files of older writers have only an annotation that says less.
+        // Files of older writers have only an annotation, which says less.
         Meaning::Decimal | Meaning::Text | Meaning::Other(_) if !leaf.is_logical => Ok(1),
         Meaning::Other(name) => Err(format!("column timestamp is {name}, not a time")),
         Meaning::Decimal | Meaning::Text => {
@@ -243,7 +243,7 @@ impl Batches<'_> {
     }
 }
 
-/// Puts a row aside in a readable form, since it has no line of its own.
+/// Puts a row into quarantine in a readable form, because it has no line of its own.
 pub(super) fn bad_row(
     sink: &mut Sink<'_>,
     row: u64,
@@ -261,7 +261,7 @@ pub(super) fn bad_row(
     });
 }
 
-/// Appends one row, or tells which value is out of its range.
+/// Appends one row, or returns which value is out of range.
 pub(super) fn append_row(
     columns: &mut Columns,
     rules: Rules,

@@ -1,4 +1,4 @@
-//! The file that bad rows go to.
+//! Writes the file of bad rows.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -10,9 +10,9 @@ use crate::scan::{BadRow, MAX_LINE};
 use crate::table::sync_directory;
 use crate::{Error, Result};
 
-/// Writes one JSON object a line: `source`, `line`, `reason` and the raw bytes as `raw`, or as
-/// `raw_hex` where they are not UTF-8. Of a line that is too long to be a row only the first
-/// [`MAX_LINE`] bytes are kept, and `cut` says so. The file is made with its first row.
+/// Writes one JSON object per line: `source`, `line`, `reason`, and the raw bytes as `raw`, or as
+/// `raw_hex` if they are not UTF-8. Of a line that is too long only the first [`MAX_LINE`] bytes
+/// are kept, and `cut` says so. The file is created with its first row.
 pub struct Quarantine {
     path: PathBuf,
     source: String,
@@ -22,7 +22,7 @@ pub struct Quarantine {
 }
 
 impl Quarantine {
-    /// One for rows of `source`, whose file will be at `path`.
+    /// A quarantine for rows of `source`, whose file will be at `path`.
     pub fn new(path: PathBuf, source: &Path) -> Self {
         Quarantine {
             path,
@@ -33,12 +33,12 @@ impl Quarantine {
         }
     }
 
-    /// Rows in it.
+    /// The number of rows added so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Takes one row; a failure to write it comes out of [`Self::finish`].
+    /// Adds one row. An error in writing it is returned by [`Self::finish`].
     pub fn add(&mut self, row: &BadRow<'_>) {
         self.rows += 1;
         if self.failure.is_none()
@@ -75,7 +75,7 @@ impl Quarantine {
         out.write_all(b"\n")
     }
 
-    /// Makes it durable; tells whether there is a file.
+    /// Makes the file durable. Returns whether there is one.
     ///
     /// # Errors
     /// [`Error::Io`], also for what went wrong while rows were added.
@@ -93,7 +93,7 @@ impl Quarantine {
         Ok(true)
     }
 
-    /// Gives the file a name that outlives the failed load.
+    /// Renames the file so that it outlives the failed load.
     ///
     /// # Errors
     /// [`Error::Io`].

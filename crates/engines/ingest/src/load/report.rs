@@ -1,11 +1,11 @@
-//! What a load tells when it is done.
+//! The report of a load.
 
 use std::path::PathBuf;
 
 use super::target::Before;
 use crate::Error;
 
-/// What became of all inputs.
+/// The results of all inputs.
 #[derive(Debug)]
 pub struct LoadReport {
     /// One report for each input, in their order.
@@ -14,75 +14,75 @@ pub struct LoadReport {
     pub seconds: f64,
 }
 
-/// What became of one input.
+/// The result of one input.
 #[derive(Debug)]
 pub struct ArchiveReport {
-    /// The input.
+    /// Path of the input, or a stream's name.
     pub path: PathBuf,
-    /// Its identity in the table.
+    /// The archive's identity in the table.
     pub identity: String,
-    /// How it ended.
+    /// Whether it was loaded, was there already, or failed.
     pub outcome: Outcome,
-    /// Oddities that did not stop it.
+    /// Oddities that did not stop the load, one sentence each.
     pub warnings: Vec<String>,
-    /// Where the time went.
+    /// Busy seconds of each stage of this input.
     pub stages: StageSeconds,
-    /// Wall seconds.
+    /// Wall seconds that this input took.
     pub seconds: f64,
 }
 
-/// How an input ended.
+/// The outcome of an input.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is in the table.
+    /// Its rows are in the table and committed.
     Loaded {
-        /// Good rows.
+        /// Rows that were put into the table.
         rows: u64,
-        /// Rows in quarantine.
+        /// Rows that were put into quarantine.
         bad_rows: u64,
-        /// Blank lines, which are no rows.
+        /// Blank lines, which count neither as good nor as bad.
         blank_lines: u64,
-        /// Bytes of the input as stored.
+        /// Bytes of the input as stored, that is compressed.
         source_bytes: u64,
-        /// Bytes in the table.
+        /// Bytes that its rows take in the table.
         table_bytes: u64,
-        /// What the table had of it before.
+        /// What the table had of the archive before.
         before: Before,
-        /// What a database did meanwhile; nothing for a directory.
+        /// Statistics of a database target; `None` for a directory.
         server: Option<ServerReport>,
     },
-    /// The table has these very bytes already.
+    /// The table has the rows of these very bytes already.
     AlreadyThere {
-        /// Rows it has of them.
+        /// Rows that the table has of them.
         rows: u64,
     },
-    /// It is not in the table; what the table had of it before still is.
+    /// It was not loaded; what the table had of it before is still there.
     Failed(Error),
 }
 
-/// What a database did while it took an archive.
+/// Statistics of a database while it received an archive.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct ServerReport {
-    /// Blocks inserted.
+    /// Blocks inserted, not counting repetitions.
     pub blocks: u64,
-    /// Blocks that were sent again, after an error that promised no better than "perhaps".
+    /// Blocks sent again, after an error that left open whether they had arrived.
     pub resent: u64,
-    /// Seconds in which nothing was sent because the server was behind with merging.
+    /// Seconds without sending because the server was behind with merging.
     pub merge_wait_s: f64,
-    /// The most parts that a partition of the stage was seen to have.
+    /// The largest number of parts seen in a partition of the stage.
     pub parts_most: u64,
 }
 
 /// Busy seconds of each stage; stages on different threads overlap.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct StageSeconds {
-    /// Reading and inflating.
+    /// Seconds of reading and inflating.
     pub inflate: f64,
-    /// Scanning fields into columns.
+    /// Seconds of scanning fields into columns.
     pub parse: f64,
-    /// Columns to pages.
+    /// Seconds of encoding columns as pages.
     pub encode: f64,
-    /// Writing, and waiting for stable storage.
+    /// Seconds of writing, and of waiting for stable storage.
     pub write: f64,
 }
 
@@ -101,7 +101,7 @@ impl StageSeconds {
         })
     }
 
-    /// Adds another's seconds.
+    /// Adds the seconds of another report.
     pub fn add(&mut self, other: &StageSeconds) {
         self.inflate += other.inflate;
         self.parse += other.parse;
@@ -111,7 +111,7 @@ impl StageSeconds {
 }
 
 impl LoadReport {
-    /// Rows loaded by this call.
+    /// Rows that this call loaded, without those already there.
     pub fn rows(&self) -> u64 {
         self.archives
             .iter()
@@ -122,7 +122,7 @@ impl LoadReport {
             .sum()
     }
 
-    /// Stages of all archives together.
+    /// Stage seconds of all archives together.
     pub fn stages(&self) -> StageSeconds {
         let mut sum = StageSeconds::default();
         for archive in &self.archives {
@@ -131,7 +131,7 @@ impl LoadReport {
         sum
     }
 
-    /// The inputs that are not in the table, with the reason.
+    /// The inputs that are not in the table, with the reasons.
     pub fn failures(&self) -> impl Iterator<Item = (&ArchiveReport, &Error)> {
         self.archives
             .iter()

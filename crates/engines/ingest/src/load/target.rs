@@ -1,4 +1,4 @@
-//! Where a load puts archives: what a directory and a database have in common.
+//! The target of a load: what a directory and a database have in common.
 
 use std::path::{Path, PathBuf};
 
@@ -8,25 +8,25 @@ use crate::source::hash_file;
 use crate::table::{Archive, SourceIdentity};
 use crate::{Error, Result};
 
-/// How to get at a table for chunks of the type `C`, once the inputs are known to be good.
+/// How to open a table for chunks of the type `C`, once the inputs are known to be good.
 pub struct Opening<'a, C = Columns> {
-    /// Memory for each row of a chunk, in bytes: its columns, and what becomes of them until they
-    /// have left the process.
+    /// Bytes of memory for each row of a chunk: its columns, and everything made from them until
+    /// they have left the process.
     pub row_bytes: usize,
-    /// Opens it.
+    /// Opens the table for writing.
     pub open: &'a dyn Fn() -> Result<Box<dyn Target<C>>>,
 }
 
-/// A table that archives go into, each whole or not at all. Lanes share it. Their rows come in
-/// chunks of the type `C`: [`Columns`] for spots of WSPR, what the feed has for others.
+/// A table that archives are loaded into, each whole or not at all. Workers share it. Rows come in
+/// chunks of the type `C`: [`Columns`] for spots of WSPR, the feed's own for others.
 pub trait Target<C = Columns>: Sync {
-    /// What the table has of `archive`, when all of that is in order.
+    /// What the table has of `archive`, if all of it is intact.
     ///
     /// # Errors
     /// When the table cannot be asked.
     fn held(&self, archive: &str) -> Result<Option<Held>>;
 
-    /// A place for the rows of `archive`, which come from `source`, in chunks of up to
+    /// Opens a stage for the rows of `archive`, which are read from `source`, in chunks of up to
     /// `chunk_rows`.
     ///
     /// # Errors
@@ -38,26 +38,26 @@ pub trait Target<C = Columns>: Sync {
         chunk_rows: usize,
     ) -> Result<Box<dyn Stage<C> + 'a>>;
 
-    /// Ends the load: what was staged and never committed goes.
+    /// Ends the load and removes what was staged but not committed.
     ///
     /// # Errors
     /// When that fails; what was committed stays.
     fn finish(&self) -> Result<()>;
 }
 
-/// What a table has of an archive.
+/// What a table has of one archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// Length of the source as stored.
     pub bytes: u64,
-    /// XXH3-128 of it, 32 hex digits.
+    /// XXH3-128 of the source as stored, 32 hex digits.
     pub hash: String,
-    /// Good rows.
+    /// Good rows in the table.
     pub rows: u64,
 }
 
 impl Held {
-    /// Of an archive in a directory.
+    /// Describes an archive of a directory.
     pub fn of(archive: &Archive) -> Held {
         Held {
             bytes: archive.source.bytes,
@@ -66,12 +66,12 @@ impl Held {
         }
     }
 
-    /// Its rows, when they came from these very bytes.
+    /// Its rows, if they came from these very bytes.
     pub fn rows_of(&self, bytes: u64, hash: &str) -> Option<u64> {
         (self.bytes == bytes && self.hash == hash).then_some(self.rows)
     }
 
-    /// Its rows, when they came from this very file; one of another length is not read.
+    /// Its rows, if they came from this very file. A file of another length is not read.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -85,28 +85,29 @@ impl Held {
     }
 }
 
-/// One archive on its way. Dropped without a commit, it leaves the table as it was.
+/// One archive that is being loaded. Dropped without a commit, it leaves the table as it was.
 pub trait Stage<C = Columns> {
-    /// Takes a chunk of rows and tells how many of them are good for this table; the others it has
-    /// put aside. Codes mean the same in all chunks until the dictionaries are new.
+    /// Accepts a chunk of rows and returns how many are good for this table; the others went to
+    /// quarantine. Codes mean the same in all chunks until the dictionaries are cleared.
     ///
     /// # Errors
     /// When they cannot be stored; the archive has failed then.
     fn take(&mut self, rows: &C, stages: &mut StageSeconds) -> Result<u64>;
 
-    /// Puts a bad row aside; that it could not be stored comes out of [`Stage::commit`].
+    /// Puts a bad row into quarantine. An error in storing it is returned by [`Stage::commit`].
     fn put_aside(&mut self, row: &BadRow<'_>);
 
-    /// Rows put aside.
+    /// Rows put into quarantine so far.
     fn bad_rows(&self) -> u64;
 
-    /// Keeps the bad rows of an archive that is refused because of them; says where.
+    /// Keeps the bad rows of an archive that is refused because of them, and returns where they
+    /// are.
     ///
     /// # Errors
     /// When they cannot be kept.
     fn reject(self: Box<Self>) -> Result<PathBuf>;
 
-    /// Puts the archive into the table, in place of what that had of it.
+    /// Puts the archive into the table in place of what the table had of it.
     ///
     /// # Errors
     /// When that fails. The table is then as it was, or, when the last word was lost on its way, as
@@ -121,23 +122,23 @@ pub trait Stage<C = Columns> {
 /// What a table had of an archive before a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
-    /// Nothing.
+    /// The table had nothing of the archive.
     Nothing,
     /// An earlier load of it, which the new one replaced.
     Earlier,
-    /// An earlier load whose data files were missing or cut, which the new one mended.
+    /// An earlier load whose data files were missing or cut, which this load repaired.
     Damaged,
 }
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Committed {
-    /// Rows put into the table.
+    /// Rows that were put into the table.
     pub rows: u64,
-    /// Bytes that they take there.
+    /// Bytes that the rows take in the table.
     pub table_bytes: u64,
     /// What the table had of the archive before.
     pub before: Before,
-    /// What a database did meanwhile; nothing for a directory.
+    /// Statistics of a database target; `None` for a directory.
     pub server: Option<ServerReport>,
 }

@@ -1,6 +1,6 @@
-//! A piece of text on its way from a source to the scanner.
+//! A piece of text that a source passes to the scanner.
 
-/// Bytes that a block has in front of its text and behind it, so that wide loads stay inside.
+/// Bytes in front of a block's text and after it, so that wide loads stay inside.
 pub const MARGIN: usize = 64;
 
 /// Longest line that can be a row, in bytes.
@@ -9,11 +9,11 @@ pub const MAX_LINE: usize = 64 * 1024;
 /// Whole lines: `bytes[start..end]`, each ended by a line feed.
 #[derive(Debug, Default)]
 pub struct Block {
-    /// Holds the text and its margins.
+    /// The text with its margins.
     pub bytes: Vec<u8>,
-    /// Where the text begins, at least [`MARGIN`].
+    /// Index of the text's first byte, at least [`MARGIN`].
     pub start: usize,
-    /// Where it ends; at least [`MARGIN`] bytes follow.
+    /// Index after the text; at least [`MARGIN`] bytes follow.
     pub end: usize,
 }
 
@@ -34,7 +34,7 @@ impl Block {
         }
     }
 
-    /// The text.
+    /// The lines without the margins.
     pub fn text(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }

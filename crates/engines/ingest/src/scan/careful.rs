@@ -1,41 +1,41 @@
-//! One line at a time, with every rule and a reason for every refusal.
+//! Parses one line at a time by all rules, and gives a reason for every refusal.
 //!
-//! A field may stand in quotes (RFC 4180, doubled quotes inside), and a backslash takes away the
-//! meaning of the character behind it, as months before 2012 have it.
+//! A field may be quoted (RFC 4180, doubled quotes inside). A backslash escapes the character after
+//! it, as in months before 2012.
 
 use std::borrow::Cow;
 
 use super::block::MAX_LINE;
 use crate::contract::FIELDS;
 
-/// A row as the archive has it; what the table derives from it is not here.
+/// A row as the archive has it, without the columns that the table derives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Spot id.
+    /// Number of the spot, unique in the feed.
     pub id: u64,
-    /// Unix seconds.
+    /// Start of the transmission in Unix seconds.
     pub timestamp: u32,
-    /// Receiving station.
+    /// Callsign of the receiving station.
     pub reporter: String,
-    /// Its grid.
+    /// Maidenhead grid of the receiver.
     pub reporter_grid: String,
-    /// dB.
+    /// Signal-to-noise ratio in dB.
     pub snr: i8,
-    /// Hz.
+    /// Frequency in Hz, rounded half up.
     pub frequency: u64,
-    /// Sending station.
+    /// Callsign of the sending station.
     pub callsign: String,
-    /// Its grid.
+    /// Maidenhead grid of the sender.
     pub grid: String,
-    /// dBm.
+    /// Announced power in dBm.
     pub power: i8,
-    /// Hz per minute.
+    /// Frequency drift in Hz per minute.
     pub drift: i8,
-    /// km.
+    /// Length of the path in km.
     pub distance: u32,
-    /// Degrees.
+    /// Direction in degrees, from north over east.
     pub azimuth: u16,
-    /// Receiving software.
+    /// Version of the receiving software; empty if not reported.
     pub version: String,
     /// 0 for a plausible spot.
     pub code: u8,
@@ -81,7 +81,7 @@ pub fn parse_line(line: &[u8]) -> Result<Option<Row>, String> {
     }))
 }
 
-/// Splits at commas that are neither quoted nor escaped, and takes quotes and escapes away.
+/// Splits at commas that are neither quoted nor escaped, and removes quotes and escapes.
 fn split(line: &[u8]) -> Result<Vec<Cow<'_, [u8]>>, String> {
     if !line.iter().any(|byte| matches!(byte, b'"' | b'\\')) {
         return Ok(line
@@ -101,7 +101,7 @@ fn split(line: &[u8]) -> Result<Vec<Cow<'_, [u8]>>, String> {
     }
 }
 
-/// The field that begins at `at`, and where its comma or the line's end is.
+/// The field that begins at `at`, and the position of its comma or of the line's end.
 fn field_at(line: &[u8], mut at: usize, number: usize) -> Result<(Vec<u8>, usize), String> {
     let mut field = Vec::new();
     let quoted = line.get(at) == Some(&b'"');
@@ -155,7 +155,7 @@ fn text(field: &[u8], i: usize, name: &str) -> Result<String, String> {
     }
 }
 
-/// A decimal integer: digits, with a minus sign where the type has negative numbers.
+/// A decimal integer: digits, with a minus sign if the type has negative numbers.
 fn integer<T: TryFrom<i128>>(field: &[u8], i: usize, name: &str) -> Result<T, String> {
     let digits = field.strip_prefix(b"-").unwrap_or(field);
     let number = (!digits.is_empty()

@@ -7,15 +7,15 @@ use super::dictionary::{Numbers, Strings};
 /// `column_count` follow from the rest and are not kept.
 #[derive(Default)]
 pub struct Columns {
-    /// Spot ids.
+    /// Spot numbers, unique in the feed.
     pub id: Vec<u64>,
-    /// Unix seconds.
+    /// Starts of transmissions in Unix seconds.
     pub timestamp: Vec<u32>,
     /// Codes into [`Dictionaries::reporter`].
     pub reporter: Vec<u32>,
     /// Codes into [`Dictionaries::reporter_grid`].
     pub reporter_grid: Vec<u32>,
-    /// dB.
+    /// Signal-to-noise ratios in dB.
     pub snr: Vec<i8>,
     /// Codes into [`Dictionaries::frequency`].
     pub frequency: Vec<u32>,
@@ -23,13 +23,13 @@ pub struct Columns {
     pub callsign: Vec<u32>,
     /// Codes into [`Dictionaries::grid`].
     pub grid: Vec<u32>,
-    /// dBm.
+    /// Announced power in dBm.
     pub power: Vec<i8>,
-    /// Hz per minute.
+    /// Frequency drift in Hz per minute.
     pub drift: Vec<i8>,
-    /// km.
+    /// Lengths of paths in km.
     pub distance: Vec<u32>,
-    /// Degrees.
+    /// Directions in degrees, from north over east.
     pub azimuth: Vec<u16>,
     /// Codes into [`Dictionaries::version`].
     pub version: Vec<u32>,
@@ -42,28 +42,28 @@ pub struct Columns {
 /// The dictionaries behind the coded columns.
 #[derive(Default)]
 pub struct Dictionaries {
-    /// Receiving stations.
+    /// Callsigns of receiving stations.
     pub reporter: Strings,
-    /// Their grids.
+    /// Maidenhead grids of receivers.
     pub reporter_grid: Strings,
-    /// Frequencies in Hz.
+    /// Distinct frequencies in Hz.
     pub frequency: Numbers,
-    /// Sending stations.
+    /// Callsigns of sending stations.
     pub callsign: Strings,
-    /// Their grids.
+    /// Maidenhead grids of senders.
     pub grid: Strings,
-    /// Receiving software.
+    /// Versions of receiving software.
     pub version: Strings,
 }
 
 impl Dictionaries {
-    /// Bytes of all strings, and the numbers: what their dictionary pages have.
+    /// Bytes of all strings and numbers, as dictionary pages hold them.
     pub fn bytes(&self) -> usize {
         let strings = self.strings().map(|strings| strings.plain().len());
         strings.iter().sum::<usize>() + self.frequency.values().len() * 8
     }
 
-    /// Memory that they hold, in bytes.
+    /// Bytes of memory that the dictionaries use.
     pub fn heap_bytes(&self) -> usize {
         let strings = self.strings().map(Strings::heap_bytes);
         strings.iter().sum::<usize>() + self.frequency.heap_bytes()
@@ -80,7 +80,7 @@ impl Dictionaries {
     }
 }
 
-/// Does the same to every column; the one place that lists them.
+/// Does the same to every column. It is the only place that lists them.
 macro_rules! each_column {
     ($columns:expr, $column:ident => $action:expr) => {{
         let Columns {
@@ -96,17 +96,17 @@ macro_rules! each_column {
 }
 
 impl Columns {
-    /// Rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.id.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.id.is_empty()
     }
 
-    /// Forgets the rows; the dictionaries stay.
+    /// Removes the rows and keeps the dictionaries.
     pub fn clear(&mut self) {
         self.truncate(0);
     }
@@ -115,7 +115,7 @@ impl Columns {
         each_column!(self, column => column.truncate(rows));
     }
 
-    /// Row `to` becomes the same as row `from`.
+    /// Copies row `from` over row `to`.
     pub(super) fn copy_row(&mut self, from: usize, to: usize) {
         if from != to {
             each_column!(self, column => column[to] = column[from]);

@@ -1,19 +1,19 @@
-//! Values to codes: one look-up for each field, no allocation once a value is known.
+//! Maps values to codes: one look-up per field, and no allocation once a value is known.
 
 use std::collections::HashMap;
 
 use super::fast::{BATCH, Failed};
 
-/// Longest string that the table itself holds.
+/// Longest string that the hash table itself holds, in bytes.
 const SHORT: usize = 16;
 
 const FREE: u32 = u32::MAX;
 
-/// Bytes of an entry of the map of long strings beside the string itself, with its free share.
+/// Bytes of an entry in the map of long strings besides the string, with its share of free slots.
 const LONG_ENTRY: usize = 64;
 
-/// Bytes of an open table with this many slots. One that is nearly as full as it may get counts
-/// with the one four times as large that it is about to be moved to.
+/// Bytes of an open-addressing table with this many slots. One that is nearly full counts with the
+/// four times larger one that it will be moved to.
 fn table_bytes<T>(slots: usize, values: usize) -> usize {
     let nearly_full = values * 16 > slots * 7;
     size_of::<T>() * slots * if nearly_full { 5 } else { 1 }
@@ -30,9 +30,9 @@ struct Slot {
 pub struct Strings {
     slots: Vec<Slot>,
     long: HashMap<Box<[u8]>, u32>,
-    /// Memory of `long`, in bytes.
+    /// Bytes of memory that `long` uses.
     long_bytes: usize,
-    /// The strings as a Parquet dictionary page holds them: length (4 bytes), bytes.
+    /// The strings as in a Parquet dictionary page: length (4 bytes), then bytes.
     plain: Vec<u8>,
     values: u32,
     least: Vec<u8>,
@@ -60,8 +60,8 @@ impl Default for Strings {
     }
 }
 
-/// The strings of one batch as keys: 16 bytes, those behind a string's end cleared, so that strings
-/// of up to 16 bytes without a NUL differ in their keys.
+/// The strings of one batch as keys of 16 bytes. Bytes after a string's end are cleared, so strings
+/// of up to 16 bytes without a NUL have different keys.
 pub(super) struct Keys {
     low: [u64; BATCH],
     high: [u64; BATCH],
@@ -86,7 +86,8 @@ impl Keys {
         (self.low[i], self.high[i], self.len[i]) = (word as u64, (word >> 64) as u64, len as u64);
     }
 
-    /// Clears what does not belong to the strings, and marks those that are too long for a key.
+    /// Clears the bytes that do not belong to the strings, and marks strings that are too long for
+    /// a key.
     #[inline(always)]
     pub(super) fn finish(&mut self, failed: &mut Failed) {
         let words = self.low.iter_mut().zip(&mut self.high).zip(&mut self.hash);
@@ -106,7 +107,7 @@ fn first_bytes(n: u64) -> u64 {
     !((!0u64 << (4 * n)) << (4 * n))
 }
 
-/// Mixes a key by multiplications of 64 bits, of which vector units do eight at a time.
+/// Mixes a key with 64-bit multiplications, of which vector units do eight at a time.
 #[inline(always)]
 fn mix(low: u64, high: u64) -> u64 {
     let mixed = low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ high.wrapping_mul(0xe703_7ed1_a0b4_28db);
@@ -149,7 +150,7 @@ impl Strings {
         }
     }
 
-    /// Code of any string.
+    /// The code of a string of any length, which is added if it is new.
     pub fn code_of(&mut self, string: &[u8]) -> u32 {
         if string.len() <= SHORT && !string.contains(&0) {
             let mut padded = [0; SHORT];
@@ -215,27 +216,27 @@ impl Strings {
         code
     }
 
-    /// Number of strings.
+    /// The number of distinct strings.
     pub fn len(&self) -> usize {
         self.values as usize
     }
 
-    /// Memory it holds, in bytes, or will hold while its table grows when that is near.
+    /// Bytes of memory in use, or soon in use if the table is about to grow.
     pub fn heap_bytes(&self) -> usize {
         table_bytes::<Slot>(self.slots.len(), self.len()) + self.plain.capacity() + self.long_bytes
     }
 
-    /// Whether it holds none.
+    /// Whether the dictionary is empty.
     pub fn is_empty(&self) -> bool {
         self.values == 0
     }
 
-    /// The strings in PLAIN encoding, in the order of their codes; what was once there stays.
+    /// The strings in PLAIN encoding, in the order of their codes. It is only appended to.
     pub fn plain(&self) -> &[u8] {
         &self.plain
     }
 
-    /// Least and greatest string.
+    /// The least and the greatest string, in byte order.
     pub fn bounds(&self) -> (&[u8], &[u8]) {
         (&self.least, &self.greatest)
     }
@@ -277,7 +278,7 @@ impl Numbers {
         }
     }
 
-    /// Code of `number`.
+    /// The code of `number`, which is added if it is new.
     #[inline(always)]
     pub fn code_of(&mut self, number: u64) -> u32 {
         let mask = self.slots.len() - 1;
@@ -315,7 +316,7 @@ impl Numbers {
         code
     }
 
-    /// Memory it holds, in bytes, or will hold while its table grows when that is near.
+    /// Bytes of memory in use, or soon in use if the table is about to grow.
     pub fn heap_bytes(&self) -> usize {
         table_bytes::<(u64, u32)>(self.slots.len(), self.values.len()) + self.values.capacity() * 8
     }

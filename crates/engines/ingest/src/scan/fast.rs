@@ -1,11 +1,11 @@
 //! Converts rows of the regular shape, one column at a time.
 //!
-//! A column is gathered into words first and then converted by plain loops over arrays, which the
-//! compiler turns into vector code. What a loop does not recognise it marks as failed and leaves to
+//! A column is first gathered into words, and then converted by plain loops over arrays, which the
+//! compiler vectorizes. Rows that a loop does not recognise are marked as failed and left to
 //! [`super::careful`].
 //!
-//! This module uses `unsafe` to call the versions compiled for newer processors, after the
-//! processor was asked.
+//! This module uses `unsafe` to call the versions compiled for newer processors, after checking
+//! that the processor has the features.
 
 use super::columns::Columns;
 use super::dictionary::{Keys, Strings};
@@ -15,17 +15,17 @@ use crate::contract::FIELDS;
 /// Rows converted at a time: their text and delimiters stay in the first-level cache.
 pub(super) const BATCH: usize = 256;
 
-/// One mark for each row of a batch, as wide as the words beside which loops set it.
+/// One mark for each row of a batch, as wide as the words in the loops that set it.
 pub(super) type Failed = [u64; BATCH];
 
-/// Where a row is.
+/// The position of a row in its block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowAt {
-    /// Index of its first delimiter.
+    /// Index of the row's first delimiter.
     pub(super) first: u32,
-    /// Position of its first byte.
+    /// Position of the row's first byte.
     pub(super) start: u32,
-    /// Its line in the source.
+    /// Line number in the source.
     pub(super) line: u64,
 }
 
@@ -49,7 +49,7 @@ impl Batch<'_> {
         (start as usize, delimiters[FIELD] as usize)
     }
 
-    /// Marks the rows that hold a byte which only the careful way understands.
+    /// Marks the rows with a byte that only the careful parser understands.
     pub(super) fn mark_odd(&self, odd: &[u32], failed: &mut Failed) {
         if odd.is_empty() {
             return;
@@ -67,7 +67,7 @@ impl Batch<'_> {
         }
     }
 
-    /// Appends what `convert` makes of field `FIELD` of every row.
+    /// Appends the result of `convert` for field `FIELD` of every row.
     #[inline(always)]
     fn column<const FIELD: usize, T: Default + Copy>(
         &self,
@@ -84,7 +84,7 @@ impl Batch<'_> {
             words.low[i] = (both >> 64) as u64;
             words.len[i] = (end - start) as u64;
         }
-        // All of the batch, also rows that it does not have: their marks are not looked at.
+        // All slots of the batch are converted, even unused ones, whose marks are ignored.
         let mut values = [T::default(); BATCH];
         let fields = words.low.iter().zip(&words.high).zip(&words.len);
         for (((&low, &high), &len), (value, failed)) in fields.zip(values.iter_mut().zip(failed)) {
@@ -122,7 +122,7 @@ struct Words {
     len: [u64; BATCH],
 }
 
-/// Memory that every batch uses again.
+/// Buffers that every batch reuses.
 pub(super) struct Scratch {
     words: Words,
     keys: Keys,
@@ -144,7 +144,7 @@ impl Default for Scratch {
     }
 }
 
-/// Appends the rows of `batch` to `columns`; rows that `failed` names hold nothing of meaning.
+/// Appends the rows of `batch` to `columns`. The values of rows marked in `failed` are meaningless.
 pub(super) fn convert(
     batch: &Batch<'_>,
     columns: &mut Columns,
@@ -203,7 +203,8 @@ fn convert_columns(
     failed: &mut Failed,
 ) {
     let Scratch { words, keys, hertz } = scratch;
-    // Numbers first: most bad rows fail here, before their strings reach a dictionary.
+    // Numbers come first, because most bad rows fail there, before their strings reach a
+    // dictionary.
     batch.column::<0, _>(&mut columns.id, words, failed, digits_16);
     batch.column::<1, _>(&mut columns.timestamp, words, failed, |field| {
         let (value, ok) = digits_16(field);
@@ -220,7 +221,7 @@ fn convert_columns(
         let (value, ok) = digits_8(field);
         (value as u16, ok & (value <= u64::from(u16::MAX)))
     });
-    // The band follows from the frequency, but what stands in its field must be an integer.
+    // The band follows from the frequency, but its field must still be an integer.
     batch.column::<12, _>(&mut Vec::new(), words, failed, |field| {
         ((), signed_7(field).1)
     });

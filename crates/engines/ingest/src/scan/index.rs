@@ -1,19 +1,19 @@
 //! Finds commas, line ends and odd bytes, 64 bytes at a time.
 //!
-//! This module uses `unsafe` to call the vector versions after the processor was asked; each of
-//! them only loads from a `[u8; 64]`. The tests compare them with the plain version.
+//! This module uses `unsafe` to call the vector versions after checking the processor's features;
+//! each only loads from a `[u8; 64]`. Tests compare them with the plain version.
 
 use super::block::Block;
 
-/// Where the structure of a block is.
+/// The positions of delimiters and odd bytes in a block.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// Positions of commas and line feeds.
     pub(super) delimiters: Vec<u32>,
     /// Which of the delimiters are line feeds: indexes into them.
     pub(super) line_ends: Vec<u32>,
-    /// Positions of bytes that only the careful way understands: quotes, backslashes, control
-    /// characters, everything that is not ASCII.
+    /// Positions of bytes that only the careful parser understands: quotes, backslashes, control
+    /// characters, and everything that is not ASCII.
     pub(super) odd: Vec<u32>,
 }
 

@@ -1,8 +1,8 @@
-//! From the text of an archive to typed columns.
+//! Scans the text of an archive into typed columns.
 //!
 //! Three passes over a block that fits the cache: [`index`] finds the commas and line ends,
-//! [`fast`] converts the rows whose shape is regular, one column at a time, and [`careful`] takes
-//! every row that the fast way declines, so that it alone decides what a bad row is.
+//! [`fast`] converts the rows of regular shape, one column at a time, and [`careful`] parses every
+//! row that the fast path declines. So [`careful`] alone decides what a bad row is.
 
 mod block;
 mod careful;
@@ -22,14 +22,14 @@ use index::Index;
 
 use crate::contract::FIELDS;
 
-/// A row that is not a row, and why.
+/// A line that is not a valid row, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRow<'a> {
     /// Line in the source, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason, in a sentence.
     pub reason: String,
-    /// The line as it stood there, without its end.
+    /// The line as it was, without its line end.
     pub raw: &'a [u8],
 }
 
@@ -46,17 +46,17 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// Lines seen so far.
+    /// Lines seen so far, blank and bad ones included.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Blank lines among them: no rows, and not bad.
+    /// Blank lines so far, which count neither as rows nor as bad.
     pub fn blank_lines(&self) -> u64 {
         self.blank_lines
     }
 
-    /// Appends the rows of `block` to the columns and hands every bad one to `bad`.
+    /// Appends the rows of `block` to the columns, and passes every bad one to `bad`.
     pub fn scan(&mut self, block: &Block, bad: &mut dyn FnMut(BadRow<'_>)) {
         let mut index = std::mem::take(&mut self.index);
         index.fill(block);
@@ -75,12 +75,12 @@ impl Scanner {
                     self.regular_rows(block, &index, bad);
                 }
             } else if index.delimiters[end as usize] == start {
-                // A line of nothing but its end neither has a row nor moves one, so the rows before
-                // it may wait. A file can be nothing else for gigabytes, and then this is all that
-                // happens.
+                // A blank line neither is a row nor moves one, so the rows before it may wait. A
+                // file may consist of blank lines for gigabytes, and then nothing else happens
+                // here.
                 self.blank_lines += 1;
             } else {
-                // Rows stay in their order, so what came before is converted first.
+                // The rows before it are converted first, so that rows keep their order.
                 self.regular_rows(block, &index, bad);
                 let line = &block.bytes[start as usize..index.delimiters[end as usize] as usize];
                 self.one_row(line, self.lines + 1, bad);
@@ -94,8 +94,8 @@ impl Scanner {
     }
 
     fn regular_rows(&mut self, block: &Block, index: &Index, bad: &mut dyn FnMut(BadRow<'_>)) {
-        // A file of nothing but bad lines comes here with none for each of them, and what follows
-        // looks at all oddities of the block.
+        // In a file of only bad lines there are no rows here each time, and what follows scans all
+        // odd bytes of the block.
         if self.rows.is_empty() {
             return;
         }
@@ -114,7 +114,8 @@ impl Scanner {
         self.rows.clear();
     }
 
-    /// Takes the rows of a batch that the fast way declined: mends them in place or drops them.
+    /// Handles the rows of a batch that the fast path declined: corrects them in place or drops
+    /// them.
     #[cold]
     fn convert_failed(
         &mut self,

@@ -1,4 +1,4 @@
-//! Decimal digits to integers without a loop or a branch: eight digits in one 64-bit word.
+//! Converts decimal digits to integers without a loop or a branch: eight digits in one 64-bit word.
 //!
 //! A field arrives as the eight or sixteen bytes that end with it, the last byte highest, and its
 //! length. Everything here is plain arithmetic on such words, so that the loops of [`super::fast`]
@@ -7,15 +7,15 @@
 /// The last sixteen bytes up to a field's end, and the field's length.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Field {
-    /// The last eight bytes.
+    /// The last eight bytes, the last one highest.
     pub(super) low: u64,
-    /// The eight before them.
+    /// The eight bytes before those.
     pub(super) high: u64,
     /// Length of the field in bytes.
     pub(super) len: u64,
 }
 
-/// Value of 1 to 8 digits.
+/// The value of 1 to 8 digits.
 #[inline(always)]
 pub(super) fn digits_8(field: Field) -> (u64, bool) {
     let word = keep(field.low, field.len);
@@ -25,7 +25,7 @@ pub(super) fn digits_8(field: Field) -> (u64, bool) {
     )
 }
 
-/// Value of 1 to 16 digits.
+/// The value of 1 to 16 digits.
 #[inline(always)]
 pub(super) fn digits_16(field: Field) -> (u64, bool) {
     let low = keep(field.low, field.len);
@@ -85,7 +85,7 @@ pub(super) fn megahertz(field: Field) -> (u64, bool) {
     (tenths.wrapping_add(5) / 10, ok)
 }
 
-/// Keeps the last `len` bytes and makes the others the digit 0.
+/// Keeps the last `len` bytes and sets the others to the digit 0.
 #[inline(always)]
 fn keep(word: u64, len: u64) -> u64 {
     const ZEROS: u64 = 0x3030_3030_3030_3030;
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// `text` behind enough other bytes, of which none may count.
+    /// `text` after enough other bytes, none of which may count.
     fn placed(text: &str) -> Field {
         let mut bytes = b"77777777777777777777,".to_vec();
         bytes.extend_from_slice(text.as_bytes());

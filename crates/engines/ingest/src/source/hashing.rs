@@ -1,4 +1,4 @@
-//! The identity of a file's bytes, taken while they pass or in a pass of its own.
+//! Hashes a file's bytes, while they are read or in a pass of its own.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use twox_hash::XxHash3_128;
 
 use crate::{Error, Result};
 
-/// What has passed through a [`HashingReader`], for the one who waits at its end.
+/// Length and hash of what a [`HashingReader`] has read, for its owner at the end.
 #[derive(Clone, Default)]
 pub(super) struct Passed {
     bytes: Arc<AtomicU64>,
@@ -18,12 +18,12 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    /// Bytes so far.
+    /// Bytes read so far.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Hash of them, 32 hex digits.
+    /// Their XXH3-128, 32 hex digits.
     pub(super) fn hash(&self) -> String {
         let hasher = self
             .hasher
@@ -33,11 +33,11 @@ impl Passed {
     }
 }
 
-/// Hashes and counts what is read through it.
+/// Hashes and counts the bytes that are read through it.
 pub(super) struct HashingReader<R> {
     reader: R,
     passed: Passed,
-    /// Bytes read by everybody, for a progress display.
+    /// Bytes read by all readers together, for a progress display.
     total: Option<Arc<AtomicU64>>,
 }
 

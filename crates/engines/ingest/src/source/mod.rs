@@ -1,4 +1,4 @@
-//! Archives as they lie on disk or come from standard input, as blocks of whole lines.
+//! Reads archives from disk or standard input as blocks of whole lines.
 
 mod hashing;
 mod open;

@@ -1,4 +1,4 @@
-//! Recognises what an input is by its first bytes, not by its name.
+//! Recognises the kind of an input by its first bytes, not by its name.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -15,12 +15,12 @@ use super::witness::Witness;
 use super::zip_entries;
 use crate::{Error, Result};
 
-/// What an input is.
+/// The kind of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Gzip members.
+    /// One or more gzip members.
     Gzip,
-    /// Plain text.
+    /// Uncompressed text, if no other kind matches.
     Text,
     /// A ZIP archive of text files.
     Zip,
@@ -29,7 +29,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// An empty input is refused: it is what a failed download leaves, and no row begins with the
+    /// An empty input is refused, because a failed download leaves one; and no row begins with the
     /// first byte of gzip's magic.
     fn of(path: &Path, start: &[u8]) -> Result<Kind> {
         match start {
@@ -46,11 +46,11 @@ impl Kind {
     }
 }
 
-/// An opened input.
+/// An opened input, ready to be read.
 pub enum Source {
-    /// Lines of text, however packed.
+    /// Lines of text, packed or not.
     Text(Box<TextSource>),
-    /// A Parquet file, which is read by its own reader, and what tells whether it changed
+    /// A Parquet file, which has its own reader, and the witness that tells whether it changed
     /// meanwhile.
     Parquet(File, Witness),
 }
@@ -83,8 +83,9 @@ pub fn open_path(path: &Path, engine: Engine, total: Option<Arc<AtomicU64>>) -> 
     Ok(Source::Text(Box::new(source.watched_by(witness))))
 }
 
-/// An archive is opened more than once: to recognise it, to read it, to compare it. A pipe gives
-/// its bytes to the first reader alone, and opening one waits for a writer that may never come.
+/// An archive is opened more than once: to recognise it, to read it, and to compare it. A pipe
+/// gives its bytes only to the first reader, and opening one waits for a writer that may never
+/// come.
 fn refuse_what_is_no_file(path: &Path) -> Result<()> {
     let metadata = std::fs::metadata(path).map_err(|e| Error::io("open", path, e))?;
     let kind = metadata.file_type();
@@ -133,7 +134,7 @@ pub fn open_stream(
     }
 }
 
-/// The first four bytes, fewer when the input has fewer.
+/// The first four bytes, or fewer if the input is shorter.
 fn first_bytes(reader: &mut impl Read) -> io::Result<([u8; 4], usize)> {
     let mut start = [0; 4];
     let mut n = 0;

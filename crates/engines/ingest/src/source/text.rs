@@ -16,10 +16,11 @@ use super::zip_entries::Entry;
 use crate::scan::{Block, MARGIN, MAX_LINE};
 use crate::{Error, Result};
 
-/// Text of one block at most: with its index and its columns it fits a second-level cache.
+/// The most text in one block: with its index and its columns it fits a second-level cache.
 const BLOCK: usize = 256 * 1024;
 const _: () = assert!(BLOCK > 2 * MAX_LINE);
-/// What is kept of a line that does not end: still too long when it ends in a carriage return.
+/// How many bytes of an over-long line are kept, so that it is still too long if it ends in a
+/// carriage return.
 const CUT: usize = MAX_LINE + 2;
 
 type Reader = Box<dyn Read + Send>;
@@ -35,14 +36,14 @@ pub struct TextSource {
     path: PathBuf,
     packing: Packing,
     passed: Passed,
-    /// What the next block must begin with: history for matches, ending in the partial line.
+    /// The beginning of the next block: history for matches, ending in the partial line.
     tail: Vec<u8>,
     /// Length of the partial line at the end of `tail`.
     partial: usize,
-    /// Inside a line that is too long to be a row: its rest is discarded.
+    /// Set inside a line that is too long to be a row; its rest is discarded.
     skipping: bool,
     ended: bool,
-    /// What tells whether the file changed while it was read; a stream has none.
+    /// Tells whether the file changed while it was read; `None` for a stream.
     witness: Option<Witness>,
 }
 
@@ -88,30 +89,30 @@ impl TextSource {
         }
     }
 
-    /// The same source, whose end counts only when the file is then as it was.
+    /// The same source, whose end is accepted only if the file has not changed.
     pub(super) fn watched_by(mut self, witness: Witness) -> Self {
         self.witness = Some(witness);
         self
     }
 
-    /// The end of a file that was cut meanwhile looks like the end of the archive, so the file is
-    /// asked.
+    /// If the file was cut meanwhile, its end looks like the end of the archive, so the file itself
+    /// is checked.
     fn judge_end(&self) -> Result<()> {
         match &self.witness {
             None => Ok(()),
-            // The hash of a ZIP archive is taken in a pass of its own, by the file's name.
+            // The hash of a ZIP archive is computed in a pass of its own, by the file's name.
             Some(witness) if !self.identity_is_of_file() => witness.unchanged(),
             Some(witness) => witness.read_to_end(self.passed.bytes()),
         }
     }
 
-    /// Length and hash of the bytes as stored; complete once [`Self::next_block`] gave `None`,
-    /// and for a ZIP archive not that of the whole file (see [`super::hash_file`]).
+    /// Length and hash of the bytes as stored. Complete once [`Self::next_block`] has returned
+    /// false, and for a ZIP archive not that of the whole file (see [`super::hash_file`]).
     pub fn identity(&self) -> (u64, String) {
         (self.passed.bytes(), self.passed.hash())
     }
 
-    /// Whether [`Self::identity`] is that of the file.
+    /// Whether [`Self::identity`] is that of the whole file.
     pub fn identity_is_of_file(&self) -> bool {
         !matches!(self.packing, Packing::Zip(_))
     }
@@ -131,7 +132,7 @@ impl TextSource {
         })
     }
 
-    /// The next lines, in `block`, whose memory is used again; `false` at the end.
+    /// Reads the next lines into `block`, whose memory is reused. Returns `false` at the end.
     ///
     /// # Errors
     /// [`Error::Input`] when the source is truncated, corrupt or changed while it was read,
@@ -180,8 +181,8 @@ impl TextSource {
         Ok(false)
     }
 
-    /// Gives out the lines before a line that is too long, or else its beginning, which is long
-    /// enough for the scanner to refuse it; the rest of it is skipped.
+    /// Returns the lines before an over-long line, or else its beginning, which is long enough for
+    /// the scanner to refuse it. Its rest is skipped.
     fn cut_long_line(&mut self, block: &mut Block, start: usize, line: usize) -> bool {
         if line > start {
             (block.start, block.end) = (start, line);
@@ -195,7 +196,7 @@ impl TextSource {
         true
     }
 
-    /// Remembers what the next block begins with.
+    /// Keeps what the next block begins with.
     fn keep_tail(&mut self, bytes: &[u8], lines_end: usize, at: usize) {
         self.partial = at - lines_end;
         let history = match self.packing {
@@ -207,7 +208,7 @@ impl TextSource {
             .extend_from_slice(&bytes[at - history.max(self.partial)..at]);
     }
 
-    /// Fills `bytes[at..]` as far as it goes; stays at `at` only at the end of the source.
+    /// Fills `bytes[at..]` as far as possible; returns `at` only at the end of the source.
     fn fill(&mut self, bytes: &mut [u8], at: usize) -> Result<usize> {
         let path = &self.path;
         match &mut self.packing {
@@ -216,7 +217,8 @@ impl TextSource {
                 .map_err(|e| input_error(path, 0, e)),
             Packing::Zip(text) => text.fill(bytes, at),
             Packing::Plain { reader, finished } => {
-                // Full blocks, so that their borders do not depend on how a pipe was written.
+                // Blocks are always full, so that their borders do not depend on how a pipe was
+                // written.
                 let end = bytes.len() - OUTPUT_MARGIN;
                 let mut at = at;
                 while at < end && !*finished {

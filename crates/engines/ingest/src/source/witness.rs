@@ -1,9 +1,9 @@
 //! Notices that a file changed while it was read.
 //!
-//! An archive is loaded whole or not at all, so a file that is cut or overwritten under the reader
-//! must not count as read: its end of file looks like the end of the archive. A compressed file
-//! shows that by its checksums; plain text and Parquet have none, so the file itself is asked
-//! before and after.
+//! An archive is loaded whole or not at all, so a file that is cut or overwritten while it is read
+//! must not count as read: its end looks like the end of the archive. The checksums of a compressed
+//! file show that. Plain text and Parquet have none, so the file's metadata is compared before and
+//! after.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// A file as it was when it was opened.
+/// The metadata of a file when it was opened.
 pub struct Witness {
     path: PathBuf,
     file: File,
@@ -39,7 +39,7 @@ impl State {
 }
 
 impl Witness {
-    /// Looks at the file before anything of it is read.
+    /// Reads the file's metadata before any of its contents are read.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -54,9 +54,9 @@ impl Witness {
         })
     }
 
-    /// For a file that was read once through one descriptor, up to its end behind `read` bytes. A
-    /// file that grows is accepted as far as it was read: its next load sees other bytes and
-    /// replaces this one.
+    /// Checks a file that was read once through one descriptor, to its end after `read` bytes. A
+    /// file that grows is accepted as far as it was read, because its next load sees other bytes
+    /// and replaces this one.
     ///
     /// # Errors
     /// [`Error::Input`] when it became shorter, or was overwritten in place.
@@ -79,8 +79,8 @@ impl Witness {
         Ok(())
     }
 
-    /// For a file that was opened several times by its name: it must be the same file with the same
-    /// contents.
+    /// Checks a file that was opened several times by its name: it must be the same file with the
+    /// same contents.
     ///
     /// # Errors
     /// [`Error::Input`] when it is not.

@@ -1,4 +1,4 @@
-//! The text files of a ZIP archive.
+//! Lists the text files of a ZIP archive.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use zip::{CompressionMethod, ZipArchive};
 
 use crate::{Error, Result};
 
-/// Where one entry is, so that it can be inflated without the ZIP reader.
+/// The position of one entry, so that it can be inflated without the ZIP reader.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// Archive and entry, for messages.
+    /// Names of archive and entry, for messages.
     pub(super) name: PathBuf,
     /// Offset of its compressed bytes in the archive.
     pub(super) start: u64,
-    /// How many they are.
+    /// Number of its compressed bytes.
     pub(super) compressed_bytes: u64,
-    /// CRC-32 of its text.
+    /// CRC-32 of its uncompressed text.
     pub(super) crc: u32,
-    /// Whether it is deflated; stored otherwise.
+    /// Whether it is deflated; if not, it is stored.
     pub(super) deflated: bool,
 }
 
-/// Lists the entries of the archive at `path` in their order there.
+/// Lists the entries of the archive at `path`, in the archive's order.
 pub(super) fn list(path: &Path, file: &File) -> Result<Vec<Entry>> {
     let refused = |reason: String| Error::Refused {
         path: path.to_owned(),

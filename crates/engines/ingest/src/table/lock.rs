@@ -1,4 +1,4 @@
-//! Advisory locks on the table's directory, and its durability.
+//! Advisory locks on the table's directory, and making the directory durable.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
-/// A lock that goes when the value does, or the process.
+/// A lock that is released when the value is dropped or the process ends.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// The lock of the one writer.
+    /// Takes the exclusive lock of the one writer.
     pub(super) fn writer(table: &Path) -> Result<Lock> {
         let path = table.join("writer.lock");
         let file = open(&path)?;
@@ -26,13 +26,13 @@ impl Lock {
         }
     }
 
-    /// What every reader holds while it may open files of its snapshot.
+    /// Takes the shared lock that every reader holds while it may open files of its snapshot.
     pub(super) fn reader(table: &Path) -> Result<Lock> {
         let path = table.join("readers.lock");
-        // Reading is enough for a shared lock, so every user who may read the table can take it.
+        // A shared lock needs only read access, so every user that may read the table can take it.
         let file = match File::open(&path).or_else(|_| writable(&path)) {
             Ok(file) => file,
-            // A table on a read-only mount cannot be written by anybody, so it needs no lock.
+            // A table on a read-only mount cannot be written by any process, so it needs no lock.
             Err(e) if e.kind() == ErrorKind::ReadOnlyFilesystem => {
                 File::open(table).map_err(|e| Error::io("open", table, e))?
             }
@@ -43,7 +43,7 @@ impl Lock {
         Ok(Lock { _file: file })
     }
 
-    /// Held while old files are removed; `None` when a reader may still need them.
+    /// Takes the lock under which old files are removed; `None` if a reader may still need them.
     pub(super) fn no_readers(table: &Path) -> Result<Option<Lock>> {
         let path = table.join("readers.lock");
         let file = open(&path)?;
@@ -68,7 +68,7 @@ fn writable(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes renames and new names in `directory` survive a power cut.
+/// Makes renames and new entries in `directory` survive a power cut.
 ///
 /// # Errors
 /// [`Error::Io`].

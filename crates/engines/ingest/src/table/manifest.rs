@@ -1,4 +1,4 @@
-//! The manifest: which archives are in the table, and in which files.
+//! The manifest: the archives in the table and their files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,8 @@ use crate::{Error, Result};
 
 /// The newest version that this program reads and writes; a newer one is refused by name.
 pub const MANIFEST_VERSION: u32 = 2;
-/// What a table of WSPR alone has: programs that know no other feed go on reading it.
+/// The version of a table with only WSPR, so that programs which know no other feed can still read
+/// it.
 const WSPR_ONLY_VERSION: u32 = 1;
 
 /// The feed of archives that do not name one.
@@ -27,35 +28,35 @@ const FILE_NAME: &str = "manifest.json";
 pub struct Manifest {
     magic: String,
     version: u32,
-    /// Grows by one with every commit.
+    /// Increases by one with every commit.
     pub generation: u64,
-    /// Archive identity (`wspr/2023-01`) to what is in the table of it: the ledger.
+    /// The ledger: maps an archive's identity (`wspr/2023-01`) to what the table has of it.
     pub archives: BTreeMap<String, Archive>,
 }
 
-/// What the table holds of one archive.
+/// What the table has of one archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archive {
-    /// Whose columns its files have; absent for [`WSPR`], as in version 1.
+    /// The feed whose columns its files have; absent for [`WSPR`], as in version 1.
     #[serde(default = "wspr", skip_serializing_if = "is_wspr")]
     pub feed: String,
     /// The file it was read from.
     pub source: SourceIdentity,
-    /// Its data files; an archive without a good row has none.
+    /// Its data files; none if the archive has no good row.
     pub files: Vec<DataFile>,
-    /// Good rows.
+    /// Good rows, which are in the data files.
     pub rows: u64,
-    /// Rows in quarantine.
+    /// Rows that are in quarantine.
     pub bad_rows: u64,
-    /// Quarantine file relative to the table, when there are bad rows.
+    /// Quarantine file relative to the table, if there are bad rows.
     pub quarantine: Option<String>,
-    /// The generation that brought it in.
+    /// The generation that committed it.
     pub generation: u64,
     /// Unix seconds of the commit.
     pub loaded_at_s: u64,
 }
 
-/// What decides that a file has been loaded already: its length and the hash of its bytes.
+/// Decides whether a file has been loaded already: its length and the hash of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceIdentity {
     /// The path as it was given.
@@ -71,26 +72,26 @@ pub struct SourceIdentity {
 pub struct DataFile {
     /// Path relative to the table.
     pub path: String,
-    /// Rows in it.
+    /// Rows in this file.
     pub rows: u64,
-    /// Length in bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// Earliest timestamp, Unix seconds; 0 like the latest where no row has one.
+    /// Earliest timestamp in Unix seconds; both are 0 if no row has one.
     pub time_min_s: i64,
-    /// Latest timestamp, Unix seconds.
+    /// Latest timestamp in Unix seconds.
     pub time_max_s: i64,
 }
 
-/// A data file that is not as its manifest says. Loading the archive again mends it.
+/// A data file that differs from what the manifest says. Loading the archive again repairs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Damage {
-    /// The archive whose rows it has.
+    /// The archive whose rows the file has.
     pub archive: String,
     /// The file that the archive was loaded from.
     pub source: String,
-    /// The data file, relative to the table.
+    /// Path of the data file, relative to the table.
     pub file: String,
-    /// What is wrong with it.
+    /// How the file differs.
     pub reason: String,
 }
 
@@ -101,7 +102,7 @@ impl fmt::Display for Damage {
 }
 
 impl Archive {
-    /// Its data files that are not in `table` as they should be.
+    /// Its data files that are missing from `table` or have another length.
     pub(super) fn damage(&self, identity: &str, table: &Path) -> Vec<Damage> {
         let wrong = |file: &DataFile| match fs::metadata(table.join(&file.path)) {
             Ok(metadata) if metadata.len() == file.bytes => None,
@@ -145,7 +146,7 @@ impl Default for Manifest {
 }
 
 impl Manifest {
-    /// Reads the committed manifest of `table`; `None` when nothing was ever committed there.
+    /// Reads the committed manifest of `table`; `None` if nothing was ever committed there.
     ///
     /// # Errors
     /// [`Error::Manifest`] when it is not ours, torn or of a newer version.
@@ -160,8 +161,8 @@ impl Manifest {
             path: path.clone(),
             reason,
         };
-        // The version is looked at before the rest, so that a newer form is refused by its name
-        // and not by the first field that it changed.
+        // The version is checked first, so that a newer form is refused by its version and not by
+        // the first field that it changed.
         let value: serde_json::Value =
             serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
         if value.get("magic").and_then(|m| m.as_str()) != Some(MAGIC) {
@@ -183,7 +184,7 @@ impl Manifest {
             .map_err(|e| wrong(e.to_string()))
     }
 
-    /// Brings in what the table has of one archive from now on.
+    /// Replaces what the table has of one archive.
     pub(super) fn insert(&mut self, identity: String, archive: Archive) {
         self.archives.insert(identity, archive);
         let others = self.archives.values().any(|a| a.feed != WSPR);
@@ -194,7 +195,7 @@ impl Manifest {
         };
     }
 
-    /// Replaces the committed manifest; after a crash either the old or the new one is there.
+    /// Replaces the committed manifest. After a crash either the old or the new one is there.
     pub(super) fn commit(&self, table: &Path) -> Result<()> {
         let next = table.join("manifest.json.next");
         let path = table.join(FILE_NAME);
@@ -211,13 +212,13 @@ impl Manifest {
         sync_directory(table)
     }
 
-    /// Where each stream stands that some archives are spans of, by its name.
+    /// The position of each stream whose spans are archives of the table, by stream name.
     pub fn positions(&self) -> BTreeMap<String, Position> {
         span::positions(&self.archives)
     }
 
-    /// The data files that are not in `table` as this manifest says. A file's length tells what a
-    /// removal and a cut leave behind; its contents are not read.
+    /// The data files that differ from what this manifest says. A file's length reveals removal and
+    /// truncation; its contents are not read.
     pub fn damage(&self, table: &Path) -> Vec<Damage> {
         let archives = self.archives.iter();
         archives
@@ -225,12 +226,12 @@ impl Manifest {
             .collect()
     }
 
-    /// Rows of all archives.
+    /// Good rows of all archives.
     pub fn rows(&self) -> u64 {
         self.archives.values().map(|a| a.rows).sum()
     }
 
-    /// Rows in quarantine.
+    /// Bad rows of all archives, which are in quarantine.
     pub fn bad_rows(&self) -> u64 {
         self.archives.values().map(|a| a.bad_rows).sum()
     }

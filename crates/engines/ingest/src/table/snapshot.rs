@@ -1,4 +1,4 @@
-//! What a reader sees: one committed state, whose files stay while it is open.
+//! A reader's view: one committed state, whose files stay while it is open.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::lock::Lock;
 use super::{Damage, DataFile, Manifest};
 use crate::{Error, Result};
 
-/// One committed state of a table. While it lives, no writer removes its files.
+/// One committed state of a table. While it exists no writer removes its files.
 #[derive(Debug)]
 pub struct Snapshot {
     table: PathBuf,
@@ -26,7 +26,8 @@ impl Snapshot {
                 table: table.to_owned(),
             });
         }
-        // The lock comes first: a manifest read before it could name files already removed.
+        // The lock is taken first, because a manifest read before it could name files already
+        // removed.
         let lock = Lock::reader(table)?;
         let manifest = Manifest::read(table)?.ok_or_else(|| Error::NoTable {
             table: table.to_owned(),
@@ -38,7 +39,7 @@ impl Snapshot {
         })
     }
 
-    /// The manifest of this state.
+    /// The manifest that was current when the snapshot was opened.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -48,7 +49,7 @@ impl Snapshot {
         &self.table
     }
 
-    /// The data files that are not in the table as this state says.
+    /// The data files that differ from what this state says.
     pub fn damage(&self) -> Vec<Damage> {
         self.manifest.damage(&self.table)
     }

@@ -1,37 +1,36 @@
-//! Stretches of streams in the ledger: an archive whose identity says which offsets its rows came
-//! from.
+//! Spans of streams in the ledger: archives whose identity says which offsets their rows came from.
 //!
-//! A commit of such an archive commits where to go on, too, because both are the one entry in the
-//! manifest.
+//! A commit of such an archive also commits the position to continue at, because both are the same
+//! entry in the manifest.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::Archive;
 
-/// Digits that offsets are filled up to, so that spans of a stream stand in their order.
+/// Digits that offsets are padded to, so that the spans of a stream sort in their order.
 const DIGITS: usize = 12;
-/// What every stream's name has behind its feed, and no file's identity has.
+/// Follows the feed in every stream's name, and occurs in no file's identity.
 const MARK: &str = "/pubsub:";
 
-/// Offsets `first` to `last` of one partition of a topic, both included.
+/// The offsets `first` to `last` of one partition of a topic, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// `FEED/pubsub:TOPIC/PARTITION`.
     pub stream: String,
-    /// The first offset.
+    /// The first offset, inclusive.
     pub first: u64,
-    /// The last one, which is not below the first.
+    /// The last offset, inclusive, which is not below the first.
     pub last: u64,
 }
 
-/// The name of the stream that one partition of a topic is, of a feed's lines.
+/// The name of the stream for a topic's partition and a feed.
 pub fn stream_name(feed: &str, topic: &str, partition: i32) -> String {
     format!("{feed}{MARK}{topic}/{partition}")
 }
 
 impl Span {
-    /// The span that an identity names; nothing where it is another archive's.
+    /// The span that an identity names; `None` if it names another kind of archive.
     pub fn of(identity: &str) -> Option<Span> {
         let (stream, offsets) = identity.rsplit_once('@')?;
         let (first, last) = offsets.split_once('-')?;
@@ -47,7 +46,7 @@ impl Span {
         })
     }
 
-    /// Whether some offset is in both.
+    /// Whether the two share an offset.
     fn meets(&self, other: &Span) -> bool {
         self.stream == other.stream && self.first <= other.last && other.first <= self.last
     }
@@ -57,7 +56,7 @@ impl Span {
     }
 }
 
-/// The identity.
+/// Formats the identity that the ledger has.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Span {
@@ -69,8 +68,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// The archives whose place a new one of this identity takes, when it is a span: those that lie in
-/// it.
+/// The archives that a new one of this identity replaces if it is a span: those that lie within it.
 ///
 /// # Errors
 /// Why it cannot be: an offset would be in the table twice, or the rows of those that it covers are
@@ -101,6 +99,8 @@ pub(super) fn covered(
         there = (there.0 + archive.rows, there.1 + archive.bad_rows);
         covered.push(other.clone());
     }
+    // A span replaces the smaller ones inside it only if it has exactly their rows. If it has
+    // fewer, records were lost on the way and the replacement would drop them from the table.
     if !covered.is_empty() && there != (rows, bad_rows) {
         return Err(format!(
             "it has {rows} rows and {bad_rows} bad ones, and the table has {} and {} of these offsets",
@@ -110,23 +110,23 @@ pub(super) fn covered(
     Ok(covered)
 }
 
-/// Where a stream stands.
+/// The position of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Position {
-    /// The offset to go on at.
+    /// The offset to continue at.
     pub next: u64,
-    /// The spans that it is in, first and last offset, in order.
+    /// The stream's spans as first and last offset, in order.
     pub spans: Vec<(u64, u64)>,
-    /// Good rows of them.
+    /// Good rows of all spans.
     pub rows: u64,
-    /// Rows in quarantine.
+    /// Rows of all spans that are in quarantine.
     pub bad_rows: u64,
-    /// Offsets between two spans that are in none, first and last: what was gone when it was to be
+    /// Gaps between spans as first and last offset: records that were gone when they were to be
     /// read.
     pub missing: Vec<(u64, u64)>,
 }
 
-/// Where each stream stands, by its name.
+/// The position of each stream, by its name.
 pub(super) fn positions(archives: &BTreeMap<String, Archive>) -> BTreeMap<String, Position> {
     let mut positions: BTreeMap<String, Position> = BTreeMap::new();
     let spans = archives

@@ -1,4 +1,4 @@
-//! The one writer: stages an archive's files, then swaps the manifest.
+//! The one writer of a table: stages an archive's files, then replaces the manifest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,38 +8,39 @@ use super::lock::Lock;
 use super::{Archive, DataFile, Manifest, SourceIdentity, span, sync_directory};
 use crate::{Error, Result};
 
-/// The one writer of a table; others are refused while it lives.
+/// The one writer of a table; others are refused while it exists.
 #[derive(Debug)]
 pub struct TableWriter {
     table: PathBuf,
     manifest: Manifest,
-    /// A commit failed, and which manifest stands on disk could not be read: nothing is removed.
+    /// Set if a commit failed and the manifest on disk could not be read afterwards. Then no file
+    /// is removed, because it may be committed.
     in_doubt: bool,
     _lock: Lock,
 }
 
-/// What a load has made of one archive and wants committed. Its files are on stable storage.
+/// An archive that is ready to be committed. Its files are on stable storage.
 #[derive(Debug)]
 pub struct Staged {
-    /// Whose columns its files have: [`super::WSPR`] or another feed.
+    /// The feed whose columns its files have: [`super::WSPR`] or another.
     pub feed: String,
-    /// Archive identity.
+    /// The archive's identity, its key in the manifest.
     pub archive: String,
-    /// What was read.
+    /// Path, length and hash of the input.
     pub source: SourceIdentity,
-    /// Data files made for it.
+    /// Data files that hold its rows, relative to the table.
     pub files: Vec<DataFile>,
-    /// Good rows.
+    /// Good rows in the data files.
     pub rows: u64,
-    /// Rows in quarantine.
+    /// Rows in the quarantine file.
     pub bad_rows: u64,
-    /// Quarantine file relative to the table.
+    /// Quarantine file relative to the table, if there is one.
     pub quarantine: Option<String>,
 }
 
 impl TableWriter {
-    /// Opens the table in `table` for writing, making it when it is not there, and removes what a
-    /// killed load left behind.
+    /// Opens the table in `table` for writing, creates it if necessary, and removes what a killed
+    /// load left behind.
     ///
     /// # Errors
     /// [`Error::Refused`] where `table` is a file, [`Error::Locked`] while another writer lives,
@@ -70,7 +71,7 @@ impl TableWriter {
         Ok(writer)
     }
 
-    /// The committed state.
+    /// The manifest of the last commit.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -80,8 +81,8 @@ impl TableWriter {
         &self.table
     }
 
-    /// A name for a file of `archive` that no committed or staged file has: relative path.
-    /// Safe while several archives are staged at once, because each has its own name.
+    /// A relative file name for `archive` that no committed or staged file has. It is safe while
+    /// several archives are staged at once, because each has a name of its own.
     pub fn staging_name(&self, folder: &str, archive: &str, extension: &str) -> String {
         let name: String = archive
             .chars()
@@ -93,7 +94,7 @@ impl TableWriter {
                 }
             })
             .collect();
-        // Different identities may map to one name; the hash keeps their files apart.
+        // Different identities may map to one name, and the hash keeps their files apart.
         let tag = twox_hash::XxHash3_128::oneshot(archive.as_bytes()) as u32;
         format!(
             "{folder}/{name}-{tag:08x}.{}.{extension}",
@@ -101,8 +102,8 @@ impl TableWriter {
         )
     }
 
-    /// Where the quarantine of an archive with too many bad rows is kept: a name without a
-    /// generation is not ours to remove, a person looks at it.
+    /// Where the quarantine of an archive with too many bad rows is kept. We never remove a name
+    /// without a generation, because a person will look at it.
     pub fn rejected_path(&self, quarantine: &str) -> PathBuf {
         let stem = quarantine.trim_end_matches(".ndjson");
         let stem = stem
@@ -111,8 +112,8 @@ impl TableWriter {
         self.table.join(format!("{stem}.rejected.ndjson"))
     }
 
-    /// The archive as the table has it. An archive with damaged data files counts as absent, so
-    /// that a load mends the table.
+    /// The archive as the table has it. One with damaged data files counts as absent, so that a
+    /// load repairs the table.
     pub fn whole(&self, archive: &str) -> Option<&Archive> {
         let there = self.manifest.archives.get(archive)?;
         let damage = there.damage(archive, &self.table);
@@ -171,7 +172,7 @@ impl TableWriter {
             },
         );
         if let Err(e) = next.commit(&self.table) {
-            // The rename may have happened; files that the manifest on disk names must stay.
+            // The rename may have happened, and files that the manifest on disk names must stay.
             match Manifest::read(&self.table) {
                 Ok(on_disk) => self.manifest = on_disk.unwrap_or_default(),
                 Err(_) => self.in_doubt = true,
@@ -182,8 +183,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Removes files that the manifest does not name, unless a reader may still use them; then the
-    /// next writer does.
+    /// Removes files that the manifest does not name. If a reader may still use them, the next
+    /// writer does it.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -210,7 +211,7 @@ impl TableWriter {
     }
 }
 
-/// Whether [`TableWriter::staging_name`] gives such a name; no other file is ever removed.
+/// Whether [`TableWriter::staging_name`] makes such names. No other file is ever removed.
 fn is_ours(relative: &str) -> bool {
     let mut parts = relative.rsplitn(3, '.');
     let extension = parts.next();

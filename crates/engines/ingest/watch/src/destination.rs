@@ -1,4 +1,4 @@
-//! Where what arrives is loaded into.
+//! The table that arriving archives are loaded into.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,17 +10,17 @@ use dyno_ingest_feeds::Feed;
 
 use crate::WatchError;
 
-/// Whose lines an archive has.
+/// The feed that an archive's lines belong to.
 #[derive(Clone, Copy)]
 pub enum Whose {
-    /// The engine's own feed.
+    /// WSPR, which the ingest engine reads itself.
     Wspr,
-    /// One of the others.
+    /// Another feed, read by its own definition.
     Other(&'static dyn Feed),
 }
 
 impl Whose {
-    /// The feed of that name.
+    /// The feed of this name, or `None`.
     pub fn named(name: &str) -> Option<Whose> {
         match name {
             WSPR => Some(Whose::Wspr),
@@ -28,7 +28,7 @@ impl Whose {
         }
     }
 
-    /// What it is called.
+    /// The feed's name, as commands and the ledger spell it.
     pub fn name(self) -> &'static str {
         match self {
             Whose::Wspr => WSPR,
@@ -36,7 +36,7 @@ impl Whose {
         }
     }
 
-    /// Which archive of the ledger a file of it is.
+    /// The identity that a file of the feed has in the ledger.
     pub fn archive(self, path: &Path) -> String {
         match self {
             Whose::Wspr => load::identity_of(path),
@@ -51,11 +51,11 @@ impl fmt::Debug for Whose {
     }
 }
 
-/// A table with a ledger, which knows what it has.
+/// A table with a ledger of the archives that it holds.
 pub trait Destination: Sync {
-    /// Loads archives of one feed, as `dyno ingest load` does: each whole or not at all, and not
-    /// again what is there. `archive` is the identity of the only input, where its name does not
-    /// say it.
+    /// Loads archives of one feed, as `dyno ingest load` does: each whole or not at all, and
+    /// skipping those that are there. `archive` is the identity of the only input if its name does
+    /// not give it.
     ///
     /// # Errors
     /// What keeps all of them from being loaded; what is wrong with one is in its report.
@@ -67,7 +67,7 @@ pub trait Destination: Sync {
         progress: &Progress,
     ) -> Result<Vec<ArchiveReport>, WatchError>;
 
-    /// Where each stream stands in the ledger.
+    /// The position of each stream in the ledger.
     ///
     /// # Errors
     /// When the ledger cannot be read, or has no place for streams.
@@ -77,9 +77,9 @@ pub trait Destination: Sync {
 /// A directory of Parquet files.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// It.
+    /// The table's directory, which is created by the first load.
     pub directory: PathBuf,
-    /// How to load.
+    /// The options that each load uses.
     pub options: Options,
 }
 

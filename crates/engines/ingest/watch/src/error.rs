@@ -1,90 +1,90 @@
-//! What can go wrong while watching.
+//! Why watching a folder, a log or a live feed fails.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why watching cannot begin or go on. What was committed stays, and the same command goes on
-/// behind it.
+/// Why watching cannot begin or continue. What was committed stays, and the same command continues
+/// after it.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The table, or an archive on its way there.
+    /// The table or an archive for it caused an error.
     #[error(transparent)]
     Ingest(#[from] dyno_ingest::Error),
     /// The collector of a live feed.
     #[error(transparent)]
     Collect(#[from] dyno_ingest_collect::CollectError),
-    /// Another table than a directory said no, or nothing.
+    /// A table other than a directory refused, or did not answer.
     #[error("{reason}")]
     Destination {
-        /// Why.
+        /// The message of that table.
         reason: String,
-        /// Whether a later attempt may find it in a better mood.
+        /// Whether a later attempt may succeed.
         again: bool,
     },
-    /// The system refused an operation on the folder: mend its cause.
+    /// A call on the folder failed: repair its cause.
     #[error("cannot {action} {}: {source}", path.display())]
     Folder {
-        /// What was tried: `list`.
+        /// The operation, such as `list`.
         action: &'static str,
-        /// On what.
+        /// The file or folder of the operation.
         path: PathBuf,
-        /// Why not.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// The log does not give its records.
+    /// The log did not return its records.
     #[error("{0}")]
     Source(SourceError),
-    /// The log was not to be reached for longer than it was waited for.
+    /// The log could not be reached for longer than the limit.
     #[error("gave up after {waited_s} s: {last}")]
     Away {
-        /// Seconds.
+        /// Seconds since the first failure.
         waited_s: u64,
-        /// The last failure.
+        /// The message of the last failure.
         last: String,
     },
-    /// Retention took records before they were loaded: say that they may be left out, or begin with
+    /// Retention removed records before they were loaded: allow them to be skipped, or begin with
     /// another table.
     #[error(
         "topic {topic} partition {partition}: offsets {first} to {last} are gone before they were loaded; \
          --skip-lost goes on behind them"
     )]
     Lost {
-        /// The topic.
+        /// Name of the topic that is watched.
         topic: String,
-        /// The partition.
+        /// Number of the partition in its topic.
         partition: i32,
         /// The first offset that is gone.
         first: u64,
-        /// The last one.
+        /// The last offset that is gone, inclusive.
         last: u64,
     },
-    /// The log ends before what the ledger says was loaded: another log, or one from an old copy.
+    /// The log ends before what the ledger says was loaded, so it is another log or an old copy.
     #[error(
         "topic {topic} partition {partition} ends at offset {end}, and the table has offsets up to {next}: \
          this is another log, or one that was restored from a copy"
     )]
     Shorter {
-        /// The topic.
+        /// Name of the topic that is watched.
         topic: String,
-        /// The partition.
+        /// Number of the partition in its topic.
         partition: i32,
         /// The offset that its next record gets.
         end: u64,
-        /// Where the ledger would go on.
+        /// The offset at which the ledger would continue.
         next: u64,
     },
-    /// A batch cannot be loaded, whatever is tried: its records are not the feed's.
+    /// A batch can never be loaded, because its records are not the feed's.
     #[error("topic {topic} partition {partition}, offsets {first} to {last}: {reason}")]
     Batch {
-        /// The topic.
+        /// Name of the topic that is watched.
         topic: String,
-        /// The partition.
+        /// Number of the partition in its topic.
         partition: i32,
-        /// The first offset.
+        /// The first offset of the batch.
         first: u64,
-        /// The last one.
+        /// The last offset of the batch, inclusive.
         last: u64,
-        /// Why not.
+        /// The reason that the load gave.
         reason: String,
     },
     /// Lines of this feed mean nothing outside their file.
@@ -92,7 +92,7 @@ pub enum WatchError {
         "feed {feed} does not come in records: its lines mean something in their file alone; watch a folder of its files"
     )]
     NoStream {
-        /// The feed.
+        /// Name of the feed that was requested.
         feed: &'static str,
     },
 }
@@ -122,16 +122,16 @@ impl WatchError {
     }
 }
 
-/// Why a log gives no records.
+/// Why a log returns no records.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
-    /// It cannot be reached, or is busy: a later attempt may do.
+    /// It cannot be reached or is busy; a later attempt may succeed.
     #[error("{0}")]
     Away(String),
-    /// It says no, and would again.
+    /// It refused, and would refuse again.
     #[error("{0}")]
     Refused(String),
-    /// Offsets that were asked for are not there, in one of the partitions.
+    /// Requested offsets do not exist in one of the partitions.
     #[error("{0}")]
     OutOfRange(String),
 }

@@ -1,4 +1,4 @@
-//! Which files of a folder are complete and not dealt with yet.
+//! Finds the files of a folder that are complete and have not been handled yet.
 //!
 //! A file counts as complete when its length, its times and its place on the disk were the same at
 //! two looks that lie the settling time apart. That holds for all ways in which files come: one
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::WatchError;
 
-/// Ends of names that programs give to what is not complete.
+/// Name endings that programs give to unfinished files.
 const UNFINISHED: [&str; 9] = [
     ".partial",
     ".part",
@@ -29,7 +29,7 @@ const UNFINISHED: [&str; 9] = [
     "~",
 ];
 
-/// What changes when a file does.
+/// The properties that change when a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     bytes: u64,
@@ -43,11 +43,11 @@ struct Stamp {
 struct Seen {
     stamp: Stamp,
     since: Instant,
-    /// This very form of it was loaded, or refused.
+    /// Whether this version of the file was loaded or refused.
     done: bool,
 }
 
-/// The files of one folder as they were last seen.
+/// The files of one folder, as the last listing saw them.
 #[derive(Debug)]
 pub struct Files {
     folder: PathBuf,
@@ -56,7 +56,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of a folder, which count as complete after so long without a change.
+    /// Watches `folder`; a file is complete once it has not changed for `settle`.
     pub fn of(folder: &Path, settle: Duration) -> Files {
         Files {
             folder: folder.to_owned(),
@@ -65,9 +65,8 @@ impl Files {
         }
     }
 
-    /// Looks at the folder and gives the files that are complete and to be dealt with, by name.
-    /// Folders in it, hidden files and those whose name says that they are not complete are passed
-    /// over.
+    /// Lists the folder and returns the files that are complete and not handled yet, by name. Skips
+    /// folders, hidden files, and files whose names mark them as unfinished.
     ///
     /// # Errors
     /// [`WatchError::Folder`].
@@ -83,6 +82,8 @@ impl Files {
                 there.insert(path, stamp);
             }
         }
+        // A name that is gone is forgotten, so that a file that later gets it has to settle anew,
+        // even if it looks like the old one.
         self.seen.retain(|path, _| there.contains_key(path));
         for (path, stamp) in there {
             let seen = self.seen.entry(path).or_insert(Seen {
@@ -103,19 +104,19 @@ impl Files {
         Ok(ready.map(|(path, _)| path.clone()).collect())
     }
 
-    /// The file was dealt with in the form that the last look saw.
+    /// Marks a file as handled, in the version that the last listing saw.
     pub fn done(&mut self, path: &Path) {
         if let Some(seen) = self.seen.get_mut(path) {
             seen.done = true;
         }
     }
 
-    /// Whether the last look saw a file of that name.
+    /// Whether the last listing saw a file of this name.
     pub fn has(&self, path: &Path) -> bool {
         self.seen.contains_key(path)
     }
 
-    /// Files that are not dealt with, complete or not.
+    /// How many files have not been handled, complete or not.
     pub fn waiting(&self) -> usize {
         self.seen.values().filter(|seen| !seen.done).count()
     }
@@ -126,7 +127,7 @@ fn is_finished(path: &Path) -> bool {
     !name.starts_with('.') && !UNFINISHED.iter().any(|end| name.ends_with(end))
 }
 
-/// Nothing for what is not a file, or is gone.
+/// The properties of a file; `None` if it is gone or not a regular file.
 fn stamp(path: &Path) -> io::Result<Option<Stamp>> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
@@ -160,14 +161,14 @@ mod tests {
         fs::write(&file, "1").unwrap();
         assert_eq!(look(&mut files, 0).unwrap(), [] as [PathBuf; 0]);
         fs::write(&file, "12").unwrap();
-        // It was seen as long ago as that, but not like this.
+        // The file was seen long enough ago, but not in this version.
         assert_eq!(look(&mut files, 2).unwrap(), [] as [PathBuf; 0]);
         assert_eq!(look(&mut files, 4).unwrap(), std::slice::from_ref(&file));
         assert_eq!(files.waiting(), 1);
         files.done(&file);
         assert_eq!(look(&mut files, 9).unwrap(), [] as [PathBuf; 0]);
         assert_eq!(files.waiting(), 0);
-        // Renamed over by one of the same length and time.
+        // Another file of the same length and time is renamed over it.
         let other = folder.path().join(".b");
         fs::write(&other, "21").unwrap();
         let times = fs::metadata(&file).unwrap().modified().unwrap();

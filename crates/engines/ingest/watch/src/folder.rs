@@ -1,4 +1,4 @@
-//! Loads the files of a folder as they come.
+//! Loads the files of a folder as they arrive.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,52 +13,52 @@ use dyno_ingest_feeds::feed_of_file;
 use crate::pause::{Pause, wait};
 use crate::{Destination, Files, Metrics, WatchError, Whose};
 
-/// Files handed to one load: each is a commit of its own, and a wish to stop is heard between two.
+/// Files per load. Each is a commit of its own, and a stop request is checked between two.
 const TOGETHER: usize = 64;
-/// Pauses between attempts while a table or a disk is not to be had.
+/// Shortest and longest pause between attempts while a table or a disk is unavailable.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// How a folder is watched.
 #[derive(Debug, Clone)]
 pub struct FolderSettings {
-    /// It.
+    /// The folder, whose subfolders are ignored.
     pub folder: PathBuf,
-    /// Whose files they are; what each begins with tells, where it is not said.
+    /// The feed of the files; `None` recognizes it by how each begins.
     pub whose: Option<Whose>,
-    /// A file is complete when it has not changed for so long.
+    /// A file is complete once it has not changed for this long.
     pub settle: Duration,
-    /// Between two looks.
+    /// Time between two listings of the folder.
     pub every: Duration,
-    /// End when all that is there is dealt with, and at the first failure that is not a file's own.
+    /// Ends when all files are handled, or at the first failure that is not caused by a file.
     pub once: bool,
 }
 
-/// What was done.
+/// Counts of files and rows since the beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FolderSummary {
-    /// Files loaded, those that took the place of an earlier form included.
+    /// Files loaded, including those that replaced an earlier version.
     pub loaded: u64,
-    /// Files that were in the table already.
+    /// Files that the table had already.
     pub there: u64,
     /// Files that could not be loaded.
     pub bad: u64,
-    /// Good rows of those loaded.
+    /// Good rows of the loaded files.
     pub rows: u64,
 }
 
-/// A folder whose files are loaded.
+/// A folder whose files are loaded into one table.
 pub struct Folder<'a> {
     settings: FolderSettings,
     destination: &'a dyn Destination,
     metrics: Metrics,
     files: Files,
-    /// Which file an archive came from.
+    /// The file that each archive was read from.
     owners: BTreeMap<String, PathBuf>,
     summary: FolderSummary,
 }
 
 impl<'a> Folder<'a> {
-    /// One that is not looked into yet.
+    /// Prepares to watch; nothing is listed yet.
     pub fn new(
         settings: FolderSettings,
         destination: &'a dyn Destination,
@@ -74,9 +74,9 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Loads what comes until `stop` is set, or, once, until all is dealt with. Tells `say` what
-    /// became of each file; a file that cannot be loaded is told of once, and tried again when it
-    /// changes.
+    /// Loads files as they arrive until `stop` is set or, with `once`, until all are handled. Calls
+    /// `say` with the result of each file. One that cannot be loaded is reported once, and tried
+    /// again when it changes.
     ///
     /// # Errors
     /// When the folder cannot be listed, and what [`WatchError::may_pass`] does not hold of; once,
@@ -91,6 +91,8 @@ impl<'a> Folder<'a> {
             match self.look(stop, say) {
                 Ok(()) => pause.over(),
                 Err(WatchError::Ingest(Error::Stopped)) => break,
+                // A run with `once` returns the error to its caller. A watch that goes on reports
+                // each new message once and tries again after a pause that grows.
                 Err(error) if error.may_pass() && !self.settings.once => {
                     self.metrics.errors.add(1);
                     let reason = error.to_string();
@@ -114,7 +116,7 @@ impl<'a> Folder<'a> {
         Ok(self.summary)
     }
 
-    /// Loads what came since, when there will be no more.
+    /// Loads what arrived since, when no more files will come.
     ///
     /// # Errors
     /// As [`Folder::run`].
@@ -123,7 +125,7 @@ impl<'a> Folder<'a> {
         Ok(self.summary)
     }
 
-    /// One look at the folder, and what follows from it.
+    /// Lists the folder once and loads what is ready.
     fn look(&mut self, stop: &Arc<AtomicBool>, say: &dyn Fn(&str)) -> Result<(), WatchError> {
         let ready = self.files.look(Instant::now())?;
         let files = &self.files;
@@ -152,7 +154,7 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Whose a file is; nothing when it is gone.
+    /// The feed of a file; `None` if the file is gone.
     fn whose(&self, path: &Path) -> Result<Option<Whose>, Error> {
         if let Some(whose) = self.settings.whose {
             return Ok(Some(whose));
@@ -168,8 +170,8 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// The files that are archives of their own. Of two that are one archive each would replace the
-    /// other for ever.
+    /// The files that are distinct archives. Two files of one archive would replace each other for
+    /// ever, so the second is refused.
     fn known_apart(
         &mut self,
         whose: Whose,
@@ -223,7 +225,8 @@ impl<'a> Folder<'a> {
         failure.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Notes what became of a file. A failure that is not its own leaves it to be tried again.
+    /// Records the result of a file. A failure that the file did not cause leaves it to be tried
+    /// again.
     fn account(&mut self, report: ArchiveReport, say: &dyn Fn(&str)) -> Result<(), Error> {
         let (path, name) = (&report.path, &report.identity);
         match report.outcome {
@@ -254,7 +257,7 @@ impl<'a> Folder<'a> {
                 self.metrics.there.add(1);
                 self.files.done(path);
             }
-            // Gone since the look: there is nothing to be said of it.
+            // The file disappeared after the listing, so there is nothing to report.
             Outcome::Failed(_) if !path.exists() => {}
             Outcome::Failed(error) if is_of_file(&error) => {
                 let (path, reason) = (path.clone(), error.to_string());
@@ -278,7 +281,7 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// Whether a failure is the file's own, and will be the same until it changes.
+/// Whether the file itself caused the failure, which then lasts until the file changes.
 fn is_of_file(error: &Error) -> bool {
     matches!(
         error,
@@ -286,7 +289,7 @@ fn is_of_file(error: &Error) -> bool {
     )
 }
 
-/// Seconds since 1970.
+/// Wall-clock time in seconds since 1970.
 pub(crate) fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {

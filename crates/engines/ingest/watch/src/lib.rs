@@ -1,11 +1,11 @@
 //! Loads what arrives, each row once, whatever is killed and when.
 //!
-//! Three sources: [`Folder`] takes the files of a folder once they are complete; [`Stream`] takes
-//! records of a log, whose client the caller brings as a [`Source`]; [`live`] collects a broker's
-//! messages into files of an hour and takes those. All that has to be remembered is in the table's
-//! own ledger: a file by its name, length and hash, a stretch of a log by its offsets, which are in
-//! the same entry as its rows. So there is no moment at which rows are in the table and the place
-//! behind them is not, and nothing beside the table to be lost.
+//! Three sources: [`Folder`] loads the files of a folder once they are complete; [`Stream`] loads
+//! the records of a log, whose client the caller provides as a [`Source`]; [`live`] collects a
+//! broker's messages into hourly files and loads those. All state is in the table's own ledger: a
+//! file by its name, length and hash, a stretch of a log by its offsets, in the same entry as its
+//! rows. So rows and the position after them are committed together, and no other state can be
+//! lost.
 //!
 //! It is neither a scheduler nor a queue: one process, one source, one table.
 

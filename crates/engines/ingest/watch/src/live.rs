@@ -1,8 +1,8 @@
-//! A live feed into a table: the collector's files of an hour, each loaded once it is whole.
+//! Loads a live feed into a table: the collector's hourly files, each once it is complete.
 //!
-//! What was received and written is loaded exactly once, because the file is the unit: it has its
-//! name when it is complete, and the ledger knows it by that. What a broker with QoS 0 never handed
-//! over is lost.
+//! What was received and written is loaded exactly once, because the file is the unit: it gets its
+//! name when it is complete, and the ledger knows it by that name. Messages that a broker with QoS
+//! 0 never delivered are lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use dyno_ingest_collect::{Collector, Summary};
 
 use crate::{Folder, FolderSummary, WatchError};
 
-/// Collects until `stop` is set and loads each hour that is over; then the last one, too.
+/// Collects until `stop` is set, loads each hour that is over, and at the end loads the last one.
 ///
 /// # Errors
 /// Those of the collector and of the folder. The other one is ended first.
@@ -25,7 +25,8 @@ pub fn run(
     let failed = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let collecting = scope.spawn(|| {
-            // Its own flag, because it has to end when loading has failed, too.
+            // The collector has a flag of its own, because it must also stop when loading has
+            // failed.
             let collected = collector.run_until(
                 &|| stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed),
                 say,

@@ -1,8 +1,8 @@
-//! What a watch counts.
+//! Counters and gauges of a watch.
 
 use dyno_serve::{Counter, Gauge, Registry, ServeError};
 
-/// The numbers of a watch, for Prometheus.
+/// The metrics of a watch, for Prometheus.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     registry: Registry,
@@ -20,7 +20,7 @@ pub struct Metrics {
     pub(crate) committed_at_s: Gauge,
 }
 
-/// Of one partition.
+/// Gauges of one partition, labelled with topic and number.
 #[derive(Debug, Clone)]
 pub(crate) struct PartitionMetrics {
     pub(crate) position: Gauge,
@@ -28,7 +28,7 @@ pub(crate) struct PartitionMetrics {
 }
 
 impl Metrics {
-    /// Enters them into a registry.
+    /// Registers the metrics.
     ///
     /// # Errors
     /// [`ServeError::Metric`] when the registry has such names already.

@@ -1,13 +1,13 @@
-//! Waits that grow while something fails, and hear the wish to stop.
+//! Pauses that grow while something fails, and end early when a stop is requested.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the wish to stop is looked for.
+/// How often a pause checks for a stop request.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Waits, but no longer than until it is asked to stop.
+/// Waits, but ends early when `stop` is set.
 pub(crate) fn wait(so_long: Duration, stop: &AtomicBool) {
     let until = Instant::now() + so_long;
     while !stop.load(Ordering::Relaxed) {
@@ -19,13 +19,13 @@ pub(crate) fn wait(so_long: Duration, stop: &AtomicBool) {
     }
 }
 
-/// The pauses between attempts at something that fails: each is twice the one before.
+/// The pauses between attempts at something that fails; each is twice as long as the one before.
 #[derive(Debug)]
 pub(crate) struct Pause {
     first: Duration,
     longest: Duration,
     next: Duration,
-    /// When it failed first, and what was said of it.
+    /// When the failures began, and the last message.
     failing: Option<(Instant, String)>,
 }
 
@@ -39,7 +39,8 @@ impl Pause {
         }
     }
 
-    /// Notes a failure: how long it has gone on, and whether it is another than the last.
+    /// Records a failure. Returns how long failures have lasted, and whether the message is a new
+    /// one.
     pub(crate) fn failed(&mut self, reason: &str) -> (Duration, bool) {
         let (since, news) = match self.failing.take() {
             Some((since, last)) => (since, last != reason),
@@ -49,13 +50,13 @@ impl Pause {
         (since.elapsed(), news)
     }
 
-    /// Waits for the next attempt.
+    /// Waits until the next attempt.
     pub(crate) fn wait(&mut self, stop: &AtomicBool) {
         wait(self.next, stop);
         self.next = (self.next * 2).min(self.longest);
     }
 
-    /// It works again.
+    /// Resets the pauses after a success.
     pub(crate) fn over(&mut self) {
         self.failing = None;
         self.next = self.first;

@@ -6,24 +6,25 @@ use super::{Advice, settings};
 use crate::error::PgError;
 use crate::machine_size::MachineSize;
 
-/// A setting that is not as advised.
+/// A setting of a server that differs from the advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The setting.
+    /// The setting's name, as in `postgresql.conf`.
     pub name: &'static str,
-    /// What the server has, with its unit.
+    /// The server's value, with its unit.
     pub has: String,
-    /// What is advised.
+    /// The advised value, as in `postgresql.conf`.
     pub suggested: String,
-    /// Why.
+    /// The reason for the advised value, a sentence.
     pub why: String,
     /// Whether a change needs the server to be restarted.
     pub needs_restart: bool,
-    /// Whether acknowledged records are at stake, and not only speed.
+    /// Whether the difference can lose acknowledged records, and does not only cost speed.
     pub endangers_data: bool,
 }
 
-/// Settings where more than what is advised is as good: only less is a difference.
+/// Settings of which only a lower value than the advised one is a difference, because more is as
+/// good.
 const AT_LEAST: [&str; 9] = [
     "shared_buffers",
     "wal_buffers",
@@ -43,8 +44,8 @@ const DURABILITY: [&str; 3] = ["fsync", "full_page_writes", "synchronous_commit"
 /// # Errors
 /// When the server does not answer.
 pub fn compare(client: &mut Client, size: &MachineSize) -> Result<Vec<Difference>, PgError> {
-    // What the server would give any session: this one's own value may differ, as that of
-    // keepalives does on a Unix socket.
+    // The value that the server would give any session. This session's own may differ, as those of
+    // keepalives do on a Unix socket.
     let ask = "SELECT name, coalesce(reset_val, ''), unit, CASE WHEN setting = reset_val THEN current_setting(name) \
                ELSE reset_val || coalesce(unit, '') END, enumvals FROM pg_settings";
     let rows = client
@@ -57,7 +58,7 @@ pub fn compare(client: &mut Client, size: &MachineSize) -> Result<Vec<Difference
     });
     let mut differences = Vec::new();
     for advice in settings(size, lz4) {
-        // A setting that the server does not know cannot be set on it.
+        // A setting that this server's version does not know cannot be set on it.
         let Some(row) = rows.iter().find(|row| row.get::<_, &str>(0) == advice.name) else {
             continue;
         };

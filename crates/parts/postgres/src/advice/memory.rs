@@ -1,4 +1,4 @@
-//! Memory, planner and the cleaning of hot rows.
+//! Settings for memory, the planner and the vacuuming of tables whose rows change often.
 
 use super::{Advice, MIB, advice, at_restart, mib};
 use crate::machine_size::MachineSize;

@@ -1,4 +1,5 @@
-//! Settings for a server that stores a log: each with a value for this machine and the reason.
+//! Settings for a server that stores a log: each has a value for this machine and the reason for
+//! it.
 //!
 //! Our own clusters are run with them; a server of the user's is compared with them. Whatever an
 //! acknowledged write depends on (`fsync`, `full_page_writes`, `synchronous_commit`) is on, and is
@@ -18,11 +19,11 @@ use crate::machine_size::MachineSize;
 /// A setting with the reason for its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
-    /// The setting.
+    /// The setting's name, as in `postgresql.conf`.
     pub name: &'static str,
     /// Its value, as in `postgresql.conf`, without quotes.
     pub value: String,
-    /// Why, in a sentence.
+    /// The reason for the value, a sentence.
     pub why: String,
     /// Whether a change needs the server to be restarted.
     pub needs_restart: bool,

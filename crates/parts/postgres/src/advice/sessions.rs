@@ -1,4 +1,4 @@
-//! Connections, and what happens to those whose client is gone.
+//! Settings for connections, and for those whose client has gone away.
 
 use super::{Advice, advice, at_restart};
 

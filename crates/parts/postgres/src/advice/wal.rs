@@ -1,16 +1,17 @@
-//! Durability, the write-ahead log and checkpoints: what a log's appends spend their time on.
+//! Settings for durability, the write-ahead log and checkpoints, which is where the appends of a
+//! log spend their time.
 
 use super::{Advice, MIB, advice, at_restart, mib};
 use crate::machine_size::MachineSize;
 
 const LEAST_WAL: u64 = 512 * MIB;
 const MOST_WAL: u64 = 32 << 10 << 20;
-/// Where the room on the disk is not known.
+/// Bytes of write-ahead log to assume if the free space of the disk is unknown.
 const USUAL_WAL: u64 = 2048 * MIB;
-/// The first kernel whose syncfs tells of errors (syncfs(2)).
+/// The first kernel whose syncfs reports write errors (syncfs(2)).
 const SYNCFS_KERNEL: (u32, u32) = (5, 8);
-/// More than this is not made ahead: it takes about a second, and checkpoints recycle what comes
-/// after.
+/// No more than this is created ahead, because it takes about a second, and checkpoints recycle the
+/// segments that come after.
 const MOST_WAL_AHEAD: u64 = 512 * MIB;
 
 pub(super) fn settings(size: &MachineSize, lz4: bool) -> Vec<Advice> {
@@ -63,7 +64,7 @@ fn least_wal(size: &MachineSize) -> u64 {
     (most_wal(size) / 4).max(80 * MIB)
 }
 
-/// How much of the write-ahead log is made with a new cluster, in bytes: never more than
+/// How many bytes of the write-ahead log are created with a new cluster: never more than
 /// `min_wal_size` keeps anyway.
 pub(crate) fn ahead_bytes(size: &MachineSize) -> u64 {
     least_wal(size).min(MOST_WAL_AHEAD)

@@ -1,5 +1,5 @@
-//! The files by which a server is configured: `dyno.conf`, who may connect, and the line that
-//! includes the one in `postgresql.conf`. They are written anew at each start.
+//! The files that configure a server: `dyno.conf`, the access rules, and the line in
+//! `postgresql.conf` that includes the first. They are rewritten at each start.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,13 +20,13 @@ const HEAD: &str = "\
 const INCLUDE: &str = "include 'dyno.conf'";
 
 impl Cluster {
-    /// Writes all of them.
+    /// Writes every file, before a start or a reload. Repeating it changes nothing.
     pub(super) fn write_conf(&self) -> Result<(), PgError> {
         let data = self.home.data();
         replace_file(&self.home.conf(), &self.conf()?, Some(&self.owner))?;
         let rules = access_rules(self.options.listen.is_some());
         replace_file(&data.join("pg_hba.conf"), &rules, Some(&self.owner))?;
-        // A copy of a packaged server's data has neither file.
+        // A data directory copied from a packaged server has neither file.
         let idents = data.join("pg_ident.conf");
         if !idents.exists() {
             replace_file(&idents, "", Some(&self.owner))?;
@@ -85,7 +85,7 @@ fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name} = '{value}'");
 }
 
-/// The socket's directory is the guard of the socket; clients over TCP need the password.
+/// The socket is guarded by its directory's mode; clients over TCP need the password.
 fn access_rules(tcp: bool) -> String {
     let mut text = String::from("# Written by dyno at each start.\n");
     text.push_str("local all all trust\nlocal replication all trust\n");
@@ -96,7 +96,8 @@ fn access_rules(tcp: bool) -> String {
     text
 }
 
-/// Adds our line once. Ours is last, so it wins over what initdb wrote.
+/// Appends our include line unless it is there. It is the last one, so it overrides what initdb
+/// wrote.
 fn include(path: &Path, owner: &crate::os::Owner) -> Result<(), PgError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,

@@ -1,4 +1,5 @@
-//! A cluster's first day: initdb, beside its place, and the rename that makes it count.
+//! Creates a cluster's data: initdb runs in a directory beside the final one, and a rename makes
+//! the result count.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,7 +12,7 @@ use crate::error::PgError;
 use crate::os::sync_dir;
 
 impl Cluster {
-    /// Makes the data unless it is there.
+    /// Creates the data unless it exists.
     pub(super) fn make_data(&mut self) -> Result<(), PgError> {
         let data = self.home.data();
         if data.join("PG_VERSION").is_file() {
@@ -36,7 +37,7 @@ impl Cluster {
                 "--locale",
                 "C",
             ])
-            // The rules of access are ours, and written before the server starts.
+            // initdb need not set access rules, because we write ours before the server starts.
             .args(["--auth", "trust", "--data-checksums", "--pgdata"])
             .arg(&staged);
         if self.options.short_lived {
@@ -50,7 +51,7 @@ impl Cluster {
         self.install_staged()
     }
 
-    /// An empty directory for data in the making. What a killed attempt left is removed.
+    /// An empty directory for data that is being made. What a killed attempt left there is removed.
     pub(crate) fn prepare_staged(&self) -> Result<std::path::PathBuf, PgError> {
         let staged = self.home.staged();
         if staged.exists() {
@@ -61,7 +62,7 @@ impl Cluster {
         Ok(staged)
     }
 
-    /// Gives finished data its place; data that was there is replaced.
+    /// Moves finished data to its final name, replacing data that was there.
     pub(crate) fn install_staged(&self) -> Result<(), PgError> {
         let (staged, data, replaced) = (self.home.staged(), self.home.data(), self.home.replaced());
         if replaced.exists() {
@@ -95,8 +96,8 @@ impl Cluster {
         })
     }
 
-    /// Sets the password that TCP asks for. It waits for no standby: it must work while none is
-    /// there.
+    /// Sets the password for TCP. It does not wait for a standby, because it must work while there
+    /// is none.
     pub(super) fn set_password(&self) -> Result<(), PgError> {
         let mut session = Session::named("dyno cluster");
         session.set("synchronous_commit", "local");
@@ -107,7 +108,7 @@ impl Cluster {
             .map_err(PgError::statement("look for the password"))?;
         if row.get(0) {
             let password = &self.identity.password;
-            // The password is hexadecimal digits.
+            // The password consists of hexadecimal digits, so it needs no quoting.
             client
                 .batch_execute(&format!("ALTER ROLE {SUPERUSER} PASSWORD '{password}'"))
                 .map_err(PgError::statement("set the password"))?;
@@ -116,7 +117,7 @@ impl Cluster {
     }
 }
 
-/// Runs one of PostgreSQL's programs to its end.
+/// Runs one of PostgreSQL's programs to its end; its output becomes the error if it fails.
 pub(crate) fn run(mut command: Command) -> Result<(), PgError> {
     let program = std::path::PathBuf::from(command.get_program());
     let output = command

@@ -1,4 +1,4 @@
-//! The directory of a cluster: what lies where, and who may enter.
+//! The directory of a cluster: which files are where, and which user may enter.
 //!
 //! ```text
 //! DIR/lock                 held by the process that owns the cluster
@@ -17,27 +17,27 @@ use std::path::{Path, PathBuf};
 use crate::error::PgError;
 use crate::os::{Owner, first_other_entry, make_dir};
 
-/// Longest path of a Unix socket in bytes, its final zero left out (unix(7)).
+/// Longest path of a Unix socket in bytes, without its final zero (unix(7)).
 const SOCKET_PATH_BYTES: usize = 107;
-/// A log longer than this is set aside when the server starts, and the one before is dropped.
+/// A longer log is renamed when the server starts, and the one renamed before is deleted.
 const LOG_BYTES: u64 = 8 << 20;
-/// What may be in the directory before there is a cluster.
+/// Names that may be in the directory before there is a cluster.
 const OURS: [&str; 2] = ["lock", "dyno-cluster.new"];
 
-/// Paths of a cluster.
+/// The absolute paths below a cluster's directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     pub dir: PathBuf,
 }
 
 impl Home {
-    /// The directory, made when it is missing, as an absolute path without links.
+    /// Creates the directory if it is missing; its path becomes absolute and free of links.
     pub fn prepare(dir: &Path) -> Result<Self, PgError> {
         make_dir(dir, 0o755)?;
         Self::at(dir)
     }
 
-    /// A directory that is there.
+    /// Refers to a directory that exists.
     pub fn at(dir: &Path) -> Result<Self, PgError> {
         let dir = dir.canonicalize().map_err(PgError::io("open", dir))?;
         if dir
@@ -53,12 +53,12 @@ impl Home {
         self.dir.join("data")
     }
 
-    /// Where data is made, until it is whole and takes its name.
+    /// The directory where data is made until it is complete and renamed.
     pub fn staged(&self) -> PathBuf {
         self.dir.join("data.new")
     }
 
-    /// Where data goes that is being replaced.
+    /// The name that data gets while it is being replaced.
     pub fn replaced(&self) -> PathBuf {
         self.dir.join("data.old")
     }
@@ -75,7 +75,7 @@ impl Home {
         self.dir.join("log/server.log")
     }
 
-    /// Refuses a directory that has something else in it.
+    /// Fails if the directory holds anything else.
     pub fn must_be_empty(&self) -> Result<(), PgError> {
         match first_other_entry(&self.dir, &OURS)? {
             None => Ok(()),
@@ -86,7 +86,7 @@ impl Home {
         }
     }
 
-    /// Becomes the owner of the cluster until the file is closed.
+    /// Takes ownership of the cluster until the file is closed.
     pub fn lock(&self) -> Result<File, PgError> {
         let path = self.dir.join("lock");
         let mut options = OpenOptions::new();
@@ -99,7 +99,7 @@ impl Home {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                // The holder's name is a courtesy; the lock is what counts.
+                // The holder's name is for the error message only. The lock itself decides.
                 if file.read_to_string(&mut holder).is_err() || holder.trim().is_empty() {
                     holder = "another process".to_owned();
                 }
@@ -127,7 +127,8 @@ impl Home {
         Ok(file)
     }
 
-    /// Makes `run/` for the server's user, and `log/`, whose file the server is handed open.
+    /// Creates `run/` for the server's user, and `log/`, whose file the server gets as an open
+    /// descriptor.
     pub fn make_rooms(&self, owner: &Owner) -> Result<(), PgError> {
         owner.reach(&self.dir)?;
         for name in ["run", "log"] {
@@ -139,9 +140,9 @@ impl Home {
         owner.give(&self.dir.join("run"))
     }
 
-    /// The directory for the socket: `run/`, or a short one in `/tmp` when its path is too long for
-    /// a socket or has signs that connection strings give a meaning. `recorded` is the one used so
-    /// far.
+    /// The directory for the socket: `run/`, or a short one in `/tmp` if its path is too long for a
+    /// socket or has characters that are special in connection strings. `recorded` is the one used
+    /// so far.
     pub fn socket_dir(
         &self,
         owner: &Owner,
@@ -161,14 +162,14 @@ impl Home {
             return Ok(short.to_path_buf());
         }
         let short = PathBuf::from(format!("/tmp/dyno-{:016x}", random_u64()?));
-        // It fails when another process made it first, so a foreign directory is never taken.
+        // It fails if the directory exists, so one that another user made is never used.
         let made = fs::DirBuilder::new().mode(0o700).create(&short);
         made.map_err(PgError::io("create", &short))?;
         owner.give(&short)?;
         Ok(short)
     }
 
-    /// The log, open for the server to append to; a long one is set aside first.
+    /// Opens the log for the server to append to; a long one is renamed first.
     pub fn open_log(&self) -> Result<File, PgError> {
         let path = self.log();
         if path.metadata().is_ok_and(|m| m.len() > LOG_BYTES) {
@@ -181,13 +182,13 @@ impl Home {
     }
 }
 
-/// Whether a directory in a place where anybody may make one is the server's, and closed to others.
+/// Whether a directory in `/tmp` belongs to the server's user and is closed to others.
 fn belongs_to(dir: &Path, owner: &Owner) -> bool {
     fs::symlink_metadata(dir)
         .is_ok_and(|m| m.is_dir() && m.uid() == owner.uid && m.mode() & 0o077 == 0)
 }
 
-/// Random bits of the kernel.
+/// Random bits from the kernel.
 pub(crate) fn random_u64() -> Result<u64, PgError> {
     let path = Path::new("/dev/urandom");
     let mut bytes = [0; 8];

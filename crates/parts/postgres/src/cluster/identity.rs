@@ -1,5 +1,5 @@
-//! `dyno-cluster.json`: what a cluster is. It is written before the data it describes, so data
-//! without it belongs to another cluster.
+//! `dyno-cluster.json`: the identity of a cluster. It is written before the data that it describes,
+//! so data without it belongs to another cluster.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,47 +13,48 @@ use crate::standby::Synchronous;
 
 const MAGIC: &str = "dyno-cluster";
 const VERSION: u32 = 1;
-/// The port names the socket too; the socket's directory is private, so any will do.
+/// The port is also part of the socket's name. The socket's directory is private, so any port will
+/// do.
 pub(crate) const PORT: u16 = 5432;
 
-/// What is kept of a cluster from one start to the next.
+/// What is stored about a cluster between two starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     magic: String,
     version: u32,
-    /// PostgreSQL's major version.
+    /// PostgreSQL's major version, which the data needs to be read.
     pub major: u32,
-    /// Where the socket is.
+    /// Absolute path of the directory with the socket.
     pub socket_dir: PathBuf,
-    /// Number of the socket, and of the TCP port when there is one.
+    /// Port of the socket's name, and of TCP if it is enabled.
     pub port: u16,
-    /// For TCP; the socket asks for none.
+    /// The password for TCP; the socket needs none.
     pub password: String,
     pub role: Role,
     /// Standbys that a commit waits for.
     pub synchronous: Synchronous,
 }
 
-/// What a cluster is to others.
+/// The cluster's role in replication.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Role {
     Primary,
-    /// Follows a primary.
+    /// Replicates from a primary and never accepts writes.
     Standby {
-        /// Its name there.
+        /// The standby's name in the primary's `application_name` and slot.
         name: String,
-        /// Connection string, password included.
+        /// Connection string of the primary, password included.
         primary: String,
     },
-    /// Was replaced as primary, and must not start as one.
+    /// Was replaced as the primary, and must not start as one.
     Deposed {
         by: String,
     },
 }
 
 impl Identity {
-    /// A new one, with a random password.
+    /// Makes a new identity with a random password.
     pub fn new(major: u32, socket_dir: PathBuf) -> Result<Self, PgError> {
         let password = format!("{:016x}{:016x}", random_u64()?, random_u64()?);
         Ok(Self {
@@ -68,7 +69,7 @@ impl Identity {
         })
     }
 
-    /// Reads the one of a cluster; `None` when there is no cluster.
+    /// Reads the identity of a cluster; `None` if there is no cluster.
     pub fn load(home: &Home) -> Result<Option<Self>, PgError> {
         let path = home.identity();
         let text = match fs::read_to_string(&path) {
@@ -80,7 +81,7 @@ impl Identity {
             path: path.clone(),
             reason,
         };
-        // Magic and version first: a later version may have other fields.
+        // Magic and version are read first, because a later version may have other fields.
         let value: serde_json::Value =
             serde_json::from_str(&text).map_err(|e| damaged(e.to_string()))?;
         if value.get("magic").and_then(|m| m.as_str()) != Some(MAGIC) {
@@ -101,7 +102,7 @@ impl Identity {
             .map_err(|e| damaged(e.to_string()))
     }
 
-    /// Writes it whole.
+    /// Replaces the file atomically and durably.
     pub fn store(&self, home: &Home) -> Result<(), PgError> {
         let path = home.identity();
         let text = serde_json::to_string_pretty(self).map_err(|e| PgError::Damaged {

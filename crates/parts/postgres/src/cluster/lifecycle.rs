@@ -1,4 +1,5 @@
-//! Starting and stopping the server of a cluster, and what to do with one that is there already.
+//! Starts and stops the server of a cluster, and decides what to do with one that is running
+//! already.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -10,9 +11,9 @@ use super::{Cluster, Role, postmaster};
 use crate::error::PgError;
 use crate::os::{last_lines, of_directory, one_of_directory, spawn_guarded};
 
-/// How many lines of the log an error carries.
+/// How many lines of the server's log an error quotes.
 const LOG_LINES: usize = 12;
-/// How long a server may take to stop without finishing anything.
+/// How long an immediate shutdown may take.
 const IMMEDIATE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How waiting for a server ended.
@@ -36,9 +37,9 @@ impl Cluster {
         self.bring_up()
     }
 
-    /// Stops the server: sessions are ended and their transactions rolled back. One that does not
-    /// stop in time is stopped at once, and recovers at its next start. Does nothing when none
-    /// runs.
+    /// Stops the server with a fast shutdown: sessions are ended and their transactions rolled
+    /// back. If that takes too long an immediate shutdown follows, and the next start recovers.
+    /// Does nothing if no server runs.
     ///
     /// # Errors
     /// When processes remain.
@@ -54,7 +55,7 @@ impl Cluster {
         self.kill_all()
     }
 
-    /// Brings the server up, whatever is left of an earlier one.
+    /// Starts the server, or adopts one that runs, whatever an earlier owner left behind.
     pub(crate) fn bring_up(&mut self) -> Result<(), PgError> {
         self.must_be_a_whole_copy()?;
         self.write_conf()?;
@@ -73,8 +74,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Refuses data of a standby-to-be that was not replaced by the copy yet: it would start as a
-    /// primary.
+    /// Refuses the data of a standby whose copy has not been put in place yet, because it would
+    /// start as a primary.
     fn must_be_a_whole_copy(&self) -> Result<(), PgError> {
         let Role::Standby { name, .. } = &self.identity.role else {
             return Ok(());
@@ -88,7 +89,7 @@ impl Cluster {
         })
     }
 
-    /// Writes the configuration and has the server read it.
+    /// Writes the configuration and makes the server read it.
     pub(crate) fn reload(&self) -> Result<(), PgError> {
         self.write_conf()?;
         match postmaster::read(&self.home.data()) {
@@ -99,10 +100,10 @@ impl Cluster {
         }
     }
 
-    /// Takes over a living server of this directory; `false` when there is none, or when it had to
-    /// be stopped: since it is reached elsewhere, as after the directory was moved, or since the
-    /// server is to end with us. That one may be on its way out with its last owner, and would not
-    /// end with this one.
+    /// Adopts a running server of this directory. Returns `false` if there is none, or if it had to
+    /// be stopped: because its socket is elsewhere, as after the directory was moved, or because
+    /// the server must end with this process. Such a server may be shutting down with its last
+    /// owner, and would not end with this one.
     fn adopt(&mut self) -> Result<bool, PgError> {
         let Some(found) = postmaster::read(&self.home.data()) else {
             return Ok(false);
@@ -123,9 +124,9 @@ impl Cluster {
         Ok(true)
     }
 
-    /// Ends orphans of a killed postmaster, which hold its shared memory, and removes its lock
-    /// files: by now no process of this directory lives, so the process that has the number in them
-    /// is a foreign one.
+    /// Kills orphans of a killed postmaster, which hold its shared memory, and removes its lock
+    /// files. No process of this directory is alive by then, so a process with the id in a lock
+    /// file is an unrelated one.
     fn clear_up(&mut self) -> Result<(), PgError> {
         self.kill_all()?;
         let socket = format!(".s.PGSQL.{}", self.identity.port);
@@ -148,7 +149,7 @@ impl Cluster {
     fn launch(&mut self) -> Result<(), PgError> {
         let program = self.installation.program("postgres");
         let log = self.home.open_log()?;
-        // What earlier starts wrote says nothing of this one.
+        // Lines of earlier starts must not appear in the error of this one.
         self.logged = log.metadata().map_or(0, |metadata| metadata.len());
         let again = log
             .try_clone()
@@ -160,9 +161,10 @@ impl Cluster {
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(again)
-            // Ctrl-C at the terminal is for us, who then stop the server in order.
+            // Ctrl-C at the terminal must reach only us, because we then stop the server in order.
             .process_group(0);
-        // A fast shutdown, as by stop(), when we are killed and cannot stop it.
+        // If we are killed and cannot stop the server, the kernel sends it the signal for a fast
+        // shutdown, as stop() would.
         let child = match self.options.leave_running {
             true => command.spawn(),
             false => spawn_guarded(command, libc::SIGINT),
@@ -172,7 +174,7 @@ impl Cluster {
         self.server = Some(child);
         match self.wait_ready(pid)? {
             Wait::Ready => Ok(()),
-            // Another process may have launched a server that was not visible yet.
+            // Another process may have started a server that was not visible yet.
             Wait::Gone(how) => match self.adopt()? {
                 true => Ok(()),
                 false => Err(self.start_error(how)),
@@ -180,7 +182,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until the server `pid` takes connections, or is gone.
+    /// Waits until the server `pid` accepts connections or has ended.
     fn wait_ready(&mut self, pid: u32) -> Result<Wait, PgError> {
         let deadline = Instant::now() + self.options.start_timeout;
         loop {
@@ -207,11 +209,12 @@ impl Cluster {
         }
     }
 
-    /// Waits until no process of the cluster is left; `false` when some are after `timeout`.
+    /// Waits until no process of the cluster is left; returns `false` if some remain after
+    /// `timeout`.
     fn wait_gone(&mut self, timeout: Duration) -> Result<bool, PgError> {
         let deadline = Instant::now() + timeout;
         let data = self.home.data();
-        // The postmaster goes last; looking for all processes is dear, so it comes after.
+        // The postmaster ends last. Listing all processes is expensive, so it comes second.
         while postmaster::read(&data).is_some() || !of_directory(&data).is_empty() {
             if Instant::now() > deadline {
                 return Ok(false);
@@ -222,8 +225,8 @@ impl Cluster {
         Ok(true)
     }
 
-    /// Takes the exit status of a server that was our child, so that no zombie stays. One that
-    /// never became a server of this directory, as when it lost a race, is ended first.
+    /// Collects the exit status of a server that was our child, so that no zombie stays. One that
+    /// never became the server of this directory, as when it lost a race, is ended first.
     pub(super) fn reap(&mut self) -> Result<(), PgError> {
         let waiting = "wait for the server of";
         let Some(mut child) = self.server.take() else {

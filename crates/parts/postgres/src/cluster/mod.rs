@@ -24,9 +24,9 @@ pub(crate) use identity::{Identity, Role};
 pub use options::{Listen, Options};
 pub use processes::Pids;
 
-/// Who owns everything in a private cluster.
+/// The superuser of a private cluster, which owns every object in it.
 const SUPERUSER: &str = "dyno";
-/// The database that initdb makes; one of another name would be a second copy of it.
+/// The database that initdb makes. Another name would mean a second copy of it.
 const DATABASE: &str = "postgres";
 
 /// A private cluster, its server running. Dropping it stops the server, unless
@@ -39,11 +39,11 @@ pub struct Cluster {
     pub(crate) installation: Installation,
     pub(crate) identity: Identity,
     pub(crate) options: Options,
-    /// The server, when this process started it.
+    /// The server process, if this process started it.
     server: Option<Child>,
-    /// The length of the log before it was started.
+    /// Length of the log before the server was started, so that errors quote only what came after.
     logged: u64,
-    /// Held as long as the cluster is owned.
+    /// The locked file; closing it ends the ownership.
     _lock: File,
 }
 
@@ -63,7 +63,8 @@ impl Cluster {
                 dir: cluster.home.dir.clone(),
                 by: by.clone(),
             };
-            // It may have been deposed by a process that then died.
+            // The cluster was deposed; its server may still run if the process that deposed it then
+            // died.
             cluster.kill_all()?;
             return Err(error);
         }
@@ -72,11 +73,11 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Owns the directory, with everything in place but data and server.
+    /// Takes ownership of the directory, with everything in place except data and server.
     pub(crate) fn claim(dir: &Path, options: Options) -> Result<Self, PgError> {
         let owner = Owner::resolve(options.os_user.as_deref())?;
-        // Asked before anything is made, so that a directory that is of no use leaves nothing
-        // behind.
+        // Checked before anything is created, so that a directory that cannot be used is left as it
+        // was.
         owner.reach(nearest_existing(dir))?;
         let home = Home::prepare(dir)?;
         let lock = home.lock()?;
@@ -114,12 +115,13 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// How to reach it over its Unix socket; the user who may is the one who opened it, and root.
+    /// The connection string for its Unix socket, which only the user that opened it and root can
+    /// use.
     pub fn dsn(&self) -> Dsn {
         socket_dsn(&self.identity)
     }
 
-    /// How to reach it over TCP, password included; `None` unless [`Options::listen`] is set.
+    /// The connection string for TCP, password included; `None` unless [`Options::listen`] is set.
     pub fn tcp_dsn(&self) -> Option<Dsn> {
         let listen = self.options.listen.as_ref()?;
         Some(Dsn::tcp(
@@ -131,12 +133,12 @@ impl Cluster {
         ))
     }
 
-    /// Its directory, absolute and without links.
+    /// The cluster's directory, absolute and without links.
     pub fn dir(&self) -> &Path {
         &self.home.dir
     }
 
-    /// The programs it runs on.
+    /// The programs that it runs on.
     pub fn installation(&self) -> &Installation {
         &self.installation
     }
@@ -152,7 +154,7 @@ impl Drop for Cluster {
     }
 }
 
-/// The directory itself, or the closest one above it that is there.
+/// The directory itself, or its nearest ancestor that exists.
 fn nearest_existing(dir: &Path) -> &Path {
     let mut existing = dir.ancestors().filter(|path| path.is_dir());
     existing.next().unwrap_or(Path::new("."))

@@ -1,4 +1,4 @@
-//! How a cluster is to be run.
+//! Options for running a cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,36 +8,37 @@ use crate::error::PgError;
 use crate::installation::{Installation, Places};
 use crate::machine_size::MachineSize;
 
-/// An address that the server listens on besides its Unix socket; scram with a generated password.
+/// An address that the server listens on besides its Unix socket, with SCRAM authentication and a
+/// generated password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listen {
     /// Address or host name; `127.0.0.1` for this machine only.
     pub address: String,
-    /// Port.
+    /// TCP port, which is also the number in the socket's name.
     pub port: u16,
 }
 
-/// How to run a cluster. The default is right for a cluster on a machine of its own.
+/// How to run a cluster. The default suits a cluster that has the machine to itself.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The programs, when they are known already.
+    /// The programs, if they have been found already.
     pub installation: Option<Installation>,
-    /// The folder of the programs, when it is not to be looked for (`--pg-bin`).
+    /// The directory with the programs, if they need not be searched for (`--pg-bin`).
     pub bin: Option<PathBuf>,
-    /// The user who runs the server when root asks; `postgres` without one (`--pg-user`).
+    /// The user that runs the server if the caller is root (`--pg-user`) [default: postgres].
     pub os_user: Option<String>,
-    /// TCP, when it is wanted.
+    /// Where to listen for TCP; `None` for the Unix socket only.
     pub listen: Option<Listen>,
-    /// The machine that settings are for; this one when it is not given.
+    /// The machine that settings are computed for; `None` for this one.
     pub size: Option<MachineSize>,
-    /// More settings (name, value), which come after ours and so win.
+    /// More settings (name, value), which override ours.
     pub settings: Vec<(String, String)>,
     /// How long a start may take, recovery included.
     pub start_timeout: Duration,
-    /// How long a polite stop may take before the server is stopped at once.
+    /// How long a fast shutdown may take before an immediate one follows.
     pub stop_timeout: Duration,
-    /// Whether the cluster is gone after a power cut anyway, as a test's: making it then skips the
-    /// syncing. Commits are as durable as ever.
+    /// Whether the cluster need not survive a power cut, as in tests. Creating it then skips
+    /// syncing; commits are as durable as ever.
     pub short_lived: bool,
     /// Whether the server outlives its owner.
     pub leave_running: bool,
@@ -61,7 +62,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// A modest and short-lived one, for many servers on one machine, as in tests.
+    /// A small, short-lived cluster, for many servers on one machine, as in tests.
     pub fn small() -> Self {
         Self {
             size: Some(MachineSize::small()),
@@ -70,7 +71,7 @@ impl Options {
         }
     }
 
-    /// The programs for a cluster of major version `major`, or the newest for a new one.
+    /// Finds the programs for a cluster of major version `major`; without one, the newest.
     pub(super) fn find_installation(
         &self,
         home: &Home,

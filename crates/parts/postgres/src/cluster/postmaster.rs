@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::os::{Process, one_of_directory};
 
-/// A living server, as its file and the kernel agree.
+/// A running server, on which its file and the kernel agree.
 #[derive(Debug)]
 pub(super) struct Postmaster {
     pub process: Process,
@@ -16,19 +16,19 @@ pub(super) struct Postmaster {
 }
 
 impl Postmaster {
-    /// Whether it takes connections.
+    /// Whether it accepts connections, by the status line of its file.
     pub fn is_ready(&self) -> bool {
         self.status == "ready" || self.status == "standby"
     }
 
-    /// Whether its socket is where we would have put it.
+    /// Whether its socket is where our configuration puts it.
     pub fn listens_at(&self, socket_dir: &Path, port: u16) -> bool {
         self.port == port && self.socket_dir == socket_dir
     }
 }
 
-/// The living server of `data`. `None` when the file is missing, not complete yet, or of a server
-/// that is gone, also when its number was given to another process since.
+/// The running server of `data`. `None` if the file is missing, incomplete, or names a server that
+/// has ended, even if its process id has been reused since.
 pub(super) fn read(data: &Path) -> Option<Postmaster> {
     let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
     let lines: Vec<&str> = text.lines().map(str::trim).collect();

@@ -1,4 +1,4 @@
-//! The processes of a cluster, for those who look at them and for those who kill them.
+//! Lists the processes of a cluster and kills them.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,21 @@ use super::Cluster;
 use crate::error::PgError;
 use crate::os::of_directory;
 
-/// How long the kernel may take to end what was killed; a process inside a disk wait takes a while.
+/// How long the kernel may take to end killed processes; one inside a disk wait takes a while.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
-/// Process numbers of a server.
+/// Process ids of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pids {
-    /// The parent of all; `None` when it is gone.
+    /// The parent of all others; `None` if it has ended.
     pub postmaster: Option<u32>,
     /// Its children: backends and helpers.
     pub children: Vec<u32>,
 }
 
 impl Pids {
-    /// Whether there is none.
+    /// Whether no process of the cluster is alive.
     pub fn is_empty(&self) -> bool {
         self.postmaster.is_none() && self.children.is_empty()
     }
@@ -38,8 +38,8 @@ impl Cluster {
         }
     }
 
-    /// Kills (`SIGKILL`) one process of this cluster, as a backend; `false` when `pid` does not
-    /// belong to it.
+    /// Kills (`SIGKILL`) one process of this cluster, such as a backend. Returns `false` if `pid`
+    /// does not belong to it.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -52,8 +52,8 @@ impl Cluster {
         Ok(true)
     }
 
-    /// Kills (`SIGKILL`) every process of this cluster, and returns when all are gone. Killing the
-    /// postmaster alone would be too polite: its children finish what they are doing.
+    /// Kills (`SIGKILL`) every process of this cluster, and returns when all have ended. Killing
+    /// only the postmaster would let its children finish what they are doing.
     ///
     /// # Errors
     /// When the kernel refuses, or processes remain after half a minute.

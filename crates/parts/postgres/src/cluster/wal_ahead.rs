@@ -1,4 +1,4 @@
-//! Segments of the write-ahead log that are there before they are needed.
+//! Creates segments of the write-ahead log before they are needed.
 //!
 //! A server that needs the next segment and finds none to recycle fills one with zeros and syncs it
 //! while all commits wait: 16 MiB, tens of milliseconds, again and again until the first checkpoint
@@ -14,13 +14,13 @@ use std::path::Path;
 use crate::error::PgError;
 use crate::os::{Owner, sync_dir};
 
-/// Written at a time.
+/// One write's worth of zeros.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
-/// Segments that share the first two words of their name cover this much.
+/// Bytes of log covered by the segments whose names share the first two words.
 const LOG_BYTES: u64 = 1 << 32;
 
-/// Makes the segments that follow the last one in `dir`, about `bytes` of them. The server does not
-/// run.
+/// Creates the segments that follow the last one in `dir`, about `bytes` of them. The server must
+/// not be running.
 pub(super) fn make_ahead(dir: &Path, bytes: u64, owner: &Owner) -> Result<(), PgError> {
     let Some((last, segment_bytes)) = last_segment(dir).map_err(PgError::io("read", dir))? else {
         return Ok(());
@@ -36,8 +36,8 @@ pub(super) fn make_ahead(dir: &Path, bytes: u64, owner: &Owner) -> Result<(), Pg
     sync_dir(dir)
 }
 
-/// Zeros are written, not only reserved: a first write into reserved room would cost each commit a
-/// write of the file system's journal.
+/// Writes zeros instead of only reserving room, because a first write into reserved room would cost
+/// each commit a write of the file system's journal.
 fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
     let mut left = bytes;
     while left > 0 {
@@ -48,7 +48,7 @@ fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
     file.sync_data()
 }
 
-/// The name of a segment: its timeline, and its number.
+/// The parts of a segment's name: its timeline and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Segment {
     timeline: u32,
@@ -88,7 +88,7 @@ fn last_segment(dir: &Path) -> io::Result<Option<(Segment, u64)>> {
             last = last.max(Some((segment, entry.metadata()?.len())));
         }
     }
-    // What is not a power of two is not a whole segment, and nothing to go by.
+    // A length that is not a power of two is not a whole segment and says nothing.
     Ok(last.filter(|(_, bytes)| bytes.is_power_of_two() && *bytes <= LOG_BYTES))
 }
 

@@ -1,12 +1,13 @@
-//! Takes the options about certificates out of a connection string; the driver knows the others.
+//! Takes the options about certificates out of a connection string, because the driver does not
+//! know them.
 
 use crate::error::PgError;
 
 const OURS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
-/// Options by name, in order.
+/// Options by name, in the order of the string.
 type Options = Vec<(String, String)>;
 
-/// The string without our options, and these.
+/// Returns the string without our options, and the options.
 pub(super) fn ssl_options(text: &str) -> Result<(String, Options), PgError> {
     if text.starts_with("postgresql://") || text.starts_with("postgres://") {
         return Ok(of_url(text));
@@ -20,7 +21,7 @@ pub(super) fn ssl_options(text: &str) -> Result<(String, Options), PgError> {
     Ok((others.collect::<Vec<_>>().join(" "), ours))
 }
 
-/// A value as it stands in a `name=value` string.
+/// Quotes a value for a `name=value` string.
 pub(super) fn quote(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
 }
@@ -68,8 +69,8 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The pairs of a `name=value` string: spaces around the sign may be there, a value may be quoted,
-/// and a backslash takes the next sign as it is.
+/// Parses the pairs of a `name=value` string. Spaces may surround the sign, a value may be quoted,
+/// and a backslash escapes the next character.
 fn words(text: &str) -> Result<Options, PgError> {
     let bad = |reason: String| PgError::Dsn { reason };
     let mut pairs = Vec::new();
@@ -94,7 +95,7 @@ fn words(text: &str) -> Result<Options, PgError> {
     Ok(pairs)
 }
 
-/// A value and what follows it; `None` when a quote is not closed.
+/// Parses a value and returns what follows it; `None` if a quote is not closed.
 fn value(text: &str) -> Option<(String, &str)> {
     let quoted = text.starts_with('\'');
     let mut value = String::new();

@@ -1,4 +1,4 @@
-//! Small files that are replaced whole, and looks at directories.
+//! Small files that are replaced atomically, and listings of directories.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -8,13 +8,14 @@ use std::path::Path;
 use crate::error::PgError;
 use crate::os::Owner;
 
-/// Writes `text` to `path` so that a reader sees the old or the new text, also after a crash. The
-/// file belongs to `owner` (the caller without one) and only the owner can read it.
+/// Writes `text` to `path` so that a reader sees the old or the new text, even after a crash. The
+/// file belongs to `owner` (without one, to the caller), and only that user can read it.
 pub(crate) fn replace_file(path: &Path, text: &str, owner: Option<&Owner>) -> Result<(), PgError> {
     let staged = path.with_extension("new");
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);
-    // The server's user owns some of these directories; root follows no link that it left there.
+    // The server's user owns some of these directories. Root must not follow a link that it put
+    // there.
     options.custom_flags(libc::O_NOFOLLOW);
     let mut file = options
         .open(&staged)
@@ -29,15 +30,15 @@ pub(crate) fn replace_file(path: &Path, text: &str, owner: Option<&Owner>) -> Re
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Makes names in a directory durable.
+/// Makes the entries of a directory durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), PgError> {
     File::open(dir)
         .and_then(|file| file.sync_all())
         .map_err(PgError::io("sync", dir))
 }
 
-/// Makes a directory and its missing parents with a mode, whatever the caller's umask takes away:
-/// the server's user may be another than the caller. What is there stays as it is.
+/// Creates a directory and its missing parents with `mode`, regardless of the caller's umask,
+/// because the server's user may be another than the caller. An existing directory keeps its mode.
 pub(crate) fn make_dir(dir: &Path, mode: u32) -> Result<(), PgError> {
     if dir.is_dir() {
         return Ok(());
@@ -50,7 +51,7 @@ pub(crate) fn make_dir(dir: &Path, mode: u32) -> Result<(), PgError> {
     fs::set_permissions(dir, mode).map_err(PgError::io("change the mode of", dir))
 }
 
-/// The name of something in `dir` that is not in `known`, if there is any.
+/// The name of an entry of `dir` that is not in `known`, if there is one.
 pub(crate) fn first_other_entry(dir: &Path, known: &[&str]) -> Result<Option<String>, PgError> {
     let entries = fs::read_dir(dir).map_err(PgError::io("read", dir))?;
     for entry in entries {
@@ -63,8 +64,7 @@ pub(crate) fn first_other_entry(dir: &Path, known: &[&str]) -> Result<Option<Str
     Ok(None)
 }
 
-/// The last lines of what a log has from byte `from` on, at most `lines` of them from its last 8
-/// KiB.
+/// At most `lines` lines from the end of a log, of what follows byte `from`, and of its last 8 KiB.
 pub(crate) fn last_lines(path: &Path, from: u64, lines: usize) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = File::open(path)?;

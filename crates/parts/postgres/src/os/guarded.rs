@@ -1,5 +1,5 @@
-//! Children that end with this process, however it ends. Unsafe: a system call between fork and
-//! exec.
+//! Children that end with this process, however it ends. Has `unsafe`: a system call between fork
+//! and exec.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,14 +8,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
-/// A command to start, and where the child goes.
+/// A command to start, and the channel for its child.
 struct Start {
     command: Command,
     started: Sender<io::Result<Child>>,
 }
 
-/// Starts a child to which the kernel sends `signal` when this process has ended, be it by a
-/// SIGKILL.
+/// Starts a child to which the kernel sends `signal` when this process ends, even by SIGKILL.
 ///
 /// The kernel means the thread that forked, not its process (prctl(2), `PR_SET_PDEATHSIG`), so a
 /// child that a passing thread started would end with that thread. All such children are therefore
@@ -23,8 +22,8 @@ struct Start {
 pub(crate) fn spawn(mut command: Command, signal: libc::c_int) -> io::Result<Child> {
     let parent = std::process::id();
     let guard = move || {
-        // A change of the user clears the setting, and the standard library changes it before it
-        // calls us. SAFETY: two numbers are passed; both calls are allowed between fork and exec.
+        // A change of user clears the setting, but the standard library changes it before it calls
+        // us. SAFETY: two numbers are passed; both calls are allowed between fork and exec.
         let (answer, now) = unsafe {
             let signal = signal as libc::c_ulong;
             (libc::prctl(libc::PR_SET_PDEATHSIG, signal), libc::getppid())
@@ -32,7 +31,7 @@ pub(crate) fn spawn(mut command: Command, signal: libc::c_int) -> io::Result<Chi
         if answer != 0 {
             return Err(io::Error::last_os_error());
         }
-        // The parent may have ended before the call: then no signal comes any more.
+        // If the parent ended before the call, no signal will come any more.
         if u32::try_from(now) != Ok(parent) {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
@@ -48,7 +47,7 @@ pub(crate) fn spawn(mut command: Command, signal: libc::c_int) -> io::Result<Chi
     is_started.recv().map_err(lost)?
 }
 
-/// Where the one thread takes its work from. It is started with the first child.
+/// The channel to the one thread that starts children. The thread starts with the first child.
 fn starter() -> io::Result<Sender<Start>> {
     static STARTER: OnceLock<Mutex<Option<Sender<Start>>>> = OnceLock::new();
     let mut starter = STARTER
@@ -67,7 +66,8 @@ fn starter() -> io::Result<Sender<Start>> {
                 started,
             } in to_start
             {
-                // The caller waits for it; one that does not has ended together with its process.
+                // The caller waits for the answer. One that no longer does has ended with its
+                // process.
                 let _ = started.send(command.spawn());
             }
         })?;

@@ -1,4 +1,5 @@
-//! The operating system's side of a server: the user it runs as, its processes, files in place.
+//! The operating system's side of a server: the user it runs as, its processes, and replacing
+//! files.
 
 mod files;
 mod guarded;

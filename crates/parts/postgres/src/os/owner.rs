@@ -1,4 +1,5 @@
-//! The user that a server runs as. PostgreSQL refuses to run as root, so root lends it another.
+//! The user that a server runs as. PostgreSQL refuses to run as root, so root starts it as another
+//! user.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,13 +10,14 @@ use std::process::Command;
 
 use crate::error::PgError;
 
-/// The user that runs the server when root asks for one without naming a user.
+/// The user that runs the server if root names none.
 const DEFAULT_USER: &str = "postgres";
 
-/// The variables of the caller that its servers get: how programs and their libraries are found.
+/// The caller's variables that its servers inherit, because programs and libraries are found by
+/// them.
 const KEPT: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 
-/// A user of this machine, and whether programs have to be told to change to it.
+/// A user of this machine, and whether programs must be started with a change to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
     pub name: String,
@@ -25,7 +27,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// The calling user, or for root the one named `wanted` (`postgres` without one).
+    /// The calling user; for root the user named `wanted`, or else `postgres`.
     pub fn resolve(wanted: Option<&str>) -> Result<Self, PgError> {
         let me =
             fs::metadata("/proc/self").map_err(PgError::io("read", Path::new("/proc/self")))?;
@@ -78,8 +80,8 @@ impl Owner {
     }
 
     /// A command that runs as this user, in `dir`, with an environment of its own. The caller's may
-    /// hold secrets, such as a token, which the other user and each superuser of the server could
-    /// read; and PostgreSQL takes settings from it.
+    /// hold secrets such as a token, which the other user and each superuser of the server could
+    /// read. PostgreSQL also reads settings from it.
     pub fn command(&self, program: &Path, dir: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear();
@@ -104,7 +106,7 @@ impl Owner {
             .map_err(PgError::io("change the owner of", path))
     }
 
-    /// The same for an open file, at `path`.
+    /// Gives an open file, at `path`, to this user.
     pub fn give_file(&self, file: &File, path: &Path) -> Result<(), PgError> {
         if !self.changes {
             return Ok(());
@@ -113,7 +115,7 @@ impl Owner {
             .map_err(PgError::io("change the owner of", path))
     }
 
-    /// Whether this user gets to `dir`; the error names the first directory that is closed.
+    /// Checks that this user can enter `dir`; the error names the first directory that is closed.
     pub fn reach(&self, dir: &Path) -> Result<(), PgError> {
         if !self.changes || self.enters(dir) {
             return Ok(());
@@ -130,7 +132,7 @@ impl Owner {
         })
     }
 
-    /// Asks the kernel, as that user, so that access lists and groups count too.
+    /// Asks the kernel as that user, so that access lists and groups count too.
     fn enters(&self, dir: &Path) -> bool {
         let mut command = self.command(Path::new("/bin/sh"), Path::new("/"));
         command.args(["-c", "test -x \"$1\"", "sh"]).arg(dir);

@@ -12,16 +12,16 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A process of a server.
+/// A running process of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process {
     pub pid: u32,
-    /// Its parent, which for the children of a living postmaster is that.
+    /// Its parent, which is the postmaster for the children of a living one.
     parent: u32,
     directory: (u64, u64),
 }
 
-/// All living processes of the server whose data directory is `data`; the postmaster first when it
+/// All living processes of the server whose data directory is `data`, the postmaster first if it
 /// lives.
 pub(crate) fn of_directory(data: &Path) -> Vec<Process> {
     let Ok(metadata) = fs::metadata(data) else {
@@ -38,20 +38,20 @@ pub(crate) fn of_directory(data: &Path) -> Vec<Process> {
     found
 }
 
-/// The process `pid`, if it is a living one of the server whose data directory is `data`.
+/// The process `pid`, if it is alive and belongs to the server whose data directory is `data`.
 pub(crate) fn one_of_directory(data: &Path, pid: u32) -> Option<Process> {
     let metadata = fs::metadata(data).ok()?;
     Process::look(pid, (metadata.dev(), metadata.ino()))
 }
 
 impl Process {
-    /// The process `pid`, if it is a living one of that server.
+    /// The process `pid`, if it is alive and `directory` (device, inode) is its working directory.
     fn look(pid: u32, directory: (u64, u64)) -> Option<Self> {
         let place = fs::metadata(format!("/proc/{pid}/cwd")).ok()?;
         if (place.dev(), place.ino()) != directory {
             return None;
         }
-        // "PID (NAME) STATE PARENT ..."; the name may hold anything.
+        // "PID (NAME) STATE PARENT ..."; the name may contain any character.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let (head, tail) = stat.rsplit_once(')')?;
         let name = head.split_once('(')?.1;
@@ -66,7 +66,7 @@ impl Process {
         })
     }
 
-    /// Sends a signal. A process that is gone is not an error.
+    /// Sends a signal. It is not an error if the process has ended.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         let Some(descriptor) = open_descriptor(self.pid)? else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Copying a primary into a standby.
+//! Copies a primary into a standby.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,8 +28,8 @@ impl Cluster {
         if !cluster.home.data().exists() {
             return cluster.copied(primary, name);
         }
-        // The note of what it is comes before the copy takes its place: without the sign that
-        // PostgreSQL itself needs, the data is still that of before.
+        // The identity is written before the copy replaces the data. So as long as the file that
+        // PostgreSQL itself needs is missing, the data is still the old one.
         let copied = cluster.home.data().join("standby.signal").exists();
         if cluster.is_standby() && !copied {
             return cluster.copied(primary, name);
@@ -83,12 +83,13 @@ impl Cluster {
         cluster.copied(primary, name)
     }
 
-    /// Copies the primary and starts as its standby.
+    /// Copies the primary and starts the copy as its standby.
     fn copied(mut self, primary: &Dsn, name: &str) -> Result<Self, PgError> {
         make_slot(primary, name)?;
         let staged = self.prepare_staged()?;
         self.copy(primary, name, &staged)?;
-        // What was set on the primary by ALTER SYSTEM, as whom a commit waits for, is not ours.
+        // ALTER SYSTEM settings of the primary, such as the standbys that a commit waits for, must
+        // not apply here.
         let head = "# ALTER SYSTEM writes here.\n";
         replace_file(
             &staged.join("postgresql.auto.conf"),
@@ -101,7 +102,8 @@ impl Cluster {
             primary: primary.conninfo(None),
         };
         self.identity.synchronous = super::Synchronous::Off;
-        // Before the data: a standby's data that took itself for a primary would fork the log.
+        // The identity comes before the data, because a standby's data that is taken for a
+        // primary's would fork the log.
         self.identity.store(&self.home)?;
         self.install_staged()?;
         self.bring_up()?;
@@ -109,8 +111,8 @@ impl Cluster {
     }
 
     fn copy(&self, primary: &Dsn, name: &str, staged: &Path) -> Result<(), PgError> {
-        // A password on the command line is everybody's to read, so the way to the primary is in a
-        // file that only the server's user opens.
+        // Every user can read a password on a command line, so the connection is in a file that
+        // only the server's user can open.
         let service = ServiceFile::write(self, primary, name)?;
         let program = self.installation.program("pg_basebackup");
         let mut command = self.owner.command(&program, &self.home.dir);
@@ -124,7 +126,7 @@ impl Cluster {
     }
 }
 
-/// A file with the way to the primary, removed when it was used.
+/// A file with the connection to the primary, removed after its use.
 struct ServiceFile {
     path: PathBuf,
 }
@@ -149,12 +151,13 @@ impl ServiceFile {
 
 impl Drop for ServiceFile {
     fn drop(&mut self) {
-        // It is closed to others and in a closed directory; what stays is overwritten next time.
+        // The file and its directory are closed to others, and a file that stays is overwritten
+        // next time.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Makes the slot by which the primary keeps the log for the standby; one that is there and idle is
+/// Creates the slot that makes the primary keep the log for the standby. An idle one that exists is
 /// used.
 pub(super) fn make_slot(primary: &Dsn, name: &str) -> Result<(), PgError> {
     let mut client = connect(primary, &Session::named("dyno standby"))?;

@@ -1,4 +1,4 @@
-//! Who follows a primary, and how far they are.
+//! Lists the standbys of a primary and how far they are.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::error::PgError;
 /// A standby as its primary sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Follower {
-    /// Its name.
+    /// The name that the standby was made with.
     pub name: String,
     /// `startup`, `catchup`, `streaming`, `backup` or `stopping`.
     pub state: String,

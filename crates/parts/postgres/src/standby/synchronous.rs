@@ -10,34 +10,34 @@ use crate::cluster::Cluster;
 use crate::connect::{Session, connect};
 use crate::error::PgError;
 
-/// How often the primary is asked whether a standby counts by now.
+/// How often the primary is asked whether enough standbys are streaming.
 pub(super) const POLL: Duration = Duration::from_millis(10);
 
-/// What `synchronous_standby_names` says. Names are those the standbys were made with.
+/// The value of `synchronous_standby_names`. Names are those that the standbys were made with.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Synchronous {
     /// A commit does not wait for a standby.
     #[default]
     Off,
-    /// For the first so many of the list that are connected.
+    /// A commit waits for the first `count` in the list that are connected.
     First {
-        /// How many.
+        /// How many standbys must confirm.
         count: usize,
-        /// In order of preference.
+        /// Names in order of preference.
         names: Vec<String>,
     },
-    /// For any so many of the list.
+    /// A commit waits for any `count` standbys of the list.
     Any {
-        /// How many.
+        /// How many standbys must confirm.
         count: usize,
-        /// In no order.
+        /// Names, whose order means nothing.
         names: Vec<String>,
     },
 }
 
 impl Synchronous {
-    /// `FIRST count (names)`.
+    /// The value `FIRST count (names)`.
     pub fn first(count: usize, names: &[&str]) -> Self {
         Self::First {
             count,
@@ -45,7 +45,7 @@ impl Synchronous {
         }
     }
 
-    /// `ANY count (names)`.
+    /// The value `ANY count (names)`.
     pub fn any(count: usize, names: &[&str]) -> Self {
         Self::Any {
             count,
@@ -76,7 +76,7 @@ impl Synchronous {
     }
 }
 
-/// As the setting has it.
+/// Formats the value of the setting.
 impl fmt::Display for Synchronous {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((count, names)) = self.parts() else {
@@ -92,8 +92,8 @@ impl fmt::Display for Synchronous {
 }
 
 impl Cluster {
-    /// Has commits of this primary wait for standbys, from when it returns on. It returns when as
-    /// many as are waited for are streaming, so no commit hangs for want of a standby.
+    /// Makes commits of this primary wait for standbys from when it returns. It returns once as
+    /// many as are needed are streaming, so no commit hangs for lack of a standby.
     ///
     /// # Errors
     /// When the names are not valid, or too few of them are streaming after `timeout`; the setting
@@ -118,6 +118,9 @@ impl Cluster {
                 .query_one(ask, &[])
                 .map_err(PgError::statement("ask whom a commit waits for"))?;
             let (has, streaming): (&str, i64) = (row.get(0), row.get(1));
+            // A reload is asynchronous: the server may still have the old value. So this waits for
+            // the new value too, and not only for enough standbys, which may have been streaming
+            // before.
             if has == text && usize::try_from(streaming).is_ok_and(|count| count >= needed) {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! A standby takes the place of its primary.
+//! Promotes a standby in place of its primary.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::standby::making::make_slot;
 /// How long the server may take to leave recovery.
 const PROMOTE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Which of the standbys has the most of the log, and so must be the one to promote: what was
-/// acknowledged by any of them is in it. `None` when there are none.
+/// The index of the standby with the most log, which must be the one to promote, because its log
+/// includes what any of them acknowledged. `None` if `standbys` is empty.
 ///
 /// # Errors
 /// When one of them does not answer: it might be the one.
@@ -40,8 +40,8 @@ impl Cluster {
     /// # Errors
     /// When the server does not answer.
     pub fn log_position(&self) -> Result<u64, PgError> {
-        // After a restart nothing may have been received yet; what was replayed was received
-        // before.
+        // After a restart nothing may have been received yet, but what was replayed had been
+        // received.
         let ask = "SELECT (CASE WHEN pg_is_in_recovery() \
                    THEN greatest(coalesce(pg_last_wal_receive_lsn(), '0/0'), coalesce(pg_last_wal_replay_lsn(), '0/0')) \
                    ELSE pg_current_wal_flush_lsn() END - '0/0'::pg_lsn)::bigint";
@@ -67,7 +67,8 @@ impl Cluster {
         }
         self.identity.role = Role::Primary;
         self.identity.synchronous = Synchronous::Off;
-        // The note first: after a crash between the two, opening it finishes the promotion.
+        // The identity comes first: if a crash comes between the two, opening the cluster finishes
+        // the promotion.
         self.identity.store(&self.home)?;
         self.leave_recovery()?;
         self.reload()
@@ -88,7 +89,7 @@ impl Cluster {
         Err(failed(&self.home.dir.display().to_string(), reason))
     }
 
-    /// Has this standby follow another primary, as one that was just promoted.
+    /// Makes this standby follow another primary, such as one that was just promoted.
     ///
     /// # Errors
     /// When it is not a standby, or the primary does not answer.
@@ -105,19 +106,21 @@ impl Cluster {
         self.reload()
     }
 
-    /// Stops this former primary and notes who replaced it, so that it never starts as a primary
-    /// again.
+    /// Stops this former primary and records which one replaced it, so that it never starts as a
+    /// primary again.
     ///
     /// # Errors
     /// When it does not stop, or the note cannot be written.
     pub fn depose(mut self, by: &Dsn) -> Result<(), PgError> {
         self.identity.role = Role::Deposed { by: by.to_string() };
-        // The note first: a crash between the two must not let it come back.
+        // The identity comes first, because after a crash between the two it must not start as a
+        // primary.
         self.identity.store(&self.home)?;
         self.kill_all()
     }
 
-    /// Drops the slot of a standby that will not come back, so that the log is not kept for it.
+    /// Drops the slot of a standby that will not return, so that the primary stops keeping log for
+    /// it.
     ///
     /// # Errors
     /// When the standby is connected, or has no slot.

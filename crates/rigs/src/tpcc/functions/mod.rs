@@ -8,7 +8,7 @@ use dyno_tpcc::transactions::procedure;
 use dyno_txn_api::{Code, Error, Result, Tuple, ValueRef, encode_row, prefix_end};
 use dyno_txn_postgres::{Argument, Fields, Function};
 
-/// The functions.
+/// The SQL functions, New Order first, with their arguments.
 pub fn functions() -> Vec<Function> {
     vec![
         Function {

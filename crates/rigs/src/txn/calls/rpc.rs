@@ -10,7 +10,7 @@ use super::server::{Server, VERB, port_options};
 use super::{Asked, Body, K2Error, SPIN, Seen, WARM_UP, wrong};
 use crate::Windows;
 
-/// How long an answer may take.
+/// How long an answer may take before the run fails.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn run(asked: &Asked, scratch: &Path) -> Result<Seen, K2Error> {
@@ -33,13 +33,13 @@ pub(super) fn run(asked: &Asked, scratch: &Path) -> Result<Seen, K2Error> {
     once(asked, &mut lanes, asked.duration)
 }
 
-/// A connection with what is under way on it.
+/// A connection with its requests in flight.
 struct Lane {
     client: Client,
     next: u64,
     answered: u64,
-    /// When requests were sent, by their number modulo the length. Answers come in the order of
-    /// requests.
+    /// When requests were sent, indexed by their number modulo the length, because answers come in
+    /// the order of requests.
     sent_ns: Vec<u64>,
 }
 
@@ -62,12 +62,12 @@ fn once(asked: &Asked, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K
         let mut under_way = 0;
         for lane in &mut *lanes {
             lane.fill(asked, &body, now_ns, end_ns)?;
-            // With one connection the wait is its own; with several each is looked at in turn.
+            // One connection can wait in the call; several are polled in turn.
             let answered = match asked.connections {
                 1 => lane.take(asked, true)?,
                 _ => lane.take(asked, false)?,
             };
-            // Once for all that came together.
+            // The clock is read once for all answers that arrived together.
             now_ns = began.elapsed().as_nanos() as u64;
             for number in answered {
                 let slot = number as usize & (lane.sent_ns.len() - 1);
@@ -108,7 +108,7 @@ impl Lane {
         Ok(self.client.flush()?)
     }
 
-    /// The numbers of requests that were answered: one after the other, as they were sent.
+    /// The numbers of the requests that were answered, a range because answers come in order.
     fn take(&mut self, asked: &Asked, wait: bool) -> Result<std::ops::Range<u64>, K2Error> {
         let first = self.answered;
         let (answered, mut bad) = (&mut self.answered, None);
@@ -120,7 +120,7 @@ impl Lane {
             match (right, answer.result) {
                 (true, _) => *answered += 1,
                 (false, Ok(frame)) => bad = Some(frame.body.to_vec()),
-                // The connection's own error comes from the call itself.
+                // The connection's own error is returned by the call itself.
                 (false, Err(_)) => bad = Some(Vec::new()),
             }
         };

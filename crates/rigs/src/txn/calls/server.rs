@@ -1,4 +1,4 @@
-//! The other end: a thread with a reactor.
+//! The server's end: a thread with a reactor.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::{Asked, Body, LEAST_BYTES, SPIN};
 pub(super) const VERB: u8 = 1;
 const SLEEP: Duration = Duration::from_millis(100);
 
-/// A server; dropping it ends it.
+/// A server thread; dropping this stops it.
 pub(super) struct Server {
     pub address: Address,
     over: Arc<AtomicBool>,
@@ -30,7 +30,7 @@ impl Server {
     pub fn start(asked: &Asked, scratch: &Path) -> Result<Server, K2Error> {
         let place = match asked.carrier {
             Carrier::Unix => {
-                // Paths of sockets must be short, and those of scratch directories need not be.
+                // The path of a socket must be short, which that of a scratch directory may not be.
                 let id = std::process::id();
                 let place = scratch.join("s");
                 match place.as_os_str().len() < 100 {
@@ -73,13 +73,13 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What went wrong there its clients have seen.
+            // Its error can be ignored, because its clients have failed too.
             drop(thread.join());
         }
     }
 }
 
-/// How clients connect over a carrier.
+/// How clients connect over a transport.
 pub(super) fn port_options(carrier: Carrier) -> PortOptions {
     PortOptions {
         ring: carrier == Carrier::Ring,
@@ -87,7 +87,7 @@ pub(super) fn port_options(carrier: Carrier) -> PortOptions {
     }
 }
 
-/// Looks at every message and answers every so many.
+/// Checks every message and answers one in every `every`.
 struct Sink {
     every: u64,
     filler: Vec<u8>,
@@ -95,7 +95,7 @@ struct Sink {
 
 impl Handler for Sink {
     fn frame(&mut self, _: PortId, frame: FrameRef<'_>, out: &mut Outbound) -> ControlFlow<()> {
-        // A connection with a message that is wrong ends, and its client fails.
+        // A wrong message closes the connection, and so its client fails.
         let Some(number) = Body::number(frame.body) else {
             return ControlFlow::Break(());
         };

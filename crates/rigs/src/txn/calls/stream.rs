@@ -1,5 +1,5 @@
-//! Messages one way, with an answer to every so many: the answer to a message answers all before
-//! it.
+//! Messages one way, with an answer to every few: an answer acknowledges all messages up to its
+//! own.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::server::{Server, VERB, port_options};
 use super::{Asked, Body, K2Error, Seen, WARM_UP, wrong};
 use crate::Windows;
 
-/// How long an answer may take.
+/// How long an answer may take before the run fails.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn run(asked: &Asked, scratch: &Path) -> Result<Seen, K2Error> {
@@ -43,7 +43,7 @@ impl Stream {
         let mut latencies = Latencies::new()?;
         let mut windows = Windows::over(duration);
         let (mut now_ns, mut last_ns) = (0, 0);
-        // Whole groups, so that the last message is answered too.
+        // Only whole groups are sent, so that the last message is answered too.
         while now_ns < end_ns || !self.next.is_multiple_of(asked.every as u64) {
             self.fill(asked, &body, now_ns)?;
             now_ns = began.elapsed().as_nanos() as u64;
@@ -81,7 +81,7 @@ impl Stream {
             };
             match self.port.send(head, &[&number, &body.filler, &mark]) {
                 Ok(()) => {}
-                // What is there goes out first.
+                // What is queued must be sent first.
                 Err(SendError::Full { .. }) => break,
                 Err(error) => return Err(K2Error::Wrong(error.to_string())),
             }
@@ -91,7 +91,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Takes what has come, and sends what waits. Whether something has come.
+    /// Reads answers that have arrived and sends what is queued. Returns whether an answer arrived.
     fn take(
         &mut self,
         asked: &Asked,

@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! The parameters of `txn-k2`.
 
 use std::time::Duration;
 
@@ -6,36 +6,37 @@ use dyno_txn_node::Durability;
 
 use crate::{Params, RigError};
 
-/// Everything about a run.
+/// The parsed parameters of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub system: Name,
     pub carrier: Carrier,
     pub durability: Durability,
-    /// The server's threads, pinned, as `--cores` wants them; nothing: one that is not pinned.
+    /// The server's cores, as `--cores` takes them; `None` for one thread that is not pinned.
     pub cores: Option<String>,
     pub partitions: u64,
     pub form: Form,
-    /// Threads of clients, and how many transactions each has under way.
+    /// Client threads, and how many transactions each has in flight.
     pub clients: usize,
     pub depth: usize,
     pub writes: usize,
     pub reads: usize,
-    /// A transaction does its writes or its reads, half of them each.
+    /// If set, a transaction does either its writes or its reads, half of them each.
     pub either: bool,
     pub value_bytes: usize,
     pub keys: Keys,
     pub duration: Duration,
-    /// Transactions a second of an open loop.
+    /// Transactions a second of an open loop; `None` for a closed loop.
     pub rate: Option<f64>,
-    /// Transactions before anything is timed, whose answers are compared between systems.
+    /// Transactions run before anything is timed, whose answers are compared between systems.
     pub verified: u64,
     pub seed: u64,
-    /// Log of a partition of ours after which it is written down whole; 0 for the server's default.
+    /// Checkpoint a partition of ours after its log has grown by this much; 0 for the server's
+    /// default.
     pub checkpoint_bytes: u64,
 }
 
-/// Whose server.
+/// The system under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Dyno,
@@ -43,7 +44,7 @@ pub(super) enum Name {
     Etcd,
 }
 
-/// How clients reach a server of ours.
+/// The transport between clients and a server of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrier {
     Ring,
@@ -51,23 +52,23 @@ pub(crate) enum Carrier {
     Tcp,
 }
 
-/// How a transaction goes to the server.
+/// How a transaction is sent to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Everything in one request.
+    /// All writes and reads in one request.
     OneShot,
     /// Begin, all writes together, all reads together, commit.
     Batched,
-    /// The same, each operation in a message of its own.
+    /// Like `Batched`, with a message for each operation.
     Interactive,
 }
 
-/// Which rows.
+/// How keys are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Keys {
-    /// K2's: uniform over 2^31, nothing there at first, and read is what was written.
+    /// K2's keys: uniform over 2^31 and absent at first; a transaction reads what it wrote.
     Fresh,
-    /// Rows that are there, some more often than others: `theta` of Zipf's law, 0 for uniform.
+    /// Rows that exist, drawn with the exponent `theta` of Zipf's law; 0 is uniform.
     Rows { rows: u64, theta: f64 },
 }
 
@@ -169,12 +170,13 @@ impl Asked {
         Ok(())
     }
 
-    /// Transactions under way at once.
+    /// Transactions in flight at once, over all clients.
     pub fn outstanding(&self) -> usize {
         self.clients * self.depth
     }
 
-    /// One thread with many requests under way, or a thread for each.
+    /// Whether a client thread has many requests in flight. If not, each transaction in flight has
+    /// a thread.
     pub fn is_pipelined(&self) -> bool {
         self.system == Name::Dyno && self.form == Form::OneShot
     }

@@ -1,4 +1,4 @@
-//! Clients that have one transaction under way each, in a thread of their own.
+//! Clients that have one transaction in flight each, on a thread of their own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::system::{System, Worker};
 use crate::Windows;
 use crate::windows::WINDOWS;
 
-/// Of the time asked for, so much is run before it and not counted.
+/// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
 pub(super) const WARM_UP: u32 = 5;
 
-/// A while that is not counted, and the one that is.
+/// Runs the warm-up and then the measured time.
 pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
     once(asked, system, asked.duration / WARM_UP, 1)?;
     once(asked, system, asked.duration, 2)?.whole()
@@ -41,6 +41,8 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
     };
     let outcome = drive(&SystemClock::start(), &options, |thread| {
         let made = system.worker(asked);
+        // The phase is part of the client's number, so the measured run does not draw the same
+        // transactions as the warm-up.
         let client = phase << 32 | thread as u64;
         let mut draw = Draw::new(asked, client);
         let mut worker = made.map_err(|error| error.to_string());
@@ -66,7 +68,7 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
     })
 }
 
-/// One transaction, until it is done.
+/// Runs one transaction until it commits or is given up.
 fn transact(
     asked: &Asked,
     worker: &mut dyn Worker,

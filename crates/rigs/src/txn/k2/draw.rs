@@ -1,25 +1,25 @@
-//! Keys and values from a seed, and whether what was read is right.
+//! Draws keys and values from a seed, and checks what was read.
 
 use super::K2Error;
 use super::asked::{Asked, Keys};
 
-/// The shortest value: the key, who wrote it, and a mark over both.
+/// The shortest value: its key, the transaction that wrote it, and a mark over both.
 pub(super) const VALUE_LEAST: usize = 24;
 /// K2's keys: uniform below this.
 const FRESH: u64 = 1 << 31;
-/// Who wrote the rows that are there at first.
+/// The writer's number in rows that are loaded.
 pub(super) const LOADER: u64 = 0;
 
-/// A transaction of one try or several.
+/// A transaction, which may take several attempts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Transaction {
-    /// Its number, which the values that it writes carry.
+    /// Unique number, which the values that it writes carry.
     pub id: u64,
     pub writes: Vec<u64>,
     pub reads: Vec<u64>,
 }
 
-/// Transactions, one after the other.
+/// The transactions of one client, one after the other.
 pub(super) struct Draw<'a> {
     asked: &'a Asked,
     state: u64,
@@ -28,7 +28,7 @@ pub(super) struct Draw<'a> {
 }
 
 impl<'a> Draw<'a> {
-    /// Those of one client; equal seeds give equal transactions.
+    /// The transactions of `client`; equal seeds give equal transactions.
     pub fn new(asked: &'a Asked, client: u64) -> Draw<'a> {
         let zipf = match asked.keys {
             Keys::Rows { rows, theta } if theta > 0.0 => Some(Zipf::new(rows, theta)),
@@ -64,10 +64,10 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// Different ones.
+    /// Draws `count` keys, all different.
     fn keys(&mut self, count: usize) -> Vec<u64> {
         let mut keys = Vec::with_capacity(count);
-        // Few rows may not have so many that differ.
+        // A table with few rows may not have `count` different ones, so attempts are bounded.
         for _ in 0..count * 64 {
             if keys.len() == count {
                 break;
@@ -85,7 +85,7 @@ impl<'a> Draw<'a> {
         match (self.asked.keys, &self.zipf) {
             (Keys::Fresh, _) => bits % FRESH,
             (Keys::Rows { rows, .. }, None) => bits % rows,
-            // Those that are asked for most lie apart.
+            // Hashed, so that the most frequent keys are not neighbours.
             (Keys::Rows { rows, .. }, Some(zipf)) => {
                 mixed(zipf.rank((bits >> 11) as f64 / (1u64 << 53) as f64)) % rows
             }
@@ -100,7 +100,7 @@ impl<'a> Draw<'a> {
 }
 
 impl Transaction {
-    /// Whether it read what it must: a digest of what it read.
+    /// Checks what it read, and returns a digest of that.
     pub fn verify(&self, asked: &Asked, read: &[Option<Vec<u8>>]) -> Result<u64, K2Error> {
         let (id, expected) = (self.id, self.reads.len());
         if read.len() != expected {
@@ -130,7 +130,8 @@ impl Transaction {
     }
 }
 
-/// What a transaction writes into a row: both their numbers, then a pattern of the two to the end.
+/// The value that a transaction writes into a row: the key, the transaction's number, then a
+/// pattern that depends on both.
 pub(super) fn value(asked: &Asked, key: u64, id: u64) -> Vec<u8> {
     let mut value = Vec::with_capacity(asked.value_bytes);
     value.extend_from_slice(&key.to_le_bytes());
@@ -141,7 +142,8 @@ pub(super) fn value(asked: &Asked, key: u64, id: u64) -> Vec<u8> {
     value
 }
 
-/// Who wrote it; none when every byte is not as that one would have written it.
+/// The number of the transaction that wrote a value; `None` if any byte differs from what it would
+/// have written.
 fn written_by(asked: &Asked, key: u64, value: &[u8]) -> Option<u64> {
     let (of, rest) = value.split_first_chunk::<8>()?;
     let (id, rest) = rest.split_first_chunk::<8>()?;
@@ -155,8 +157,8 @@ fn written_by(asked: &Asked, key: u64, value: &[u8]) -> Option<u64> {
     fine.then_some(id)
 }
 
-/// The bits in which any byte is another than it should be. All bytes are looked at, without a
-/// branch for each, since it is timed.
+/// The bits in which any byte differs from `expected`. There is no branch per byte, because this is
+/// timed.
 fn differences(bytes: &[u8], expected: u8) -> u8 {
     let different = |so_far: u8, byte: u8| so_far | (byte ^ expected);
     bytes.iter().copied().fold(0, different)
@@ -168,7 +170,7 @@ fn mixed(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Ranks after Zipf's law, by the formula of Gray et al. (SIGMOD 1994), as YCSB draws them.
+/// Draws ranks by Zipf's law with the formula of Gray et al. (SIGMOD 1994), as YCSB does.
 struct Zipf {
     rows: f64,
     theta: f64,
@@ -191,7 +193,7 @@ impl Zipf {
         }
     }
 
-    /// The rank, from 0, of a number in [0, 1).
+    /// The rank, from 0, for a uniform number in [0, 1).
     fn rank(&self, u: f64) -> u64 {
         let scaled = u * self.zeta;
         if scaled < 1.0 {

@@ -31,19 +31,19 @@ use draw::Draw;
 use seen::Seen;
 use system::System;
 
-/// How long it runs where the answer alone is asked for.
+/// How long it runs if only the answer is wanted.
 const VERIFYING: Duration = Duration::from_millis(20);
 
-/// Why a run failed. Also that of [`super::calls`].
+/// Why a run failed, also for [`super::calls`].
 #[derive(Debug, thiserror::Error)]
 pub enum K2Error {
-    /// A database said no.
+    /// A database of ours or etcd returned an error.
     #[error(transparent)]
     Database(#[from] dyno_txn_api::Error),
-    /// A server of PostgreSQL could not be made or run.
+    /// A PostgreSQL server could not be made or run.
     #[error(transparent)]
     Server(#[from] crate::pubsub::FlowError),
-    /// PostgreSQL said no.
+    /// PostgreSQL returned an error, or its connection failed.
     #[error(transparent)]
     Postgres(#[from] ::postgres::Error),
     /// A latency could not be counted.
@@ -55,28 +55,29 @@ pub enum K2Error {
     /// A process could not be started or ended too early.
     #[error("{what}: {reason}")]
     Process {
-        /// Which.
+        /// The program that was started, by name.
         what: String,
-        /// Why.
+        /// How it ended, or why it did not start.
         reason: String,
     },
-    /// An answer is not what it must be.
+    /// A read returned a value that no transaction can have left there.
     #[error("{0}")]
     Wrong(String),
-    /// A thread panicked.
+    /// The thread of a client panicked.
     #[error("a thread of the load panicked")]
     Panicked,
 }
 
-/// `txn-k2`: transactions of some writes and some reads for a while; `peer` is the other system
-/// that does the same.
+/// `txn-k2`: transactions of a few writes and reads for some time; `peer` is another system that
+/// does the same.
 pub(crate) fn k2(
     params: &mut Params<'_>,
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
     let mut asked = Asked::read(params, peer)?;
-    // What answers are compared by comes before anything timed.
+    // The answer comes from transactions that run before anything is timed, so the timed part may
+    // be short.
     if request.phase == Phase::Verify {
         asked.duration = asked.duration.min(VERIFYING);
     }
@@ -118,7 +119,7 @@ fn measure(asked: &Asked, request: &Request) -> Result<Reply, K2Error> {
     Ok(reply)
 }
 
-/// The first transactions, one after the other and untimed: what they read is the same on every
+/// Runs the first transactions one after the other, untimed. What they read is the same on every
 /// system.
 fn first_ones(asked: &Asked, system: &System) -> Result<Answer, K2Error> {
     let mut worker = system.worker(asked)?;

@@ -1,4 +1,4 @@
-//! Clients of ours that have many one-shot transactions under way, each on one thread.
+//! Clients of ours that have many one-shot transactions in flight, each client on one thread.
 
 use std::thread;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use super::draw::{Draw, Transaction};
 use super::seen::{Seen, TRIES_MAX};
 use super::system::{System, request, values};
 
-/// How long an answer is waited for in one piece.
+/// The longest single wait for an answer.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// A while that is not counted, and the one that is.
+/// Runs the warm-up and then the measured time.
 pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
     once(asked, system, asked.duration / WARM_UP, 1)?;
     once(asked, system, asked.duration, 2)?.whole()
@@ -44,7 +44,7 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
     Ok(all)
 }
 
-/// A transaction under way.
+/// A transaction in flight.
 struct Flight {
     transaction: Transaction,
     intended_ns: u64,
@@ -58,7 +58,7 @@ struct Client<'a> {
     draw: Draw<'a>,
     arrivals: Arrivals,
     started_ns: u64,
-    /// By ticket; `None` is a free slot.
+    /// Indexed by ticket; `None` is a free slot.
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
     seen: Seen,
@@ -104,6 +104,8 @@ impl<'a> Client<'a> {
         let mut due_ns = self.arrivals.next_ns();
         let mut now_ns = self.clock.now_ns();
         let mut was_room = true;
+        // After the end no transaction begins, but those in flight are still waited for: leaving
+        // them out would drop the slowest latencies.
         while now_ns < end_ns || self.free.len() < self.flights.len() {
             while let Some(place) = self.free.last().copied()
                 && now_ns < end_ns
@@ -113,8 +115,8 @@ impl<'a> Client<'a> {
                 self.free.pop();
                 self.begin(&mut *pipeline, place, intended_ns)?;
                 if due_ns.is_some() {
-                    // Where there was no room before, the wait for it is the server's and not the
-                    // client's.
+                    // Lag is counted only if the client had room. If not, the server caused the
+                    // wait, which is then in the latency.
                     if was_room {
                         self.seen.lag.record(now_ns - intended_ns)?;
                     }
@@ -129,7 +131,7 @@ impl<'a> Client<'a> {
                 }
                 _ => WAIT,
             };
-            // With nothing under way there is nothing to wait for but the clock.
+            // With nothing in flight only the clock can end the wait.
             if pipeline.outstanding() == 0 {
                 std::hint::spin_loop();
             } else if let Some((ticket, result)) = pipeline.next(wait) {
@@ -196,6 +198,9 @@ impl<'a> Client<'a> {
                 self.seen.windows.count(now_ns - self.started_ns, 1);
                 self.seen.latencies.record(now_ns - flight.intended_ns)?;
             }
+            // Only an error that guarantees that nothing was done is retried: after an unknown
+            // outcome the writes might take effect twice. The retry keeps its slot and its intended
+            // start, so the latency includes the conflicts.
             Err(error) if error.retry() == Retry::Safe && flight.tries < TRIES_MAX => {
                 self.seen.again += 1;
                 flight.tries += 1;

@@ -1,5 +1,5 @@
-//! The same transactions by PostgreSQL: one call of a function in the server, serializable, and
-//! acknowledged when it is on stable storage.
+//! The same transactions on PostgreSQL: one call of a function in the server, serializable,
+//! acknowledged once it is on stable storage.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::draw::{Transaction, value};
 use super::system::{Failed, Worker};
 use crate::pubsub::{Server, connect};
 
-/// Writes first, as ours.
+/// Writes come before reads, as in our engine.
 const SETUP: &str = "
 CREATE TABLE k2 (k bigint PRIMARY KEY, v bytea NOT NULL);
 CREATE FUNCTION k2(write_keys bigint[], write_values bytea[], read_keys bigint[]) RETURNS bytea[]
@@ -34,7 +34,7 @@ END $$";
 const SESSION: &str = "SET default_transaction_isolation = 'serializable'";
 const CALL: &str = "SELECT k2($1, $2, $3)";
 
-/// A private server.
+/// A private server for this invocation.
 pub(super) struct Postgres(Server);
 
 impl Postgres {
@@ -73,7 +73,7 @@ impl Postgres {
     }
 }
 
-/// A connection with its statement.
+/// A connection with its prepared statement.
 pub(super) struct Session<'a> {
     client: Client,
     call: Statement,
@@ -91,7 +91,8 @@ impl Worker for Session<'_> {
             .query_one(&self.call, &[&writes, &values, &reads]);
         let read = row.and_then(|row| row.try_get(0));
         read.map_err(|error| Failed {
-            // Serialization failures and deadlocks: rolled back as a whole.
+            // Serialization failures and deadlocks rolled the whole transaction back, so it can be
+            // repeated.
             again: error
                 .code()
                 .is_some_and(|code| ["40001", "40P01"].contains(&code.code())),

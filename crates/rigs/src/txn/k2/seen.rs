@@ -1,4 +1,4 @@
-//! What clients counted.
+//! Counts what clients did and turns it into metrics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,38 +9,38 @@ use super::K2Error;
 use super::asked::Asked;
 use crate::Windows;
 
-/// Quantiles by the names they have in records.
+/// Quantiles under their names in records.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
-/// Conflicts of one transaction until it is given up.
+/// Attempts of one transaction before it is given up.
 pub(super) const TRIES_MAX: u32 = 1_000;
-/// More transactions than this, and than this share, that were due and never started are a backlog
-/// that grows; fewer are what a moment's stall leaves at the end.
+/// If more due transactions than this number and this share never started, the backlog counts as
+/// growing. Fewer are what a moment's stall at the end leaves.
 const UNSENT_MAX: (u64, f64) = (64, 0.01);
-/// A client that has room and starts later than this at the 99th percentile did not offer the rate.
+/// Clients that had room and started later than this at the 99th percentile did not offer the rate.
 const LAG_MAX_NS: u64 = 1_000_000;
 
-/// All clients together.
+/// The sums over all clients.
 pub(super) struct Seen {
     pub committed: u64,
-    /// Tries that ended in a conflict and were repeated.
+    /// Attempts that ended in a conflict and were repeated.
     pub again: u64,
     /// Transactions that failed otherwise, and the first reason.
     pub failed: u64,
     pub first_error: Option<String>,
-    /// From the first intended start to the last answer.
+    /// Seconds from the first intended start to the last answer.
     pub seconds: f64,
-    /// From the intended start to the answer, conflicts included.
+    /// From the intended start to the answer, retries included.
     pub latencies: Latencies,
-    /// Under a rate: how late transactions started for which there was room.
+    /// Under a rate: how late transactions started although the client had room.
     pub lag: Latencies,
-    /// Under a rate: those that were due before the end and were never started.
+    /// Under a rate: transactions that were due before the end and never started.
     pub unsent: u64,
-    /// Those that were committed, by the time of their answers.
+    /// Committed transactions by the time of their answers.
     pub windows: Windows,
 }
 
 impl Seen {
-    /// Nothing yet, of a load that lasts for `measured`.
+    /// Empty counts for a load of length `measured`.
     pub fn new(measured: Duration) -> Result<Seen, K2Error> {
         Ok(Seen {
             committed: 0,
@@ -67,7 +67,7 @@ impl Seen {
         Ok(self.latencies.add(&other.latencies)?)
     }
 
-    /// One that failed for good.
+    /// Counts a transaction that failed for good.
     pub fn fail(&mut self, text: String) {
         self.failed += 1;
         self.first_error.get_or_insert(text);
@@ -94,7 +94,7 @@ impl Seen {
         self.unsent > UNSENT_MAX.0 && share > UNSENT_MAX.1
     }
 
-    /// In words, whether the system kept up with the rate.
+    /// Describes whether the system kept up with the rate.
     pub fn rate_kept(&self, rate: f64) -> String {
         match self.fell_behind() {
             true => format!(
@@ -106,7 +106,7 @@ impl Seen {
         }
     }
 
-    /// In words, whether clients offered it.
+    /// Describes whether the clients offered the rate.
     pub fn generator_kept(&self) -> String {
         match self.lag.quantile_ns(0.99) {
             Some(late_ns) if late_ns > LAG_MAX_NS => format!(
@@ -117,8 +117,8 @@ impl Seen {
         }
     }
 
-    /// Rates a second, latencies in seconds. In a backlog that grows a latency says only how long
-    /// the run was, so there is none.
+    /// Rates are per second, latencies in seconds. With a growing backlog there are no latencies,
+    /// because they would depend only on how long the run was.
     pub fn metrics(&self, asked: &Asked) -> BTreeMap<String, f64> {
         let tries = self.committed + self.again;
         let mut metrics = BTreeMap::from([

@@ -1,4 +1,4 @@
-//! The server of one invocation: a process of its own, which goes when this does.
+//! The server of one invocation: a process of its own, which is killed when this is dropped.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,20 +19,20 @@ use super::postgres::Postgres;
 use crate::pubsub::process_cpu_s;
 use crate::txn::{EtcdNodes, OpenHow};
 
-/// Memory for rows of a server of ours.
+/// Memory for the rows of a server of ours.
 const MEMORY: &str = "8GiB";
-/// How long a server may take to listen.
+/// How long a server may take until it listens.
 const START_MAX: Duration = Duration::from_secs(60);
-/// Rows loaded in one transaction.
+/// Rows that one transaction loads.
 const LOADED_TOGETHER: usize = 100;
-/// A lone client spins for its answer; of many, each sleeps, or they would take each other's core.
+/// A single client spins for its answer. Several sleep, because they would take each other's core.
 const SPIN: Duration = Duration::from_millis(1);
 
-/// A database that is ready.
+/// A database that is ready for clients.
 pub(super) enum System {
-    /// One that has our interface.
+    /// A database that has our interface.
     Database {
-        /// Before its server, so that it goes first.
+        /// Declared before its server, so that it is closed first.
         db: Box<dyn Database>,
         table: TableId,
         servers: Servers,
@@ -41,15 +41,15 @@ pub(super) enum System {
     Postgres(Box<Postgres>),
 }
 
-/// Whose they are. They are killed when dropped.
+/// The server processes, which are killed when this is dropped.
 pub(super) enum Servers {
-    /// Ours: the server, then what it needs itself.
+    /// Our server first, then the processes that it depends on.
     Ours(Vec<Process>),
     Etcd(EtcdNodes),
 }
 
-/// A child that does not outlive this, nor does its socket: a server that is killed leaves it
-/// behind.
+/// A child process, killed when this is dropped. Its socket is removed too, because a killed server
+/// leaves it behind.
 pub(super) struct Process {
     child: Child,
     socket: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub(super) struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended already is what is wanted.
+        // An error means that the process has ended already, which is what is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if let Some(socket) = &self.socket {
@@ -66,16 +66,16 @@ impl Drop for Process {
     }
 }
 
-/// What runs one transaction after the other.
+/// Runs one transaction after the other, for one thread.
 pub(super) trait Worker {
-    /// What its reads gave, in their order.
+    /// Runs a transaction and returns the values that it read, in order.
     fn run(&mut self, transaction: &Transaction) -> Result<Vec<Option<Vec<u8>>>, Failed>;
 }
 
-/// Why a try failed.
+/// Why an attempt failed.
 #[derive(Debug)]
 pub(super) struct Failed {
-    /// Nothing was done: it can be tried again.
+    /// Whether nothing was done, so that it can be tried again.
     pub again: bool,
     pub text: String,
 }
@@ -98,7 +98,7 @@ impl System {
         })
     }
 
-    /// Puts the rows there that transactions expect.
+    /// Loads the rows that transactions expect.
     pub fn load(&self, asked: &Asked) -> Result<(), K2Error> {
         let Keys::Rows { rows, .. } = asked.keys else {
             return Ok(());
@@ -123,7 +123,7 @@ impl System {
         Ok(())
     }
 
-    /// What runs transactions, in the form that was asked for, for one thread.
+    /// A worker for one thread, which runs transactions in the form that the case names.
     pub fn worker<'a>(&'a self, asked: &'a Asked) -> Result<Box<dyn Worker + 'a>, K2Error> {
         match self {
             System::Database { db, table, .. } => Ok(Box::new(Client {
@@ -140,7 +140,7 @@ impl System {
         }
     }
 
-    /// Processor seconds of the server so far.
+    /// Processor seconds of the server so far; `None` if they are unknown.
     pub fn cpu_s(&self) -> Option<f64> {
         match self {
             System::Database { servers, .. } => {
@@ -154,7 +154,7 @@ impl System {
         }
     }
 
-    /// Checkpoints that the server has written, where it counts them.
+    /// Checkpoints that the server has written, if it counts them.
     pub fn checkpoints(&self) -> Result<Option<u64>, K2Error> {
         let System::Database { db, .. } = self else {
             return Ok(None);
@@ -174,13 +174,13 @@ impl System {
 
 type Started = (Servers, Box<dyn Database>, String);
 
-/// `dyno txn serve`, this program, and a client of it.
+/// Starts `dyno txn serve` from this program, and connects a client.
 fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
     let wrong = |reason: String| K2Error::Process {
         what: "dyno txn serve".to_owned(),
         reason,
     };
-    // Paths of sockets must be short, and those of scratch directories need not be.
+    // The path of a socket must be short, which that of a scratch directory may not be.
     let socket = (asked.carrier == Carrier::Unix).then(|| {
         let name = format!("dyno-k2-{}.sock", std::process::id());
         std::env::temp_dir().join(name)
@@ -234,7 +234,7 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
     Ok((Servers::Ours(processes), db, what))
 }
 
-/// One node, with its log on the disk of the scratch directory.
+/// Starts one etcd node with its log on the disk of the scratch directory.
 fn etcd(scratch: &Path) -> Result<Started, K2Error> {
     let nodes = EtcdNodes::start(scratch, 1)?;
     let db = crate::txn::open(&nodes.target(), &OpenHow::default())?;
@@ -242,7 +242,7 @@ fn etcd(scratch: &Path) -> Result<Started, K2Error> {
     Ok((Servers::Etcd(nodes), db, what))
 }
 
-/// `dyno txn serve` there.
+/// The command `dyno txn serve` on this address.
 fn serve(listen: &str) -> Result<Command, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
@@ -263,14 +263,14 @@ fn spawn(command: &mut Command) -> Result<Process, String> {
         .map_err(|error| format!("cannot be started: {error}"))
 }
 
-/// Where it says that it listens.
+/// The first line of its stdout, which says where it listens.
 fn first_line(process: &mut Process) -> Result<String, String> {
     let output = process.child.stdout.take().ok_or("it has no output")?;
     let (said, hear) = mpsc::channel();
-    // It ends with the server.
+    // The thread ends with the server, when its stdout is closed.
     thread::spawn(move || {
         let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-        // The waiting thread may have given up.
+        // An error means that the waiting thread has given up.
         let _ = said.send(lines.next());
         lines.for_each(drop);
     });
@@ -282,7 +282,7 @@ fn first_line(process: &mut Process) -> Result<String, String> {
     Ok(address.trim().to_owned())
 }
 
-/// A thread's view of a database that has our interface.
+/// One thread's view of a database that has our interface.
 struct Client<'a> {
     db: &'a dyn Database,
     table: TableId,
@@ -343,14 +343,14 @@ fn operations(
     )
 }
 
-/// All of a transaction in one request.
+/// All operations of a transaction as one request.
 pub(super) fn request(asked: &Asked, table: TableId, transaction: &Transaction) -> Request {
     let (mut all, reads) = operations(asked, table, transaction);
     all.extend(reads);
     Request::Operations(all)
 }
 
-/// What reads gave.
+/// The values among the answers, which are those of reads.
 pub(super) fn values(answers: Vec<Answer>) -> Vec<Option<Vec<u8>>> {
     let read = answers.into_iter().filter_map(|answer| match answer {
         Answer::Value(value) => Some(value),

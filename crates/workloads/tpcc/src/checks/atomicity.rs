@@ -1,5 +1,5 @@
-//! Atomicity of Payment (clause 3.2.2): one that is committed changes all its rows, one that is
-//! rolled back none.
+//! Checks the atomicity of Payment (clause 3.2.2): one that is committed changes all its rows, one
+//! that is rolled back none.
 
 use dyno_txn_api::{
     Answer, Database, Error, Operation, Operations, Result, Row, TableId, Transact,
@@ -9,11 +9,11 @@ use crate::input::{CustomerRef, Input, Payment, Who};
 use crate::schema::{Tables, customer_sums, history_key, key, ytd};
 use crate::transactions::run;
 
-/// The amount of the two payments, cents.
+/// The amount of each of the two payments, in cents.
 const AMOUNT: i64 = 4_321;
 
-/// Runs both payments on the first customer of the first district; what went wrong, if anything
-/// did.
+/// Runs both payments on the first customer of the first district. Returns what went wrong, if
+/// anything.
 pub fn atomicity(db: &dyn Database, tables: &Tables, unique: [u64; 2]) -> Result<Option<String>> {
     let payment = Payment {
         warehouse: 1,
@@ -61,8 +61,8 @@ pub fn atomicity(db: &dyn Database, tables: &Tables, unique: [u64; 2]) -> Result
     Ok(None)
 }
 
-/// Operations of which none commits ([`Operations::run_last`]), so that it is not too late to roll
-/// back.
+/// Passes on operations without committing ([`Operations::run_last`] would), so that the
+/// transaction can still be rolled back.
 struct Undecided<'a>(&'a mut dyn Operations);
 
 impl Operations for Undecided<'_> {

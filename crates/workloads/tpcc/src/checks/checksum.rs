@@ -1,4 +1,5 @@
-//! A checksum of all rows, the same whatever engine holds them and in whatever order they are read.
+//! A checksum of all rows, which depends neither on the engine nor on the order in which they are
+//! read.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,13 +9,13 @@ use dyno_txn_api::{Database, Options, Result, Scan, Transact};
 use super::gather::pages;
 use crate::schema::NAMES;
 
-/// Time for reading one table.
+/// How long reading one table may take.
 const DEADLINE: Duration = Duration::from_secs(300);
 
 /// Rows and the sum of their hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Checksum {
-    /// Rows of all tables.
+    /// Number of rows in all tables.
     pub rows: u64,
     /// The sum, modulo 2^64, of a hash of each row's table, key and value.
     pub sum: u64,
@@ -26,7 +27,8 @@ impl fmt::Display for Checksum {
     }
 }
 
-/// Reads everything. Of a database at rest: each table is read in a transaction of its own.
+/// Reads all rows. The database must be at rest, because each table is read in a transaction of its
+/// own.
 pub fn checksum(db: &dyn Database) -> Result<Checksum> {
     let options = Options {
         deadline: DEADLINE,
@@ -51,7 +53,7 @@ pub fn checksum(db: &dyn Database) -> Result<Checksum> {
     Ok(total)
 }
 
-/// The number of rows of one table, by its name. Of a database at rest.
+/// The number of rows of the table `name`. The database must be at rest.
 pub fn rows(db: &dyn Database, name: &str) -> Result<u64> {
     let options = Options {
         deadline: DEADLINE,
@@ -70,8 +72,8 @@ pub fn rows(db: &dyn Database, name: &str) -> Result<u64> {
     Ok(outcome.value)
 }
 
-/// FNV-1a over the parts and their lengths, eight bytes at a step, then mixed (SplitMix64's last
-/// lines).
+/// FNV-1a over the parts and their lengths, eight bytes per step, followed by the mixing of
+/// SplitMix64.
 fn hash(parts: &[&[u8]]) -> u64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     let mut step = |word: u64| {

@@ -9,15 +9,15 @@ use super::gather::{self, CustomerFacts, DistrictFacts, WarehouseFacts, Who};
 use crate::scale::Scale;
 use crate::schema::Tables;
 
-/// Violations that are told one by one; the rest of a condition is counted.
+/// How many violations of a condition are described; the others are only counted.
 const TOLD_MAX: usize = 20;
 
-/// A condition that does not hold.
+/// A consistency condition that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number in clause 3.3.2.
+    /// The condition's number in clause 3.3.2.
     pub condition: u8,
-    /// Where, and the two sides that should be equal.
+    /// The place, and the two sides that should be equal.
     pub text: String,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks all conditions; what does not hold.
+/// Checks all conditions and returns the violations.
 pub fn consistency(db: &dyn Database, tables: &Tables, scale: &Scale) -> Result<Vec<Violation>> {
     let mut found = Found::default();
     let mut customers = BTreeMap::new();
@@ -51,7 +51,7 @@ struct Found {
 }
 
 impl Found {
-    /// Notes a violation unless both sides are equal.
+    /// Records a violation unless both sides are equal.
     fn equal<T: PartialEq + fmt::Display>(
         &mut self,
         condition: u8,
@@ -177,7 +177,7 @@ fn of_orders(at: [u32; 2], facts: &DistrictFacts, found: &mut Found) {
     }
 }
 
-/// Condition 11, written so that it holds after deliveries too: each one counts at a customer of
+/// Condition 11, in a form that also holds after deliveries, each of which counts at a customer of
 /// the district.
 fn delivered(
     at: [u32; 2],

@@ -1,4 +1,4 @@
-//! What the conditions compare, read in one pass over each table of a warehouse.
+//! Gathers what the conditions compare, in one pass over each table of a warehouse.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,36 +9,36 @@ use crate::schema::{
     Tables, customer_sums, district_order, history, key, numbers_of, order, order_line, ytd,
 };
 
-/// Time for reading one warehouse.
+/// How long reading one warehouse may take.
 const DEADLINE: Duration = Duration::from_secs(300);
 
-/// A customer: warehouse, district, number.
+/// A customer's warehouse, district and number.
 pub(super) type Who = [u32; 3];
 
-/// An order of a district.
+/// What is gathered of one order.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct OrderFacts {
     pub customer: u32,
     pub lines: u64,
     pub delivered: bool,
-    /// Lines that are there.
+    /// Rows of ORDER-LINE that were found for it.
     pub lines_found: u64,
     pub lines_delivered: u64,
 }
 
-/// What is summed for a customer.
+/// What is summed for a customer over all tables.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct CustomerFacts {
     pub balance: i64,
     pub ytd_payment: i64,
     pub deliveries: u64,
-    /// Amounts of delivered lines.
+    /// Sum of the amounts of delivered lines, in cents.
     pub delivered: i64,
-    /// Amounts of payments, wherever they were made.
+    /// Sum of the customer's payments, at any warehouse, in cents.
     pub paid: i64,
 }
 
-/// A district.
+/// What is gathered of one district.
 #[derive(Debug, Default)]
 pub(super) struct DistrictFacts {
     pub ytd: i64,
@@ -50,7 +50,7 @@ pub(super) struct DistrictFacts {
     pub stray_lines: u64,
 }
 
-/// A warehouse.
+/// What is gathered of one warehouse.
 #[derive(Debug, Default)]
 pub(super) struct WarehouseFacts {
     pub ytd: i64,
@@ -204,7 +204,8 @@ impl WarehouseFacts {
     }
 }
 
-/// Every row of a range, page by page, with up to four numbers of its key.
+/// Calls a function with every row of a range, page by page, and with up to four numbers of its
+/// key.
 pub(super) fn each<T: Operations + ?Sized>(
     t: &mut T,
     scan: Scan,
@@ -226,7 +227,7 @@ fn keys<T: Operations + ?Sized>(
     })
 }
 
-/// Every key and value of a range, page by page.
+/// Calls a function with every key and value of a range, page by page.
 pub(super) fn pages<T: Operations + ?Sized>(
     t: &mut T,
     mut scan: Scan,

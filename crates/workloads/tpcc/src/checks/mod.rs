@@ -1,8 +1,8 @@
-//! Is the database what the transactions should have made of it? The consistency conditions of
-//! clause 3.3.2, all twelve; atomicity of Payment (clause 3.2.2); and a checksum, to compare
-//! databases.
+//! Checks whether the database is what the transactions should have made of it: all twelve
+//! consistency conditions of clause 3.3.2; atomicity of Payment (clause 3.2.2); and a checksum, to
+//! compare databases.
 //!
-//! Conditions are of a database at rest: nothing else may run meanwhile.
+//! The database must be at rest: nothing else may run meanwhile.
 
 mod atomicity;
 mod checksum;

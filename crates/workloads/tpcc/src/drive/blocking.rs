@@ -1,4 +1,4 @@
-//! Terminals whose transactions go to the engine operation by operation.
+//! Terminals that send their transactions to the engine operation by operation.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::{Done, Ended, Recorder, Worker, ended_by};
 use crate::input::Input;
 use crate::transactions;
 
-/// The longest sleep until a paced terminal is due, so that a stop is seen.
+/// The longest sleep until a paced terminal is due, so that a stop request is noticed.
 const NAP: Duration = Duration::from_millis(50);
 
 pub(super) fn run(mut worker: Worker<'_>, recorder: &mut dyn Recorder) -> Result<()> {

@@ -1,8 +1,8 @@
-//! Running transactions for a while, by terminals that wait for each answer before they enter the
+//! Runs transactions for some time, from terminals that wait for each answer before they enter the
 //! next input.
 //!
-//! Times are handed to a recorder of the caller's, one for each worker thread: this crate measures
-//! nothing.
+//! Times are passed to a recorder of the caller's, one for each worker thread, because this crate
+//! measures nothing.
 
 mod blocking;
 mod pace;
@@ -18,84 +18,85 @@ use dyno_txn_api::{Code, Database, Error, Options, Result, Retry};
 use crate::input::{Draw, Kind, Terminal};
 use crate::schema::Tables;
 
-/// How a transaction goes to the engine.
+/// How the operations of a transaction are sent to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// As a procedure, in one request.
     OneShot,
-    /// Operation by operation; those that can go together, in one request.
+    /// Operation by operation; those that can be sent together are one request.
     Batched,
-    /// Operation by operation, each a request of its own; those that can go together, at the same
-    /// time.
+    /// Operation by operation, each a request of its own; those that can be sent together are in
+    /// flight at the same time.
     Interactive,
 }
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// How inputs are drawn.
+    /// How the inputs of terminals are drawn.
     pub draw: Draw,
-    /// How transactions go to the engine.
+    /// How transactions are sent to the engine.
     pub form: Form,
-    /// Terminals, so transactions under way at most.
+    /// Terminals, each of which has at most one transaction in flight.
     pub clients: u32,
     /// Threads that drive them. Only [`Form::OneShot`] can have fewer threads than terminals
     /// without pacing.
     pub threads: u32,
-    /// When it ends.
+    /// When the run ends.
     pub until: Until,
-    /// Whether terminals take the time that people would for keying and thinking (clause 5.2.5.7).
+    /// Whether terminals wait as long as people would for keying and thinking (clause 5.2.5.7).
     pub paced: bool,
     /// Equal seeds give equal inputs.
     pub seed: u64,
-    /// Tells this run from others on the same database: rows that it adds bear it.
+    /// Distinguishes this run from others on the same database, because the rows that it adds carry
+    /// it.
     pub run: u64,
-    /// Tries of a transaction at most.
+    /// The most attempts of one transaction.
     pub attempts: u32,
-    /// A fixed time of entry, for databases that are to be compared; the clock's when none.
+    /// A fixed entry time, for databases that are to be compared; `None` takes the clock's.
     pub entered_ms: Option<i64>,
 }
 
-/// When a run ends.
+/// When terminals stop entering inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// After this time; what is under way then is waited for.
+    /// After this time. Transactions in flight are waited for.
     Elapsed(Duration),
-    /// After so many transactions of each terminal.
+    /// After this many transactions of each terminal.
     Transactions(u64),
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// Committed.
+    /// The engine acknowledged the commit.
     Committed,
     /// Rolled back because its input said so: 1% of New Order.
     RolledBack,
-    /// In the way of others as often as it may be tried.
+    /// It was given up after the last allowed attempt ended in a conflict.
     Conflicts,
-    /// The answer of its commit was lost.
+    /// The answer to its commit was lost, so it may have committed.
     Unknown,
 }
 
-/// A transaction that is over.
+/// A transaction that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
-    /// Its type.
+    /// Which of the five types it is.
     pub kind: Kind,
-    /// When it was entered; when it should have been, with pacing.
+    /// When it was entered; with pacing, when it should have been.
     pub began: Instant,
-    /// When its answer came.
+    /// When its last answer arrived.
     pub ended: Instant,
-    /// What became of it.
+    /// How it ended, after all attempts.
     pub outcome: Ended,
-    /// How often it was tried.
+    /// How many attempts it took.
     pub attempts: u32,
 }
 
-/// Takes what is over. Each worker thread has one of its own.
+/// Receives transactions that have ended. Each worker thread has its own.
 pub trait Recorder: Send {
-    /// A transaction is over.
+    /// Called once for each transaction, on the worker's thread.
     fn done(&mut self, done: Done);
 }
 
@@ -138,6 +139,8 @@ pub fn run<R: Recorder>(
                     _ => blocking::run(worker, recorder),
                 };
                 if let Err(error) = ran {
+                    // The other workers stop too, because a run that lost its engine is not a
+                    // measurement. The first error is kept; later ones are often its consequences.
                     stop.store(true, Ordering::Relaxed);
                     let mut wrong = wrong.lock().unwrap_or_else(PoisonError::into_inner);
                     wrong.get_or_insert(error);
@@ -152,7 +155,7 @@ pub fn run<R: Recorder>(
 }
 
 impl Plan {
-    /// Threads that [`run`] starts, so recorders that it wants.
+    /// How many threads [`run`] starts, and so how many recorders it needs.
     pub fn workers(&self) -> u32 {
         match (self.form, self.paced) {
             (Form::OneShot, _) | (_, true) => self.threads.min(self.clients),
@@ -169,7 +172,7 @@ impl Plan {
         }
     }
 
-    /// The time that an input bears.
+    /// The entry time that an input carries.
     fn now_ms(&self) -> i64 {
         self.entered_ms.unwrap_or_else(|| {
             let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -178,7 +181,7 @@ impl Plan {
     }
 }
 
-/// One thread's share.
+/// The part of a plan that one thread runs.
 struct Worker<'a> {
     db: &'a dyn Database,
     tables: &'a Tables,
@@ -189,7 +192,7 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    /// Whether a terminal that has entered so many enters no more.
+    /// Whether a terminal that has entered this many inputs stops.
     fn over(&self, entered: u64) -> bool {
         self.stop.load(Ordering::Relaxed)
             || match self.plan.until {
@@ -206,7 +209,8 @@ fn terminals(plan: &Plan, worker: u32, workers: u32) -> Vec<Terminal> {
         .collect()
 }
 
-/// What an engine's error means for the transaction; itself when it means that the run is over.
+/// The outcome that an engine's error means for the transaction. Returns the error if it ends the
+/// run.
 fn ended_by(error: Error) -> Result<Ended> {
     match (error.kind(), error.retry()) {
         (Code::UserAbort, _) => Ok(Ended::RolledBack),

@@ -1,4 +1,4 @@
-//! When terminals enter their inputs: at once, or after the times that people take (clause
+//! Decides when terminals enter their inputs: at once, or after the times that people take (clause
 //! 5.2.5.7).
 
 use std::cmp::Reverse;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::input::{Input, Kind, Terminal};
 
-/// Seconds of keying, and the mean of thinking.
+/// Seconds of keying, and mean seconds of thinking.
 fn times_s(kind: Kind) -> (f64, f64) {
     match kind {
         Kind::NewOrder => (18.0, 12.0),
@@ -17,16 +17,16 @@ fn times_s(kind: Kind) -> (f64, f64) {
     }
 }
 
-/// Which terminal enters next, and when.
+/// Which terminal enters its input next, and when.
 pub(super) struct Pace {
     paced: bool,
     due: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// Inputs that are keyed in and not entered yet.
+    /// Inputs that have been drawn but not entered yet.
     keyed: Vec<Option<Input>>,
 }
 
 impl Pace {
-    /// All terminals begin to key in now.
+    /// All terminals begin to key in at `now`.
     pub fn new(paced: bool, terminals: &mut [Terminal], now: Instant, now_ms: i64) -> Pace {
         let mut pace = Pace {
             paced,
@@ -39,7 +39,7 @@ impl Pace {
         pace
     }
 
-    /// A terminal's transaction is over: it thinks, keys in the next input, and will enter it.
+    /// A terminal's transaction has ended: it thinks, keys in the next input, and will enter that.
     pub fn begin(
         &mut self,
         at: usize,
@@ -61,12 +61,12 @@ impl Pace {
         self.due.push(Reverse((due, at)));
     }
 
-    /// When the next one enters; None when all wait for answers.
+    /// When the next terminal enters; `None` if all wait for answers.
     pub fn next_due(&self) -> Option<Instant> {
         self.due.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// The terminal that enters now, with when it was due and what it enters.
+    /// The terminal that enters at `now`, with the time at which it was due and its input.
     pub fn enter(&mut self, now: Instant) -> Option<(usize, Instant, Input)> {
         let Reverse((due, at)) = *self.due.peek()?;
         if due > now {
@@ -74,7 +74,7 @@ impl Pace {
         }
         self.due.pop();
         let input = self.keyed[at].take()?;
-        // Without pacing nothing was due before it could be entered.
+        // Without pacing no input is due before it can be entered.
         Some((at, if self.paced { due } else { now }, input))
     }
 }

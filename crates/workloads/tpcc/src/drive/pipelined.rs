@@ -1,4 +1,4 @@
-//! Terminals whose transactions are procedures: one thread has those of many under way.
+//! Terminals whose transactions are procedures. One thread has the transactions of many in flight.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use super::{Done, Ended, Recorder, Worker, ended_by};
 use crate::input::{Input, Terminal};
 use crate::transactions;
 
-/// The longest wait for an answer while terminals are due later, so that a stop is seen.
+/// The longest wait for an answer while terminals are due later, so that a stop request is noticed.
 const NAP: Duration = Duration::from_millis(50);
-/// An engine that answers nothing for this long is lost.
+/// An engine that answers nothing for so long counts as lost.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A transaction under way.
+/// A transaction in flight.
 struct UnderWay {
     began: Instant,
     input: Input,
@@ -62,6 +62,8 @@ pub(super) fn run(mut worker: Worker<'_>, recorder: &mut dyn Recorder) -> Result
                 heard = Instant::now();
                 run.settle(ticket as usize, answer, heard)?;
             }
+            // A lost engine would otherwise leave the run waiting for ever, because a terminal
+            // enters nothing before its answer.
             None if heard.elapsed() > SILENCE => {
                 let text = format!("no answer from the engine in {} s", SILENCE.as_secs());
                 return Err(Error::new(Code::Unavailable, text));
@@ -72,12 +74,12 @@ pub(super) fn run(mut worker: Worker<'_>, recorder: &mut dyn Recorder) -> Result
 }
 
 impl Run<'_, '_> {
-    /// Submits what is due; when the next one is, None when none will be.
+    /// Submits what is due. Returns when the next input is due, `None` if none will be.
     fn enter_what_is_due(&mut self) -> Result<Option<Instant>> {
         loop {
             let now = Instant::now();
             let Some((at, began, input)) = self.pace.enter(now) else {
-                // Terminals that key in when time is over enter nothing more.
+                // Terminals that are still keying in when time is over enter nothing more.
                 let over = self.worker.over(0);
                 return Ok(self.pace.next_due().filter(|_| !over));
             };

@@ -1,21 +1,21 @@
-//! An input as bytes, which is how a procedure gets it: a version, the type, then numbers,
+//! An input as bytes, the argument of a procedure: a version, the type, then numbers,
 //! little-endian.
 
 use super::{CustomerRef, Delivery, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, Who};
 
-/// The version of this form.
+/// The version of this encoding; another one is refused.
 const VERSION: u8 = 1;
 
-/// The lines that an order may have: 15 by the specification.
+/// The most lines of an order, 15 by the specification.
 const LINES_MAX: usize = 15;
 
-/// Bytes that are no input.
+/// Bytes that are not a valid input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} bytes are no input of a transaction: {1}")]
 pub struct BadInput(pub usize, pub &'static str);
 
 impl Input {
-    /// The bytes of it.
+    /// Encodes the input for a procedure's argument.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Out(vec![VERSION]);
         match self {
@@ -54,7 +54,7 @@ impl Input {
         out.0
     }
 
-    /// The input in these bytes; all of them must belong to it.
+    /// Decodes an input. All bytes must belong to it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Input, BadInput> {
         let mut from = From { bytes, at: 0 };
         if from.byte()? != VERSION {

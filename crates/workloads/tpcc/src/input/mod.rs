@@ -1,5 +1,5 @@
-//! What a terminal enters (clauses 2.4.1 to 2.8.1), drawn from a seed; and its form in bytes, which
-//! a procedure takes as its argument.
+//! The inputs of terminals (clauses 2.4.1 to 2.8.1), drawn from a seed, and their encoding as the
+//! arguments of procedures.
 
 mod bytes;
 
@@ -8,126 +8,126 @@ pub use bytes::BadInput;
 use crate::random::{Random, Skew};
 use crate::scale::Scale;
 
-/// Which customer is meant.
+/// How an input names its customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// By number.
+    /// By the customer's number in the district.
     Id(u32),
-    /// By the number of a last name: the middle one of those who have it, by first name.
+    /// By the number of a last name: the middle one, by first name, of the customers that have it.
     LastName(u32),
 }
 
-/// A customer of a district of a warehouse.
+/// A customer of a warehouse's district.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CustomerRef {
-    /// Warehouse.
+    /// Number of the customer's warehouse.
     pub warehouse: u32,
-    /// District.
+    /// Number of the customer's district.
     pub district: u32,
-    /// Customer.
+    /// The customer in that district.
     pub who: Who,
 }
 
 /// A line of a new order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// Item; one more than there are when the order is to be rolled back.
+    /// Number of the item; one above the last if the order is to be rolled back.
     pub item: u32,
-    /// Warehouse that supplies it.
+    /// Number of the warehouse that supplies it.
     pub supply: u32,
-    /// Quantity, 1 to 10.
+    /// How many are ordered, 1 to 10.
     pub quantity: u32,
 }
 
-/// New Order (clause 2.4.1).
+/// Input of New Order (clause 2.4.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOrder {
-    /// Home warehouse.
+    /// Number of the home warehouse.
     pub warehouse: u32,
-    /// District.
+    /// Number of the district that takes the order.
     pub district: u32,
-    /// Customer, by number.
+    /// Number of the customer, in that district.
     pub customer: u32,
-    /// 5 to 15 of them.
+    /// The 5 to 15 lines of the order.
     pub lines: Vec<Line>,
     /// Time of entry, milliseconds since 1970.
     pub entered_ms: i64,
 }
 
-/// Payment (clause 2.5.1).
+/// Input of Payment (clause 2.5.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
-    /// Warehouse that is paid.
+    /// Number of the warehouse that is paid.
     pub warehouse: u32,
-    /// District that is paid.
+    /// Number of the district that is paid.
     pub district: u32,
-    /// Who pays; 15% of them are of another warehouse.
+    /// The paying customer; 15% of them belong to another warehouse.
     pub customer: CustomerRef,
-    /// Cents, 100 to 500,000.
+    /// Amount in cents, 100 to 500,000.
     pub amount: i64,
-    /// Time, milliseconds since 1970.
+    /// Time of the payment, milliseconds since 1970.
     pub paid_ms: i64,
-    /// Who wrote the row of HISTORY, and its number there: that table has no key in the
-    /// specification.
+    /// The terminal that wrote the row of HISTORY and its number there, because that table has no
+    /// key in the specification.
     pub unique: [u64; 2],
 }
 
-/// Order Status (clause 2.6.1).
+/// Input of Order Status (clause 2.6.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderStatus {
-    /// Whose last order.
+    /// The customer whose last order is shown.
     pub customer: CustomerRef,
 }
 
-/// Delivery (clause 2.7.1).
+/// Input of Delivery (clause 2.7.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// Warehouse.
+    /// Number of the warehouse that delivers.
     pub warehouse: u32,
-    /// Carrier, 1 to 10.
+    /// Number of the carrier, 1 to 10.
     pub carrier: u32,
-    /// Time, milliseconds since 1970.
+    /// Time of the delivery, milliseconds since 1970.
     pub delivered_ms: i64,
 }
 
-/// Stock Level (clause 2.8.1).
+/// Input of Stock Level (clause 2.8.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StockLevel {
-    /// Warehouse.
+    /// Number of the terminal's warehouse.
     pub warehouse: u32,
-    /// District.
+    /// Number of the terminal's district.
     pub district: u32,
-    /// 10 to 20.
+    /// Stock below this is low, 10 to 20.
     pub threshold: u32,
 }
 
-/// One transaction's input.
+/// The input of one transaction of any type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// An order is placed.
+    /// Places an order of several lines.
     NewOrder(NewOrder),
-    /// A customer pays.
+    /// Records a customer's payment.
     Payment(Payment),
-    /// A customer asks for the last order.
+    /// Shows the customer's last order.
     OrderStatus(OrderStatus),
-    /// The oldest order of each district is delivered.
+    /// Delivers the oldest order of each district.
     Delivery(Delivery),
-    /// How many items of the last orders run short.
+    /// Counts the items of the last orders whose stock is low.
     StockLevel(StockLevel),
 }
 
 /// The five types of transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// New Order.
+    /// Places an order (clause 2.4).
     NewOrder,
-    /// Payment.
+    /// Records a payment (clause 2.5).
     Payment,
-    /// Order Status.
+    /// Shows a customer's last order (clause 2.6).
     OrderStatus,
-    /// Delivery.
+    /// Delivers a warehouse's oldest orders (clause 2.7).
     Delivery,
-    /// Stock Level.
+    /// Counts items with low stock (clause 2.8).
     StockLevel,
 }
 
@@ -141,7 +141,7 @@ impl Kind {
         Kind::StockLevel,
     ];
 
-    /// Its name on the command line, in records and as a procedure.
+    /// The name on the command line, in records and of the procedure.
     pub fn name(self) -> &'static str {
         match self {
             Kind::NewOrder => "new-order",
@@ -165,7 +165,7 @@ impl Input {
         }
     }
 
-    /// Its type.
+    /// The type of transaction that takes this input.
     pub fn kind(&self) -> Kind {
         match self {
             Input::NewOrder(_) => Kind::NewOrder,
@@ -177,7 +177,7 @@ impl Input {
     }
 }
 
-/// Which transactions, how often.
+/// The types of transactions, and how often each is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mix {
     /// All five: 45, 43, 4, 4 and 4 percent (clause 5.2.3).
@@ -203,35 +203,35 @@ impl Mix {
     }
 }
 
-/// How inputs are drawn.
+/// How the inputs of a run are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draw {
-    /// Size of the database.
+    /// The numbers of warehouses, customers and items to draw from.
     pub scale: Scale,
-    /// Which transactions.
+    /// The types of transactions and their shares.
     pub mix: Mix,
     /// Of a hundred customers, how many are named by their last name: 60 by the specification
     /// (clauses 2.5.1.2 and 2.6.1.2), 40 in the original's program.
     pub by_last_name: u32,
-    /// The constants of the run.
+    /// The constants of the run's skewed numbers.
     pub skew: Skew,
 }
 
-/// A terminal: it belongs to one warehouse and one district.
+/// A terminal, which belongs to one warehouse and one district.
 #[derive(Debug, Clone)]
 pub struct Terminal {
     draw: Draw,
     warehouse: u32,
-    /// Of Stock Level, which always asks for the same one (clause 2.8.1.1).
+    /// The district of Stock Level, which is always the same (clause 2.8.1.1).
     district: u32,
     random: Random,
-    /// What tells it from all terminals of all runs, and how much it has entered so far.
+    /// A number that no other terminal of any run has, and how many inputs it has entered so far.
     unique: [u64; 2],
 }
 
 impl Terminal {
-    /// Terminal `number` of all: warehouses are dealt round robin, then districts. `run` tells this
-    /// run from others on the same database.
+    /// Terminal `number` of all: warehouses are assigned in turn, then districts. `run`
+    /// distinguishes this run from others on the same database.
     pub fn new(draw: Draw, seed: u64, run: u64, number: u32) -> Terminal {
         let scale = draw.scale;
         Terminal {
@@ -243,7 +243,7 @@ impl Terminal {
         }
     }
 
-    /// The next input, entered at this time.
+    /// Draws the next input, entered at this time.
     pub fn next(&mut self, now_ms: i64) -> Input {
         self.unique[1] += 1;
         match self.draw.mix.draw(&mut self.random) {
@@ -269,8 +269,8 @@ impl Terminal {
         }
     }
 
-    /// The pause before the next transaction: an exponential of this mean, cut at ten times it
-    /// (clause 5.2.5.4).
+    /// The pause before the next transaction in seconds: exponential with this mean, cut at ten
+    /// times the mean (clause 5.2.5.4).
     pub fn think_s(&mut self, mean_s: f64) -> f64 {
         (-self.random.unit().ln() * mean_s).min(10.0 * mean_s)
     }
@@ -293,7 +293,7 @@ impl Terminal {
         }
     }
 
-    /// A warehouse other than the terminal's; its own where there is no other.
+    /// A warehouse other than the terminal's; its own if there is no other.
     fn other_warehouse(&mut self) -> u32 {
         let warehouses = self.draw.scale.warehouses;
         if warehouses == 1 {

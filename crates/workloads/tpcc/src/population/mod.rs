@@ -1,5 +1,5 @@
-//! The initial population (clause 4.3.3.1). Every part of it has a random stream of its own, so
-//! parts can be made in any order, by any number of loaders, and are the same rows.
+//! The initial population (clause 4.3.3.1). Each part has a random stream of its own, so several
+//! loaders can make parts in any order and get the same rows.
 
 use crate::random::{Random, Skew};
 use crate::rows::{
@@ -8,13 +8,13 @@ use crate::rows::{
 use crate::scale::Scale;
 use crate::text::{data, digits, last_name, letters, zip};
 
-/// Times of the population: 2026-01-01, so that a load is the same whenever it is made.
+/// The time of all rows: 2026-01-01, so that loads at different times give the same rows.
 pub const EPOCH_MS: i64 = 1_767_225_600_000;
 
-/// What every customer has paid at the beginning, cents.
+/// What every customer has paid at the beginning, in cents.
 const PAID: i64 = 1_000;
 
-/// Which part a stream belongs to.
+/// The parts that have a random stream of their own.
 #[derive(Clone, Copy)]
 enum Part {
     Items = 1,
@@ -25,23 +25,23 @@ enum Part {
     Orders,
 }
 
-/// What a database begins with.
+/// The parameters of the initial rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Population {
-    /// How large it is.
+    /// Numbers of warehouses, customers and items.
     pub scale: Scale,
     /// Equal seeds give equal rows.
     pub seed: u64,
 }
 
-/// An order of the population with what belongs to it.
+/// An order of the population with the rows that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedOrder {
-    /// The order.
+    /// The row of ORDER.
     pub order: Order,
-    /// Its lines.
+    /// The rows of ORDER-LINE, in order.
     pub lines: Vec<OrderLine<'static>>,
-    /// Present when it is not delivered.
+    /// The row of NEW-ORDER, if it is not delivered.
     pub waiting: Option<Waiting>,
 }
 
@@ -52,7 +52,7 @@ impl Population {
         Random::of(self.seed, &path)
     }
 
-    /// The items.
+    /// All rows of ITEM, in order of numbers.
     pub fn items(&self) -> impl Iterator<Item = Item> + use<> {
         let mut random = self.stream(Part::Items, &[]);
         (1..=self.scale.items).map(move |id| Item {
@@ -64,7 +64,7 @@ impl Population {
         })
     }
 
-    /// A warehouse.
+    /// The row of WAREHOUSE with this number.
     pub fn warehouse(&self, id: u32) -> Warehouse {
         let mut random = self.stream(Part::Warehouse, &[id]);
         Warehouse {
@@ -91,7 +91,7 @@ impl Population {
         })
     }
 
-    /// A district.
+    /// The row of DISTRICT with this number.
     pub fn district(&self, warehouse: u32, id: u32) -> District {
         let mut random = self.stream(Part::District, &[warehouse, id]);
         District {
@@ -135,7 +135,7 @@ impl Population {
         })
     }
 
-    /// The orders of a district: one for each customer, in a random order of customers.
+    /// The orders of a district: one for each customer, with the customers in random order.
     pub fn orders(
         &self,
         warehouse: u32,

@@ -1,4 +1,4 @@
-//! Rows as keys and values.
+//! Encodes rows as keys and values.
 
 use dyno_txn_api::{Key, ValueRef, encode_row};
 
@@ -7,9 +7,9 @@ use crate::rows::{
     Address, Customer, District, History, Item, Order, OrderLine, Stock, Waiting, Warehouse,
 };
 
-/// What is stored for a row.
+/// A row that can be encoded for storage.
 pub trait Stored {
-    /// Appends keys and values: one, or several for a row that is split.
+    /// Appends keys and values, several for a row that is split.
     fn store(&self, tables: &Tables, out: &mut Vec<(Key, Vec<u8>)>);
 }
 

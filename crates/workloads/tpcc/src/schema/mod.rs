@@ -1,4 +1,4 @@
-//! The nine tables as tables of rows (clause 1.3), and what they are split into.
+//! The nine tables (clause 1.3) as tables of the engine, and how they are split.
 //!
 //! Four rows of the specification are stored as several (clause 1.4.5 allows it). WAREHOUSE and
 //! DISTRICT, because different transactions write different parts of them: the sums of payments,
@@ -19,41 +19,41 @@ use dyno_txn_api::{
     Change, Database, Key, Kind, Operations, Result, Rows, Table, TableDef, TableId, Tuple,
 };
 
-/// Bytes of a key that rows are spread by: the warehouse.
+/// Bytes of a key that determine its partition: the warehouse.
 const PREFIX: u16 = 8;
 
-/// The numbers of the tables in a database.
+/// Table numbers in a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tables {
-    /// WAREHOUSE without its sum.
+    /// WAREHOUSE without W_YTD, which payments change.
     pub warehouse: TableId,
-    /// W_YTD.
+    /// W_YTD, the sum of a warehouse's payments.
     pub warehouse_ytd: TableId,
     /// DISTRICT without its sum, its tax and its next order.
     pub district: TableId,
-    /// D_YTD.
+    /// D_YTD, the sum of a district's payments.
     pub district_ytd: TableId,
     /// D_TAX and D_NEXT_O_ID, which New Order reads together.
     pub district_order: TableId,
-    /// CUSTOMER without its sums.
+    /// CUSTOMER without the sums that payments and deliveries change.
     pub customer: TableId,
-    /// What payments and deliveries change of CUSTOMER.
+    /// The columns of CUSTOMER that payments and deliveries change.
     pub customer_sums: TableId,
-    /// HISTORY.
+    /// HISTORY, one row for each payment.
     pub history: TableId,
-    /// NEW-ORDER.
+    /// NEW-ORDER, the orders that are not delivered yet.
     pub waiting: TableId,
-    /// ORDER.
+    /// ORDER, with an index by customer.
     pub order: TableId,
-    /// ORDER-LINE.
+    /// ORDER-LINE, in the order of lines.
     pub order_line: TableId,
-    /// ITEM.
+    /// ITEM, which is partitioned by its number.
     pub item: TableId,
-    /// The numbers of STOCK.
+    /// The numeric columns of STOCK, which New Order changes.
     pub stock: TableId,
-    /// The texts of STOCK.
+    /// The text columns of STOCK, which never change.
     pub stock_info: TableId,
-    /// What the database was loaded with.
+    /// What the database was loaded with, in one row.
     pub loaded: TableId,
 }
 
@@ -62,7 +62,7 @@ pub const CUSTOMER_BY_NAME: u16 = 0;
 /// The index of ORDER by customer.
 pub const ORDER_BY_CUSTOMER: u16 = 0;
 
-/// Names, in the order of [`Tables`].
+/// Names of the tables, in the order of [`Tables`].
 pub const NAMES: [&str; 15] = [
     "tpcc-warehouse",
     "tpcc-warehouse-ytd",
@@ -82,7 +82,7 @@ pub const NAMES: [&str; 15] = [
 ];
 
 impl Tables {
-    /// Makes the tables, or finds them.
+    /// Creates the tables, or finds them if they exist.
     pub fn create(db: &dyn Database) -> Result<Tables> {
         let mut numbers = Vec::with_capacity(NAMES.len());
         for def in definitions()? {
@@ -91,7 +91,7 @@ impl Tables {
         Ok(Tables::numbered(&numbers))
     }
 
-    /// Finds the tables; an error that names the missing one.
+    /// Finds the tables. The error names the first missing one.
     pub fn find(db: &dyn Database) -> Result<Tables> {
         let numbers: Result<Vec<TableId>> = NAMES
             .iter()
@@ -100,7 +100,7 @@ impl Tables {
         Ok(Tables::numbered(&numbers?))
     }
 
-    /// Finds the tables from within a transaction.
+    /// Finds the tables inside a transaction.
     pub fn within(transaction: &mut dyn Operations) -> Result<Tables> {
         let mut numbers = Vec::with_capacity(NAMES.len());
         for name in NAMES {
@@ -135,7 +135,7 @@ impl Tables {
 const WIDTHS: [usize; 4] = [8, 8, 4, 2];
 
 /// A key of up to four numbers, big-endian: warehouse, district, customer or order, line; or
-/// warehouse and item; or item.
+/// warehouse and item; or item alone.
 pub fn key(parts: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(WIDTHS.iter().sum());
     append_key(parts, &mut bytes);
@@ -151,12 +151,12 @@ fn append_key(parts: &[u32], bytes: &mut Vec<u8>) {
 /// Keys of rows that are read together, in one buffer.
 pub(crate) struct Keys {
     bytes: Vec<u8>,
-    /// Each one's table, and where it ends.
+    /// The table of each key, and the end of the key in the buffer.
     list: Vec<(TableId, usize)>,
 }
 
 impl Keys {
-    /// None yet, with room for so many.
+    /// An empty list with room for `keys` keys.
     pub fn with_capacity(keys: usize) -> Keys {
         Keys {
             bytes: Vec::with_capacity(keys * WIDTHS.iter().sum::<usize>()),
@@ -164,18 +164,18 @@ impl Keys {
         }
     }
 
-    /// One more.
+    /// Appends the key of a row.
     pub fn push(&mut self, table: TableId, parts: &[u32]) {
         append_key(parts, &mut self.bytes);
         self.list.push((table, self.bytes.len()));
     }
 
-    /// Reads their rows.
+    /// Reads the rows in one call.
     pub fn get(&self, transaction: &mut dyn Operations) -> Result<Rows> {
         transaction.get_many(&self.listed())
     }
 
-    /// Reads their rows behind a write.
+    /// Writes, then reads the rows, in one call.
     pub fn get_after(
         &self,
         write: (Key, Change),
@@ -195,7 +195,7 @@ impl Keys {
     }
 }
 
-/// The numbers of such a key; 0 for those it has not.
+/// The numbers of a key; 0 for those that it lacks.
 pub fn numbers_of(key: &[u8]) -> [u32; 4] {
     let mut rest = key;
     WIDTHS.map(|width| {

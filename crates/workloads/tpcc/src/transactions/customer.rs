@@ -1,4 +1,4 @@
-//! Finding a customer, by number or by last name (clauses 2.5.2.2 and 2.6.2.2).
+//! Finds a customer by number or by last name (clauses 2.5.2.2 and 2.6.2.2).
 
 use dyno_txn_api::{Answer, Code, Error, Key, Operation, Result, Scan, Tuple};
 
@@ -9,11 +9,11 @@ use crate::text::last_name;
 /// A customer that was found.
 pub(super) struct Customer {
     pub id: u32,
-    /// The row.
+    /// The stored columns of CUSTOMER without its sums.
     pub row: Vec<u8>,
 }
 
-/// The one operation that finds it.
+/// The operation that finds the customer.
 pub(super) fn find(tables: &Tables, wanted: &CustomerRef) -> Operation {
     match wanted.who {
         Who::Id(id) => {
@@ -28,8 +28,8 @@ pub(super) fn find(tables: &Tables, wanted: &CustomerRef) -> Operation {
     }
 }
 
-/// What that operation answered. Of those who share a name it is the one in the middle, rounded up,
-/// in the order of first names, which is the index's.
+/// The customer in that operation's answer. Of several with one last name it is the one in the
+/// middle, rounded up, in the index's order of first names.
 pub(super) fn found(wanted: &CustomerRef, answer: Answer) -> Result<Customer> {
     let none = || {
         let text = format!("customer {wanted:?}: there is none; was the database loaded?");

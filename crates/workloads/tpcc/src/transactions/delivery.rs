@@ -9,7 +9,7 @@ use super::present;
 use crate::input::Delivery;
 use crate::schema::{Tables, customer_sums, key, numbers_of, order, order_line};
 
-/// Districts of a warehouse. A district that a small database lacks has no waiting order.
+/// Districts of a warehouse. One that a small database lacks has no waiting order.
 const DISTRICTS: u32 = 10;
 
 pub(super) fn run(
@@ -50,7 +50,7 @@ pub(super) fn run(
     Ok(encode_row(&screen))
 }
 
-/// The writes for one order; its number.
+/// Adds the writes for one order, and returns its number.
 fn deliver(
     tables: &Tables,
     input: &Delivery,

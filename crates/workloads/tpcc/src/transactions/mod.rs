@@ -1,5 +1,5 @@
-//! The five transactions (clauses 2.4 to 2.8), each once: the same code runs interactively, in
-//! batches and as a procedure inside an engine. What can go out together goes out in one call.
+//! The five transactions (clauses 2.4 to 2.8). The same code runs interactively, in batches, and as
+//! a procedure inside an engine. Operations that can be sent together are one call.
 //!
 //! What a terminal would show is returned as the bytes of a row ([`dyno_txn_api::encode_row`]).
 
@@ -17,7 +17,7 @@ use dyno_txn_api::{Code, Error, Found, Key, Operations, Procedures, Request, Res
 use crate::input::{Input, Kind};
 use crate::schema::{Tables, key};
 
-/// Runs a transaction; what the terminal shows.
+/// Runs a transaction and returns what the terminal shows.
 pub fn run(transaction: &mut dyn Operations, tables: &Tables, input: &Input) -> Result<Vec<u8>> {
     match input {
         Input::NewOrder(input) => new_order::run(transaction, tables, input),
@@ -28,14 +28,14 @@ pub fn run(transaction: &mut dyn Operations, tables: &Tables, input: &Input) -> 
     }
 }
 
-/// The name of the procedure of a transaction.
+/// The name of a transaction's procedure.
 pub fn procedure(kind: Kind) -> String {
     format!("tpcc-{}", kind.name())
 }
 
 /// Registers the five procedures. They take the bytes of an [`Input`].
 pub fn register(procedures: &mut Procedures) -> Result<()> {
-    // Tables keep their numbers for the life of a database, and an engine runs one.
+    // Table numbers never change during the life of a database, and an engine has one database.
     let known: Arc<OnceLock<Tables>> = Arc::default();
     for kind in Kind::ALL {
         let known = Arc::clone(&known);
@@ -62,7 +62,7 @@ pub fn register(procedures: &mut Procedures) -> Result<()> {
     Ok(())
 }
 
-/// The call of an input's procedure, at home where its warehouse is.
+/// The call of an input's procedure, at the partition of its warehouse.
 pub fn call(tables: &Tables, input: &Input) -> Request {
     Request::Call {
         procedure: procedure(input.kind()),
@@ -71,7 +71,7 @@ pub fn call(tables: &Tables, input: &Input) -> Request {
     }
 }
 
-/// A row that must be there.
+/// The row that was read, or an error if it is missing.
 fn present<'a>(found: Option<&'a [u8]>, what: &str, number: &[u32]) -> Result<Row<'a>> {
     match found {
         Some(bytes) => Row::parse(bytes),
@@ -82,7 +82,7 @@ fn present<'a>(found: Option<&'a [u8]>, what: &str, number: &[u32]) -> Result<Ro
     }
 }
 
-/// All rows of a range, page after page.
+/// Reads all rows of a range, page by page.
 pub(crate) fn all(transaction: &mut dyn Operations, mut scan: Scan) -> Result<Vec<Found>> {
     let mut rows = Vec::new();
     loop {
@@ -98,7 +98,8 @@ pub(crate) fn all(transaction: &mut dyn Operations, mut scan: Scan) -> Result<Ve
     }
 }
 
-/// A key that is wanted more than once is fetched once: its place among the distinct ones.
+/// The index of `wanted` among the distinct values, because a key that is needed more than once is
+/// fetched once.
 fn place<T: PartialEq>(distinct: &mut Vec<T>, wanted: T) -> usize {
     match distinct.iter().position(|have| *have == wanted) {
         Some(at) => at,

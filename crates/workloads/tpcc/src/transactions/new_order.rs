@@ -1,6 +1,6 @@
-//! New Order (clause 2.4.2): all rows it needs are known from its input, so it reads once and
-//! writes once. The district's next number, which every order of the district wants, is taken with
-//! the reads: the second transaction waits.
+//! New Order (clause 2.4.2). Its input determines all rows that it needs, so it reads once and
+//! writes once. It takes the district's next order number together with the reads. Every order of
+//! the district needs that number, so a second transaction waits there.
 
 use dyno_txn_api::{
     Assignment, Change, Error, Key, Operations, Result, Row, Rows, TableId, ValueRef, encode_row,
@@ -13,13 +13,13 @@ use crate::schema::{
     Keys, Stored, Tables, customer, district_order, item, key, stock, stock_info, warehouse,
 };
 
-/// Reads at the front of the batch: warehouse, district, customer.
+/// Reads at the beginning of the batch: warehouse, district, customer.
 const FIXED: usize = 3;
-/// What the terminal shows of the order, and of each of its lines.
+/// Values that the terminal shows of the order, and of each line.
 const SHOWN: usize = 6;
 const SHOWN_OF_LINE: usize = 3;
 
-/// What a stock row is changed to while lines are gone through.
+/// The new values of a stock row, while the lines are processed.
 struct Sold {
     quantity: i64,
     ytd: u64,
@@ -52,7 +52,7 @@ pub(super) fn run(
     let at_warehouse = present(rows.get(0), "warehouse", &home[..1])?;
     let at_district = present(rows.get(1), "district", &home)?;
     let buyer = present(rows.get(2), "customer", &[home[0], home[1], input.customer])?;
-    // It was read behind its own change.
+    // The number was read after its own change in this transaction.
     let number = at_district.u64(district_order::NEXT)? as u32 - 1;
 
     let mut writes = order_rows(tables, input, number);
@@ -95,16 +95,16 @@ pub(super) fn run(
     Ok(encode_row(&shown))
 }
 
-/// Where a line's rows are among those that were read.
+/// Where the rows of a line are among the rows that were read.
 struct Place {
     item: usize,
     stock: usize,
 }
 
-/// What was read for a line.
+/// The rows that were read for a line.
 struct LineRows<'a> {
     item: Row<'a>,
-    /// Its texts.
+    /// The text columns of STOCK.
     stock: Row<'a>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> LineRows<'a> {
         })
     }
 
-    /// B when item and stock both say that they are original, else G (clause 2.4.2.2).
+    /// `B` if both item and stock contain ORIGINAL, else `G` (clause 2.4.2.2).
     fn brand(&self) -> Result<&'static str> {
         let original = has_original(self.item.text_bytes(item::DATA)?)
             && has_original(self.stock.text_bytes(stock_info::DATA)?);
@@ -165,9 +165,9 @@ fn read(
     keys.get_after((district, Change::Update(next)), transaction)
 }
 
-/// The order, and that it is to be delivered.
+/// The writes of the order, of its row in NEW-ORDER, and of its lines.
 fn order_rows(tables: &Tables, input: &NewOrder, number: u32) -> Vec<(Key, Change)> {
-    // The order, that it waits, and for each line itself and its stock.
+    // The order, its row in NEW-ORDER, and for each line its row and its stock.
     let mut writes = Vec::with_capacity(2 + 2 * input.lines.len());
     let order = Order {
         warehouse: input.warehouse,
@@ -193,7 +193,7 @@ fn order_rows(tables: &Tables, input: &NewOrder, number: u32) -> Vec<(Key, Chang
     writes
 }
 
-/// Appends a row's inserts; `stored` is used on the way, and is empty before and after.
+/// Appends the inserts of a row. `stored` is scratch space, empty before and after.
 fn inserts(
     row: &dyn Stored,
     tables: &Tables,
@@ -205,7 +205,7 @@ fn inserts(
     writes.extend(inserts.map(|(key, value)| (key, Change::Insert(value))));
 }
 
-/// Takes a line's quantity from the stock (clause 2.4.2.2); what is left.
+/// Takes a line's quantity from the stock (clause 2.4.2.2) and returns what is left.
 fn sell(sold: &mut Option<Sold>, stock: &Row<'_>, line: &Line, home: u32) -> Result<i64> {
     let sold = match sold {
         Some(sold) => sold,
@@ -241,7 +241,7 @@ impl Sold {
     }
 }
 
-/// The sum of the lines after discount and with taxes (clause 2.4.2.2), in cents; rates are
+/// The sum of the lines after discount and with taxes (clause 2.4.2.2), in cents. Rates are in
 /// hundredths of a percent.
 fn charged(total: i64, discount: u64, tax: u64) -> i64 {
     let factor = i128::from(10_000 - discount as i64) * i128::from(10_000 + tax as i64);

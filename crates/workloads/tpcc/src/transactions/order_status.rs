@@ -36,7 +36,7 @@ pub(super) fn run(
         ValueRef::Text(row.text(customer::LAST)?),
         ValueRef::I64(present(sums.as_deref(), "customer", &of)?.i64(customer_sums::BALANCE)?),
     ];
-    // In the population every customer has an order.
+    // In the initial population every customer has an order.
     let Some(last) = last.rows.first() else {
         return Ok(encode_row(&screen));
     };

@@ -1,4 +1,4 @@
-//! Payment (clause 2.5.2). Sums are added to without being read.
+//! Payment (clause 2.5.2). It adds to sums without reading them.
 
 use dyno_txn_api::{
     Answer, Assignment, Key, Operation, Operations, Result, Row, ValueRef, encode_row,
@@ -9,7 +9,7 @@ use crate::input::Payment;
 use crate::rows::History;
 use crate::schema::{Stored, Tables, customer, customer_sums, district, key, warehouse, ytd};
 
-/// C_DATA holds so many characters.
+/// The most characters of C_DATA.
 const DATA_MAX: usize = 500;
 
 pub(super) fn run(
@@ -34,7 +34,7 @@ pub(super) fn run(
 
     let of = [input.customer.warehouse, input.customer.district, payer.id];
     let sums = Key::new(tables.customer_sums, key(&of));
-    // The balance before the change, so that what is read goes before what is written.
+    // The balance before the change, because reads go before writes.
     let mut operations = vec![Operation::Get(sums.clone())];
     let mut stored = Vec::with_capacity(1);
     history(input, payer.id, &at_warehouse, &at_district)?.store(tables, &mut stored);
@@ -46,8 +46,8 @@ pub(super) fn run(
         let data = Assignment::set(customer::DATA, data_after(input, payer.id, &row)?);
         operations.push(Operation::update(at, vec![data]));
     }
-    // The rows that every payment of a district and of a warehouse changes come last, so that they
-    // are held shortest.
+    // Every payment of a district and warehouse changes these rows. They come last, so that they
+    // are locked for the shortest time.
     let sum = || vec![Assignment::add(ytd::YTD, input.amount)];
     let at = Key::new(tables.district_ytd, key(&home));
     operations.push(Operation::update(at, sum()));
@@ -93,7 +93,7 @@ fn history(
     })
 }
 
-/// What a payment changes of a customer's sums.
+/// The changes of a payment to a customer's sums.
 fn paid(amount: i64) -> Vec<Assignment> {
     vec![
         Assignment::add(customer_sums::BALANCE, -amount),
@@ -102,7 +102,7 @@ fn paid(amount: i64) -> Vec<Assignment> {
     ]
 }
 
-/// C_DATA of a customer with bad credit: the payment, and what was there before.
+/// C_DATA of a customer with bad credit: the payment, followed by the old text.
 fn data_after(input: &Payment, id: u32, row: &Row<'_>) -> Result<String> {
     let mut data = format!(
         "{id} {} {} {} {} {} ",

@@ -1,4 +1,4 @@
-//! Stock Level (clause 2.8.2): of the items in a district's last 20 orders, how many run short.
+//! Stock Level (clause 2.8.2): counts the items in a district's last 20 orders whose stock is low.
 
 use dyno_txn_api::{Operations, Result, Row, Scan, ValueRef, encode_row};
 
@@ -6,7 +6,7 @@ use super::{all, present};
 use crate::input::StockLevel;
 use crate::schema::{Keys, Tables, district_order, key, order_line, stock};
 
-/// Orders that are looked at.
+/// How many of the last orders count.
 const ORDERS: u32 = 20;
 
 pub(super) fn run(

@@ -1,4 +1,4 @@
-//! The text of a span on its way into the table.
+//! Loads the text of one span.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use dyno_ingest::table::Span;
 use super::StreamSettings;
 use crate::{Destination, WatchError};
 
-/// Loads the text of a span: good rows and bad ones.
+/// Loads the text of a span and returns its good and bad rows. A span that is there already,
+/// because an earlier attempt succeeded, counts as loaded.
 pub(super) fn load(
     settings: &StreamSettings,
     destination: &dyn Destination,
@@ -39,6 +40,7 @@ pub(super) fn load(
     let reports = destination.load(settings.whose, inputs, identity, &progress)?;
     match reports.into_iter().next().map(|report| report.outcome) {
         Some(Outcome::Loaded { rows, bad_rows, .. }) => Ok((rows, bad_rows)),
+        // An earlier attempt has committed this span, although its result was lost.
         Some(Outcome::AlreadyThere { rows }) => Ok((rows, 0)),
         Some(Outcome::Failed(
             error @ (Error::Input { .. } | Error::Refused { .. } | Error::TooManyBad { .. }),
@@ -48,7 +50,7 @@ pub(super) fn load(
     }
 }
 
-/// Whether a loader would take the text for an archive. A blank line in front keeps it from that.
+/// Whether a loader would take the text for a packed archive. If so, a blank line goes in front.
 fn looks_packed(text: &[u8]) -> bool {
     matches!(text, [0x1f, ..] | [b'P', b'K', ..] | [b'P', b'A', ..])
 }

@@ -1,4 +1,4 @@
-//! Many small spans made one.
+//! Merges many small spans into one.
 
 use dyno_ingest::table::Span;
 
@@ -6,21 +6,19 @@ use super::partition::push_line;
 use super::{FETCH_BYTES, Stream, WAIT_MOST, batch};
 use crate::WatchError;
 
-/// Spans of a stream that lie behind each other and are small enough to be one, before they are
-/// made one.
+/// How many consecutive small spans there must be before they are merged.
 const FOLD_AT: usize = 16;
-/// One in so many of the records of a fold may be in one of its spans: a large one is not read
-/// again for a few more.
+/// No span may have more than one in this many of a merge's records, so that a large span is not
+/// read again because of a few more records.
 const SHARE_MOST: u64 = 8;
-/// What a fold may have, so that it neither holds up the next batches for long nor takes much
-/// memory.
+/// The most records of a merge, which bounds its memory and how long it delays the next batches.
 const FOLD_RECORDS: u64 = 1_000_000;
 const FOLD_BYTES: usize = 64 << 20;
 
 impl Stream<'_> {
-    /// Makes one of the small spans at the end of a stream when there are many, so that neither the
-    /// ledger nor the number of files grows with the number of commits. The log still has their
-    /// records; where it does not any more, they stay as they are.
+    /// Merges the small spans at the end of a stream once there are many, so that neither the
+    /// ledger nor the number of files grows with the number of commits. The records are read again
+    /// from the log; if it no longer has them, the spans stay as they are.
     pub(super) fn fold(&mut self, number: i32, say: &dyn Fn(&str)) -> Result<(), WatchError> {
         let Some(partition) = self.partitions.get_mut(&number) else {
             return Ok(());
@@ -42,7 +40,8 @@ impl Stream<'_> {
             let read = self
                 .source
                 .fetch(&[(number, before)], FETCH_BYTES, WAIT_MOST, &mut take);
-            // What cannot be read again is left as it is: nothing is wrong with it.
+            // Spans that cannot be read again stay as they are, which is correct, only larger in
+            // number.
             if read.is_err() || next == before {
                 return Ok(());
             }
@@ -77,9 +76,9 @@ impl Stream<'_> {
     }
 }
 
-/// Takes the last spans that are to be one out of the list, once there are so many and none has
-/// more than its share of them: a record is then in four or five folds in a day of commits, and
-/// some forty spans are left of it. Gives the first offset and the one behind the last.
+/// Removes the last spans that should be merged from the list, once there are enough and none has
+/// more than its share of the records. So a record takes part in four or five merges in a day of
+/// commits, and about forty spans remain. Returns the first offset and the one after the last.
 fn foldable(spans: &mut Vec<(u64, u64)>, most_records: u64) -> Option<(u64, u64)> {
     let at = spans.len().checked_sub(FOLD_AT)?;
     let last = &spans[at..];
@@ -115,7 +114,7 @@ mod tests {
         assert!(read_again < 5 * next, "{read_again} of {next}");
         let records: u64 = spans.iter().map(|(_, records)| records).sum();
         assert_eq!(records, next);
-        // None above the bound, and none over a gap.
+        // Nothing merges above the bound or across a gap.
         let even = |step: u64| (0..16).map(|n| (n * step, 10)).collect::<Vec<_>>();
         assert_eq!(foldable(&mut even(10), 159), None);
         assert_eq!(foldable(&mut even(11), 1_000), None);

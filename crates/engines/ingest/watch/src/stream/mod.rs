@@ -1,10 +1,10 @@
-//! Loads the records of a log, from the offsets in the ledger on.
+//! Loads the records of a log, beginning at the offsets in the ledger.
 //!
-//! Records of a partition are gathered into a batch until it has enough of them, or is old enough.
-//! A batch becomes one archive whose identity names its offsets, so one change of the ledger brings
-//! in its rows and moves the place to go on. A process that is killed before that has changed
-//! nothing and reads the records again; after it, it goes on behind them. Two that watch one topic
-//! into one table cannot double anything: the second finds the offsets taken.
+//! Records of a partition are gathered into a batch until it is large or old enough. A batch
+//! becomes one archive whose identity names its offsets, so one change of the ledger adds its rows
+//! and moves the position. A process that is killed before that has changed nothing and reads the
+//! records again; one that is killed after it continues behind them. Two processes that watch one
+//! topic into one table cannot load a record twice, because the second finds the offsets taken.
 
 mod batch;
 mod fold;
@@ -25,61 +25,61 @@ use crate::folder::now_s;
 use crate::pause::Pause;
 use crate::{Destination, Metrics, SourceError, WatchError, Whose};
 
-/// Feeds whose lines have columns that only their file gives them.
+/// Feeds whose lines lack columns that only their file has.
 const OF_FILES: [&str; 2] = ["cabrillo", "solar"];
-/// Pauses between attempts at a log or a table that is away.
+/// Shortest and longest pause between attempts while a log or a table is away.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// The longest wait for records, so that a wish to stop is heard.
+/// The longest wait for records, so that a stop request is noticed.
 const WAIT_MOST: Duration = Duration::from_millis(200);
-/// Bytes asked of the log at a time.
+/// Bytes of one fetch.
 const FETCH_BYTES: usize = 8 << 20;
-/// How often the log is asked how far it reaches.
+/// How often the log is asked for its ends.
 const ENDS_EVERY: Duration = Duration::from_secs(5);
 
-/// When a batch is committed: at the first of these.
+/// A batch is committed when the first of these limits is reached.
 #[derive(Debug, Clone, Copy)]
 pub struct Batching {
-    /// It has so many records.
+    /// Most records in a batch.
     pub records: u64,
-    /// Its text has so many bytes.
+    /// Most bytes of a batch's text.
     pub bytes: usize,
-    /// Its first record has waited so long.
+    /// The longest that its first record waits.
     pub wait: Duration,
 }
 
-/// How a topic is watched.
+/// The topic to watch, and when to commit and to stop.
 #[derive(Debug, Clone)]
 pub struct StreamSettings {
-    /// Its name, which is part of the ledger's.
+    /// The topic's name, which is part of the stream's name in the ledger.
     pub topic: String,
-    /// Whose lines the records are.
+    /// The feed that the records are lines of.
     pub whose: Whose,
-    /// When a batch is committed.
+    /// The limits at which a batch is committed.
     pub batching: Batching,
-    /// Go on behind records that are gone, instead of stopping.
+    /// Skip records that retention has removed, instead of stopping.
     pub skip_lost: bool,
-    /// End when all that was there at the beginning is in the table.
+    /// End once everything that was there at the beginning is in the table.
     pub once: bool,
-    /// Once: give up when the log is away for so long.
+    /// With `once`: give up when the log has been away for this long.
     pub patience: Duration,
 }
 
-/// What was done.
+/// Counts since the watch began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StreamSummary {
-    /// Records committed.
+    /// Records that were committed, good or bad.
     pub records: u64,
-    /// Good rows of them.
+    /// Good rows among the records.
     pub rows: u64,
-    /// Rows in quarantine.
+    /// Rows that were put into quarantine.
     pub bad_rows: u64,
-    /// Commits.
+    /// Batches that were committed, each in one commit.
     pub commits: u64,
-    /// Records that were gone.
+    /// Records skipped because retention had removed them.
     pub lost: u64,
 }
 
-/// A topic whose records are loaded.
+/// A topic whose records are loaded into one table.
 pub struct Stream<'a> {
     settings: StreamSettings,
     source: &'a mut dyn Source,
@@ -91,7 +91,7 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// One that has read nothing yet.
+    /// Prepares to watch; nothing has been read yet.
     ///
     /// # Errors
     /// [`WatchError::NoStream`].
@@ -116,8 +116,8 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// Loads what comes until `stop` is set, or, once, until all that was there is loaded. What was
-    /// read by then is committed first. Tells `say` what happens.
+    /// Loads records until `stop` is set or, with `once`, until all that was there is loaded.
+    /// Commits what it has read before it returns. Calls `say` with what happens.
     ///
     /// # Errors
     /// [`WatchError::Lost`], [`WatchError::Shorter`], [`WatchError::Batch`], what the log refuses;
@@ -143,7 +143,7 @@ impl<'a> Stream<'a> {
         Ok(self.summary)
     }
 
-    /// A failure that may pass is told of once, and waited out.
+    /// Reports a failure that may pass once, and waits.
     fn bear(
         &mut self,
         error: &WatchError,
@@ -163,7 +163,8 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// One fetch, and the commits that are due. True: all that was to be read is in the table.
+    /// Fetches once and commits what is due. Returns true if everything that was to be read is in
+    /// the table.
     fn step(&mut self, say: &dyn Fn(&str)) -> Result<bool, WatchError> {
         if self.asked_at.is_none_or(|at| at.elapsed() >= ENDS_EVERY) {
             self.ask_ends(say)?;
@@ -184,7 +185,7 @@ impl<'a> Stream<'a> {
         Ok(self.settings.once && self.partitions.values().all(reached))
     }
 
-    /// Learns how far the log reaches; a partition that is new begins where the ledger says.
+    /// Asks how far the log reaches. A new partition begins where the ledger says.
     fn ask_ends(&mut self, say: &dyn Fn(&str)) -> Result<(), WatchError> {
         let ends = self.source.ends().map_err(WatchError::Source)?;
         for ends in ends {
@@ -211,6 +212,8 @@ impl<'a> Stream<'a> {
         };
         let records = |(first, last): (u64, u64)| (first, last - first + 1);
         let folding = spans.into_iter().map(records).collect();
+        // A log that ends before the ledger's position is another log or an old copy. Its next
+        // records would get offsets that are in the table already, and could not be loaded.
         if at > ends.next {
             return Err(WatchError::Shorter {
                 topic: topic.clone(),
@@ -245,7 +248,7 @@ impl<'a> Stream<'a> {
         Ok(partition)
     }
 
-    /// Goes over records that are gone, where that is allowed.
+    /// Skips records that retention has removed, or fails unless that is allowed.
     fn skip_lost(
         &mut self,
         partition: &mut Partition,
@@ -294,6 +297,7 @@ impl<'a> Stream<'a> {
         let due = oldest
             .min()
             .map(|since| (since + batching.wait).saturating_duration_since(now));
+        // The fetch must not outlast the moment at which the oldest batch is due for its commit.
         let wait = due.map_or(WAIT_MOST, |due| due.min(WAIT_MOST));
         let partitions = &mut self.partitions;
         let mut take = |number: i32, offset: u64, value: &[u8]| {
@@ -307,7 +311,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// What was read stays; what is gone behind it is gone over, or is the end.
+    /// Commits what was read, then skips what is gone behind it, or fails.
     fn out_of_range(&mut self, reason: String, say: &dyn Fn(&str)) -> Result<(), WatchError> {
         self.commit_all(say)?;
         let mut gone = false;
@@ -343,7 +347,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Puts a batch into the table. After a failure it is as it was, and can be tried again.
+    /// Loads a batch. After a failure the batch is unchanged and can be tried again.
     fn commit(&mut self, number: i32, say: &dyn Fn(&str)) -> Result<(), WatchError> {
         let Some(partition) = self.partitions.get_mut(&number) else {
             return Ok(());
@@ -356,6 +360,8 @@ impl<'a> Stream<'a> {
             first: partition.first,
             last: partition.next - 1,
         };
+        // If the load fails, it may still have been committed. The retry must then have the same
+        // offsets to be found in the ledger, so until it succeeds the batch takes no more records.
         partition.sealed = true;
         let text = std::mem::take(&mut partition.text);
         let text = Arc::<[u8]>::from(text);

@@ -1,4 +1,4 @@
-//! One partition, and the batch of it that is being gathered.
+//! One partition, and the batch that is being gathered from it.
 
 use std::time::Instant;
 
@@ -10,20 +10,19 @@ pub(super) struct Partition {
     pub(super) number: i32,
     pub(super) stream: String,
     pub(super) metrics: PartitionMetrics,
-    /// Where the log ended when it was last asked.
+    /// The log's end when it was last asked for.
     pub(super) end: u64,
-    /// Once: where it ended at the beginning.
+    /// With `once`: the log's end at the beginning.
     pub(super) goal: u64,
-    /// The offset of the batch's first record; what is before it is in the table.
+    /// The offset of the batch's first record. Everything before it is in the table.
     pub(super) first: u64,
     /// The offset to read next.
     pub(super) next: u64,
     pub(super) text: Vec<u8>,
     pub(super) since: Option<Instant>,
-    /// A commit of the batch has begun, so nothing may be added to it until that is known to be
-    /// done.
+    /// A commit of the batch has begun. Nothing may be added until it is known to have succeeded.
     pub(super) sealed: bool,
-    /// The spans that are in the table: first offset and records.
+    /// The spans in the table that may be merged: first offset and number of records.
     pub(super) folding: Vec<(u64, u64)>,
 }
 
@@ -43,8 +42,7 @@ impl Partition {
         self.records() > 0 && (old || !self.takes(batching))
     }
 
-    /// Puts a record behind those that are there; a record other than the next one does not belong
-    /// to this batch.
+    /// Appends a record. One with another offset than the next is ignored.
     pub(super) fn add(&mut self, offset: u64, value: &[u8]) {
         if offset == self.next {
             push_line(&mut self.text, value);
@@ -53,7 +51,7 @@ impl Partition {
         }
     }
 
-    /// Brings the metrics up to date.
+    /// Updates the metrics.
     pub(super) fn tell(&self) {
         let number = |offset: u64| i64::try_from(offset).unwrap_or(i64::MAX);
         self.metrics.position.set(number(self.first));
@@ -63,7 +61,7 @@ impl Partition {
     }
 }
 
-/// A record as lines: it ends with a line feed.
+/// Appends a record as lines, with a final line feed.
 pub(super) fn push_line(text: &mut Vec<u8>, value: &[u8]) {
     text.extend_from_slice(value);
     if value.last() != Some(&b'\n') {

@@ -1,31 +1,32 @@
-//! What a log has to offer to be watched.
+//! The interface of a log that can be watched.
 
 use std::time::Duration;
 
 use crate::SourceError;
 
-/// How far a partition reaches.
+/// The ends of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
-    /// Its number.
+    /// The partition's number, from 0.
     pub partition: i32,
-    /// The first offset that is still there.
+    /// The first offset that still exists.
     pub first: u64,
     /// The offset that the next record gets.
     pub next: u64,
 }
 
-/// A log, by offsets. After a failure it connects again at the next call.
+/// A log that is read by offsets. After a failure the next call connects again.
 pub trait Source {
-    /// How far each partition reaches.
+    /// The ends of each partition.
     ///
     /// # Errors
     /// See [`SourceError`].
     fn ends(&mut self) -> Result<Vec<Ends>, SourceError>;
 
-    /// Hands on records from these places (partition, offset): partition, offset, value, in the
-    /// order of offsets within a partition, without gaps, none from before the place. About so many
-    /// bytes; waits so long for the first.
+    /// Reads records from the given positions (partition, offset) and passes on partition, offset
+    /// and value of each: in the order of offsets within a partition, without gaps, and none from
+    /// before the position. Reads about this many bytes, and waits at most this long for the first
+    /// record.
     ///
     /// # Errors
     /// See [`SourceError`]; what was handed on before it counts.
