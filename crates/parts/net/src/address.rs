@@ -102,7 +102,7 @@ mod tests {
             ("localhost", "write HOST:PORT"),
             (":80", "host is missing"),
             ("::1:80", "brackets"),
-            ("host:65536", "no number"),
+            ("host:65536", "not a number"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");

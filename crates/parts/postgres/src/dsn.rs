@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn bad_strings_name_the_option() {
         for (text, says) in [
-            ("host=a sslmode=maybe", "\"maybe\" is none of"),
+            ("host=a sslmode=maybe", "\"maybe\" is not one of"),
             ("host=a passfile=x", "unknown option `passfile`"),
             ("host=a port=none", "invalid value for option `port`"),
             ("host=a password='open", "unterminated"),
