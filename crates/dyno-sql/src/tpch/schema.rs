@@ -133,6 +133,6 @@ mod tests {
         let more = refusal(Table::Region, |fields| {
             fields.push(Field::new(END_OF_LINE, DataType::Utf8, true));
         });
-        assert_eq!(more, "column \"end_of_line\" is none of region's");
+        assert_eq!(more, "column \"end_of_line\" is not one of region's");
     }
 }
