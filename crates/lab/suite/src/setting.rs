@@ -179,7 +179,7 @@ estimate = { units_per_s = { other = 1e6 } }
         };
         check(
             &[("fs", "10")],
-            "no parameter of the suite is called `fs`; there are: ",
+            "no parameter of the suite is called `fs`; did you mean `sf`? there are: ",
         );
         check(&[("rows", "many")], "must be a number");
         check(&[("sf", "7")], "--set rows=... must say it");
