@@ -144,7 +144,7 @@ fn other_files_are_not_touched_unless_told() {
     job.tables = vec![Table::Nation, Table::Region];
     let said = refusal(&job);
     assert!(said.contains("nation.csv is there already"), "{said}");
-    assert!(said.contains("not a receipt"), "{said}");
+    assert!(said.contains("it has no receipt"), "{said}");
     assert_eq!(fs::read(&mine).expect("still there"), b"mine");
     assert!(!folder.path().join("region.csv").exists());
 
