@@ -49,7 +49,7 @@ pub enum LlmError {
 }
 
 /// The parsed parameters of `llm-beside`.
-struct Asked {
+struct LlmParams {
     endpoint: Endpoint,
     model: String,
     talks: usize,
@@ -73,11 +73,11 @@ struct Talked {
 
 /// Runs both, and answers with what each did.
 pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
-    let asked = Asked::read(params)?;
+    let params = LlmParams::read(params)?;
     let over = AtomicBool::new(false);
     let (talked, loaded) = thread::scope(|scope| {
-        let loading = scope.spawn(|| loads(&asked, &request.scratch, &over));
-        let talked = talk(&asked);
+        let loading = scope.spawn(|| loads(&params, &request.scratch, &over));
+        let talked = talk(&params);
         over.store(true, Ordering::Relaxed);
         (talked, loading.join())
     });
@@ -99,7 +99,7 @@ pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply
             checksum: "all tokens".to_owned(),
         }),
         metrics,
-        facts: BTreeMap::from([("model".to_owned(), asked.model)]),
+        facts: BTreeMap::from([("model".to_owned(), params.model)]),
         ..Reply::default()
     };
     if let Some(windows) = windows {
@@ -108,8 +108,8 @@ pub(crate) fn beside(params: &mut Params<'_>, request: &Request) -> Result<Reply
     Ok(reply)
 }
 
-impl Asked {
-    fn read(params: &mut Params<'_>) -> Result<Asked, RigError> {
+impl LlmParams {
+    fn read(params: &mut Params<'_>) -> Result<LlmParams, RigError> {
         let address = params.text("endpoint")?;
         let model = params.text_or_none("model")?;
         let key = std::env::var("DYNO_LLM_KEY").ok();
@@ -122,7 +122,7 @@ impl Asked {
         };
         let words = params.count("prompt-words")?.min(100_000) as usize;
         let rate = params.number("rate")?;
-        let asked = Asked {
+        let parsed = LlmParams {
             endpoint,
             model,
             talks,
@@ -139,57 +139,61 @@ impl Asked {
             loaders: params.count("loaders")?,
             files: params.paths("files")?,
         };
-        match (asked.talks, asked.loaders) {
+        match (parsed.talks, parsed.loaders) {
             (0, 0) => Err(params.wrong("talks", "0, and 0 loaders: nothing to measure".to_owned())),
-            _ => Ok(asked),
+            _ => Ok(parsed),
         }
     }
 }
 
 /// Loads the files again and again until `over` is set, at least once. Returns the rows and seconds
 /// of complete loads; `None` without loaders.
-fn loads(asked: &Asked, scratch: &Path, over: &AtomicBool) -> Result<Option<(f64, f64)>, RigError> {
+fn loads(
+    params: &LlmParams,
+    scratch: &Path,
+    over: &AtomicBool,
+) -> Result<Option<(f64, f64)>, RigError> {
     let (mut rows, mut seconds) = (0.0, 0.0);
     let started = Instant::now();
     for round in 0.. {
-        let enough = match asked.talks {
-            0 => started.elapsed() >= asked.duration,
+        let enough = match params.talks {
+            0 => started.elapsed() >= params.duration,
             _ => over.load(Ordering::Relaxed),
         };
-        if asked.loaders == 0 || (enough && round > 0) {
+        if params.loaders == 0 || (enough && round > 0) {
             break;
         }
         let table = scratch.join(format!("table-{round}"));
-        let report = load_into(&asked.files, asked.loaders, &table)?;
+        let report = load_into(&params.files, params.loaders, &table)?;
         rows += report.rows() as f64;
         seconds += report.seconds;
         std::fs::remove_dir_all(&table).map_err(|error| RigError::io(&table, error))?;
     }
-    Ok((asked.loaders > 0).then_some((rows, seconds)))
+    Ok((params.loaders > 0).then_some((rows, seconds)))
 }
 
-fn talk(asked: &Asked) -> Result<Option<(Talked, LoadOutcome)>, LlmError> {
-    if asked.talks == 0 {
+fn talk(params: &LlmParams) -> Result<Option<(Talked, LoadOutcome)>, LlmError> {
+    if params.talks == 0 {
         return Ok(None);
     }
     let clock = SystemClock::start();
     let options = DriveOptions {
-        schedule: match asked.rate {
+        schedule: match params.rate {
             None => Schedule::ClosedLoop,
             Some(rate_per_s) => Schedule::Poisson {
                 rate_per_s,
                 seed: 1,
             },
         },
-        threads: asked.talks,
-        until: Until::DurationNs(asked.duration.as_nanos() as u64),
+        threads: params.talks,
+        until: Until::DurationNs(params.duration.as_nanos() as u64),
         interval_ns: 1_000_000_000,
         lag_max_ns: None,
         stop: None,
     };
     let started = Instant::now();
     let talked = Mutex::new(Talked {
-        windows: Windows::over(asked.duration),
+        windows: Windows::over(params.duration),
         ..Talked::default()
     });
     let outcome = drive(&clock, &options, |_| {
@@ -197,7 +201,7 @@ fn talk(asked: &Asked) -> Result<Option<(Talked, LoadOutcome)>, LlmError> {
         move |call: Call| {
             // The wait for a free thread is part of the time to the first token.
             let late = Duration::from_nanos(clock.now_ns().saturating_sub(call.intended_ns));
-            converse(asked, started, Instant::now().checked_sub(late), talked)
+            converse(params, started, Instant::now().checked_sub(late), talked)
         }
     })?;
     if outcome.failed > 0 {
@@ -213,15 +217,15 @@ fn talk(asked: &Asked) -> Result<Option<(Talked, LoadOutcome)>, LlmError> {
 
 /// One conversation of a load that `started` once; `begun` is when it was meant to begin.
 fn converse(
-    asked: &Asked,
+    params: &LlmParams,
     started: Instant,
     begun: Option<Instant>,
     into: &Mutex<Talked>,
 ) -> Result<(), String> {
-    let messages = [Message::new(Role::User, asked.prompt.as_str())];
-    let streamed = asked.endpoint.stream(&Asking {
+    let messages = [Message::new(Role::User, params.prompt.as_str())];
+    let streamed = params.endpoint.stream(&Asking {
         messages: &messages,
-        most_tokens: asked.tokens,
+        most_tokens: params.tokens,
         ignore_end: true,
     });
     let streamed = streamed.map_err(|error| error.to_string())?;
@@ -230,8 +234,8 @@ fn converse(
     let tokens = streamed
         .usage
         .map_or(pieces, |usage| usage.completion_tokens);
-    if tokens < u64::from(asked.tokens) {
-        return Err(format!("{tokens} tokens came, not {}", asked.tokens));
+    if tokens < u64::from(params.tokens) {
+        return Err(format!("{tokens} tokens came, not {}", params.tokens));
     }
     let ns = |from: Instant, to: &Instant| to.saturating_duration_since(from).as_nanos() as u64;
     let mut talked = into.lock().map_err(|_| "another conversation panicked")?;

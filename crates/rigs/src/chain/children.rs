@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::Asked;
+use super::ChainParams;
 use crate::RigError;
 
 /// The topic's name, which is also the name of its producer.
@@ -62,7 +62,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn start(
-        asked: &Asked,
+        params: &ChainParams,
         dsn: &str,
         table: &Path,
         scratch: &Path,
@@ -76,7 +76,7 @@ impl Watch {
             "--into",
             &table.to_string_lossy(),
             "--batch-wait",
-            &format!("{}ms", asked.batch_wait.as_millis()),
+            &format!("{}ms", params.batch_wait.as_millis()),
         ]
         .map(str::to_owned);
         let said = scratch.join("watch.log");
@@ -129,10 +129,14 @@ pub(super) struct Producer {
 }
 
 impl Producer {
-    pub(super) fn start(asked: &Asked, dsn: &str, scratch: &Path) -> Result<Producer, RigError> {
+    pub(super) fn start(
+        params: &ChainParams,
+        dsn: &str,
+        scratch: &Path,
+    ) -> Result<Producer, RigError> {
         let mut producer = Producer {
-            files: asked.files.clone(),
-            rate: asked.rate,
+            files: params.files.clone(),
+            rate: params.rate,
             began: Instant::now(),
             dsn: dsn.to_owned(),
             said: scratch.join("produce.log"),

@@ -16,7 +16,7 @@ use crate::{Params, RigError, table_checksum};
 
 /// What is sent through the chain, and what is done to it.
 #[derive(Debug, Clone)]
-struct Asked {
+struct ChainParams {
     /// Archives as plain text, because their lines are what is sent.
     files: Vec<PathBuf>,
     partitions: u32,
@@ -34,7 +34,7 @@ struct Asked {
 /// to the commit of the last row. The table must be that of a direct load, in count and checksum.
 pub(crate) fn chain(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let rate = params.number("rate")?;
-    let asked = Asked {
+    let params = ChainParams {
         files: params.paths("files")?,
         partitions: u32::try_from(params.count("partitions")?).unwrap_or(u32::MAX),
         rate: (rate > 0.0).then_some(rate),
@@ -45,10 +45,10 @@ pub(crate) fn chain(params: &mut Params<'_>, request: &Request) -> Result<Reply,
     let direct = request.scratch.join("direct");
     // The reference is a load without the log in between. A chain that loses or repeats a record
     // across a kill differs from it in count or checksum.
-    let expected_rows = load_into(&asked.files, 1, &direct)?.rows();
+    let expected_rows = load_into(&params.files, 1, &direct)?.rows();
     let expected = table_checksum(&direct)?;
     let table = request.scratch.join(TABLE);
-    let ran = run::run(&asked, expected_rows, &table, &request.scratch)?;
+    let ran = run::run(&params, expected_rows, &table, &request.scratch)?;
     let sum = table_checksum(&table)?;
     if sum != expected {
         let reason = format!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use dyno_pubsub::{Connection, TopicOptions};
 
-use super::Asked;
+use super::ChainParams;
 use super::children::{Producer, TOPIC, Watch, failed};
 use super::delays::Seen;
 use crate::RigError;
@@ -29,27 +29,32 @@ pub(super) struct Ran {
 }
 
 /// Runs the chain until the table has all rows.
-pub(super) fn run(asked: &Asked, rows: u64, table: &Path, scratch: &Path) -> Result<Ran, RigError> {
+pub(super) fn run(
+    params: &ChainParams,
+    rows: u64,
+    table: &Path,
+    scratch: &Path,
+) -> Result<Ran, RigError> {
     let log = |error: dyno_pubsub::Error| RigError::from(FlowError::from(error));
     let mut server = Server::start(scratch, CONNECTIONS, 1)?;
     let dsn = server.dsn();
     let mut connection = Connection::open(&dsn).map_err(log)?;
     connection.install().map_err(log)?;
     let topic = TopicOptions {
-        partitions: asked.partitions,
+        partitions: params.partitions,
         ..TopicOptions::default()
     };
     connection.create_topic(TOPIC, &topic).map_err(log)?;
     drop(connection);
 
-    let mut watch = Watch::start(asked, &dsn.text(), table, scratch)?;
-    let mut producer = Producer::start(asked, &dsn.text(), scratch)?;
-    let mut blows = Blows::new(asked, rows);
+    let mut watch = Watch::start(params, &dsn.text(), table, scratch)?;
+    let mut producer = Producer::start(params, &dsn.text(), scratch)?;
+    let mut blows = Blows::new(params, rows);
     let mut seen = Seen::default();
     let began = Instant::now();
     let (mut there, mut moved_at) = (0, began);
     loop {
-        let now_there = seen.look(table, asked.partitions)?;
+        let now_there = seen.look(table, params.partitions)?;
         if now_there > there {
             (there, moved_at) = (now_there, Instant::now());
         }
@@ -88,9 +93,9 @@ struct Blows {
 }
 
 impl Blows {
-    fn new(asked: &Asked, rows: u64) -> Blows {
-        let mut state = asked.seed;
-        let mut at_rows: Vec<u64> = (0..asked.kills)
+    fn new(params: &ChainParams, rows: u64) -> Blows {
+        let mut state = params.seed;
+        let mut at_rows: Vec<u64> = (0..params.kills)
             .map(|_| {
                 state = state
                     .wrapping_mul(6_364_136_223_846_793_005)

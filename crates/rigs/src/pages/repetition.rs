@@ -10,7 +10,7 @@ use super::PagesError;
 use super::passes::{SLICE, Times, shuffled};
 use super::place::{Place, Worker, aligned};
 use super::source::Source;
-use super::store::{Asked, Op, fill};
+use super::store::{Op, StoreParams, fill};
 
 /// The warm-up, which is not counted, lasts this fraction (1/5) of the measured time.
 const WARM_UP: u32 = 5;
@@ -31,24 +31,24 @@ pub(super) struct Ran {
 
 /// Runs passes until their number or the time that was asked for is reached. Passes of the warm-up
 /// are not counted.
-pub(super) fn repeat(place: &Place, asked: &Asked) -> Result<Ran, PagesError> {
+pub(super) fn repeat(place: &Place, params: &StoreParams) -> Result<Ran, PagesError> {
     let mut pass = 0;
-    if let Some(lasts) = asked.lasts {
+    if let Some(lasts) = params.lasts {
         let warming = Instant::now();
         while warming.elapsed() < lasts / WARM_UP {
-            one_pass(place, asked, pass)?;
+            one_pass(place, params, pass)?;
             pass += 1;
         }
     }
     let (mut times, mut rates) = (Vec::new(), Vec::new());
     // Pages are compared outside the clock, so only the time of the passes counts.
     let mut measured_s = 0.0;
-    let goes_on = |done: usize, measured_s: f64| match asked.lasts {
+    let goes_on = |done: usize, measured_s: f64| match params.lasts {
         Some(lasts) => measured_s < lasts.as_secs_f64(),
-        None => (done as u64) < asked.passes,
+        None => (done as u64) < params.passes,
     };
     while goes_on(rates.len(), measured_s) {
-        let of_pass = one_pass(place, asked, pass)?;
+        let of_pass = one_pass(place, params, pass)?;
         pass += 1;
         measured_s += of_pass.iter().map(Times::lasted_s).fold(0.0, f64::max);
         rates.push(of_pass.iter().map(Times::rate).sum::<f64>());
@@ -73,40 +73,44 @@ fn keep(times: &mut Vec<Times>, mut of_pass: Vec<Times>) {
 }
 
 /// The pages at which the calls of one thread begin.
-fn calls_of(asked: &Asked, thread: usize, pass: u64) -> Vec<u64> {
-    let units = asked.source.count().div_ceil(asked.batch as u64);
-    let mut starts: Vec<u64> = match asked.random {
+fn calls_of(params: &StoreParams, thread: usize, pass: u64) -> Vec<u64> {
+    let units = params.source.count().div_ceil(params.batch as u64);
+    let mut starts: Vec<u64> = match params.random {
         true => shuffled(units as usize, 7 + pass),
         false => (0..units).collect(),
     };
     // Only the order of the calls is random; the pages of a call are consecutive.
-    let each = (units as usize).div_ceil(asked.threads);
+    let each = (units as usize).div_ceil(params.threads);
     let end = starts.len().min((thread + 1) * each);
     starts.truncate(end);
     starts.drain(..end.min(thread * each));
     starts
         .iter()
-        .map(|unit| unit * asked.batch as u64)
+        .map(|unit| unit * params.batch as u64)
         .collect()
 }
 
 /// Runs one pass on all threads and returns their times.
-pub(super) fn one_pass(place: &Place, asked: &Asked, pass: u64) -> Result<Vec<Times>, PagesError> {
-    if asked.op == Op::Fill {
+pub(super) fn one_pass(
+    place: &Place,
+    params: &StoreParams,
+    pass: u64,
+) -> Result<Vec<Times>, PagesError> {
+    if params.op == Op::Fill {
         let mut times = Times::default();
-        fill(place, &asked.source, &mut times)?;
+        fill(place, &params.source, &mut times)?;
         return Ok(vec![times]);
     }
-    let barrier = Barrier::new(asked.threads);
+    let barrier = Barrier::new(params.threads);
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..asked.threads)
+        let threads: Vec<_> = (0..params.threads)
             .map(|thread| {
                 let barrier = &barrier;
                 scope.spawn(move || {
-                    let starts = calls_of(asked, thread, pass);
+                    let starts = calls_of(params, thread, pass);
                     let worker = place.worker();
                     barrier.wait();
-                    one_thread(&mut worker?, asked, &starts, pass)
+                    one_thread(&mut worker?, params, &starts, pass)
                 })
             })
             .collect();
@@ -119,43 +123,43 @@ pub(super) fn one_pass(place: &Place, asked: &Asked, pass: u64) -> Result<Vec<Ti
 
 fn one_thread(
     worker: &mut Worker<'_>,
-    asked: &Asked,
+    params: &StoreParams,
     starts: &[u64],
     pass: u64,
 ) -> Result<Times, PagesError> {
     let mut times = Times::default();
-    let calls = (SLICE / asked.batch).max(1);
-    let buffer = aligned(calls * asked.batch);
+    let calls = (SLICE / params.batch).max(1);
+    let buffer = aligned(calls * params.batch);
     let mut expected = [0; PAGE_BYTES];
     for starts in starts.chunks(calls) {
-        let last = asked.source.count();
+        let last = params.source.count();
         let batches: Vec<Vec<u64>> = starts
             .iter()
-            .map(|&start| (start..last.min(start + asked.batch as u64)).collect())
+            .map(|&start| (start..last.min(start + params.batch as u64)).collect())
             .collect();
         let pages = batches.iter().map(Vec::len).sum();
-        for (batch, pages) in batches.iter().zip(buffer.chunks_mut(asked.batch)) {
-            let reads = asked.op.reads(batch[0]);
+        for (batch, pages) in batches.iter().zip(buffer.chunks_mut(params.batch)) {
+            let reads = params.op.reads(batch[0]);
             for (&number, page) in batch.iter().zip(pages) {
                 match reads {
                     // A buffer that still held the right page of an earlier read would hide a read
                     // that returned nothing, so it is overwritten.
                     true => page.fill(1),
-                    false => asked.source.fill(asked.content(number, pass), page),
+                    false => params.source.fill(params.content(number, pass), page),
                 }
             }
         }
         times.slice(pages, batches.len(), |call| {
             let batch = &batches[call];
-            let pages = &mut buffer[call * asked.batch..][..batch.len()];
-            match asked.op.reads(batch[0]) {
+            let pages = &mut buffer[call * params.batch..][..batch.len()];
+            match params.op.reads(batch[0]) {
                 true => worker.read(batch, pages),
                 false => worker.write(batch[0], pages),
             }
         })?;
-        for (batch, pages) in batches.iter().zip(buffer.chunks(asked.batch)) {
-            if asked.op.reads(batch[0]) {
-                compare(&asked.source, batch, pages, &mut expected)?;
+        for (batch, pages) in batches.iter().zip(buffer.chunks(params.batch)) {
+            if params.op.reads(batch[0]) {
+                compare(&params.source, batch, pages, &mut expected)?;
             }
         }
     }
@@ -183,26 +187,26 @@ fn compare(
 /// zeros, which are noted in the device's table and not packed. The system call and the block layer
 /// are in it, and the kernel's clearing of the page, or its look at it, which it does for other
 /// pages as well.
-pub(super) fn call_time(place: &Place, asked: &Asked, from: u64) -> Result<f64, PagesError> {
+pub(super) fn call_time(place: &Place, params: &StoreParams, from: u64) -> Result<f64, PagesError> {
     let mut worker = place.worker()?;
     let mut times = Times::default();
-    let calls = (SLICE / asked.batch).max(1);
-    let buffer = aligned(calls * asked.batch);
+    let calls = (SLICE / params.batch).max(1);
+    let buffer = aligned(calls * params.batch);
     buffer.iter_mut().for_each(|page| page.fill(0));
-    let starts = calls_of(asked, 0, 0);
+    let starts = calls_of(params, 0, 0);
     for starts in starts.chunks(calls) {
         let batches: Vec<Vec<u64>> = starts
             .iter()
             .map(|&start| {
-                (from + start..from + asked.source.count().min(start + asked.batch as u64))
+                (from + start..from + params.source.count().min(start + params.batch as u64))
                     .collect()
             })
             .collect();
         let pages = batches.iter().map(Vec::len).sum();
         times.slice(pages, batches.len(), |call| {
             let batch = &batches[call];
-            let pages = &mut buffer[call * asked.batch..][..batch.len()];
-            match asked.op {
+            let pages = &mut buffer[call * params.batch..][..batch.len()];
+            match params.op {
                 Op::Read => worker.read(batch, pages),
                 _ => worker.write(batch[0], pages),
             }

@@ -54,7 +54,7 @@ enum Tier {
 }
 
 /// The parsed parameters of `pages-store`.
-pub(super) struct Asked {
+pub(super) struct StoreParams {
     pub(super) op: Op,
     pub(super) random: bool,
     pub(super) batch: usize,
@@ -79,16 +79,16 @@ pub(crate) fn store(
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    let mut asked = asked(params)?;
+    let mut parsed = read_params(params)?;
     if request.phase == Phase::Verify {
-        asked.lasts = asked.lasts.map(|lasts| lasts.min(VERIFYING));
+        parsed.lasts = parsed.lasts.map(|lasts| lasts.min(VERIFYING));
     }
-    let place = open(peer, &asked)?;
-    if asked.op != Op::Fill {
-        fill(&place, &asked.source, &mut Times::default())?;
+    let place = open(peer, &parsed)?;
+    if parsed.op != Op::Fill {
+        fill(&place, &parsed.source, &mut Times::default())?;
     }
-    let mut facts = BTreeMap::from([("corpus".to_string(), corpus::told(asked.source.corpus()))]);
-    match (asked.tier, &place) {
+    let mut facts = BTreeMap::from([("corpus".to_string(), corpus::told(parsed.source.corpus()))]);
+    match (parsed.tier, &place) {
         (Tier::Packed, place) => note_unpacked(place.pack()?, &mut facts),
         (Tier::Gathered, Place::Store(store)) => drop(store.gather()),
         _ => {}
@@ -98,13 +98,13 @@ pub(crate) fn store(
         rates,
         window_s,
         mut last_pass,
-    } = repeat(&place, &asked)?;
+    } = repeat(&place, &parsed)?;
     let mean = rates.len() as f64 / rates.iter().map(|rate| rate.recip()).sum::<f64>();
-    let page_time = asked.threads as f64 / mean;
-    let held = place.held_bytes(asked.source.count())? as f64;
-    let call = match place.never_written(asked.source.count()) {
-        Some(from) if matches!(asked.op, Op::Read | Op::Write) => {
-            Some(call_time(&place, &asked, from)?)
+    let page_time = parsed.threads as f64 / mean;
+    let held = place.held_bytes(parsed.source.count())? as f64;
+    let call = match place.never_written(parsed.source.count()) {
+        Some(from) if matches!(parsed.op, Op::Read | Op::Write) => {
+            Some(call_time(&place, &parsed, from)?)
         }
         _ => None,
     };
@@ -115,24 +115,24 @@ pub(crate) fn store(
         ("net-time".to_string(), page_time - call.unwrap_or(0.0)),
         (
             "compression".to_string(),
-            asked.source.count() as f64 * PAGE_BYTES as f64 / held,
+            parsed.source.count() as f64 * PAGE_BYTES as f64 / held,
         ),
     ]);
     metrics.extend(Times::quantiles(&all));
     metrics.extend(call.map(|call| ("call-time".to_string(), call)));
-    if asked.lasts.is_some() && matches!(asked.op, Op::Write | Op::Mixed) {
+    if parsed.lasts.is_some() && matches!(parsed.op, Op::Write | Op::Mixed) {
         // How many passes fit into the time differs between systems. What the last one left is
         // compared here; one more, the same for all, then leaves bytes whose checksum can be
         // compared between systems.
-        answer(&place, &asked.source, |number| {
-            asked.content_after(number, last_pass)
+        answer(&place, &parsed.source, |number| {
+            parsed.content_after(number, last_pass)
         })?;
         last_pass = 0;
-        one_pass(&place, &asked, last_pass)?;
+        one_pass(&place, &parsed, last_pass)?;
     }
     Ok(Reply {
-        answer: Some(answer(&place, &asked.source, |number| {
-            asked.content_after(number, last_pass)
+        answer: Some(answer(&place, &parsed.source, |number| {
+            parsed.content_after(number, last_pass)
         })?),
         metrics,
         facts,
@@ -144,19 +144,19 @@ pub(crate) fn store(
 
 /// Opens the place under test. One that is to be nearly full gets its limit from what the pages
 /// take in a store with room.
-fn open(peer: Option<&str>, asked: &Asked) -> Result<Place, PagesError> {
-    let pages = asked.source.count();
-    let place = Place::open(peer, pages, asked.tiers)?;
-    if asked.full_percent == 0 {
+fn open(peer: Option<&str>, params: &StoreParams) -> Result<Place, PagesError> {
+    let pages = params.source.count();
+    let place = Place::open(peer, pages, params.tiers)?;
+    if params.full_percent == 0 {
         return Ok(place);
     }
-    fill(&place, &asked.source, &mut Times::default())?;
+    fill(&place, &params.source, &mut Times::default())?;
     let held = place.held_bytes(pages)?;
     drop(place);
-    Place::limited(pages, asked.tiers, held * 100 / asked.full_percent)
+    Place::limited(pages, params.tiers, held * 100 / params.full_percent)
 }
 
-impl Asked {
+impl StoreParams {
     /// The first page of the call that page `number` belongs to.
     fn start_of(&self, number: u64) -> u64 {
         number - number % self.batch as u64
@@ -191,7 +191,7 @@ pub(super) fn note_unpacked(why: Option<&str>, facts: &mut BTreeMap<String, Stri
     }
 }
 
-fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
+fn read_params(params: &mut Params<'_>) -> Result<StoreParams, RigError> {
     let (op, random) = match params.text("op")? {
         "fill" => (Op::Fill, false),
         "write-seq" => (Op::Write, false),
@@ -240,7 +240,7 @@ fn asked(params: &mut Params<'_>) -> Result<Asked, RigError> {
         return Err(params.wrong("full-percent", format!("{full_percent} is above 100")));
     }
     let source = source(params)?;
-    Ok(Asked {
+    Ok(StoreParams {
         full_percent,
         op,
         random,

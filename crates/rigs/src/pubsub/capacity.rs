@@ -6,8 +6,8 @@ use dyno_measure::{CapacityOptions, CapacitySearch};
 use dyno_record::Answer;
 use dyno_suite::protocol::{PROGRESS, Reply, Request};
 
-use super::asked::{Asked, Load, Measured};
 use super::metrics::{self, QUANTILES};
+use super::params::{FlowParams, Load, Measured};
 use super::{FlowError, check_peer};
 use crate::{Params, RigError};
 
@@ -34,9 +34,9 @@ pub(crate) fn capacity(
     if probe_s < 3.0 {
         return Err(params.wrong("probe-s", format!("{probe_s} is below 3")));
     }
-    let asked = match params.text("mode")? {
-        "pubsub" => Asked::log(params, NO_LOAD, peer.is_some())?,
-        "queue" => Asked::queue(params, NO_LOAD, peer.is_some())?,
+    let parsed = match params.text("mode")? {
+        "pubsub" => FlowParams::log(params, NO_LOAD, peer.is_some())?,
+        "queue" => FlowParams::queue(params, NO_LOAD, peer.is_some())?,
         other => {
             let reason = format!("`{other}` is neither pubsub nor queue");
             return Err(params.wrong("mode", reason));
@@ -49,7 +49,7 @@ pub(crate) fn capacity(
     let mut search = CapacitySearch::new(options).map_err(FlowError::from)?;
     let mut best = None;
     while let Some(rate) = search.next_rate() {
-        let probed = asked.under(rate, probe_s);
+        let probed = parsed.under(rate, probe_s);
         let measured = probed.measure(&request.scratch)?;
         let verdict = judge(&measured, rate, quantile, bound_ms);
         search.tell(verdict.is_ok());

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use dyno_measure::Latencies;
 
-use super::asked::Measured;
 use super::backlog::Backlog;
 use super::flow::Flow;
+use super::params::Measured;
 
 /// Quantiles under their names in records.
 pub(super) const QUANTILES: [(&str, f64); 4] =

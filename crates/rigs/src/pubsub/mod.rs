@@ -1,7 +1,6 @@
 //! The log's workloads: messages from writers to groups of readers, by the original's protocol, by
 //! ours, and by the steps between, on a private server that each invocation starts anew.
 
-mod asked;
 mod backlog;
 mod capacity;
 mod commits;
@@ -10,6 +9,7 @@ mod intervals;
 mod library;
 mod metrics;
 mod original;
+mod params;
 mod payload;
 mod queue;
 mod readers;
@@ -24,7 +24,7 @@ use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
 use crate::{Params, RigError, Windows};
-use asked::{Asked, Measured, read_load};
+use params::{FlowParams, Measured, read_load};
 
 pub(crate) use capacity::capacity;
 pub(crate) use commits::{commits, pgbench_missing};
@@ -74,7 +74,7 @@ pub(crate) fn flow(
 ) -> Result<Reply, RigError> {
     peer.map(check_peer).transpose()?;
     let load = read_load(params)?;
-    reply(&Asked::log(params, load, peer.is_some())?, request)
+    reply(&FlowParams::log(params, load, peer.is_some())?, request)
 }
 
 /// `pubsub-queue`: `messages` of `payload` bytes from `writers` to `readers`, each message to one
@@ -86,29 +86,29 @@ pub(crate) fn queue(
 ) -> Result<Reply, RigError> {
     peer.map(check_peer).transpose()?;
     let load = read_load(params)?;
-    reply(&Asked::queue(params, load, peer.is_some())?, request)
+    reply(&FlowParams::queue(params, load, peer.is_some())?, request)
 }
 
 /// How long a flow lasts if only the answer is wanted.
 const VERIFYING: Duration = Duration::from_millis(500);
 
-fn reply(asked: &Asked, request: &Request) -> Result<Reply, RigError> {
-    let asked = &match request.phase {
-        Phase::Verify => asked.lasting(VERIFYING),
-        _ => asked.clone(),
+fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
+    let params = &match request.phase {
+        Phase::Verify => params.lasting(VERIFYING),
+        _ => params.clone(),
     };
-    let measured = asked.measure(&request.scratch)?;
-    let metrics = metrics::of(&asked.flow, &measured);
+    let measured = params.measure(&request.scratch)?;
+    let metrics = metrics::of(&params.flow, &measured);
     let Measured { flowed, server, .. } = measured;
     let mut facts = BTreeMap::from([("server".to_string(), server)]);
-    if let Some(rate) = asked.flow.rate {
+    if let Some(rate) = params.flow.rate {
         facts.insert("rate".to_string(), flowed.rate_kept(rate));
         if let Some(grew) = flowed.backlog.grew(rate) {
             let refused = metrics::QUANTILES.map(|(name, _)| format!("end-to-end-{name}"));
             facts.extend(refused.map(|name| (name, grew.clone())));
         }
     }
-    let flow = &asked.flow;
+    let flow = &params.flow;
     let mut reply = Reply {
         answer: Some(match flow.lasts {
             None => Answer {

@@ -1,9 +1,9 @@
 //! Runs TPC-C transactions and times them, for the command and for suites.
 
-mod asked;
 mod engine;
 mod functions;
 mod measured;
+mod params;
 mod records;
 mod workload;
 

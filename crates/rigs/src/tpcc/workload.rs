@@ -15,8 +15,8 @@ use dyno_tpcc::schema::Tables;
 use dyno_tpcc::{Scale, checks};
 use dyno_txn_api::Database;
 
-use super::asked::{Asked, read};
 use super::engine::Engine;
+use super::params::{TpccParams, read};
 use super::{Measured, TpccError, measure, records};
 use crate::{Params, RigError};
 
@@ -37,23 +37,23 @@ pub(crate) fn run(
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    let mut asked = read(params, peer)?;
+    let mut params = read(params, peer)?;
     if request.phase == Phase::Verify {
-        asked.duration = asked.duration.min(VERIFYING);
-        asked.before = 0;
+        params.duration = params.duration.min(VERIFYING);
+        params.before = 0;
     }
-    Ok(reply(&asked, request)?)
+    Ok(reply(&params, request)?)
 }
 
-fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
+fn reply(params: &TpccParams, request: &Request) -> Result<Reply, TpccError> {
     // The warm-up adds rows of its own, which must not collide with those of the run.
     let plan = &Plan {
-        until: Until::Elapsed(asked.duration),
-        ..asked.plan.clone()
+        until: Until::Elapsed(params.duration),
+        ..params.plan.clone()
     };
     let warm_up = Plan {
-        until: match asked.before {
-            0 => Until::Elapsed(asked.duration / WARM_UP),
+        until: match params.before {
+            0 => Until::Elapsed(params.duration / WARM_UP),
             before => Until::Transactions(before.div_ceil(plan.clients.into())),
         },
         seed: plan.seed + 1,
@@ -61,10 +61,10 @@ fn reply(asked: &Asked, request: &Request) -> Result<Reply, TpccError> {
         ..plan.clone()
     };
     let connections = plan.clients as usize + LOADERS;
-    let engine = Engine::start(&asked.which, &asked.ours, connections, &request.scratch)?;
+    let engine = Engine::start(&params.which, &params.ours, connections, &request.scratch)?;
     let db = engine.db();
     let began = Instant::now();
-    load::load(db, asked.population, LOADERS, &Progress::default())?;
+    load::load(db, params.population, LOADERS, &Progress::default())?;
     let load_s = began.elapsed().as_secs_f64();
     let (tables, population) = load::ready(db)?;
     let memory = engine.stat("memory_bytes")?;

@@ -29,7 +29,7 @@ const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99),
 
 /// The parsed parameters of `txn-rpc` and `txn-transport`.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct CallParams {
     carrier: Carrier,
     request_bytes: usize,
     answer_bytes: usize,
@@ -54,28 +54,28 @@ struct Seen {
 
 /// `txn-rpc`: requests and answers, with `window` requests in flight on each connection.
 pub(crate) fn rpc(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
-    let asked = Asked::read(params, 1)?;
-    reply(&asked, request, rpc::run)
+    let parsed = CallParams::read(params, 1)?;
+    reply(&parsed, request, rpc::run)
 }
 
 /// `txn-transport`: messages one way, and one answer to every few.
 pub(crate) fn transport(params: &mut Params<'_>, request: &Request) -> Result<Reply, RigError> {
     let every = size(params.count("ack-every")?);
-    let asked = Asked::read(params, every)?;
-    if asked.every > asked.window {
+    let parsed = CallParams::read(params, every)?;
+    if parsed.every > parsed.window {
         let reason = "a window shorter than that never gets an answer".to_owned();
         return Err(params.wrong("ack-every", reason));
     }
-    if asked.connections != 1 {
+    if parsed.connections != 1 {
         let reason = "a stream has one connection".to_owned();
         return Err(params.wrong("connections", reason));
     }
-    reply(&asked, request, stream::run)
+    reply(&parsed, request, stream::run)
 }
 
-impl Asked {
-    fn read(params: &mut Params<'_>, every: usize) -> Result<Asked, RigError> {
-        let asked = Asked {
+impl CallParams {
+    fn read(params: &mut Params<'_>, every: usize) -> Result<CallParams, RigError> {
+        let parsed = CallParams {
             carrier: Carrier::read(params)?,
             request_bytes: size(params.count("request")?),
             answer_bytes: size(params.count("answer")?),
@@ -85,11 +85,11 @@ impl Asked {
             duration: params.seconds("seconds")?,
         };
         let bounds = [
-            ("request", asked.request_bytes, LEAST_BYTES, 1 << 20),
-            ("answer", asked.answer_bytes, LEAST_BYTES, 1 << 20),
-            ("connections", asked.connections, 1, 64),
-            ("window", asked.window, 1, 4_096),
-            ("ack-every", asked.every, 1, 4_096),
+            ("request", parsed.request_bytes, LEAST_BYTES, 1 << 20),
+            ("answer", parsed.answer_bytes, LEAST_BYTES, 1 << 20),
+            ("connections", parsed.connections, 1, 64),
+            ("window", parsed.window, 1, 4_096),
+            ("ack-every", parsed.every, 1, 4_096),
         ];
         for (name, value, least, most) in bounds {
             if !(least..=most).contains(&value) {
@@ -97,19 +97,19 @@ impl Asked {
                 return Err(params.wrong(name, reason));
             }
         }
-        Ok(asked)
+        Ok(parsed)
     }
 }
 
 /// The function that runs one of the two workloads.
-type Run = fn(&Asked, &std::path::Path) -> Result<Seen, K2Error>;
+type Run = fn(&CallParams, &std::path::Path) -> Result<Seen, K2Error>;
 
-fn reply(asked: &Asked, request: &Request, run: Run) -> Result<Reply, RigError> {
-    let seen = run(asked, &request.scratch)?;
+fn reply(params: &CallParams, request: &Request, run: Run) -> Result<Reply, RigError> {
+    let seen = run(params, &request.scratch)?;
     let rate = seen.messages as f64 / seen.seconds.max(1e-9);
     let mut metrics = BTreeMap::from([
         ("throughput".to_owned(), rate),
-        ("io-rate".to_owned(), rate * asked.request_bytes as f64),
+        ("io-rate".to_owned(), rate * params.request_bytes as f64),
         ("latency-count".to_owned(), seen.latencies.count() as f64),
     ]);
     for (name, p) in QUANTILES {
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn asked(every: usize) -> Asked {
-        Asked {
+    fn params(every: usize) -> CallParams {
+        CallParams {
             carrier: Carrier::Unix,
             request_bytes: 1024,
             answer_bytes: 10,
@@ -193,11 +193,11 @@ mod tests {
         for carrier in [Carrier::Ring, Carrier::Unix, Carrier::Tcp] {
             for (every, run) in [(1, rpc::run as Run), (4, stream::run)] {
                 let folder = tempfile::tempdir().expect("a folder");
-                let asked = Asked {
+                let params = CallParams {
                     carrier,
-                    ..asked(every)
+                    ..params(every)
                 };
-                let seen: Seen = run(&asked, folder.path()).expect("it runs");
+                let seen: Seen = run(&params, folder.path()).expect("it runs");
                 assert!(
                     seen.messages > 0 && seen.latencies.count() > 0,
                     "{carrier:?}"
@@ -216,7 +216,7 @@ mod tests {
             }))
             .expect("a map");
             all.insert(name.to_owned(), json!(value));
-            let error = Asked::read(&mut Params::new(&all), 1).expect_err(name);
+            let error = CallParams::read(&mut Params::new(&all), 1).expect_err(name);
             assert!(error.to_string().contains(name), "{error}");
         }
     }

@@ -17,7 +17,7 @@ use super::place::Place;
 
 /// What answers questions.
 #[derive(Debug)]
-pub struct Asked(pub Arc<About>);
+pub struct StatusService(pub Arc<About>);
 
 /// A store with all that is around it.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use dyno_pages::{PAGE_BYTES, Store};
 use dyno_pages_hold::BoundListener;
 use serde_json::{Value, json};
 
-use super::about::Asked;
+use super::about::StatusService;
 use super::store;
 use crate::args::WriteBackArg;
 use crate::terminal;
@@ -30,7 +30,7 @@ const OLDEST: usize = 3;
 
 /// Listens at `path` for as long as the process lives. A process that answers there already and any
 /// file that is not a socket are left alone.
-pub fn listen(path: &Path, asked: Asked) -> anyhow::Result<()> {
+pub fn listen(path: &Path, service: StatusService) -> anyhow::Result<()> {
     let listener = match BoundListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
             bail!("{}: a process answers there already", path.display())
@@ -42,7 +42,7 @@ pub fn listen(path: &Path, asked: Asked) -> anyhow::Result<()> {
         .spawn(move || {
             for stream in listener.socket().incoming().flatten() {
                 // One after the other; who asks and goes away has lost nothing.
-                if let Err(error) = serve(&stream, &asked) {
+                if let Err(error) = serve(&stream, &service) {
                     eprintln!("dyno: a question was not answered: {error:#}");
                 }
             }
@@ -50,7 +50,7 @@ pub fn listen(path: &Path, asked: Asked) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn serve(mut stream: &UnixStream, asked: &Asked) -> anyhow::Result<()> {
+fn serve(mut stream: &UnixStream, service: &StatusService) -> anyhow::Result<()> {
     // The folder is its owner's alone, so that no other user can keep the one thread waiting.
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     stream.set_write_timeout(Some(Duration::from_secs(1)))?;
@@ -60,14 +60,14 @@ fn serve(mut stream: &UnixStream, asked: &Asked) -> anyhow::Result<()> {
         word.push(byte[0]);
     }
     let question = String::from_utf8_lossy(&word);
-    let answer = match asked.answer(&question) {
+    let answer = match service.answer(&question) {
         Ok(answer) => answer,
         Err(error) => json!({ "error": terminal::explain(&error) }),
     };
     Ok(stream.write_all(answer.to_string().as_bytes())?)
 }
 
-impl Asked {
+impl StatusService {
     fn answer(&self, question: &str) -> anyhow::Result<Value> {
         let about = &self.0;
         let store = about.disk.store();

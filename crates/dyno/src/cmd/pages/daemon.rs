@@ -15,7 +15,7 @@ use dyno_pages_hold::{Client, Held, Holder, ignore_hang_up};
 use dyno_pages_ublk::{Device, Settings, prepare_for_swap};
 use dyno_suite::Stop;
 
-use super::about::{self, About, Asked};
+use super::about::{self, About, StatusService};
 use super::attach::start_holder;
 use super::device::{self, Front};
 use super::kept::{Kept, word};
@@ -118,7 +118,7 @@ pub fn run(args: &PagesDeviceArgs, stop: &Stop) -> anyhow::Result<Exit> {
         .metrics
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
-    control::listen(&place.control(), Asked(about))?;
+    control::listen(&place.control(), StatusService(about))?;
     let holdings = Holdings {
         note: memory.note,
         store,

@@ -13,7 +13,7 @@ use dyno_pages_nbd::{Clients, Export, Exports, Options, Server, Tls};
 use dyno_serve::{Endpoint, tls};
 use dyno_suite::Stop;
 
-use super::about::{About, Asked, Front};
+use super::about::{About, Front, StatusService};
 use super::place::{Place, Serves};
 use super::{control, device, kept, metrics, store};
 use crate::args::{PagesServeArgs, PagesStoreArgs};
@@ -139,7 +139,7 @@ fn serve(args: &PagesServeArgs, place: &Place, serves: Serves) -> anyhow::Result
         .metrics
         .map(|at| metrics::endpoint(at, &about))
         .transpose()?;
-    control::listen(&place.control(), Asked(about))?;
+    control::listen(&place.control(), StatusService(about))?;
     if let Some(endpoint) = &endpoint {
         // Writing to a text does not fail.
         let _ = writeln!(text, "metrics at http://{}/metrics", endpoint.address());

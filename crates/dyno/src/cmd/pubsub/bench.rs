@@ -13,31 +13,31 @@ pub fn run(args: &PubsubBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
     if let Some(password) = &args.password {
         return bench::with_password(password);
     }
-    let asked = Asked::of(args);
-    if args.duration.is_none() && args.capacity.is_none() && asked.messages != args.messages {
+    let settings = BenchSettings::from_args(args);
+    if args.duration.is_none() && args.capacity.is_none() && settings.messages != args.messages {
         eprintln!(
             "dyno: {} messages are measured, not {}: whole batches of {}, one for each writer at least",
-            asked.messages, args.messages, asked.write_batch
+            settings.messages, args.messages, settings.write_batch
         );
     }
-    bench::run("pubsub", suite(args, &asked)?, &args.bench, stop)
+    bench::run("pubsub", suite(args, &settings)?, &args.bench, stop)
 }
 
 /// What the flags come to, with the mode's own where nothing was said.
-struct Asked {
+struct BenchSettings {
     readers: u64,
     groups: u64,
     write_batch: u64,
     read_batch: u64,
     messages: u64,
-    /// How long to write, where it is not a number of messages that is asked for.
+    /// How long to write, where it is not a number of messages that was asked for.
     seconds: u64,
     cursors: String,
     dsn: Option<String>,
 }
 
-impl Asked {
-    fn of(args: &PubsubBenchArgs) -> Asked {
+impl BenchSettings {
+    fn from_args(args: &PubsubBenchArgs) -> BenchSettings {
         let queue = args.mode == BenchMode::Queue;
         let write_batch = args.write_batch.unwrap_or(if queue { 1 } else { 200 });
         let rated = args.throttle_writes > 0;
@@ -52,7 +52,7 @@ impl Asked {
             "broker" => "relaxed",
             _ => "every-poll",
         };
-        Asked {
+        BenchSettings {
             readers: args
                 .readers
                 .unwrap_or(if queue { 4 } else { args.partitions }),
@@ -84,28 +84,28 @@ fn dsn(args: &PubsubBenchArgs) -> Option<String> {
 }
 
 /// The suite of one case.
-fn suite(args: &PubsubBenchArgs, asked: &Asked) -> anyhow::Result<String> {
+fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<String> {
     let rate = args.throttle_writes;
     let load = match &args.capacity {
         Some(_) => Load::capacity(args),
-        None if rate > 0 => Load::rated(args, asked),
-        None => Load::free(args, asked),
+        None if rate > 0 => Load::rated(args, settings),
+        None => Load::free(args, settings),
     };
-    let params = params(args, asked, &load)?;
+    let params = params(args, settings, &load)?;
     let (writers, partitions) = (args.writers, args.partitions);
     let title = match args.mode {
         BenchMode::Pubsub => format!(
             "{writers} writers, {partitions} partitions, {} groups of {} readers, {}, cursors {}, {} under way",
-            asked.groups,
-            asked.readers,
+            settings.groups,
+            settings.readers,
             args.way,
-            asked.cursors,
+            settings.cursors,
             match args.window {
                 1 => "1 batch".to_owned(),
                 n => format!("{n} batches"),
             }
         ),
-        BenchMode::Queue => format!("{writers} writers, {} readers of a queue", asked.readers),
+        BenchMode::Queue => format!("{writers} writers, {} readers of a queue", settings.readers),
     };
     // The headline prints it before its figure, so it says which figure and of what.
     let case = match args.mode {
@@ -167,8 +167,8 @@ impl Load {
     }
 
     /// As fast as it goes.
-    fn free(args: &PubsubBenchArgs, asked: &Asked) -> Load {
-        let (messages, seconds) = (asked.messages, asked.seconds);
+    fn free(args: &PubsubBenchArgs, settings: &BenchSettings) -> Load {
+        let (messages, seconds) = (settings.messages, settings.seconds);
         Load {
             workload: Load::workload(args),
             params: match seconds {
@@ -183,18 +183,18 @@ impl Load {
                 seconds => seconds * 50_000,
             },
             lines: match seconds {
-                0 => format!("expected_count = {}\n", messages * asked.groups),
+                0 => format!("expected_count = {}\n", messages * settings.groups),
                 // Each flow compares what came with what was sent, and answers 1 when both agree.
                 _ => "expected_count = 1\n".to_string(),
             },
         }
     }
 
-    fn rated(args: &PubsubBenchArgs, asked: &Asked) -> Load {
+    fn rated(args: &PubsubBenchArgs, settings: &BenchSettings) -> Load {
         let rate = args.throttle_writes;
-        let free = Load::free(args, asked);
+        let free = Load::free(args, settings);
         Load {
-            params: format!("messages = {}, rate = {rate}", asked.messages),
+            params: format!("messages = {}, rate = {rate}", settings.messages),
             metric: "end-to-end-p99",
             unit: "ms",
             better: "lower",
@@ -230,25 +230,25 @@ impl Load {
     }
 }
 
-fn params(args: &PubsubBenchArgs, asked: &Asked, load: &Load) -> anyhow::Result<String> {
+fn params(args: &PubsubBenchArgs, settings: &BenchSettings, load: &Load) -> anyhow::Result<String> {
     let mut params = format!(
         "{}, writers = {}, readers = {}, payload = {}, write-batch = {}, read-batch = {}, \
          report-ms = {}",
         load.params,
         args.writers,
-        asked.readers,
+        settings.readers,
         args.payload,
-        asked.write_batch,
-        asked.read_batch,
+        settings.write_batch,
+        settings.read_batch,
         args.bench.report_every.as_millis(),
     );
     if args.mode == BenchMode::Pubsub {
         params.push_str(&format!(
             ", way = \"{}\", partitions = {}, groups = {}, window = {}, cursors = \"{}\"",
-            args.way, args.partitions, asked.groups, args.window, asked.cursors
+            args.way, args.partitions, settings.groups, args.window, settings.cursors
         ));
     }
-    match &asked.dsn {
+    match &settings.dsn {
         None => params.push_str(&format!(", nodes = {}", args.nodes)),
         Some(dsn) if Dsn::parse(dsn)?.config().get_password().is_some() && holds_password(dsn) => {
             bail!("--dsn: a record keeps what was measured, so the password goes into PGPASSWORD")

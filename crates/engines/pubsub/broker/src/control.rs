@@ -20,15 +20,15 @@ use crate::error::{bad, stopping};
 use crate::fair::Fair;
 use crate::link::Link;
 
-/// A request and whom to answer.
-pub struct Asked {
+/// A request that waits, and the connection to answer.
+pub struct PendingRequest {
     pub ack: Ack,
     pub request: Request,
     /// For the memory of a long request, until it is answered.
     pub charge: Option<Charge>,
 }
 
-/// What is asked.
+/// A request to the control plane.
 pub enum Request {
     Metadata(Metadata),
     NewProducer(NewProducer),
@@ -100,9 +100,9 @@ impl Request {
 
 /// All requests that wait.
 pub struct Requests {
-    groups: Fair<Asked>,
-    topics: Fair<Asked>,
-    changes: Fair<Asked>,
+    groups: Fair<PendingRequest>,
+    topics: Fair<PendingRequest>,
+    changes: Fair<PendingRequest>,
 }
 
 impl Default for Requests {
@@ -117,7 +117,7 @@ impl Default for Requests {
 
 impl Requests {
     /// The requests of one kind.
-    pub fn of(&self, kind: Kind) -> &Fair<Asked> {
+    pub fn of(&self, kind: Kind) -> &Fair<PendingRequest> {
         match kind {
             Kind::Groups => &self.groups,
             Kind::Topics => &self.topics,
@@ -129,18 +129,18 @@ impl Requests {
     ///
     /// # Errors
     /// When the connection has ended or the broker stops.
-    pub fn push(&self, connection: u64, asked: Asked) -> Result<()> {
-        let outbox = Arc::clone(&asked.ack.outbox);
-        let fair = self.of(asked.request.kind());
-        fair.push(connection, asked, || !outbox.is_closed())
+    pub fn push(&self, connection: u64, pending: PendingRequest) -> Result<()> {
+        let outbox = Arc::clone(&pending.ack.outbox);
+        let fair = self.of(pending.request.kind());
+        fair.push(connection, pending, || !outbox.is_closed())
             .map_err(|_| stopping())
     }
 
     /// Refuses everything that waits, and takes no more.
     pub fn stop(&self) {
         for (kind, _) in Kind::THREADS {
-            for asked in self.of(kind).stop() {
-                asked.ack.refused(&stopping());
+            for pending in self.of(kind).stop() {
+                pending.ack.refused(&stopping());
             }
         }
     }
@@ -148,13 +148,13 @@ impl Requests {
 
 /// Answers until the requests are stopped. `made` is called when a topic was made, changed or
 /// dropped.
-pub fn run(requests: &Fair<Asked>, mut link: Link, made: impl Fn()) {
-    while let Some(asked) = requests.next() {
-        let Asked {
+pub fn run(requests: &Fair<PendingRequest>, mut link: Link, made: impl Fn()) {
+    while let Some(pending) = requests.next() {
+        let PendingRequest {
             ack,
             request,
             charge: _charge,
-        } = asked;
+        } = pending;
         if ack.outbox.is_closed() {
             // Its client has gone, and would never hear the answer.
             continue;

@@ -17,7 +17,7 @@ use crate::backlog::{Backlog, Reading};
 use crate::batch::{Ack, Batch, check};
 use crate::behind::{Behind, MOST_BYTES};
 use crate::commits::Commits;
-use crate::control::{Asked, Request, Requests};
+use crate::control::{PendingRequest, Request, Requests};
 use crate::counters::{Counters, add};
 use crate::error::{bad, not_mine, stopping};
 use crate::fair::Fair;
@@ -164,12 +164,12 @@ impl Front {
             Verb::DropGroup => Request::DropGroup(read(frame)?),
             Verb::Hello | Verb::Error => return Err(bad("this is not a request for now")),
         };
-        let asked = Asked {
+        let pending = PendingRequest {
             ack: ack.clone(),
             request,
             charge,
         };
-        self.control.push(session.connection, asked)
+        self.control.push(session.connection, pending)
     }
 
     fn produce(&self, ack: &Ack, ask: Produce, charge: Option<Charge>) -> Result<()> {
@@ -242,12 +242,12 @@ impl Front {
         charge: Option<Charge>,
     ) -> Result<()> {
         if request.cursors.iter().any(|cursor| cursor.claimed_to != -1) {
-            let asked = Asked {
+            let pending = PendingRequest {
                 ack: ack.clone(),
                 request: Request::Commit(request),
                 charge,
             };
-            return self.control.push(session.connection, asked);
+            return self.control.push(session.connection, pending);
         }
         let commit = Commits {
             ack: ack.clone(),

@@ -7,30 +7,30 @@ use dyno_measure::Latencies;
 use dyno_net::{Client, ClientOptions};
 
 use super::server::{Server, VERB, port_options};
-use super::{Asked, Body, K2Error, SPIN, Seen, WARM_UP, wrong};
+use super::{Body, CallParams, K2Error, SPIN, Seen, WARM_UP, wrong};
 use crate::Windows;
 
 /// How long an answer may take before the run fails.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-pub(super) fn run(asked: &Asked, scratch: &Path) -> Result<Seen, K2Error> {
-    let server = Server::start(asked, scratch)?;
+pub(super) fn run(params: &CallParams, scratch: &Path) -> Result<Seen, K2Error> {
+    let server = Server::start(params, scratch)?;
     let options = ClientOptions {
-        port: port_options(asked.carrier),
+        port: port_options(params.carrier),
         spin: SPIN,
         ..ClientOptions::default()
     };
     let mut lanes = Vec::new();
-    for _ in 0..asked.connections {
+    for _ in 0..params.connections {
         lanes.push(Lane {
             client: Client::connect(&server.address, &options)?,
             next: 0,
             answered: 0,
-            sent_ns: vec![0; asked.window.next_power_of_two()],
+            sent_ns: vec![0; params.window.next_power_of_two()],
         });
     }
-    once(asked, &mut lanes, asked.duration / WARM_UP)?;
-    once(asked, &mut lanes, asked.duration)
+    once(params, &mut lanes, params.duration / WARM_UP)?;
+    once(params, &mut lanes, params.duration)
 }
 
 /// A connection with its requests in flight.
@@ -43,8 +43,8 @@ struct Lane {
     sent_ns: Vec<u64>,
 }
 
-fn once(asked: &Asked, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K2Error> {
-    let body = Body::new(asked.request_bytes);
+fn once(params: &CallParams, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K2Error> {
+    let body = Body::new(params.request_bytes);
     let began = Instant::now();
     let end_ns = duration.as_nanos() as u64;
     let mut seen = Seen {
@@ -61,11 +61,11 @@ fn once(asked: &Asked, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K
     loop {
         let mut under_way = 0;
         for lane in &mut *lanes {
-            lane.fill(asked, &body, now_ns, end_ns)?;
+            lane.fill(params, &body, now_ns, end_ns)?;
             // One connection can wait in the call; several are polled in turn.
-            let answered = match asked.connections {
-                1 => lane.take(asked, true)?,
-                _ => lane.take(asked, false)?,
+            let answered = match params.connections {
+                1 => lane.take(params, true)?,
+                _ => lane.take(params, false)?,
             };
             // The clock is read once for all answers that arrived together.
             now_ns = began.elapsed().as_nanos() as u64;
@@ -92,13 +92,13 @@ fn once(asked: &Asked, lanes: &mut [Lane], duration: Duration) -> Result<Seen, K
 impl Lane {
     fn fill(
         &mut self,
-        asked: &Asked,
+        params: &CallParams,
         body: &Body,
         now_ns: u64,
         end_ns: u64,
     ) -> Result<(), K2Error> {
         let mask = self.sent_ns.len() - 1;
-        while now_ns < end_ns && self.next - self.answered < asked.window as u64 {
+        while now_ns < end_ns && self.next - self.answered < params.window as u64 {
             let (number, mark) = Body::ends(self.next);
             let parts: [&[u8]; 3] = [&number, &body.filler, &mark];
             self.client.send(VERB, 0, &parts, self.next)?;
@@ -109,12 +109,12 @@ impl Lane {
     }
 
     /// The numbers of the requests that were answered, a range because answers come in order.
-    fn take(&mut self, asked: &Asked, wait: bool) -> Result<std::ops::Range<u64>, K2Error> {
+    fn take(&mut self, params: &CallParams, wait: bool) -> Result<std::ops::Range<u64>, K2Error> {
         let first = self.answered;
         let (answered, mut bad) = (&mut self.answered, None);
         let on_answer = |answer: dyno_net::Answered<'_>| {
             let right = answer.result.as_ref().is_ok_and(|frame| {
-                frame.body.len() == asked.answer_bytes
+                frame.body.len() == params.answer_bytes
                     && Body::number(frame.body) == Some(*answered)
             });
             match (right, answer.result) {

@@ -13,7 +13,7 @@ use dyno_net::{
 };
 
 use super::super::k2::{Carrier, K2Error};
-use super::{Asked, Body, LEAST_BYTES, SPIN};
+use super::{Body, CallParams, LEAST_BYTES, SPIN};
 
 /// The verb of messages and answers.
 pub(super) const VERB: u8 = 1;
@@ -27,8 +27,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub fn start(asked: &Asked, scratch: &Path) -> Result<Server, K2Error> {
-        let place = match asked.carrier {
+    pub fn start(params: &CallParams, scratch: &Path) -> Result<Server, K2Error> {
+        let place = match params.carrier {
             Carrier::Unix => {
                 // The path of a socket must be short, which that of a scratch directory may not be.
                 let id = std::process::id();
@@ -51,8 +51,8 @@ impl Server {
         let over = Arc::new(AtomicBool::new(false));
         let until = over.clone();
         let mut sink = Sink {
-            every: asked.every as u64,
-            filler: vec![0; asked.answer_bytes - LEAST_BYTES],
+            every: params.every as u64,
+            filler: vec![0; params.answer_bytes - LEAST_BYTES],
         };
         let thread = std::thread::spawn(move || {
             while !until.load(Ordering::Relaxed) {

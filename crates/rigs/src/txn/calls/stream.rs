@@ -9,23 +9,23 @@ use dyno_measure::Latencies;
 use dyno_net::{FrameRef, Head, Outbound, Port, SendError};
 
 use super::server::{Server, VERB, port_options};
-use super::{Asked, Body, K2Error, Seen, WARM_UP, wrong};
+use super::{Body, CallParams, K2Error, Seen, WARM_UP, wrong};
 use crate::Windows;
 
 /// How long an answer may take before the run fails.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-pub(super) fn run(asked: &Asked, scratch: &Path) -> Result<Seen, K2Error> {
-    let server = Server::start(asked, scratch)?;
-    let port = Port::connect(&server.address, &port_options(asked.carrier))?;
+pub(super) fn run(params: &CallParams, scratch: &Path) -> Result<Seen, K2Error> {
+    let server = Server::start(params, scratch)?;
+    let port = Port::connect(&server.address, &port_options(params.carrier))?;
     let mut stream = Stream {
         port,
         next: 0,
         answered: 0,
-        sent_ns: vec![0; asked.window.next_power_of_two()],
+        sent_ns: vec![0; params.window.next_power_of_two()],
     };
-    stream.once(asked, asked.duration / WARM_UP)?;
-    stream.once(asked, asked.duration)
+    stream.once(params, params.duration / WARM_UP)?;
+    stream.once(params, params.duration)
 }
 
 struct Stream {
@@ -36,19 +36,19 @@ struct Stream {
 }
 
 impl Stream {
-    fn once(&mut self, asked: &Asked, duration: Duration) -> Result<Seen, K2Error> {
-        let body = Body::new(asked.request_bytes);
+    fn once(&mut self, params: &CallParams, duration: Duration) -> Result<Seen, K2Error> {
+        let body = Body::new(params.request_bytes);
         let began = Instant::now();
         let (first, end_ns) = (self.answered, duration.as_nanos() as u64);
         let mut latencies = Latencies::new()?;
         let mut windows = Windows::over(duration);
         let (mut now_ns, mut last_ns) = (0, 0);
         // Only whole groups are sent, so that the last message is answered too.
-        while now_ns < end_ns || !self.next.is_multiple_of(asked.every as u64) {
-            self.fill(asked, &body, now_ns)?;
+        while now_ns < end_ns || !self.next.is_multiple_of(params.every as u64) {
+            self.fill(params, &body, now_ns)?;
             now_ns = began.elapsed().as_nanos() as u64;
             let before = self.answered;
-            if self.take(asked, now_ns, &mut latencies)? {
+            if self.take(params, now_ns, &mut latencies)? {
                 last_ns = now_ns;
                 windows.count(now_ns, self.answered - before);
             }
@@ -56,7 +56,7 @@ impl Stream {
         }
         while self.answered < self.next {
             now_ns = began.elapsed().as_nanos() as u64;
-            if self.take(asked, now_ns, &mut latencies)? {
+            if self.take(params, now_ns, &mut latencies)? {
                 last_ns = now_ns;
             }
             expect_life(now_ns, last_ns)?;
@@ -70,9 +70,9 @@ impl Stream {
         })
     }
 
-    fn fill(&mut self, asked: &Asked, body: &Body, now_ns: u64) -> Result<(), K2Error> {
+    fn fill(&mut self, params: &CallParams, body: &Body, now_ns: u64) -> Result<(), K2Error> {
         let mask = self.sent_ns.len() - 1;
-        while self.next - self.answered < asked.window as u64 {
+        while self.next - self.answered < params.window as u64 {
             let (number, mark) = Body::ends(self.next);
             let head = Head {
                 verb: VERB,
@@ -94,15 +94,15 @@ impl Stream {
     /// Reads answers that have arrived and sends what is queued. Returns whether an answer arrived.
     fn take(
         &mut self,
-        asked: &Asked,
+        params: &CallParams,
         now_ns: u64,
         latencies: &mut Latencies,
     ) -> Result<bool, K2Error> {
         let (mut upto, mut bad) = (self.answered, None);
         let take = |frame: FrameRef<'_>, _: &mut Outbound| {
-            let right = frame.body.len() == asked.answer_bytes;
+            let right = frame.body.len() == params.answer_bytes;
             match Body::number(frame.body) {
-                Some(number) if right && number + 1 == upto + asked.every as u64 => {
+                Some(number) if right && number + 1 == upto + params.every as u64 => {
                     upto = number + 1;
                 }
                 _ => bad = Some(frame.body.to_vec()),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use dyno_measure::{Call, DriveOptions, Latencies, Schedule, SystemClock, Until, drive};
 
 use super::K2Error;
-use super::asked::Asked;
 use super::draw::Draw;
+use super::params::K2Params;
 use super::seen::{Seen, TRIES_MAX};
 use super::system::{System, Worker};
 use crate::Windows;
@@ -17,20 +17,25 @@ use crate::windows::WINDOWS;
 pub(super) const WARM_UP: u32 = 5;
 
 /// Runs the warm-up and then the measured time.
-pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
-    once(asked, system, asked.duration / WARM_UP, 1)?;
-    once(asked, system, asked.duration, 2)?.whole()
+pub(super) fn run(params: &K2Params, system: &System) -> Result<Seen, K2Error> {
+    once(params, system, params.duration / WARM_UP, 1)?;
+    once(params, system, params.duration, 2)?.whole()
 }
 
-fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Result<Seen, K2Error> {
-    let threads = asked.outstanding();
+fn once(
+    params: &K2Params,
+    system: &System,
+    duration: Duration,
+    phase: u64,
+) -> Result<Seen, K2Error> {
+    let threads = params.outstanding();
     let again = AtomicU64::new(0);
     let options = DriveOptions {
-        schedule: match asked.rate {
+        schedule: match params.rate {
             None => Schedule::ClosedLoop,
             Some(rate_per_s) => Schedule::Poisson {
                 rate_per_s,
-                seed: asked.seed,
+                seed: params.seed,
             },
         },
         threads,
@@ -40,15 +45,15 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
         stop: None,
     };
     let outcome = drive(&SystemClock::start(), &options, |thread| {
-        let made = system.worker(asked);
+        let made = system.worker(params);
         // The phase is part of the client's number, so the measured run does not draw the same
         // transactions as the warm-up.
         let client = phase << 32 | thread as u64;
-        let mut draw = Draw::new(asked, client);
+        let mut draw = Draw::new(params, client);
         let mut worker = made.map_err(|error| error.to_string());
         let again = &again;
         move |_: Call| match &mut worker {
-            Ok(worker) => transact(asked, &mut **worker, &mut draw, again),
+            Ok(worker) => transact(params, &mut **worker, &mut draw, again),
             Err(text) => Err(text.clone()),
         }
     })?;
@@ -60,7 +65,7 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
         first_error: outcome.first_error.clone(),
         seconds: (outcome.ended_ns - outcome.started_ns) as f64 / 1e9,
         unsent: outcome.unsent + outcome.skipped,
-        lag: match asked.rate {
+        lag: match params.rate {
             Some(_) => outcome.recorder.wake_lag,
             None => Latencies::new()?,
         },
@@ -70,7 +75,7 @@ fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Resul
 
 /// Runs one transaction until it commits or is given up.
 fn transact(
-    asked: &Asked,
+    params: &K2Params,
     worker: &mut dyn Worker,
     draw: &mut Draw<'_>,
     again: &AtomicU64,
@@ -79,7 +84,7 @@ fn transact(
     for _ in 0..TRIES_MAX {
         match worker.run(&transaction) {
             Ok(read) => {
-                let verified = transaction.verify(asked, &read);
+                let verified = transaction.verify(params, &read);
                 return verified.map(drop).map_err(|error| error.to_string());
             }
             Err(failed) if failed.again => {

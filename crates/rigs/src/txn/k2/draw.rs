@@ -1,7 +1,7 @@
 //! Draws keys and values from a seed, and checks what was read.
 
 use super::K2Error;
-use super::asked::{Asked, Keys};
+use super::params::{K2Params, Keys};
 
 /// The shortest value: its key, the transaction that wrote it, and a mark over both.
 pub(super) const VALUE_LEAST: usize = 24;
@@ -21,7 +21,7 @@ pub(super) struct Transaction {
 
 /// The transactions of one client, one after the other.
 pub(super) struct Draw<'a> {
-    asked: &'a Asked,
+    params: &'a K2Params,
     state: u64,
     next: u64,
     zipf: Option<Zipf>,
@@ -29,14 +29,14 @@ pub(super) struct Draw<'a> {
 
 impl<'a> Draw<'a> {
     /// The transactions of `client`; equal seeds give equal transactions.
-    pub fn new(asked: &'a Asked, client: u64) -> Draw<'a> {
-        let zipf = match asked.keys {
+    pub fn new(params: &'a K2Params, client: u64) -> Draw<'a> {
+        let zipf = match params.keys {
             Keys::Rows { rows, theta } if theta > 0.0 => Some(Zipf::new(rows, theta)),
             _ => None,
         };
         Draw {
-            asked,
-            state: mixed(asked.seed ^ mixed(client)),
+            params,
+            state: mixed(params.seed ^ mixed(client)),
             next: mixed(client) << 32,
             zipf,
         }
@@ -44,16 +44,16 @@ impl<'a> Draw<'a> {
 
     pub fn next(&mut self) -> Transaction {
         self.next += 1;
-        let asked = self.asked;
-        let (mut writes, mut reads) = (asked.writes, asked.reads);
-        if asked.either {
+        let params = self.params;
+        let (mut writes, mut reads) = (params.writes, params.reads);
+        if params.either {
             match self.bits() >> 63 {
                 0 => writes = 0,
                 _ => reads = 0,
             }
         }
         let keys = self.keys(writes);
-        let reads = match asked.keys {
+        let reads = match params.keys {
             Keys::Fresh => keys[..reads].to_vec(),
             Keys::Rows { .. } => self.keys(reads),
         };
@@ -82,7 +82,7 @@ impl<'a> Draw<'a> {
 
     fn key(&mut self) -> u64 {
         let bits = self.bits();
-        match (self.asked.keys, &self.zipf) {
+        match (self.params.keys, &self.zipf) {
             (Keys::Fresh, _) => bits % FRESH,
             (Keys::Rows { rows, .. }, None) => bits % rows,
             // Hashed, so that the most frequent keys are not neighbours.
@@ -101,7 +101,7 @@ impl<'a> Draw<'a> {
 
 impl Transaction {
     /// Checks what it read, and returns a digest of that.
-    pub fn verify(&self, asked: &Asked, read: &[Option<Vec<u8>>]) -> Result<u64, K2Error> {
+    pub fn verify(&self, params: &K2Params, read: &[Option<Vec<u8>>]) -> Result<u64, K2Error> {
         let (id, expected) = (self.id, self.reads.len());
         if read.len() != expected {
             let text = format!("transaction {id} read {} of {expected} rows", read.len());
@@ -111,8 +111,8 @@ impl Transaction {
         for (&key, value) in self.reads.iter().zip(read) {
             let writer = value
                 .as_deref()
-                .and_then(|value| written_by(asked, key, value));
-            let own = asked.keys == Keys::Fresh || self.writes.contains(&key);
+                .and_then(|value| written_by(params, key, value));
+            let own = params.keys == Keys::Fresh || self.writes.contains(&key);
             match writer {
                 Some(writer) if !own || writer == id => {
                     digest = digest.wrapping_add(mixed(key ^ mixed(writer)));
@@ -132,25 +132,25 @@ impl Transaction {
 
 /// The value that a transaction writes into a row: the key, the transaction's number, then a
 /// pattern that depends on both.
-pub(super) fn value(asked: &Asked, key: u64, id: u64) -> Vec<u8> {
-    let mut value = Vec::with_capacity(asked.value_bytes);
+pub(super) fn value(params: &K2Params, key: u64, id: u64) -> Vec<u8> {
+    let mut value = Vec::with_capacity(params.value_bytes);
     value.extend_from_slice(&key.to_le_bytes());
     value.extend_from_slice(&id.to_le_bytes());
     let mark = mixed(key ^ mixed(id));
-    value.resize(asked.value_bytes - 8, mark as u8);
+    value.resize(params.value_bytes - 8, mark as u8);
     value.extend_from_slice(&mark.to_le_bytes());
     value
 }
 
 /// The number of the transaction that wrote a value; `None` if any byte differs from what it would
 /// have written.
-fn written_by(asked: &Asked, key: u64, value: &[u8]) -> Option<u64> {
+fn written_by(params: &K2Params, key: u64, value: &[u8]) -> Option<u64> {
     let (of, rest) = value.split_first_chunk::<8>()?;
     let (id, rest) = rest.split_first_chunk::<8>()?;
     let (filler, mark) = rest.split_last_chunk::<8>()?;
     let id = u64::from_le_bytes(*id);
     let expected = mixed(key ^ mixed(id));
-    let fine = value.len() == asked.value_bytes
+    let fine = value.len() == params.value_bytes
         && u64::from_le_bytes(*of) == key
         && u64::from_le_bytes(*mark) == expected
         && differences(filler, expected as u8) == 0;
@@ -210,37 +210,37 @@ impl Zipf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::txn::k2::asked::tests::asked;
+    use crate::txn::k2::params::tests::params;
 
     #[test]
     fn a_value_names_row_and_writer_and_no_other_passes() {
-        let asked = asked("all", 0);
-        let mut value = value(&asked, 7, 9);
-        assert_eq!(value.len(), asked.value_bytes);
-        assert_eq!(written_by(&asked, 7, &value), Some(9));
-        assert_eq!(written_by(&asked, 8, &value), None);
-        assert_eq!(written_by(&asked, 7, &value[..500]), None);
+        let params = params("all", 0);
+        let mut value = value(&params, 7, 9);
+        assert_eq!(value.len(), params.value_bytes);
+        assert_eq!(written_by(&params, 7, &value), Some(9));
+        assert_eq!(written_by(&params, 8, &value), None);
+        assert_eq!(written_by(&params, 7, &value[..500]), None);
         value[100] ^= 1;
-        assert_eq!(written_by(&asked, 7, &value), None);
+        assert_eq!(written_by(&params, 7, &value), None);
     }
 
     #[test]
     fn of_fresh_keys_only_own_writes_are_right() {
-        let asked = asked("all", 0);
-        let transaction = Draw::new(&asked, 3).next();
+        let params = params("all", 0);
+        let transaction = Draw::new(&params, 3).next();
         let (key, id) = (transaction.reads[0], transaction.id);
-        let read = |writer| vec![Some(value(&asked, key, writer))];
-        assert!(transaction.verify(&asked, &read(id)).is_ok());
-        assert!(transaction.verify(&asked, &read(id + 1)).is_err());
-        assert!(transaction.verify(&asked, &[None]).is_err());
-        assert!(transaction.verify(&asked, &[]).is_err());
+        let read = |writer| vec![Some(value(&params, key, writer))];
+        assert!(transaction.verify(&params, &read(id)).is_ok());
+        assert!(transaction.verify(&params, &read(id + 1)).is_err());
+        assert!(transaction.verify(&params, &[None]).is_err());
+        assert!(transaction.verify(&params, &[]).is_err());
     }
 
     #[test]
     fn zipf_prefers_few_rows_and_uniform_none() {
         for (theta, least, most) in [(99, 0.05, 0.2), (0, 0.0, 0.01)] {
-            let asked = asked("1000", theta);
-            let mut draw = Draw::new(&asked, 1);
+            let params = params("1000", theta);
+            let mut draw = Draw::new(&params, 1);
             let mut counts = std::collections::HashMap::new();
             for _ in 0..20_000 {
                 let key = draw.key();
@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn one_seed_is_one_sequence() {
-        let asked = asked("all", 0);
-        let first = |client| Draw::new(&asked, client).next();
+        let params = params("all", 0);
+        let first = |client| Draw::new(&params, client).next();
         assert_eq!(first(1).writes, first(1).writes);
         assert_ne!(first(1).writes, first(2).writes);
         assert_ne!(first(1).id, first(2).id);

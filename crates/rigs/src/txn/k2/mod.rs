@@ -3,16 +3,16 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `asked` | what a request asks for |
+//! | `params` | what a request asks for |
 //! | `draw` | keys, values, and whether an answer is right |
 //! | `system` | the server of one invocation |
 //! | `postgres` | the same by a function in PostgreSQL |
 //! | `blocking`, `pipelined` | clients |
 //! | `seen` | what they counted |
 
-mod asked;
 mod blocking;
 mod draw;
+mod params;
 mod pipelined;
 mod postgres;
 mod seen;
@@ -25,9 +25,9 @@ use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
 use crate::{Params, RigError};
-use asked::Asked;
-pub(crate) use asked::{Carrier, size};
 use draw::Draw;
+use params::K2Params;
+pub(crate) use params::{Carrier, size};
 use seen::Seen;
 use system::System;
 
@@ -75,27 +75,27 @@ pub(crate) fn k2(
     request: &Request,
     peer: Option<&str>,
 ) -> Result<Reply, RigError> {
-    let mut asked = Asked::read(params, peer)?;
+    let mut params = K2Params::read(params, peer)?;
     // The answer comes from transactions that run before anything is timed, so the timed part may
     // be short.
     if request.phase == Phase::Verify {
-        asked.duration = asked.duration.min(VERIFYING);
+        params.duration = params.duration.min(VERIFYING);
     }
-    Ok(measure(&asked, request)?)
+    Ok(measure(&params, request)?)
 }
 
-fn measure(asked: &Asked, request: &Request) -> Result<Reply, K2Error> {
-    let system = System::start(asked, &request.scratch)?;
-    system.load(asked)?;
-    let answer = first_ones(asked, &system)?;
+fn measure(params: &K2Params, request: &Request) -> Result<Reply, K2Error> {
+    let system = System::start(params, &request.scratch)?;
+    system.load(params)?;
+    let answer = first_ones(params, &system)?;
     let before = (crate::used::cpu_s(), system.cpu_s());
-    let seen = match asked.is_pipelined() {
-        true => pipelined::run(asked, &system)?,
-        false => blocking::run(asked, &system)?,
+    let seen = match params.is_pipelined() {
+        true => pipelined::run(params, &system)?,
+        false => blocking::run(params, &system)?,
     };
     let client_cpu_s = crate::used::cpu_s() - before.0;
     let server_cpu_s = system.cpu_s().zip(before.1).map(|(now, then)| now - then);
-    let mut metrics = seen.metrics(asked);
+    let mut metrics = seen.metrics(params);
     let mut cpu = |name: &str, seconds: f64| {
         metrics.insert(
             name.to_owned(),
@@ -112,7 +112,7 @@ fn measure(asked: &Asked, request: &Request) -> Result<Reply, K2Error> {
     let mut reply = Reply {
         answer: Some(answer),
         metrics,
-        facts: facts(asked, &system, &seen),
+        facts: facts(params, &system, &seen),
         ..Reply::default()
     };
     seen.windows.tell(&mut reply, 1.0);
@@ -121,11 +121,11 @@ fn measure(asked: &Asked, request: &Request) -> Result<Reply, K2Error> {
 
 /// Runs the first transactions one after the other, untimed. What they read is the same on every
 /// system.
-fn first_ones(asked: &Asked, system: &System) -> Result<Answer, K2Error> {
-    let mut worker = system.worker(asked)?;
-    let mut draw = Draw::new(asked, u64::MAX);
+fn first_ones(params: &K2Params, system: &System) -> Result<Answer, K2Error> {
+    let mut worker = system.worker(params)?;
+    let mut draw = Draw::new(params, u64::MAX);
     let mut digest = 0u64;
-    for _ in 0..asked.verified {
+    for _ in 0..params.verified {
         let transaction = draw.next();
         let read = loop {
             match worker.run(&transaction) {
@@ -134,24 +134,24 @@ fn first_ones(asked: &Asked, system: &System) -> Result<Answer, K2Error> {
                 Err(error) => return Err(K2Error::Wrong(error.text)),
             }
         };
-        digest = digest.wrapping_add(transaction.verify(asked, &read)?);
+        digest = digest.wrapping_add(transaction.verify(params, &read)?);
     }
     Ok(Answer {
-        count: asked.verified,
+        count: params.verified,
         checksum: format!("{digest:016x}"),
     })
 }
 
-fn facts(asked: &Asked, system: &System, seen: &Seen) -> BTreeMap<String, String> {
+fn facts(params: &K2Params, system: &System, seen: &Seen) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::from([
         ("server".to_owned(), system.describe()),
-        ("outstanding".to_owned(), asked.outstanding().to_string()),
+        ("outstanding".to_owned(), params.outstanding().to_string()),
     ]);
     if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
         let first = load.split(' ').next().unwrap_or_default();
         facts.insert("load".to_owned(), first.to_owned());
     }
-    if let Some(rate) = asked.rate {
+    if let Some(rate) = params.rate {
         facts.insert("rate".to_owned(), seen.rate_kept(rate));
         facts.insert("generator".to_owned(), seen.generator_kept());
     }

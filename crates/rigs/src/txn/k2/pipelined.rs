@@ -7,9 +7,9 @@ use dyno_measure::{Arrivals, Clock, Schedule, SystemClock};
 use dyno_txn_api::{Committed, Options, Pipeline, Retry};
 
 use super::K2Error;
-use super::asked::Asked;
 use super::blocking::WARM_UP;
 use super::draw::{Draw, Transaction};
+use super::params::K2Params;
 use super::seen::{Seen, TRIES_MAX};
 use super::system::{System, request, values};
 
@@ -17,22 +17,27 @@ use super::system::{System, request, values};
 const WAIT: Duration = Duration::from_millis(100);
 
 /// Runs the warm-up and then the measured time.
-pub(super) fn run(asked: &Asked, system: &System) -> Result<Seen, K2Error> {
-    once(asked, system, asked.duration / WARM_UP, 1)?;
-    once(asked, system, asked.duration, 2)?.whole()
+pub(super) fn run(params: &K2Params, system: &System) -> Result<Seen, K2Error> {
+    once(params, system, params.duration / WARM_UP, 1)?;
+    once(params, system, params.duration, 2)?.whole()
 }
 
-fn once(asked: &Asked, system: &System, duration: Duration, phase: u64) -> Result<Seen, K2Error> {
+fn once(
+    params: &K2Params,
+    system: &System,
+    duration: Duration,
+    phase: u64,
+) -> Result<Seen, K2Error> {
     let clock = SystemClock::start();
     let mut all = Seen::new(duration)?;
     let parts: Vec<Result<Seen, K2Error>> = thread::scope(|scope| {
         let client = |number: usize| {
             let clock = &clock;
             scope.spawn(move || {
-                Client::new(asked, system, number, phase, clock, duration)?.run(duration)
+                Client::new(params, system, number, phase, clock, duration)?.run(duration)
             })
         };
-        let clients: Vec<_> = (0..asked.clients).map(client).collect();
+        let clients: Vec<_> = (0..params.clients).map(client).collect();
         let joined = clients.into_iter().map(|client| client.join());
         joined
             .map(|part| part.unwrap_or(Err(K2Error::Panicked)))
@@ -52,7 +57,7 @@ struct Flight {
 }
 
 struct Client<'a> {
-    asked: &'a Asked,
+    params: &'a K2Params,
     system: &'a System,
     clock: &'a SystemClock,
     draw: Draw<'a>,
@@ -66,30 +71,30 @@ struct Client<'a> {
 
 impl<'a> Client<'a> {
     fn new(
-        asked: &'a Asked,
+        params: &'a K2Params,
         system: &'a System,
         number: usize,
         phase: u64,
         clock: &'a SystemClock,
         duration: Duration,
     ) -> Result<Client<'a>, K2Error> {
-        let schedule = match asked.rate {
+        let schedule = match params.rate {
             None => Schedule::ClosedLoop,
             Some(rate_per_s) => Schedule::Poisson {
                 rate_per_s,
-                seed: asked.seed,
+                seed: params.seed,
             },
         };
         let started_ns = clock.now_ns();
         Ok(Client {
-            asked,
+            params,
             system,
             clock,
-            draw: Draw::new(asked, phase << 32 | number as u64),
-            arrivals: schedule.arrivals(number, asked.clients, started_ns)?,
+            draw: Draw::new(params, phase << 32 | number as u64),
+            arrivals: schedule.arrivals(number, params.clients, started_ns)?,
             started_ns,
-            flights: (0..asked.depth).map(|_| None).collect(),
-            free: (0..asked.depth).rev().collect(),
+            flights: (0..params.depth).map(|_| None).collect(),
+            free: (0..params.depth).rev().collect(),
             seen: Seen::new(duration)?,
         })
     }
@@ -99,7 +104,7 @@ impl<'a> Client<'a> {
             let text = "only a server of ours takes many requests of one thread".to_owned();
             return Err(K2Error::Wrong(text));
         };
-        let mut pipeline = db.pipeline(self.asked.depth, &Options::default())?;
+        let mut pipeline = db.pipeline(self.params.depth, &Options::default())?;
         let end_ns = self.started_ns + duration.as_nanos() as u64;
         let mut due_ns = self.arrivals.next_ns();
         let mut now_ns = self.clock.now_ns();
@@ -173,7 +178,7 @@ impl<'a> Client<'a> {
         let System::Database { table, .. } = self.system else {
             return Ok(());
         };
-        let request = request(self.asked, *table, transaction);
+        let request = request(self.params, *table, transaction);
         Ok(pipeline.submit(place as u64, request)?)
     }
 
@@ -186,14 +191,14 @@ impl<'a> Client<'a> {
     ) -> Result<(), K2Error> {
         let Some(mut flight) = self.flights.get_mut(place).and_then(Option::take) else {
             return Err(K2Error::Wrong(format!(
-                "an answer for {place}, which asked nothing"
+                "an answer for {place}, which params nothing"
             )));
         };
         match result {
             Ok(committed) => {
                 flight
                     .transaction
-                    .verify(self.asked, &values(committed.answers))?;
+                    .verify(self.params, &values(committed.answers))?;
                 self.seen.committed += 1;
                 self.seen.windows.count(now_ns - self.started_ns, 1);
                 self.seen.latencies.record(now_ns - flight.intended_ns)?;

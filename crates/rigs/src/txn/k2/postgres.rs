@@ -7,8 +7,8 @@ use dyno_pubsub::Dsn;
 use postgres::{Client, Statement};
 
 use super::K2Error;
-use super::asked::{Asked, Form};
 use super::draw::{Transaction, value};
+use super::params::{Form, K2Params};
 use super::system::{Failed, Worker};
 use crate::pubsub::{Server, connect};
 
@@ -38,17 +38,17 @@ const CALL: &str = "SELECT k2($1, $2, $3)";
 pub(super) struct Postgres(Server);
 
 impl Postgres {
-    pub fn start(asked: &Asked, scratch: &Path) -> Result<Postgres, K2Error> {
-        if asked.form != Form::OneShot {
+    pub fn start(params: &K2Params, scratch: &Path) -> Result<Postgres, K2Error> {
+        if params.form != Form::OneShot {
             let text = "PostgreSQL is measured by a function in the server, so one-shot".to_owned();
             return Err(K2Error::Wrong(text));
         }
-        let server = Server::start(scratch, asked.outstanding(), 1)?;
+        let server = Server::start(scratch, params.outstanding(), 1)?;
         connect(&server.dsn())?.batch_execute(SETUP)?;
         Ok(Postgres(server))
     }
 
-    pub fn worker<'a>(&self, asked: &'a Asked) -> Result<Session<'a>, K2Error> {
+    pub fn worker<'a>(&self, params: &'a K2Params) -> Result<Session<'a>, K2Error> {
         let dsn: Dsn = self.0.dsn();
         let mut client = connect(&dsn)?;
         client.batch_execute(SESSION)?;
@@ -56,7 +56,7 @@ impl Postgres {
         Ok(Session {
             client,
             call,
-            asked,
+            params,
         })
     }
 
@@ -77,14 +77,14 @@ impl Postgres {
 pub(super) struct Session<'a> {
     client: Client,
     call: Statement,
-    asked: &'a Asked,
+    params: &'a K2Params,
 }
 
 impl Worker for Session<'_> {
     fn run(&mut self, transaction: &Transaction) -> Result<Vec<Option<Vec<u8>>>, Failed> {
         let numbers = |keys: &[u64]| keys.iter().map(|&key| key as i64).collect::<Vec<i64>>();
         let (writes, reads) = (numbers(&transaction.writes), numbers(&transaction.reads));
-        let of = |&key: &u64| value(self.asked, key, transaction.id);
+        let of = |&key: &u64| value(self.params, key, transaction.id);
         let values: Vec<Vec<u8>> = transaction.writes.iter().map(of).collect();
         let row = self
             .client

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dyno_measure::Latencies;
 
 use super::K2Error;
-use super::asked::Asked;
+use super::params::K2Params;
 use crate::Windows;
 
 /// Quantiles under their names in records.
@@ -119,7 +119,7 @@ impl Seen {
 
     /// Rates are per second, latencies in seconds. With a growing backlog there are no latencies,
     /// because they would depend only on how long the run was.
-    pub fn metrics(&self, asked: &Asked) -> BTreeMap<String, f64> {
+    pub fn metrics(&self, params: &K2Params) -> BTreeMap<String, f64> {
         let tries = self.committed + self.again;
         let mut metrics = BTreeMap::from([
             ("throughput".to_owned(), self.rate()),
@@ -130,7 +130,7 @@ impl Seen {
             ("transactions".to_owned(), self.committed as f64),
         ]);
         let seconds = |ns: u64| ns as f64 / 1e9;
-        if asked.rate.is_none() || !self.fell_behind() {
+        if params.rate.is_none() || !self.fell_behind() {
             for (name, p) in QUANTILES {
                 if let Some(ns) = self.latencies.quantile_ns(p) {
                     metrics.insert(format!("latency-{name}"), seconds(ns));
@@ -151,7 +151,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::txn::k2::asked::tests::asked;
+    use crate::txn::k2::params::tests::params;
 
     #[test]
     fn of_a_backlog_that_grows_no_latency_is_told() {
@@ -164,12 +164,12 @@ mod tests {
             (Some(960.0), 60, true),
             (Some(1_000.0), 100, false),
         ] {
-            let asked = Asked {
+            let params = K2Params {
                 rate,
-                ..asked("all", 0)
+                ..params("all", 0)
             };
             seen.unsent = unsent;
-            let metrics = seen.metrics(&asked);
+            let metrics = seen.metrics(&params);
             assert_eq!(metrics.contains_key("latency-p50"), told, "{rate:?}");
             assert_eq!(metrics["throughput"], 900.0);
             assert_eq!(seen.rate_kept(900.0) == "kept up", told);

@@ -13,8 +13,8 @@ use dyno_txn_api::{
 use dyno_txn_node::{Durability, OpenOptions, open};
 
 use super::K2Error;
-use super::asked::{Asked, Carrier, Form, Keys, Name};
 use super::draw::{LOADER, Transaction, value};
+use super::params::{Carrier, Form, K2Params, Keys, Name};
 use super::postgres::Postgres;
 use crate::pubsub::process_cpu_s;
 use crate::txn::{EtcdNodes, OpenHow};
@@ -81,13 +81,15 @@ pub(super) struct Failed {
 }
 
 impl System {
-    pub fn start(asked: &Asked, scratch: &Path) -> Result<System, K2Error> {
-        let (servers, db, what) = match asked.system {
+    pub fn start(params: &K2Params, scratch: &Path) -> Result<System, K2Error> {
+        let (servers, db, what) = match params.system {
             Name::Postgres => {
-                return Ok(System::Postgres(Box::new(Postgres::start(asked, scratch)?)));
+                return Ok(System::Postgres(Box::new(Postgres::start(
+                    params, scratch,
+                )?)));
             }
             Name::Etcd => etcd(scratch)?,
-            Name::Dyno => ours(asked, scratch)?,
+            Name::Dyno => ours(params, scratch)?,
         };
         let table = db.create_table(&TableDef::hash("k2", 0))?;
         Ok(System::Database {
@@ -99,13 +101,13 @@ impl System {
     }
 
     /// Loads the rows that transactions expect.
-    pub fn load(&self, asked: &Asked) -> Result<(), K2Error> {
-        let Keys::Rows { rows, .. } = asked.keys else {
+    pub fn load(&self, params: &K2Params) -> Result<(), K2Error> {
+        let Keys::Rows { rows, .. } = params.keys else {
             return Ok(());
         };
-        let together = Asked {
+        let together = K2Params {
             form: Form::OneShot,
-            ..asked.clone()
+            ..params.clone()
         };
         let mut worker = self.worker(&together)?;
         for from in (0..rows).step_by(LOADED_TOGETHER) {
@@ -124,19 +126,19 @@ impl System {
     }
 
     /// A worker for one thread, which runs transactions in the form that the case names.
-    pub fn worker<'a>(&'a self, asked: &'a Asked) -> Result<Box<dyn Worker + 'a>, K2Error> {
+    pub fn worker<'a>(&'a self, params: &'a K2Params) -> Result<Box<dyn Worker + 'a>, K2Error> {
         match self {
             System::Database { db, table, .. } => Ok(Box::new(Client {
                 db: &**db,
                 table: *table,
-                asked,
+                params,
                 options: Options {
-                    separate: asked.form == Form::Interactive,
+                    separate: params.form == Form::Interactive,
                     attempts: 1,
                     ..Options::default()
                 },
             })),
-            System::Postgres(server) => Ok(Box::new(server.worker(asked)?)),
+            System::Postgres(server) => Ok(Box::new(server.worker(params)?)),
         }
     }
 
@@ -175,13 +177,13 @@ impl System {
 type Started = (Servers, Box<dyn Database>, String);
 
 /// Starts `dyno txn serve` from this program, and connects a client.
-fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
+fn ours(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
     let wrong = |reason: String| K2Error::Process {
         what: "dyno txn serve".to_owned(),
         reason,
     };
     // The path of a socket must be short, which that of a scratch directory may not be.
-    let socket = (asked.carrier == Carrier::Unix).then(|| {
+    let socket = (params.carrier == Carrier::Unix).then(|| {
         let name = format!("dyno-k2-{}.sock", std::process::id());
         std::env::temp_dir().join(name)
     });
@@ -190,7 +192,7 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         None => "127.0.0.1:0".to_owned(),
     };
     let mut persist = None;
-    if asked.durability == Durability::RemoteMemory {
+    if params.durability == Durability::RemoteMemory {
         let mut command = serve("127.0.0.1:0").map_err(&wrong)?;
         command.args(["--role", "persist"]);
         let mut process = spawn(&mut command).map_err(&wrong)?;
@@ -202,22 +204,22 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
         command.args(["--persist", address]);
     }
     command
-        .args(["--durability", asked.durability.name()])
-        .args(["--partitions", &asked.partitions.to_string()])
+        .args(["--durability", params.durability.name()])
+        .args(["--partitions", &params.partitions.to_string()])
         .arg("--data")
         .arg(scratch.join("db"));
-    if asked.checkpoint_bytes > 0 {
-        command.args(["--checkpoint", &asked.checkpoint_bytes.to_string()]);
+    if params.checkpoint_bytes > 0 {
+        command.args(["--checkpoint", &params.checkpoint_bytes.to_string()]);
     }
-    if let Some(cores) = &asked.cores {
+    if let Some(cores) = &params.cores {
         command.args(["--cores", cores]);
     }
     let mut process = spawn(&mut command).map_err(&wrong)?;
     process.socket = socket;
     let address = first_line(&mut process).map_err(&wrong)?;
-    let lone = asked.outstanding() == 1 || (asked.is_pipelined() && asked.clients == 1);
+    let lone = params.outstanding() == 1 || (params.is_pipelined() && params.clients == 1);
     let client = OpenOptions {
-        ring: asked.carrier == Carrier::Ring,
+        ring: params.carrier == Carrier::Ring,
         spin: if lone { SPIN } else { Duration::ZERO },
         ..OpenOptions::default()
     };
@@ -225,9 +227,9 @@ fn ours(asked: &Asked, scratch: &Path) -> Result<Started, K2Error> {
     let what = format!(
         "{}, {} partitions, over {}, acknowledged: {}",
         db.describe()?.engine,
-        asked.partitions,
-        asked.carrier.name(),
-        asked.durability
+        params.partitions,
+        params.carrier.name(),
+        params.durability
     );
     let persist = persist.map(|(process, _)| process);
     let processes = [process].into_iter().chain(persist).collect();
@@ -286,15 +288,15 @@ fn first_line(process: &mut Process) -> Result<String, String> {
 struct Client<'a> {
     db: &'a dyn Database,
     table: TableId,
-    asked: &'a Asked,
+    params: &'a K2Params,
     options: Options,
 }
 
 impl Worker for Client<'_> {
     fn run(&mut self, transaction: &Transaction) -> Result<Vec<Option<Vec<u8>>>, Failed> {
-        let done = match self.asked.form {
+        let done = match self.params.form {
             Form::OneShot => {
-                let request = request(self.asked, self.table, transaction);
+                let request = request(self.params, self.table, transaction);
                 let done = self.db.execute(request, &self.options);
                 done.map(|committed| values(committed.answers))
             }
@@ -313,7 +315,7 @@ impl Client<'_> {
         transaction: &Transaction,
     ) -> dyno_txn_api::Result<Vec<Option<Vec<u8>>>> {
         let mut running = self.db.begin(&self.options)?;
-        let (writes, reads) = operations(self.asked, self.table, transaction);
+        let (writes, reads) = operations(self.params, self.table, transaction);
         if !writes.is_empty() {
             running.run(&writes)?;
         }
@@ -327,7 +329,7 @@ impl Client<'_> {
 }
 
 fn operations(
-    asked: &Asked,
+    params: &K2Params,
     table: TableId,
     transaction: &Transaction,
 ) -> (Vec<Operation>, Vec<Operation>) {
@@ -337,15 +339,15 @@ fn operations(
     let reads = transaction.reads.iter();
     (
         writes
-            .map(|&number| Operation::put(key(number), value(asked, number, id)))
+            .map(|&number| Operation::put(key(number), value(params, number, id)))
             .collect(),
         reads.map(|&number| Operation::Get(key(number))).collect(),
     )
 }
 
 /// All operations of a transaction as one request.
-pub(super) fn request(asked: &Asked, table: TableId, transaction: &Transaction) -> Request {
-    let (mut all, reads) = operations(asked, table, transaction);
+pub(super) fn request(params: &K2Params, table: TableId, transaction: &Transaction) -> Request {
+    let (mut all, reads) = operations(params, table, transaction);
     all.extend(reads);
     Request::Operations(all)
 }

@@ -155,15 +155,21 @@ impl<'h> Observed<'h> {
                 match value {
                     Some(Value::List(list)) => self.judge_list(place, key, list, verdict),
                     Some(Value::Register { .. }) => self.judge_register(place, key, value, verdict),
-                    Some(Value::Broken(_)) => self.nobody(reader, key, value, verdict),
+                    Some(Value::Broken(_)) => self.add_unwritten(reader, key, value, verdict),
                     None => {}
                 }
             }
         }
     }
 
-    fn nobody(&self, reader: &Transaction, key: Key, value: Option<&Value>, verdict: &mut Verdict) {
-        verdict.add(Rule::NobodyWrote, || {
+    fn add_unwritten(
+        &self,
+        reader: &Transaction,
+        key: Key,
+        value: Option<&Value>,
+        verdict: &mut Verdict,
+    ) {
+        verdict.add(Rule::UnwrittenValue, || {
             format!("{key} = {} was never written: {reader}", shown(value))
         });
     }
@@ -179,7 +185,7 @@ impl<'h> Observed<'h> {
                 });
             }
             let Some(&writer) = self.appenders.get(&(key, *element)) else {
-                self.nobody(reader, key, Some(&Value::List(list.to_vec())), verdict);
+                self.add_unwritten(reader, key, Some(&Value::List(list.to_vec())), verdict);
                 continue;
             };
             let writer_of = &all[writer];
@@ -223,7 +229,7 @@ impl<'h> Observed<'h> {
             return;
         };
         let Some(&writer) = self.places.get(by) else {
-            return self.nobody(reader, key, value, verdict);
+            return self.add_unwritten(reader, key, value, verdict);
         };
         let writer_of = &all[writer];
         let mut writes = writer_of.ops.iter().filter_map(|op| match op {
@@ -237,7 +243,7 @@ impl<'h> Observed<'h> {
                 format!("{key} = {shown} was read, but its writer failed: {reader}; {writer_of}")
             });
         } else if !writes.clone().any(|wrote| wrote == value) {
-            self.nobody(reader, key, value, verdict);
+            self.add_unwritten(reader, key, value, verdict);
         } else if writer != place && writes.next_back() != Some(value) {
             verdict.add(Rule::IntermediateRead, || {
                 let shown = shown(value);

@@ -130,7 +130,7 @@ impl Replay<'_> {
         let origin = self.writers.origin(self.history, key, seen);
         let expected = self.expected(key);
         let (rule, what) = match origin {
-            Origin::Nobody => (Rule::NobodyWrote, "which was never written".to_owned()),
+            Origin::Unwritten => (Rule::UnwrittenValue, "which was never written".to_owned()),
             Origin::Failed(by) => (
                 Rule::AbortedRead,
                 format!("which T{by} wrote, and T{by} failed"),

@@ -10,7 +10,7 @@ pub(super) enum Origin {
     /// There is none: the row is absent.
     Absence,
     /// No transaction wrote it to this row.
-    Nobody,
+    Unwritten,
     /// This transaction, which failed.
     Failed(u64),
     /// This transaction, which replaced it itself.
@@ -55,7 +55,7 @@ impl Writers {
             return Origin::Absence;
         };
         let Some(place) = self.place(key, Some(value)) else {
-            return Origin::Nobody;
+            return Origin::Unwritten;
         };
         let writer = &history.transactions[place];
         let mut wrote = false;
@@ -80,7 +80,7 @@ impl Writers {
             }
         }
         match (wrote, last) {
-            (false, _) => Origin::Nobody,
+            (false, _) => Origin::Unwritten,
             _ if writer.outcome == Outcome::Fail => Origin::Failed(writer.id),
             (_, false) => Origin::Replaced(writer.id),
             _ => Origin::At(writer.id, writer.stamp),

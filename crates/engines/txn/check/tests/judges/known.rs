@@ -56,7 +56,7 @@ const BAD: &[Known] = &[
     bad("duplicate", Rule::StaleRead, Rule::Duplicate),
     bad("orders", Rule::StaleRead, Rule::IncompatibleOrder),
     bad("dirty-write", Rule::StaleRead, Rule::G0),
-    bad("nobody", Rule::NobodyWrote, Rule::NobodyWrote),
+    bad("nobody", Rule::UnwrittenValue, Rule::UnwrittenValue),
     by_replay("same-stamp", Rule::SameStamp),
     bad("register-lost-update", Rule::StaleRead, Rule::LostUpdate),
     bad("register-write-skew", Rule::StaleRead, Rule::G2),

@@ -39,7 +39,7 @@ enum State {
 
 /// The bound that was asked for last.
 #[derive(Debug, Default)]
-struct Asked {
+struct RequestedBound {
     bound: Stamp,
     /// When it was asked for, by the driver's clock. 0 before the first time.
     at: u64,
@@ -55,7 +55,7 @@ pub struct Oracle {
     last: Stamp,
     bound: Stamp,
     lease_until: u64,
-    asked: Asked,
+    requested: RequestedBound,
     waiting: Vec<(Address, u64, u32)>,
 }
 
@@ -70,7 +70,7 @@ impl Oracle {
             last: 0,
             bound: 0,
             lease_until: 0,
-            asked: Asked::default(),
+            requested: RequestedBound::default(),
             waiting: Vec::new(),
         }
     }
@@ -93,7 +93,7 @@ impl Oracle {
             self.ask_for_bound(now, wall_ns, sends);
             return;
         }
-        let due = now >= self.asked.at.saturating_add(RENEW_NS) || self.asked.at == 0;
+        let due = now >= self.requested.at.saturating_add(RENEW_NS) || self.requested.at == 0;
         if due && matches!(self.state, State::Fencing | State::Serving) {
             self.ask_for_bound(now, wall_ns, sends);
         }
@@ -106,10 +106,10 @@ impl Oracle {
             State::Serving => wall_ns
                 .max(self.last)
                 .saturating_add(WINDOW_NS)
-                .max(self.asked.bound + 1),
+                .max(self.requested.bound + 1),
             _ => 0,
         };
-        self.asked = Asked {
+        self.requested = RequestedBound {
             bound,
             at: now,
             kept_by: BTreeSet::new(),
@@ -155,7 +155,7 @@ impl Oracle {
             self.state = State::Deposed;
             return;
         }
-        if epoch < self.epoch || !self.keepers.contains(&keeper) || bound < self.asked.bound {
+        if epoch < self.epoch || !self.keepers.contains(&keeper) || bound < self.requested.bound {
             return;
         }
         // While fencing every answer counts, even before the majority: a keeper outside of it may
@@ -163,17 +163,17 @@ impl Oracle {
         if self.state == State::Fencing {
             self.last = self.last.max(bound);
         }
-        self.asked.kept_by.insert(keeper);
-        if self.asked.kept_by.len() * 2 <= self.keepers.len() {
+        self.requested.kept_by.insert(keeper);
+        if self.requested.kept_by.len() * 2 <= self.keepers.len() {
             return;
         }
         match self.state {
             State::Fencing => self.state = State::Waiting(now.saturating_add(LEASE_WAIT_NS)),
             State::Serving => {
-                self.bound = self.bound.max(self.asked.bound);
+                self.bound = self.bound.max(self.requested.bound);
                 // From the question, not from the answer: a keeper may have accepted a successor
                 // between the two.
-                self.lease_until = self.asked.at.saturating_add(LEASE_NS);
+                self.lease_until = self.requested.at.saturating_add(LEASE_NS);
             }
             State::Waiting(_) | State::Deposed => {}
         }
@@ -211,7 +211,7 @@ impl Oracle {
             ));
         }
         self.waiting.drain(..served);
-        if served == 0 && !self.waiting.is_empty() && self.asked.bound <= self.bound {
+        if served == 0 && !self.waiting.is_empty() && self.requested.bound <= self.bound {
             // The bound is used up before the lease is due for renewal, so a larger one is asked
             // for at once.
             self.ask_for_bound(now, wall_ns, sends);

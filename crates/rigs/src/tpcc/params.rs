@@ -17,7 +17,7 @@ const ATTEMPTS: u32 = 10_000;
 
 /// The parsed parameters of an invocation.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct TpccParams {
     /// The measured time; a fifth of it runs before as a warm-up and is not counted.
     pub duration: Duration,
     /// Transactions that run before the measurement, so that its tables have grown; 0 for the
@@ -30,7 +30,7 @@ pub(super) struct Asked {
 }
 
 /// Reads the parameters; `peer` names the engine that runs instead of ours.
-pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked, RigError> {
+pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<TpccParams, RigError> {
     let population = population(params)?;
     let mix = choice(
         params,
@@ -84,7 +84,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked,
         attempts: ATTEMPTS,
         entered_ms: None,
     };
-    Ok(Asked {
+    Ok(TpccParams {
         duration,
         before,
         which,

@@ -17,7 +17,7 @@ use crate::{Params, RigError};
 
 /// A flow, and the protocol and servers that it goes through.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct FlowParams {
     pub flow: Flow,
     name: Name,
     partitions: usize,
@@ -78,12 +78,12 @@ pub(super) fn read_load(params: &mut Params<'_>) -> Result<Load, RigError> {
     })
 }
 
-impl Asked {
+impl FlowParams {
     /// A flow through a log.
-    pub fn log(params: &mut Params<'_>, load: Load, peer: bool) -> Result<Asked, RigError> {
+    pub fn log(params: &mut Params<'_>, load: Load, peer: bool) -> Result<FlowParams, RigError> {
         let name = params.text("way")?;
         let partitions = size(params.count("partitions")?);
-        let asked = Asked {
+        let parsed = FlowParams {
             flow: Flow {
                 writers: size(params.count("writers")?),
                 readers: size(params.count("readers")?),
@@ -115,17 +115,17 @@ impl Asked {
             cursors: read_cursors(params)?,
             servers: read_servers(params)?,
         };
-        if matches!(asked.name, Name::Original(_)) && asked.flow.readers != partitions {
+        if matches!(parsed.name, Name::Original(_)) && parsed.flow.readers != partitions {
             let reason = format!("{name} has one reader for each of {partitions} partitions");
             return Err(params.wrong("readers", reason));
         }
-        asked.check(params)?;
-        Ok(asked)
+        parsed.check(params)?;
+        Ok(parsed)
     }
 
     /// A flow through a queue.
-    pub fn queue(params: &mut Params<'_>, load: Load, peer: bool) -> Result<Asked, RigError> {
-        let asked = Asked {
+    pub fn queue(params: &mut Params<'_>, load: Load, peer: bool) -> Result<FlowParams, RigError> {
+        let parsed = FlowParams {
             flow: Flow {
                 writers: size(params.count("writers")?),
                 readers: size(params.count("readers")?),
@@ -149,8 +149,8 @@ impl Asked {
             cursors: Cursors::EveryPoll,
             servers: read_servers(params)?,
         };
-        asked.check(params)?;
-        Ok(asked)
+        parsed.check(params)?;
+        Ok(parsed)
     }
 
     fn check(&self, params: &Params<'_>) -> Result<(), RigError> {
@@ -193,21 +193,21 @@ impl Asked {
     }
 
     /// The same flow at `rate`, for about `seconds`.
-    pub fn under(&self, rate: f64, seconds: f64) -> Asked {
+    pub fn under(&self, rate: f64, seconds: f64) -> FlowParams {
         let batch = self.flow.batch as u64;
         let batches = (rate * seconds / batch as f64).ceil() as u64;
-        let mut asked = self.clone();
-        asked.flow.messages = batches.max(self.flow.writers as u64) * batch;
-        asked.flow.lasts = None;
-        asked.flow.rate = Some(rate);
-        asked
+        let mut params = self.clone();
+        params.flow.messages = batches.max(self.flow.writers as u64) * batch;
+        params.flow.lasts = None;
+        params.flow.rate = Some(rate);
+        params
     }
 
     /// The same flow for at most `most`, if it ends by time.
-    pub fn lasting(&self, most: Duration) -> Asked {
-        let mut asked = self.clone();
-        asked.flow.lasts = asked.flow.lasts.map(|lasts| lasts.min(most));
-        asked
+    pub fn lasting(&self, most: Duration) -> FlowParams {
+        let mut params = self.clone();
+        params.flow.lasts = params.flow.lasts.map(|lasts| lasts.min(most));
+        params
     }
 
     /// Starts a server, measures the flow on it, and stops the server.

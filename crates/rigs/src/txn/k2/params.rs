@@ -8,7 +8,7 @@ use crate::{Params, RigError};
 
 /// The parsed parameters of a run.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct K2Params {
     pub system: Name,
     pub carrier: Carrier,
     pub durability: Durability,
@@ -94,8 +94,8 @@ impl Carrier {
     }
 }
 
-impl Asked {
-    pub fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<Asked, RigError> {
+impl K2Params {
+    pub fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<K2Params, RigError> {
         let system = match peer {
             None => Name::Dyno,
             Some("postgres-serializable") => Name::Postgres,
@@ -116,7 +116,7 @@ impl Asked {
             }
         };
         let rate = params.number("rate")?;
-        let asked = Asked {
+        let parsed = K2Params {
             system,
             carrier: Carrier::read(params)?,
             durability,
@@ -136,8 +136,8 @@ impl Asked {
             seed: params.count_or("seed", 1)?,
             checkpoint_bytes: params.count_or("checkpoint", 0)?,
         };
-        asked.check(params)?;
-        Ok(asked)
+        parsed.check(params)?;
+        Ok(parsed)
     }
 
     fn check(&self, params: &Params<'_>) -> Result<(), RigError> {
@@ -204,7 +204,7 @@ pub(super) mod tests {
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
-    fn params(keys: &str, percent: u64) -> BTreeMap<String, Value> {
+    fn values(keys: &str, percent: u64) -> BTreeMap<String, Value> {
         let keys = keys.parse::<u64>().map_or(json!(keys), |rows| json!(rows));
         let all = json!({
             "carrier": "tcp", "durability": "fsync", "form": "one-shot", "clients": 2, "depth": 8,
@@ -214,9 +214,9 @@ pub(super) mod tests {
         serde_json::from_value(all).expect("a map")
     }
 
-    pub fn asked(keys: &str, percent: u64) -> Asked {
-        let values = params(keys, percent);
-        Asked::read(&mut Params::new(&values), None).expect("it makes sense")
+    pub fn params(keys: &str, percent: u64) -> K2Params {
+        let values = values(keys, percent);
+        K2Params::read(&mut Params::new(&values), None).expect("it makes sense")
     }
 
     #[test]
@@ -231,19 +231,19 @@ pub(super) mod tests {
             ("value", json!(8)),
             ("theta-percent", json!(50)),
         ] {
-            let mut values = params("all", 0);
+            let mut values = values("all", 0);
             values.insert(name.to_owned(), value);
-            let error = Asked::read(&mut Params::new(&values), None).expect_err(name);
+            let error = K2Params::read(&mut Params::new(&values), None).expect_err(name);
             assert!(error.to_string().contains(name), "{name}: {error}");
         }
     }
 
     #[test]
     fn others_are_measured_on_stable_storage_alone() {
-        let mut values = params("all", 0);
-        assert!(Asked::read(&mut Params::new(&values), Some("etcd")).is_ok());
+        let mut values = values("all", 0);
+        assert!(K2Params::read(&mut Params::new(&values), Some("etcd")).is_ok());
         values.insert("durability".to_owned(), json!("memory"));
-        assert!(Asked::read(&mut Params::new(&values), Some("etcd")).is_err());
-        assert!(Asked::read(&mut Params::new(&values), Some("oracle")).is_err());
+        assert!(K2Params::read(&mut Params::new(&values), Some("etcd")).is_err());
+        assert!(K2Params::read(&mut Params::new(&values), Some("oracle")).is_err());
     }
 }
