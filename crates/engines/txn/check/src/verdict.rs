@@ -18,7 +18,6 @@ pub enum Rule {
     /// A value was read that its writer replaced before it committed (G1b).
     IntermediateRead,
     /// A value was read that no transaction wrote.
-    #[serde(alias = "nobody-wrote")]
     UnwrittenValue,
     /// A value was read whose writer comes later in the order.
     FutureRead,
