@@ -51,7 +51,8 @@ pub use tpch::{
 };
 pub use tpch_bench::TpchBenchArgs;
 pub use txn::{
-    RoleArg, TxnArgs, TxnCommand, TxnRestoreArgs, TxnServeArgs, TxnShellArgs, TxnStatusArgs,
+    ProceduresArg, RoleArg, TxnArgs, TxnCommand, TxnRestoreArgs, TxnServeArgs, TxnShellArgs,
+    TxnStatusArgs,
 };
 pub use txn_bench::{KeysArg, TransportArg, TxnBenchArgs};
 pub use txn_check::{

@@ -1,20 +1,25 @@
 //! Databases as arguments name them, for every command of transactions.
 
 use anyhow::{Context, bail};
-use dyno_rigs::txn::{OpenHow, open as open_how};
 use dyno_serve::tls;
 use dyno_txn_api::{Code, Database, Target};
+use dyno_txn_open::DatabaseOptions;
 
 use crate::args::OnArgs;
 use crate::secrets;
 
-/// Opens the database that was named, which must be there: a name that was mistyped makes nothing.
+/// Opens the database that the arguments name, which must exist: a mistyped name creates nothing.
 pub fn open(args: &OnArgs) -> anyhow::Result<Box<dyn Database>> {
-    let how = OpenHow {
+    open_with(args, DatabaseOptions::default())
+}
+
+/// Opens the existing database with the procedures and functions of `base`.
+pub fn open_with(args: &OnArgs, base: DatabaseOptions) -> anyhow::Result<Box<dyn Database>> {
+    let options = DatabaseOptions {
         create: false,
-        ..how(args)?
+        ..with_args(base, args)?
     };
-    match (open_how(&args.on, &how), &args.on) {
+    match (dyno_txn_open::open(&args.on, &options), &args.on) {
         (Err(error), Target::Local(path)) if error.kind() == Code::NotFound => bail!(
             "{}; each of these makes one: `dyno txn serve --data {path}`, `dyno txn shell --create --on local:{path}`, \
              `dyno tpcc load --warehouses 1 --on local:{path}`",
@@ -25,14 +30,19 @@ pub fn open(args: &OnArgs) -> anyhow::Result<Box<dyn Database>> {
     }
 }
 
-/// Opens the database that was named, or makes it.
+/// Opens the database that the arguments name, or creates it.
 pub fn open_or_create(args: &OnArgs) -> anyhow::Result<Box<dyn Database>> {
-    open_how(&args.on, &how(args)?).with_context(|| format!("cannot open {}", args.on))
+    dyno_txn_open::open(&args.on, &options(args)?)
+        .with_context(|| format!("cannot open {}", args.on))
 }
 
-/// What the arguments say beside the address.
-pub fn how(args: &OnArgs) -> anyhow::Result<OpenHow> {
-    Ok(OpenHow {
+/// The options that the arguments give beside the address.
+pub fn options(args: &OnArgs) -> anyhow::Result<DatabaseOptions> {
+    with_args(DatabaseOptions::default(), args)
+}
+
+fn with_args(base: DatabaseOptions, args: &OnArgs) -> anyhow::Result<DatabaseOptions> {
+    Ok(DatabaseOptions {
         durability: args.durability,
         cores: args.cores.clone().map_or(Vec::new(), |cores| cores.0),
         memory_bytes: args.memory,
@@ -40,6 +50,6 @@ pub fn how(args: &OnArgs) -> anyhow::Result<OpenHow> {
         tls: args.tls_ca.as_deref().map(tls::client).transpose()?,
         ring: !args.no_ring,
         isolation: args.isolation.into(),
-        ..OpenHow::default()
+        ..base
     })
 }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use dyno_rigs::txn::{Durability, Isolation};
 use dyno_txn_api::Target;
+use dyno_txn_node::Durability;
+use dyno_txn_postgres::Isolation;
 
 use crate::units::bytes;
 

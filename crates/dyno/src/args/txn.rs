@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use dyno_rigs::txn::Durability;
+use dyno_txn_node::Durability;
 
 use super::database::{Cores, OnArgs, cores};
 use super::txn_bench::TxnBenchArgs;
@@ -53,6 +53,15 @@ pub enum RoleArg {
     Oracle,
     /// Keep the logs of other processes in memory
     Persist,
+}
+
+/// A workload whose stored procedures a server can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProceduresArg {
+    /// The transactions of `dyno tpcc run --form one-shot`
+    Tpcc,
+    /// The transactions of `dyno txn check`
+    Check,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -107,6 +116,15 @@ pub struct TxnServeArgs {
     /// Checkpoint a partition after its log has grown by SIZE, and by half the size of its rows
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "512MiB")]
     pub checkpoint: u64,
+    /// Let clients call the stored procedures of these workloads
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WORKLOAD",
+        value_delimiter = ',',
+        default_value = "tpcc"
+    )]
+    pub procedures: Vec<ProceduresArg>,
     /// Let clients make backups below DIR
     #[arg(long, value_name = "DIR")]
     pub backups: Option<PathBuf>,

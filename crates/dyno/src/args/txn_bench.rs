@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use dyno_rigs::txn::Durability;
+use dyno_txn_node::Durability;
 
 use super::BenchArgs;
 use super::tpcc::FormArg;

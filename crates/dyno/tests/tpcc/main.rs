@@ -8,10 +8,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use assert_cmd::cargo::cargo_bin;
-use dyno_rigs::txn::{OpenHow, open};
+use dyno_rigs::tpcc::database_options;
 use dyno_tpcc::load::{self, Progress};
 use dyno_tpcc::{Population, Scale};
 use dyno_txn_api::{Database, Target};
+use dyno_txn_open::open;
 use serde_json::Value;
 
 /// A small population, which is loaded in no time.
@@ -30,7 +31,8 @@ fn program() -> &'static Path {
 }
 
 fn opened(target: &Target) -> Box<dyn Database> {
-    open(target, &OpenHow::default()).expect("it is there")
+    let options = database_options().expect("names are free");
+    open(target, &options).expect("it is there")
 }
 
 fn loaded(target: &Target) {

@@ -3,10 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use dyno_txn_api::{Database, Target};
+use dyno_txn_node::{Durability, Role};
+use dyno_txn_open::{DatabaseOptions, open};
+use dyno_txn_postgres::Isolation;
 
 use super::TpccError;
+use super::database_options;
 use crate::pubsub::Server;
-use crate::txn::{Durability, DynoServer, EtcdNodes, Isolation, OpenHow, Role, open};
+use crate::txn::{DynoServer, EtcdNodes};
 
 /// Which engine, and how it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +67,7 @@ impl Engine {
         connections: usize,
         scratch: &Path,
     ) -> Result<Engine, TpccError> {
-        let mut how = OpenHow {
+        let mut how = DatabaseOptions {
             durability: ours.durability,
             cores: match ours.cores {
                 0 | 1 => Vec::new(),
@@ -71,7 +75,7 @@ impl Engine {
             },
             memory_bytes: ours.memory_bytes,
             checkpoint_bytes: (ours.checkpoint_bytes > 0).then_some(ours.checkpoint_bytes),
-            ..OpenHow::default()
+            ..database_options()?
         };
         let data = scratch.join("rows");
         let persist = persist(which, ours, scratch)?;
@@ -123,7 +127,7 @@ impl Engine {
     }
 }
 
-fn served(ours: &Ours, how: &OpenHow, data: &Path) -> Result<DynoServer, TpccError> {
+fn served(ours: &Ours, how: &DatabaseOptions, data: &Path) -> Result<DynoServer, TpccError> {
     let durability = ours.durability.to_string();
     let memory = ours.memory_bytes.to_string();
     let cores: Vec<String> = how.cores.iter().map(ToString::to_string).collect();

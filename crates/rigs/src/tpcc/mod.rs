@@ -7,9 +7,27 @@ mod params;
 mod records;
 mod workload;
 
-pub use functions::functions;
+use dyno_tpcc::transactions;
+use dyno_txn_api::Procedures;
+use dyno_txn_open::DatabaseOptions;
+
 pub use measured::{Measured, OfKind, measure};
 pub(crate) use workload::run;
+
+/// The options of a database on which TPC-C's transactions can be called: they run in this process,
+/// or as functions of a server with PostgreSQL's protocol.
+///
+/// # Errors
+/// If two procedures have one name.
+pub fn database_options() -> dyno_txn_api::Result<DatabaseOptions> {
+    let mut procedures = Procedures::new();
+    transactions::register(&mut procedures)?;
+    Ok(DatabaseOptions {
+        procedures,
+        functions: functions::functions(),
+        ..DatabaseOptions::default()
+    })
+}
 
 /// Why an invocation failed, or its result does not count.
 #[derive(Debug, thiserror::Error)]

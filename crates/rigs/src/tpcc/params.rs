@@ -8,8 +8,8 @@ use dyno_tpcc::random::Skew;
 use dyno_tpcc::{Population, Scale};
 
 use super::engine::{Ours, Which};
-use crate::txn::Isolation;
 use crate::{Params, RigError};
+use dyno_txn_postgres::Isolation;
 
 const SEED: u64 = 1;
 /// So many that no transaction is given up. The cost of retries is in the latency and the rate.

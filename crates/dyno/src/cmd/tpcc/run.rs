@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dyno_rigs::tpcc::measure;
+use dyno_rigs::tpcc::{database_options, measure};
 use dyno_suite::Stop;
 use dyno_tpcc::Scale;
 use dyno_tpcc::drive::{Form, Plan, Until};
@@ -22,7 +22,7 @@ use crate::terminal;
 const FIXED_MS: i64 = 1_767_312_000_000;
 
 pub fn run(args: &TpccRunArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let db = databases::open(&args.on)?;
+    let db = databases::open_with(&args.on, database_options()?)?;
     let (tables, population) = load::ready(&*db)?;
     let before = conditions(&*db, &tables, &population.scale)?;
     if !before.is_empty() {

@@ -1,8 +1,8 @@
 //! `dyno txn backup`: a copy of a database that runs.
 
 use anyhow::Context;
-use dyno_rigs::txn::OpenHow;
 use dyno_txn_api::Target;
+use dyno_txn_open::DatabaseOptions;
 
 use crate::args::TxnBackupArgs;
 use crate::databases;
@@ -11,11 +11,12 @@ use crate::terminal;
 
 pub fn run(args: &TxnBackupArgs) -> anyhow::Result<Exit> {
     let on = &args.on.on;
-    let how = OpenHow {
+    let options = DatabaseOptions {
         create: false,
-        ..databases::how(&args.on)?
+        ..databases::options(&args.on)?
     };
-    dyno_rigs::txn::backup(on, &how, &args.to).with_context(|| format!("cannot back up {on}"))?;
+    dyno_txn_open::backup(on, &options, &args.to)
+        .with_context(|| format!("cannot back up {on}"))?;
     let place = match on {
         Target::Dyno(_) => "in the server's folder of backups",
         _ => "in this folder",

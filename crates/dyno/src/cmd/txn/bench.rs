@@ -2,8 +2,8 @@
 //! report as everything else.
 
 use anyhow::ensure;
-use dyno_rigs::txn::Durability;
 use dyno_suite::Stop;
+use dyno_txn_node::Durability;
 
 use crate::args::{FormArg, KeysArg, TransportArg, TxnBenchArgs};
 use crate::cmd::bench;

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::terminal;
 
 pub fn run(args: &TxnRestoreArgs) -> anyhow::Result<Exit> {
-    dyno_rigs::txn::restore(&args.from, &args.data)?;
+    dyno_txn_node::restore(&args.from, &args.data)?;
     terminal::print(&format!(
         "{} holds what {} held",
         args.data.display(),

@@ -6,11 +6,14 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
-use dyno_rigs::txn::{OpenOptions, Role, ServeOptions, Share, procedures, serve};
 use dyno_serve::tls;
 use dyno_suite::Stop;
+use dyno_tpcc::transactions;
+use dyno_txn_api::Procedures;
+use dyno_txn_check::work;
+use dyno_txn_node::{OpenOptions, Role, ServeOptions, Share, serve};
 
-use crate::args::{RoleArg, TxnServeArgs};
+use crate::args::{ProceduresArg, RoleArg, TxnServeArgs};
 use crate::exit::Exit;
 use crate::secrets;
 use crate::terminal;
@@ -77,7 +80,7 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
         data,
         listen: args.listen.clone(),
         engine: OpenOptions {
-            procedures: procedures()?,
+            procedures: procedures(&args.procedures)?,
             cores: args.cores.clone().map_or(Vec::new(), |cores| cores.0),
             partitions: args.partitions,
             durability: args.durability,
@@ -95,6 +98,18 @@ fn options(args: &TxnServeArgs) -> anyhow::Result<ServeOptions> {
         role,
         share: share(args)?,
     })
+}
+
+/// The procedures of each workload; one that is named twice counts once.
+fn procedures(workloads: &[ProceduresArg]) -> dyno_txn_api::Result<Procedures> {
+    let mut procedures = Procedures::new();
+    if workloads.contains(&ProceduresArg::Tpcc) {
+        transactions::register(&mut procedures)?;
+    }
+    if workloads.contains(&ProceduresArg::Check) {
+        work::register(&mut procedures)?;
+    }
+    Ok(procedures)
 }
 
 /// Segments of the log: several to a checkpoint, so that one can free some, within what the disk

@@ -11,13 +11,14 @@ use dyno_txn_api::{
     Answer, Database, Key, Operation, Options, Request, Retry, TableDef, TableId, Target,
 };
 use dyno_txn_node::{Durability, OpenOptions, open};
+use dyno_txn_open::DatabaseOptions;
 
 use super::K2Error;
 use super::draw::{LOADER, Transaction, value};
 use super::params::{Carrier, Form, K2Params, Keys, Name};
 use super::postgres::Postgres;
 use crate::pubsub::process_cpu_s;
-use crate::txn::{EtcdNodes, OpenHow};
+use crate::txn::EtcdNodes;
 
 /// Memory for the rows of a server of ours.
 const MEMORY: &str = "8GiB";
@@ -239,7 +240,7 @@ fn ours(params: &K2Params, scratch: &Path) -> Result<Started, K2Error> {
 /// Starts one etcd node with its log on the disk of the scratch directory.
 fn etcd(scratch: &Path) -> Result<Started, K2Error> {
     let nodes = EtcdNodes::start(scratch, 1)?;
-    let db = crate::txn::open(&nodes.target(), &OpenHow::default())?;
+    let db = dyno_txn_open::open(&nodes.target(), &DatabaseOptions::default())?;
     let what = "etcd, one node, over TCP, acknowledged: fsync".to_owned();
     Ok((Servers::Etcd(nodes), db, what))
 }

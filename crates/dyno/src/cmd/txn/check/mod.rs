@@ -12,11 +12,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use dyno_rigs::txn::{OpenHow, open};
 use dyno_suite::Stop;
 use dyno_txn_api::{Database, Target};
 use dyno_txn_check::simulate::{Many, many};
 use dyno_txn_check::{kill, simulate};
+use dyno_txn_open::{DatabaseOptions, open};
 use serde_json::json;
 
 use crate::args::{TxnCheckArgs, TxnCheckCommand, TxnCheckKillArgs, TxnCheckSimArgs};
@@ -175,17 +175,18 @@ fn own_and_folder() -> anyhow::Result<(PathBuf, PathBuf)> {
 }
 
 fn connect(address: &str, ring: bool) -> dyno_txn_api::Result<Box<dyn Database>> {
-    let how = OpenHow {
+    let options = DatabaseOptions {
         ring,
-        ..OpenHow::default()
+        ..DatabaseOptions::default()
     };
-    open(&Target::Dyno(vec![address.to_owned()]), &how)
+    open(&Target::Dyno(vec![address.to_owned()]), &options)
 }
 
 /// A server: this program.
 fn serve(own: &Path, data: &Path) -> Command {
     let mut command = Command::new(own);
-    command.args(["txn", "serve", "--listen", "127.0.0.1:0", "--data"]);
+    command.args(["txn", "serve", "--listen", "127.0.0.1:0"]);
+    command.args(["--procedures", "check", "--data"]);
     // A token of the caller does not belong to this server.
     command.arg(data).env_remove("DYNO_TOKEN");
     command

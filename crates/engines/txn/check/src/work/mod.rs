@@ -169,6 +169,15 @@ pub fn returned(bytes: &[u8]) -> Result<Vec<Op>> {
 /// Never: the set is new.
 pub fn procedures() -> Result<Procedures> {
     let mut procedures = Procedures::new();
+    register(&mut procedures)?;
+    Ok(procedures)
+}
+
+/// Adds the procedure [`PROCEDURE`], which runs the [`Work`] that its argument holds as JSON.
+///
+/// # Errors
+/// If the name is taken.
+pub fn register(procedures: &mut Procedures) -> Result<()> {
     procedures.add(PROCEDURE, |t: &mut dyn Operations, arguments: &[u8]| {
         let work: Work = serde_json::from_slice(arguments).map_err(|error| {
             let text = format!("arguments of procedure `{PROCEDURE}`: {error}");
@@ -179,6 +188,5 @@ pub fn procedures() -> Result<Procedures> {
         work.run(&mut session)?;
         let ops = session.into_ops();
         Ok(serde_json::to_vec(&ops).unwrap_or_default())
-    })?;
-    Ok(procedures)
+    })
 }
