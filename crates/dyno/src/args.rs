@@ -298,9 +298,6 @@ pub struct RunArgs {
     /// Print each report as JSON instead of the headline
     #[arg(long)]
     pub json: bool,
-    /// The command line that the record names, if it is not this one.
-    #[arg(skip)]
-    pub command: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

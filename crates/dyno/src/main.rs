@@ -17,6 +17,7 @@ mod progress;
 mod room;
 mod runs;
 mod secrets;
+mod session;
 mod sql;
 mod systems;
 mod terminal;

@@ -2,7 +2,7 @@
 
 use dyno_suite::{Catalogue, Definition, Peer, PeerState, System};
 
-use crate::args::SelectArgs;
+use crate::args::PeersFrom;
 use crate::{built_in, identity};
 
 /// The systems of a run.
@@ -30,11 +30,11 @@ pub fn state(catalogue: &Catalogue, peer: &Peer) -> PeerState {
     }
 }
 
-/// `dyno`, and the suite's peers when they were asked for.
-pub fn choose(suite: &Definition, select: &SelectArgs) -> anyhow::Result<Chosen> {
+/// `dyno`, and the suite's peers as they are declared at `peers`; without that only `dyno`.
+pub fn choose(suite: &Definition, peers: Option<&PeersFrom>) -> anyhow::Result<Chosen> {
     let mut systems = vec![identity::system()?];
-    if select.peers {
-        let catalogue = built_in::peers(&select.peers_from)?;
+    if let Some(from) = peers {
+        let catalogue = built_in::peers(from)?;
         for name in suite.peers() {
             let peer = catalogue.peer(&name)?;
             let mut system = catalogue.system(peer);

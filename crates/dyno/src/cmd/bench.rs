@@ -1,17 +1,17 @@
 //! What `bench` of any engine does: a suite of one case, through the same record and report as
 //! everything else.
 
-use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::Context;
-use dyno_suite::Stop;
+use dyno_record::Size;
+use dyno_suite::{Definition, Stop};
+use serde_json::{Value, json};
 
-use crate::args::{BenchArgs, RunArgs, SelectArgs, SizeArgs};
-use crate::cmd;
+use crate::args::BenchArgs;
 use crate::exit::Exit;
-use crate::places;
+use crate::session::Session;
 
 /// The command line that was given, as a shell would take it again.
 fn given(arguments: impl Iterator<Item = String>) -> String {
@@ -44,38 +44,34 @@ fn without_password(arguments: impl Iterator<Item = String>) -> Vec<String> {
     kept.collect()
 }
 
-/// Runs a suite that was made for one benchmark of `engine`, after which the suite is named. The
-/// record keeps the text of the suite, so the run can be repeated.
-pub fn run(engine: &str, suite: String, args: &BenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    let folder = places::cache(None)?.join("bench");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let file = folder.join(format!("{engine}-bench.toml"));
-    fs::write(&file, suite).with_context(|| format!("cannot write {}", file.display()))?;
-    let run = RunArgs {
-        select: SelectArgs {
-            suites: vec![file.display().to_string()],
-            size: SizeArgs {
-                quick: true,
-                full: false,
-                tiny: false,
-            },
-            set: Vec::new(),
-            case: Vec::new(),
-            peers: args.peers,
-            suites_dir: None,
-            peers_from: args.peers_from.clone(),
-            data_dir: args.data_dir.clone(),
-            max_disk: None,
-        },
+/// Runs a suite of one benchmark of `engine`, after which the suite is named. The record keeps the
+/// suite, so the run can be repeated.
+///
+/// # Errors
+/// If the suite is not one that the lab accepts, and what keeps a run from starting.
+pub fn run(engine: &str, suite: Value, args: &BenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
+    let name = format!("{engine}-bench");
+    let text = toml::to_string(&suite).context("the suite of this benchmark")?;
+    let suite = Definition::parse(&name, &name, &text)?;
+    let session = Session {
+        size: Size::Quick,
+        peers: args.peers.then_some(&args.peers_from),
+        data_dir: args.data_dir.as_deref(),
+        max_disk: None,
         beside: None,
         report_every: args.report_every,
         budget: None,
         measure_limits: false,
-        command: Some(given(std::env::args().skip(1))),
-        out: args.out.clone(),
+        out: &args.out,
         json: args.json,
+        command: Some(given(std::env::args().skip(1))),
     };
-    cmd::run::run(&run, stop)
+    session.run(&[suite], stop)
+}
+
+/// The sizes of a suite whose flags say how much is done: all three have these parameters.
+pub fn sizes(params: Value) -> Value {
+    json!({ "tiny": params, "quick": params, "full": params })
 }
 
 #[cfg(test)]

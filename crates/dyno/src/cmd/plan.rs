@@ -23,7 +23,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<Exit> {
     let mut fits = Exit::Done;
     let mut shown = Vec::new();
     for suite in built_in::suites(&args.select)? {
-        let chosen = systems::choose(&suite, &args.select)?;
+        let chosen = systems::choose(&suite, args.select.peers.then_some(&args.select.peers_from))?;
         let planned = Planned::new(&suite, size, &chosen.peers)?;
         let preparer = Preparer::new(&data, &planned, &chosen.systems);
         let absent = absent(&planned, &chosen);

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustls::ClientConfig;
 
 use crate::pending::{Pending, Waiting};
@@ -205,10 +206,7 @@ impl Shared {
         pending.blocked += 1;
         let for_ever = Duration::from_secs(u64::from(u32::MAX));
         let wait = self.options.answer_wait.unwrap_or(for_ever);
-        let (mut pending, timeout) = self
-            .answered
-            .wait_timeout_while(pending, wait, full)
-            .unwrap_or_else(PoisonError::into_inner);
+        let timeout = self.answered.wait_while_for(&mut pending, full, wait);
         pending.blocked -= 1;
         if timeout.timed_out() {
             return Err(NetError::Full {
@@ -306,7 +304,7 @@ impl Shared {
 
     /// No call here panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 }
 

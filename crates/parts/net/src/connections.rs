@@ -6,9 +6,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::serve::{Closed, ServeCounts, ServeOptions};
 use crate::{Outbox, Stream};
@@ -106,7 +108,7 @@ impl Life {
 
     /// The frame under way; a panic elsewhere cannot leave it half changed.
     pub fn incoming(&self) -> MutexGuard<'_, Option<Incoming>> {
-        self.frame.lock().unwrap_or_else(PoisonError::into_inner)
+        self.frame.lock()
     }
 }
 
@@ -264,7 +266,7 @@ impl Connections {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,11 +1,11 @@
 //! Frames that wait to be written on one connection. A thread that has an answer puts it here and
 //! goes on; one thread writes them, many in one call.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::frame::{Head, header};
 use crate::{FrameError, HEADER_BYTES};
@@ -114,11 +114,7 @@ impl Outbox {
                 return false;
             };
             state.held_back += 1;
-            state = self
-                .drained
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.drained.wait_for(&mut state, left);
             state.held_back -= 1;
         }
         !state.closed
@@ -151,10 +147,7 @@ impl Outbox {
         if state.bytes == 0 && !state.closed {
             while state.bytes == 0 && !state.closed {
                 state.idle = true;
-                state = self
-                    .filled
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                self.filled.wait(&mut state);
             }
             // The thread that filled it is often about to add more, and then all goes in one call.
             drop(state);
@@ -177,7 +170,7 @@ impl Outbox {
 
     /// A panic elsewhere cannot leave the state half changed: no call here panics in the middle.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

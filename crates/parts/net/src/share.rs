@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// How often a caller that waits is asked whether it still wants to.
 const ASK: Duration = Duration::from_millis(250);
@@ -135,11 +136,7 @@ impl Share {
             // Room that was made while the lock was away would not be announced again.
             let now_first = state.waiting.front() == Some(&ticket);
             if !(state.closed || now_first && self.fits(&state, bytes)) {
-                state = self
-                    .freed
-                    .wait_timeout(state, left.min(ASK))
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0;
+                self.freed.wait_for(&mut state, left.min(ASK));
             }
         };
         state.waiting.retain(|waits| *waits != ticket);
@@ -171,7 +168,7 @@ impl Share {
 
     /// A panic elsewhere cannot leave the state half changed: no call here panics in the middle.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

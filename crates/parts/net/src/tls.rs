@@ -6,8 +6,9 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
 
 /// Bytes that are read from the socket at once.
@@ -73,9 +74,9 @@ impl TlsStream {
 
     /// Sends what the state has to send.
     fn flush_state(&self) -> io::Result<()> {
-        let mut out = lock(&self.order);
+        let mut out = self.order.lock();
         {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             while state.wants_write() {
                 state.write_tls(&mut *out)?;
             }
@@ -91,7 +92,7 @@ impl TlsStream {
             return Ok(false);
         }
         let answer = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             let mut bytes = &arrived.bytes[arrived.from..arrived.until];
             arrived.from += state.read_tls(&mut bytes)?;
             let processed = state.process_new_packets();
@@ -112,9 +113,9 @@ impl TlsStream {
 
 impl Read for TlsStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let mut arrived = lock(&self.arrived);
+        let mut arrived = self.arrived.lock();
         loop {
-            let plain = lock(&self.state).reader().read(into);
+            let plain = self.state.lock().reader().read(into);
             match plain {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
@@ -141,7 +142,7 @@ impl Write for TlsStream {
 
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let count = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.writer().write_vectored(parts)?
         };
         self.flush_state()?;
@@ -155,8 +156,4 @@ impl Write for TlsStream {
 
 fn broken(error: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,11 @@
 //! Parts on their way to the store, a bounded number at once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
 
 use crate::error::ObjectError;
 use crate::part::{Digest, Part, Uploader};
@@ -34,7 +36,7 @@ impl Lanes {
                 (taken.clone(), done.clone(), uploader.clone(), stop.clone());
             std::thread::spawn(move || {
                 loop {
-                    let next = taken.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let next = taken.lock().recv();
                     let Ok(part) = next else { return };
                     let outcome = match stop.load(Ordering::Relaxed) {
                         true => Err(uploader.closed()),

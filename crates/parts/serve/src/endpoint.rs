@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::error::ServeError;
@@ -166,7 +167,7 @@ impl Places {
 
     /// A panic elsewhere cannot leave the list half changed.
     fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, TcpStream)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use dyno_io::{
     Access, Blocks, Caching, Claim, Existing, FileSystem, IoError, Opening, Queue, Storage, Syncing,
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::crash::{Change, Content, Naming};
 use crate::file::SimFile;
@@ -252,7 +253,7 @@ impl Disk {
 
     /// A test that panicked with the lock held shows its own panic; the state is still a state.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

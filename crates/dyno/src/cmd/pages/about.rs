@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_pages::{KindCount, PAGE_BYTES, Schedule, Stats, Work};
 use dyno_pages_disk::Disk;
 use dyno_pages_hold::Client;
 use dyno_pages_nbd::Server;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::device;
@@ -208,7 +209,7 @@ fn count(figure: &AtomicU64) -> u64 {
 
 fn locked(server: &Mutex<Server>) -> MutexGuard<'_, Server> {
     // Its calls leave it whole.
-    server.lock().unwrap_or_else(PoisonError::into_inner)
+    server.lock()
 }
 
 /// Memory of this process, that of the store included.

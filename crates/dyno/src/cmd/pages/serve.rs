@@ -1,7 +1,7 @@
 //! `dyno pages serve`: a store for NBD clients, here or on other machines.
 
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use dyno_pages_hold::{Client, ignore_hang_up};
 use dyno_pages_nbd::{Clients, Export, Exports, Options, Server, Tls};
 use dyno_serve::{Endpoint, tls};
 use dyno_suite::Stop;
+use parking_lot::Mutex;
 
 use super::about::{About, Front, StatusService};
 use super::place::{Place, Serves};
@@ -84,8 +85,7 @@ struct Served {
 
 impl Served {
     fn end(self, place: &Place) -> anyhow::Result<Exit> {
-        let stopped = self.server.lock();
-        stopped.unwrap_or_else(PoisonError::into_inner).stop();
+        self.server.lock().stop();
         let background = self.background.stop();
         place.remove()?;
         background?;

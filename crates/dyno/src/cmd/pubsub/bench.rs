@@ -4,6 +4,7 @@
 use anyhow::bail;
 use dyno_pubsub::Dsn;
 use dyno_suite::Stop;
+use serde_json::{Value, json};
 
 use crate::args::{BenchMode, PubsubBenchArgs};
 use crate::cmd::bench;
@@ -84,7 +85,7 @@ fn dsn(args: &PubsubBenchArgs) -> Option<String> {
 }
 
 /// The suite of one case.
-fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<String> {
+fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<Value> {
     let rate = args.throttle_writes;
     let load = match &args.capacity {
         Some(_) => Load::capacity(args),
@@ -112,50 +113,58 @@ fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<Str
         BenchMode::Pubsub => format!("{}-of-{}", load.metric, args.way),
         BenchMode::Queue => format!("{}-of-queue", load.metric),
     };
-    let Load {
-        workload,
-        metric,
-        unit,
-        better,
-        units,
-        lines,
-        ..
-    } = load;
-    Ok(format!(
-        "title = \"{title}\"\n\
-         purpose = \"One flow, as `dyno pubsub bench` was asked for.\"\n\
-         order_seed = 1\n\
-         [sizes]\n\
-         tiny = {{ budget_s = 7200 }}\n\
-         quick = {{ budget_s = 7200 }}\n\
-         full = {{ budget_s = 7200 }}\n\n\
-         [[case]]\n\
-         name = \"{case}\"\n\
-         title = \"{title}\"\n\
-         workload = \"{workload}\"\n\
-         load = \"service\"\n\
-         params = {{ {params} }}\n\
-         peers = [\"pg-msg-bench\"]\n\
-         metric = \"{metric}\"\nunit = \"{unit}\"\nbetter = \"{better}\"\n\
-         repeats = {repeats}\ncontrol = true\ntime_limit_s = 3600\n{lines}\
-         estimate = {{ units = {units}, units_per_s = {{ dyno = 5e4, other = 1e4 }}, startup_s = 3, \
-         disk_bytes_per_unit = {disk}, memory_bytes = 3e9 }}\n{tables}",
-        repeats = args.bench.repeats,
-        disk = args.payload * 3 + 500,
-        tables = tables(args).replace("{case}", &case),
-    ))
+    let mut flow = json!({
+        "name": case,
+        "title": title,
+        "workload": load.workload,
+        "load": "service",
+        "params": params,
+        "peers": ["pg-msg-bench"],
+        "metric": load.metric,
+        "unit": load.unit,
+        "better": load.better,
+        "repeats": args.bench.repeats,
+        "control": true,
+        "time_limit_s": 3600,
+        "estimate": {
+            "units": load.units,
+            "units_per_s": { "dyno": 5e4, "other": 1e4 },
+            "startup_s": 3,
+            "disk_bytes_per_unit": args.payload * 3 + 500,
+            "memory_bytes": 3e9,
+        },
+        "analysis": ANALYSIS,
+    });
+    merge(&mut flow, load.keys);
+    Ok(json!({
+        "title": title,
+        "purpose": "One flow with the parameters of `dyno pubsub bench`.",
+        "order_seed": 1,
+        "sizes": bench::sizes(json!({ "budget_s": 7200 })),
+        "case": [flow],
+        "table": tables(args, &case),
+    }))
+}
+
+/// Adds the keys of one object to another one.
+fn merge(into: &mut Value, from: Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from);
+    }
 }
 
 /// What is measured, and how much of it.
 struct Load {
     workload: &'static str,
-    params: String,
+    /// Parameters of the workload.
+    params: Value,
     metric: &'static str,
     unit: &'static str,
     better: &'static str,
     /// For the estimate.
     units: u64,
-    lines: String,
+    /// Keys of the case: the count to expect, and the rate that is offered.
+    keys: Value,
 }
 
 impl Load {
@@ -169,37 +178,40 @@ impl Load {
     /// As fast as it goes.
     fn free(args: &PubsubBenchArgs, settings: &BenchSettings) -> Load {
         let (messages, seconds) = (settings.messages, settings.seconds);
+        let (params, units, expected) = match seconds {
+            0 => (
+                json!({ "messages": messages, "rate": 0 }),
+                messages,
+                messages * settings.groups,
+            ),
+            // Each flow compares what came with what was sent, and answers 1 when both agree.
+            seconds => (
+                json!({ "seconds": seconds, "rate": 0 }),
+                seconds * 50_000,
+                1,
+            ),
+        };
         Load {
             workload: Load::workload(args),
-            params: match seconds {
-                0 => format!("messages = {messages}, rate = 0"),
-                seconds => format!("seconds = {seconds}, rate = 0"),
-            },
+            params,
             metric: "throughput",
             unit: "msg/s",
             better: "higher",
-            units: match seconds {
-                0 => messages,
-                seconds => seconds * 50_000,
-            },
-            lines: match seconds {
-                0 => format!("expected_count = {}\n", messages * settings.groups),
-                // Each flow compares what came with what was sent, and answers 1 when both agree.
-                _ => "expected_count = 1\n".to_string(),
-            },
+            units,
+            keys: json!({ "expected_count": expected }),
         }
     }
 
     fn rated(args: &PubsubBenchArgs, settings: &BenchSettings) -> Load {
         let rate = args.throttle_writes;
-        let free = Load::free(args, settings);
+        let mut load = Load::free(args, settings);
+        load.keys["offered_rate"] = json!(rate);
         Load {
-            params: format!("messages = {}, rate = {rate}", settings.messages),
+            params: json!({ "messages": settings.messages, "rate": rate }),
             metric: "end-to-end-p99",
             unit: "ms",
             better: "lower",
-            lines: format!("offered_rate = {rate}\n{}", free.lines),
-            ..free
+            ..load
         }
     }
 
@@ -214,46 +226,51 @@ impl Load {
         };
         Load {
             workload: "pubsub-capacity",
-            params: format!(
-                "mode = \"{mode}\", quantile = \"{quantile}\", bound-ms = {bound_ms:?}, \
-                 probe-s = {:?}, first-rate = {first}",
-                args.probe.as_secs_f64()
-            ),
+            params: json!({
+                "mode": mode,
+                "quantile": quantile,
+                "bound-ms": bound_ms,
+                "probe-s": args.probe.as_secs_f64(),
+                "first-rate": first,
+            }),
             metric: "capacity",
             unit: "msg/s",
             better: "higher",
             units: 500_000,
-            lines: "no_expected_count = \"how much is sent depends on the probes, each of which \
-                    compares what came with what was sent\"\n"
-                .to_string(),
+            keys: json!({
+                "no_expected_count": "how much is sent depends on the probes, each of which \
+                    compares what came with what was sent",
+            }),
         }
     }
 }
 
-fn params(args: &PubsubBenchArgs, settings: &BenchSettings, load: &Load) -> anyhow::Result<String> {
-    let mut params = format!(
-        "{}, writers = {}, readers = {}, payload = {}, write-batch = {}, read-batch = {}, \
-         report-ms = {}",
-        load.params,
-        args.writers,
-        settings.readers,
-        args.payload,
-        settings.write_batch,
-        settings.read_batch,
-        args.bench.report_every.as_millis(),
-    );
+fn params(args: &PubsubBenchArgs, settings: &BenchSettings, load: &Load) -> anyhow::Result<Value> {
+    let mut params = json!({
+        "writers": args.writers,
+        "readers": settings.readers,
+        "payload": args.payload,
+        "write-batch": settings.write_batch,
+        "read-batch": settings.read_batch,
+        "report-ms": args.bench.report_every.as_millis() as u64,
+    });
+    merge(&mut params, load.params.clone());
     if args.mode == BenchMode::Pubsub {
-        params.push_str(&format!(
-            ", way = \"{}\", partitions = {}, groups = {}, window = {}, cursors = \"{}\"",
-            args.way, args.partitions, settings.groups, args.window, settings.cursors
-        ));
+        let log = json!({
+            "way": args.way,
+            "partitions": args.partitions,
+            "groups": settings.groups,
+            "window": args.window,
+            "cursors": settings.cursors,
+        });
+        merge(&mut params, log);
     }
     match &settings.dsn {
-        None => params.push_str(&format!(", nodes = {}", args.nodes)),
+        None => params["nodes"] = json!(args.nodes),
         Some(dsn) if Dsn::parse(dsn)?.config().get_password().is_some() && holds_password(dsn) => {
             bail!("--dsn: a record keeps what was measured, so the password goes into PGPASSWORD")
         }
-        Some(dsn) => params.push_str(&format!(", dsn = {}", toml_text(dsn))),
+        Some(dsn) => params["dsn"] = json!(dsn),
     }
     Ok(params)
 }
@@ -266,42 +283,66 @@ fn holds_password(dsn: &str) -> bool {
     dsn.contains("password") || without_user.is_some_and(|(user, _)| user.contains(':'))
 }
 
-fn toml_text(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// What the report shows.
-fn tables(args: &PubsubBenchArgs) -> String {
-    match args.capacity {
-        Some(_) => format!("{FIXED}{CAPACITY}"),
-        None => FIXED.to_owned(),
+/// The tables of the report.
+fn tables(args: &PubsubBenchArgs, case: &str) -> Value {
+    let table = |title: &str, label: &str, columns: &[&str]| {
+        json!({
+            "title": title,
+            "columns": columns,
+            "ranked": false,
+            "rows": [{ "label": label, "case": case }],
+        })
+    };
+    let mut tables = vec![
+        table("Rates", "flow", &RATES),
+        table("Latencies", "flow", &LATENCIES),
+    ];
+    if args.capacity.is_some() {
+        tables.push(table("Capacity", "highest rate that holds", &CAPACITY));
     }
+    json!(tables)
 }
 
-/// What no flag changes.
-const FIXED: &str = r#"analysis = "Writes count until the last acknowledgement, reads until the last message of the last group; latencies are milliseconds. The title says when readers store how far they are and how many batches each writer has under way; the original always waits for both."
+const ANALYSIS: &str = "Writes count until the last acknowledgement, reads until the last message \
+    of the last group; latencies are milliseconds. The title says when readers store how far they \
+    are and how many batches each writer has under way; the original always waits for both.";
 
-[[table]]
-title = "Rates"
-columns = ["system", "throughput", "spread", "reads", "io-rate", "backlog-max", "server-cpu-us", "client-cpu-us", "wal-bytes", "ratio", "verdict"]
-ranked = false
-rows = [{ label = "flow", case = "{case}" }]
+const RATES: [&str; 11] = [
+    "system",
+    "throughput",
+    "spread",
+    "reads",
+    "io-rate",
+    "backlog-max",
+    "server-cpu-us",
+    "client-cpu-us",
+    "wal-bytes",
+    "ratio",
+    "verdict",
+];
 
-[[table]]
-title = "Latencies"
-columns = ["system", "write-p50", "write-p95", "write-p99", "read-p50", "read-p95", "read-p99", "end-to-end-p50", "end-to-end-p95", "end-to-end-p99"]
-ranked = false
-rows = [{ label = "flow", case = "{case}" }]
-"#;
+const LATENCIES: [&str; 10] = [
+    "system",
+    "write-p50",
+    "write-p95",
+    "write-p99",
+    "read-p50",
+    "read-p95",
+    "read-p99",
+    "end-to-end-p50",
+    "end-to-end-p95",
+    "end-to-end-p99",
+];
 
-/// Of a search for the highest rate.
-const CAPACITY: &str = r#"
-[[table]]
-title = "Capacity"
-columns = ["system", "capacity", "spread", "end-to-end-p99", "probes", "ratio", "verdict"]
-ranked = false
-rows = [{ label = "highest rate that holds", case = "{case}" }]
-"#;
+const CAPACITY: [&str; 7] = [
+    "system",
+    "capacity",
+    "spread",
+    "end-to-end-p99",
+    "probes",
+    "ratio",
+    "verdict",
+];
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use anyhow::bail;
 use dyno_suite::Stop;
 use dyno_tpch::{Generator, Scale, Table};
 use dyno_tpch_files::{Compression, Format, Mode, SinkKind};
+use serde_json::{Value, json};
 
 use crate::args::TpchBenchArgs;
 use crate::cmd::bench;
@@ -14,7 +15,7 @@ pub fn run(args: &TpchBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
 }
 
 /// The suite of one case.
-fn suite(args: &TpchBenchArgs) -> anyhow::Result<String> {
+fn suite(args: &TpchBenchArgs) -> anyhow::Result<Value> {
     let TpchBenchArgs {
         sf,
         format,
@@ -22,7 +23,6 @@ fn suite(args: &TpchBenchArgs) -> anyhow::Result<String> {
         sink,
         ..
     } = args;
-    let repeats = args.bench.repeats;
     let scale = Scale::new(*sf)?;
     let place = match sink {
         SinkKind::Null => "null",
@@ -36,73 +36,82 @@ fn suite(args: &TpchBenchArgs) -> anyhow::Result<String> {
         false => Compression::Snappy,
     });
     let threads = match args.threads {
-        Some(threads) => threads.to_string(),
-        None => "\"all\"".to_string(),
+        Some(threads) => json!(threads),
+        None => json!("all"),
     };
     let (tables, rows) = tables(args, scale);
     let peers = peers(args, place, compression);
-    let lengths = peers.contains("duckdb");
-    let texts = if lengths { "lengths" } else { "bytes" };
-    let size = format!("rows = {rows}\nbudget_s = 7200\n");
-    Ok(format!(
-        r#"title = "TPC-H at scale factor {sf} as {format}"
-purpose = "One job, as `dyno tpch bench` was asked for."
-order_seed = 1
-
-[sizes.tiny]
-{size}
-[sizes.quick]
-{size}
-[sizes.full]
-{size}
-[[case]]
-name = "write-{format}"
-title = "{format}, {compression}, {mode}, sink {sink}"
-workload = "tpch-write"
-params = {{ sf = {sf}, format = "{format}", mode = "{mode}", compression = "{compression}", jobs = {threads}, sink = "{sink}", tables = {tables}, place = "{place}", text = "{texts}" }}
-peers = [{peers}]
-metric = "throughput"
-unit = "rows/s"
-better = "higher"
-repeats = {repeats}
-control = true
-time_limit_s = 3600
-expected_count = "${{size.rows}}"
-estimate = {{ units_per_s = {{ dyno = 4e6, other = 5e5 }}, startup_s = 1.5, disk_bytes_per_unit = 130, memory_bytes = 1.5e9 }}
-analysis = "Wall time from the order to the last file under its final name, with the making of the text pool in it."
-"#
-    ))
+    // DuckDB draws other letters for comments and addresses, of the same lengths.
+    let text = match peers.contains(&"duckdb-tpch") {
+        true => "lengths",
+        false => "bytes",
+    };
+    Ok(json!({
+        "title": format!("TPC-H at scale factor {sf} as {format}"),
+        "purpose": "One job with the parameters of `dyno tpch bench`.",
+        "order_seed": 1,
+        "sizes": bench::sizes(json!({ "rows": rows, "budget_s": 7200 })),
+        "case": [{
+            "name": format!("write-{format}"),
+            "title": format!("{format}, {compression}, {mode}, sink {sink}"),
+            "workload": "tpch-write",
+            "params": {
+                "sf": sf,
+                "format": format.to_string(),
+                "mode": mode.to_string(),
+                "compression": compression.to_string(),
+                "jobs": threads,
+                "sink": sink.to_string(),
+                "tables": tables,
+                "place": place,
+                "text": text,
+            },
+            "peers": peers,
+            "metric": "throughput",
+            "unit": "rows/s",
+            "better": "higher",
+            "repeats": args.bench.repeats,
+            "control": true,
+            "time_limit_s": 3600,
+            "expected_count": "${size.rows}",
+            "estimate": {
+                "units_per_s": { "dyno": 4e6, "other": 5e5 },
+                "startup_s": 1.5,
+                "disk_bytes_per_unit": 130,
+                "memory_bytes": 1.5e9,
+            },
+            "analysis": "Wall time from the order to the last file under its final name, with the \
+                making of the text pool in it.",
+        }],
+    }))
 }
 
-/// The tables as the suite writes them, and their rows.
-fn tables(args: &TpchBenchArgs, scale: Scale) -> (String, u64) {
+/// The tables as the suite names them, and their rows.
+fn tables(args: &TpchBenchArgs, scale: Scale) -> (Value, u64) {
     let generator = Generator::new(scale);
-    let rows_of = |table: Table| generator.rows(table);
-    if args.tables.is_empty() {
-        return (
-            "\"all\"".to_string(),
-            Table::ALL.into_iter().map(rows_of).sum(),
-        );
-    }
-    let names: Vec<String> = args.tables.iter().map(|t| format!("\"{t}\"")).collect();
-    let rows = args.tables.iter().copied().map(rows_of).sum();
-    (format!("[{}]", names.join(", ")), rows)
+    let (names, tables) = match &args.tables[..] {
+        [] => (json!("all"), &Table::ALL[..]),
+        some => {
+            let names: Vec<String> = some.iter().map(Table::to_string).collect();
+            (json!(names), some)
+        }
+    };
+    let rows = tables.iter().map(|table| generator.rows(*table)).sum();
+    (names, rows)
 }
 
-/// Those that can do the job, quoted.
-fn peers(args: &TpchBenchArgs, place: &str, compression: Compression) -> String {
+/// The peers that can do the job.
+fn peers(args: &TpchBenchArgs, place: &str, compression: Compression) -> &'static [&'static str] {
     let codec = matches!(
         compression,
         Compression::None | Compression::Snappy | Compression::Zstd(1)
     );
     let ours_alone = args.mode != Mode::TrueZeroCopy || !codec;
-    let peers: &[&str] = match (args.format, place) {
+    match (args.format, place) {
         _ if ours_alone => &[],
         (Format::Parquet, "null") => &[],
         (Format::Parquet | Format::Csv, "memory" | "disk") => &["tpchgen-cli", "duckdb-tpch"],
         (Format::Csv | Format::Tbl, _) => &["tpchgen-cli"],
         _ => &[],
-    };
-    let quoted: Vec<String> = peers.iter().map(|name| format!("\"{name}\"")).collect();
-    quoted.join(", ")
+    }
 }

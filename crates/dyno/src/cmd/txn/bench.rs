@@ -4,6 +4,7 @@
 use anyhow::ensure;
 use dyno_suite::Stop;
 use dyno_txn_node::Durability;
+use serde_json::{Value, json};
 
 use crate::args::{FormArg, KeysArg, TransportArg, TxnBenchArgs};
 use crate::cmd::bench;
@@ -19,113 +20,107 @@ pub fn run(args: &TxnBenchArgs, stop: &Stop) -> anyhow::Result<Exit> {
 }
 
 /// The suite of one case.
-fn suite(args: &TxnBenchArgs) -> String {
-    let under_way = args.clients * args.depth;
+fn suite(args: &TxnBenchArgs) -> Value {
+    let in_flight = args.clients * args.depth;
     let title = format!(
-        "{} writes and {} reads, {}, over {}, acknowledged: {}, {under_way} under way",
+        "{} writes and {} reads, {}, over {}, acknowledged: {}, {in_flight} under way",
         args.writes,
         args.reads,
         form(args.form),
         carrier(args.transport),
         args.durability
     );
-    let (metric, unit, better, load) = match (args.rate, under_way) {
-        (0, 1) => ("latency-p50", "s", "lower", "in_flight = 1\n".to_owned()),
-        (0, n) => (
-            "throughput",
-            "txn/s",
-            "higher",
-            format!("in_flight = {n}\n"),
-        ),
-        (rate, _) => (
-            "latency-p99",
-            "s",
-            "lower",
-            format!("offered_rate = {rate}\n"),
-        ),
+    let (metric, unit, better, load) = match (args.rate, in_flight) {
+        (0, 1) => ("latency-p50", "s", "lower", ("in_flight", 1)),
+        (0, n) => ("throughput", "txn/s", "higher", ("in_flight", n as u64)),
+        (rate, _) => ("latency-p99", "s", "lower", ("offered_rate", rate)),
     };
-    format!(
-        "title = \"{title}\"\n\
-         purpose = \"K2's transaction, as `dyno txn bench` was asked for.\"\n\
-         order_seed = 1\n\
-         [sizes]\n\
-         tiny = {{ budget_s = 7200 }}\n\
-         quick = {{ budget_s = 7200 }}\n\
-         full = {{ budget_s = 7200 }}\n\n\
-         [[case]]\n\
-         name = \"transactions\"\n\
-         title = \"{title}\"\n\
-         workload = \"txn-k2\"\n\
-         load = \"service\"\n\
-         params = {{ {} }}\n\
-         {}\
-         metric = \"{metric}\"\nunit = \"{unit}\"\nbetter = \"{better}\"\n\
-         repeats = {}\ntime_limit_s = 3600\n{load}\
-         expected_count = 200\n\
-         estimate = {{ units = 1, units_per_s = {{ other = {:?} }}, startup_s = 3, \
-         disk_bytes_per_unit = 3e9, memory_bytes = 4e9 }}\n{FIXED}",
-        params(args),
-        match args.bench.peers {
-            true => "peers = [\"postgres-serializable\", \"etcd\"]\n",
-            false => "",
+    let peers: &[&str] = match args.bench.peers {
+        true => &["postgres-serializable", "etcd"],
+        false => &[],
+    };
+    let mut case = json!({
+        "name": "transactions",
+        "title": title,
+        "workload": "txn-k2",
+        "load": "service",
+        "params": params(args),
+        "peers": peers,
+        "metric": metric,
+        "unit": unit,
+        "better": better,
+        "repeats": args.bench.repeats,
+        "control": true,
+        "time_limit_s": 3600,
+        "expected_count": 200,
+        "estimate": {
+            "units": 1,
+            "units_per_s": { "other": 1.0 / (args.duration.as_secs_f64() * 1.2).max(0.1) },
+            "startup_s": 3,
+            "disk_bytes_per_unit": 3e9,
+            "memory_bytes": 4e9,
         },
-        args.bench.repeats,
-        1.0 / (args.duration.as_secs_f64() * 1.2).max(0.1),
-    )
-}
-
-fn params(args: &TxnBenchArgs) -> String {
-    let keys = match args.keys {
-        KeysArg::All => "\"all\"".to_owned(),
-        KeysArg::Rows(rows) => rows.to_string(),
-    };
-    let cores = args.cores.as_ref().map(|cores| {
-        let list: Vec<String> = cores.0.iter().map(usize::to_string).collect();
-        format!("cores = \"{}\", ", list.join(","))
+        "analysis": "Latencies count from the intended start, conflicts and repetitions included. \
+            Every answer is verified while it is timed.",
     });
-    format!(
-        "{}carrier = \"{}\", durability = \"{}\", form = \"{}\", partitions = {}, clients = {}, \
-         depth = {}, writes = {}, reads = {}, either = {}, value = {}, keys = {keys}, \
-         theta-percent = {}, rate = {}, seconds = {:?}",
-        cores.unwrap_or_default(),
-        carrier(args.transport),
-        args.durability,
-        form(args.form),
-        args.partitions,
-        args.clients,
-        args.depth,
-        args.writes,
-        args.reads,
-        u8::from(args.either),
-        args.value,
-        args.theta,
-        args.rate,
-        args.duration.as_secs_f64(),
-    )
+    case[load.0] = json!(load.1);
+    json!({
+        "title": title,
+        "purpose": "K2's transaction with the parameters of `dyno txn bench`.",
+        "order_seed": 1,
+        "sizes": bench::sizes(json!({ "budget_s": 7200 })),
+        "case": [case],
+        "table": [{
+            "title": "Transactions",
+            "columns": [
+                "system", "throughput", "spread", "latency-p50", "latency-p95", "latency-p99",
+                "latency-p999", "aborted", "server-cpu-us", "client-cpu-us", "ratio", "verdict",
+            ],
+            "ranked": false,
+            "rows": [{ "label": "transactions", "case": "transactions" }],
+        }],
+    })
 }
 
-fn carrier(of: TransportArg) -> &'static str {
-    match of {
+fn params(args: &TxnBenchArgs) -> Value {
+    let mut params = json!({
+        "carrier": carrier(args.transport),
+        "durability": args.durability.name(),
+        "form": form(args.form),
+        "partitions": args.partitions,
+        "clients": args.clients,
+        "depth": args.depth,
+        "writes": args.writes,
+        "reads": args.reads,
+        "either": u8::from(args.either),
+        "value": args.value,
+        "keys": match args.keys {
+            KeysArg::All => json!("all"),
+            KeysArg::Rows(rows) => json!(rows),
+        },
+        "theta-percent": args.theta,
+        "rate": args.rate,
+        "seconds": args.duration.as_secs_f64(),
+    });
+    if let Some(cores) = &args.cores {
+        let list: Vec<String> = cores.0.iter().map(usize::to_string).collect();
+        params["cores"] = json!(list.join(","));
+    }
+    params
+}
+
+fn carrier(transport: TransportArg) -> &'static str {
+    match transport {
         TransportArg::Ring => "ring",
         TransportArg::Unix => "unix",
         TransportArg::Tcp => "tcp",
     }
 }
 
-fn form(of: FormArg) -> &'static str {
-    match of {
+fn form(form: FormArg) -> &'static str {
+    match form {
         FormArg::OneShot => "one-shot",
         FormArg::Batched => "batched",
         FormArg::Interactive => "interactive",
     }
 }
-
-/// What no flag changes.
-const FIXED: &str = r#"analysis = "Latencies count from the intended start, conflicts and repetitions included. Every answer is verified while it is timed."
-
-[[table]]
-title = "Transactions"
-columns = ["system", "throughput", "spread", "latency-p50", "latency-p95", "latency-p99", "latency-p999", "aborted", "server-cpu-us", "client-cpu-us", "ratio", "verdict"]
-ranked = false
-rows = [{ label = "transactions", case = "transactions" }]
-"#;

@@ -20,10 +20,11 @@
 //! # Ok::<(), dyno_pages::StoreError>(())
 //! ```
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_pages::{Lane, PAGE_BYTES, Page, Store, StoreError};
+use parking_lot::{Mutex, MutexGuard};
 
 /// Locks of pages: page n has lock n modulo this.
 const LOCKS: usize = 256;
@@ -129,9 +130,7 @@ impl Disk {
 
     fn lock(&self, page: u64) -> MutexGuard<'_, ()> {
         // It guards no data of its own, so a panic under it leaves nothing half done.
-        self.locks[(page % LOCKS as u64) as usize]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.locks[(page % LOCKS as u64) as usize].lock()
     }
 }
 

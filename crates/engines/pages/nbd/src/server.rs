@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice, Read, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use dyno_net::rustls::ServerConfig;
 use dyno_net::{Address, Listener, Stream};
+use parking_lot::Mutex;
 
 use crate::export::Exports;
 use crate::keepalive::keep_alive;
@@ -171,7 +172,7 @@ impl Server {
 
     /// Connections now.
     pub fn connections(&self) -> usize {
-        lock(&self.shared.connections).open.len()
+        self.shared.connections.lock().open.len()
     }
 
     /// Connections that were closed at once because there were too many.
@@ -218,7 +219,7 @@ impl Server {
             let _ = watching.join();
         }
         let threads = {
-            let mut connections = lock(&self.shared.connections);
+            let mut connections = self.shared.connections.lock();
             for open in connections.open.values() {
                 open.stream.shutdown();
             }
@@ -259,7 +260,7 @@ impl Shared {
         });
         let pause = (shortest / LOOKS).clamp(SHORTEST_LOOK, LONGEST_LOOK);
         while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-            let mut connections = lock(&self.connections);
+            let mut connections = self.connections.lock();
             let late = |_: &u64, open: &mut Open| {
                 let late = open.seen.is_late(self.options.handshake_wait, idle);
                 if late {
@@ -294,7 +295,7 @@ impl Shared {
     /// Starts the thread of a connection. One that cannot be served is closed, which its client
     /// sees.
     fn admit(self: &Arc<Self>, stream: Stream) {
-        let mut connections = lock(&self.connections);
+        let mut connections = self.connections.lock();
         connections.threads.retain(|thread| !thread.is_finished());
         let full = connections.open.len() >= self.options.most_connections
             && !self.displace(&mut connections);
@@ -329,14 +330,10 @@ impl Shared {
             self.broken.fetch_add(1, Ordering::Relaxed);
         }
         // `admit` holds the lock until the connection is in the list.
-        if let Some(open) = lock(&self.connections).open.remove(&number) {
+        if let Some(open) = self.connections.lock().open.remove(&number) {
             open.stream.shutdown();
         }
     }
-}
-
-fn lock(connections: &Mutex<Connections>) -> MutexGuard<'_, Connections> {
-    connections.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection with its time limits.

@@ -5,7 +5,8 @@
 mod closing;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub use closing::Target;
 
@@ -115,7 +116,7 @@ impl Slots {
     /// Takes a free span, the one that would be given out last, for the reserve; nothing when none
     /// is free.
     pub fn keep_reserve(&mut self) -> Option<u32> {
-        let pool = self.pool.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let pool = self.pool.get_mut();
         if pool.free.is_empty() {
             return None;
         }
@@ -454,5 +455,5 @@ impl Pool {
 /// A thread that panicked here left counts and lists whole: nothing in these sections can panic
 /// between two of their stores.
 fn grasp<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

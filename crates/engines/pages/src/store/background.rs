@@ -1,11 +1,13 @@
 //! A thread that ages pages, packs idle ones again, compacts and gathers memory in huge pages,
 //! within a share of one processor. Has `unsafe`: the thread's processor time, a system call.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::{Lane, Recompressor, Store, Tiers, WriteBack};
 use crate::error::StoreError;
@@ -102,8 +104,7 @@ impl Work {
 
     /// Why the last of these failed.
     pub fn last_failure(&self) -> Option<String> {
-        let last = self.last_failure.lock();
-        last.unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_failure.lock().clone()
     }
 
     /// A step that failed is tried again in its next turn: whatever is wrong with one page, with
@@ -112,11 +113,7 @@ impl Work {
     fn note(&self, done: Result<(), StoreError>) {
         if let Err(error) = done {
             self.failed.fetch_add(1, Relaxed);
-            let mut last = self
-                .last_failure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *last = Some(error.to_string());
+            *self.last_failure.lock() = Some(error.to_string());
         }
     }
 }

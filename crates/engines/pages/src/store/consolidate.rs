@@ -7,7 +7,8 @@
 //! Without the rest each write would win a slot or two by work on all pages.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{MutexGuard, PoisonError};
+
+use parking_lot::MutexGuard;
 
 use super::compact::Compacted;
 use super::lane::Form;
@@ -157,7 +158,7 @@ impl Store {
 
     fn attempts(&self) -> MutexGuard<'_, Attempts> {
         // Nothing in these sections can panic between two changes of it.
-        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.attempts.lock()
     }
 
     /// Puts pages that lie in longer slots than they need into a span that is kept for it, of the

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Store;
 use crate::error::{Damage, StoreError};
@@ -28,7 +29,7 @@ struct Known {
 impl DamageLog {
     fn known(&self) -> MutexGuard<'_, Known> {
         // The map and the count differ at most by one after a panic, which tells a page once more.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -1,8 +1,10 @@
 //! The lock of a page's entry, with a bound on every wait for it.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Store;
 use crate::error::{Damage, StoreError};
@@ -32,7 +34,7 @@ impl Holders {
 
     fn all(&self) -> MutexGuard<'_, Vec<Weak<Mark>>> {
         // A list is whole between any two calls on it.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -17,10 +17,10 @@ mod stats;
 
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 use dyno_codec::lz4;
+use parking_lot::Mutex;
 
 use crate::arena::layout::Layout;
 use crate::arena::memory::Memory;

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use twox_hash::XxHash3_128;
 
 use super::place::extent;
@@ -216,5 +216,5 @@ impl Shared {
 
 /// Counts and maps are whole between any two of these sections, whichever thread panicked.
 fn grasp<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

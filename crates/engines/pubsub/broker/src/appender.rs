@@ -17,7 +17,7 @@ use crate::ledger::{Known, Verdict};
 use crate::link::Link;
 use crate::memory::Memory;
 use crate::merge::Append;
-use crate::partition::{Partition, lock};
+use crate::partition::Partition;
 
 /// The first and the longest pause before an append is sent again.
 const PAUSES_MS: (u64, u64) = (5, 500);
@@ -67,7 +67,10 @@ impl Appender {
         let mut again = Vec::new();
         for batch in batches {
             let at = pending.iter().position(|(id, _)| *id == batch.producer_id);
-            let verdict = lock(&partition.ledger).judge(&batch, at.map(|at| pending[at].1));
+            let verdict = partition
+                .ledger
+                .lock()
+                .judge(&batch, at.map(|at| pending[at].1));
             match verdict {
                 Verdict::Next => {
                     match at {
@@ -108,7 +111,7 @@ impl Appender {
     /// Asks the database about producers that are not remembered.
     fn learn_producers(&mut self, partition: &Partition, batches: &[Batch]) -> Result<(), Error> {
         let unknown: Vec<i64> = {
-            let ledger = lock(&partition.ledger);
+            let ledger = partition.ledger.lock();
             let ids = batches.iter().map(|batch| batch.producer_id);
             ids.filter(|id| !ledger.knows(*id)).collect()
         };
@@ -128,7 +131,7 @@ impl Appender {
                     .map_err(Error::statement("look producers up"))
             })
         })?;
-        let mut ledger = lock(&partition.ledger);
+        let mut ledger = partition.ledger.lock();
         for id in unknown {
             ledger.set(id, Known::NEW);
         }
@@ -158,7 +161,7 @@ impl Appender {
     /// The offset of records that were appended before the producer's last run.
     fn find_offset(&mut self, partition: &Partition, batch: &Batch) -> Result<i64, Error> {
         let (topic_id, number) = partition.key;
-        let end = lock(&partition.tail).offsets().1;
+        let end = partition.tail.lock().offsets().1;
         self.link.run(|connection| {
             connection
                 .client()
@@ -224,7 +227,7 @@ impl Appender {
                 if matches!(error.kind(), Code::Fenced | Code::UnknownTopic) {
                     partition.close(&error);
                 }
-                lock(&partition.ledger).clear();
+                partition.ledger.lock().clear();
                 add(&self.counters.refused_batches, append.acks.len());
                 append.refuse(&error);
             }
@@ -277,7 +280,7 @@ impl Appender {
                 // An earlier attempt was committed after all.
                 Some(base_offset) => self.committed(partition, append, base_offset, None),
                 None => {
-                    lock(&partition.ledger).clear();
+                    partition.ledger.lock().clear();
                     append.acknowledge_known(&offsets);
                 }
             },
@@ -303,7 +306,7 @@ impl Appender {
         add(&self.counters.appended_rows, heads.len());
         add(&self.counters.appended_bytes, bytes);
         if appended_at_us.is_none() {
-            let mut tail = lock(&partition.tail);
+            let mut tail = partition.tail.lock();
             let first_offset = tail.offsets().0;
             tail.heard(first_offset, base_offset + append.rows.records());
             tail.answer_waiters(Instant::now());
@@ -311,10 +314,13 @@ impl Appender {
             && let Some(chunk) = Chunk::new(&heads, bodies, charge)
         {
             let most_bytes = self.memory.tail_bytes();
-            lock(&partition.tail).publish(chunk, most_bytes, Instant::now());
+            partition
+                .tail
+                .lock()
+                .publish(chunk, most_bytes, Instant::now());
         }
         {
-            let mut ledger = lock(&partition.ledger);
+            let mut ledger = partition.ledger.lock();
             for run in &append.runs {
                 let known = Known {
                     last_sequence: run.last_sequence,

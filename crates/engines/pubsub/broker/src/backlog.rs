@@ -2,14 +2,14 @@
 //! fairly: a connection that holds none goes before one that holds some, one connection holds no
 //! more than an eighth, and what one fetch may bring shrinks as the memory fills.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dyno_net::{Charge, Share};
+use parking_lot::{Condvar, Mutex};
 
 use crate::behind::Behind;
 use crate::fair::Lines;
-use crate::partition::lock;
 
 /// Fetches of one connection that wait, at most; one for each partition that a client may well
 /// read.
@@ -106,7 +106,7 @@ impl Backlog {
     /// stopped.
     pub fn push(&self, job: Behind) -> Result<(), Behind> {
         let connection = job.waiter.reading.connection;
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.stopped || state.lines.waiting(connection) >= MOST_EACH {
             return Err(job);
         }
@@ -120,9 +120,9 @@ impl Backlog {
     pub fn next(&self) -> Option<Work> {
         loop {
             // Read before we look: a change that comes while we look ends the wait at once.
-            let before = *lock(&self.changes);
+            let before = *self.changes.lock();
             let wait = {
-                let mut state = lock(&self.state);
+                let mut state = self.state.lock();
                 if state.stopped {
                     return None;
                 }
@@ -134,10 +134,10 @@ impl Backlog {
                 }
             };
             let same = |changes: &mut u64| *changes == before;
-            let changes = lock(&self.changes);
+            let mut changes = self.changes.lock();
             match wait {
-                Some(wait) => drop(self.changed.wait_timeout_while(changes, wait, same)),
-                None => drop(self.changed.wait_while(changes, same)),
+                Some(wait) => _ = self.changed.wait_while_for(&mut changes, same, wait),
+                None => self.changed.wait_while(&mut changes, same),
             }
         }
     }
@@ -197,13 +197,13 @@ impl Backlog {
     }
 
     fn wake(&self) {
-        *lock(&self.changes) += 1;
+        *self.changes.lock() += 1;
         self.changed.notify_all();
     }
 
     /// Takes no more and hands nothing out. The answer is what waited, for the caller to refuse.
     pub fn stop(&self) -> Vec<Behind> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.stopped = true;
         let waited = state.lines.drain();
         drop(state);

@@ -10,7 +10,7 @@ use crate::backlog::{Backlog, Room, Work};
 use crate::chunk::Chunk;
 use crate::counters::{Counters, add};
 use crate::link::Link;
-use crate::partition::{Partition, lock};
+use crate::partition::Partition;
 use crate::tail::Waiter;
 
 /// Bytes of one fetch at most, but for a row that alone is longer.
@@ -80,7 +80,7 @@ impl Reader {
             .run(|connection| connection.fetch(topic_id, number, waiter.offset, most_bytes))?;
         if found.rows.is_empty() {
             // The end of the log after all, as the database has it.
-            let mut tail = lock(&partition.tail);
+            let mut tail = partition.tail.lock();
             let first_offset = tail.offsets().0;
             tail.heard(first_offset, found.next_offset);
             drop(tail);
@@ -105,7 +105,7 @@ impl Reader {
         if let Some(chunk) = Chunk::new(&heads, bodies, room) {
             chunk.put(waiter.offset, usize::MAX, true, &mut parts);
         }
-        let (first_offset, next_offset) = lock(&partition.tail).offsets();
+        let (first_offset, next_offset) = partition.tail.lock().offsets();
         waiter.ack.answer(&Fetched {
             first_offset,
             next_offset,
@@ -118,7 +118,7 @@ impl Reader {
     /// asked to come again.
     fn wait_at_end(&self, partition: &Partition, waiter: Waiter) -> Result<(), Error> {
         if let Some(waiter) = partition.fetch(waiter) {
-            let (first_offset, next_offset) = lock(&partition.tail).offsets();
+            let (first_offset, next_offset) = partition.tail.lock().offsets();
             waiter.ack.answer(&Fetched {
                 first_offset,
                 next_offset,

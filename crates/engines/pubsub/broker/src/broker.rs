@@ -27,7 +27,6 @@ use crate::leases::{Leases, SESSION, Signal};
 use crate::link::Link;
 use crate::memory::Memory;
 use crate::options::Options;
-use crate::partition::lock;
 
 /// How exact the waits of fetches are.
 const TICK: Duration = Duration::from_millis(10);
@@ -320,7 +319,7 @@ fn lanes(options: &Options, front: &Front, abandon: &Arc<AtomicBool>) -> Lanes {
 fn answer_late(held: &Held) {
     let now = Instant::now();
     for partition in held.all() {
-        let mut tail = lock(&partition.tail);
+        let mut tail = partition.tail.lock();
         if tail.waiters() > 0 {
             tail.answer_waiters(now);
         }

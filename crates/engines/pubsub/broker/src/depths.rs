@@ -2,11 +2,11 @@
 //! of a log tells the same, since the database is asked.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::{Connection, Dsn, Error, Result};
 use dyno_serve::{Registry, ServeError};
+use parking_lot::Mutex;
 
 use crate::link::Link;
 
@@ -92,7 +92,7 @@ impl Depths {
     /// Brings the series of `registry` up to date, unless they are fresh. When the database does
     /// not answer they are taken away: an old number would look like a good one.
     pub fn refresh(&self, registry: &Registry) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.asked.is_some_and(|asked| asked.elapsed() < FRESH) {
             return;
         }

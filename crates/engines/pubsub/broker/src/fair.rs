@@ -2,10 +2,9 @@
 //! client that asks for much waits for itself and not the others for it.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::partition::lock;
+use parking_lot::{Condvar, Mutex};
 
 /// How often a client that waits for room in its line is looked after.
 const ASK: Duration = Duration::from_millis(250);
@@ -111,16 +110,12 @@ impl<T> Fair<T> {
     /// Puts a thing into its connection's line, and waits while that is full and `still` holds.
     /// Given back when it holds no more or the lines are stopped.
     pub fn push(&self, connection: u64, thing: T, still: impl Fn() -> bool) -> Result<(), T> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while !state.stopped && state.lines.waiting(connection) >= self.most_each {
             if !still() {
                 return Err(thing);
             }
-            state = self
-                .room
-                .wait_timeout(state, ASK)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.room.wait_for(&mut state, ASK);
         }
         if state.stopped {
             return Err(thing);
@@ -138,7 +133,7 @@ impl<T> Fair<T> {
 
     /// Waits for some, and takes up to `most` in turn. Nothing: the lines are stopped.
     pub fn take(&self, most: usize) -> Vec<T> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if state.stopped {
                 return Vec::new();
@@ -151,16 +146,13 @@ impl<T> Fair<T> {
                 self.room.notify_all();
                 return taken;
             }
-            state = self
-                .arrived
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.arrived.wait(&mut state);
         }
     }
 
     /// Takes up to `most` of those that are there.
     pub fn take_now(&self, most: usize) -> Vec<T> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let taken = std::iter::from_fn(|| state.lines.pop())
             .take(most)
             .collect();
@@ -171,7 +163,7 @@ impl<T> Fair<T> {
 
     /// Takes no more and hands nothing out. The answer is what waited, for the caller to refuse.
     pub fn stop(&self) -> Vec<T> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.stopped = true;
         let waited = state.lines.drain();
         drop(state);

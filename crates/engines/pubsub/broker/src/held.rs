@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::{Mutex, RwLock};
+
 use crate::broker::join_within;
 use crate::lane::Lane;
-use crate::partition::{Key, Partition, lock};
+use crate::partition::{Key, Partition};
 
 /// Partitions by topic and number.
 #[derive(Default)]
@@ -16,30 +18,30 @@ pub struct Held(RwLock<HashMap<Key, Arc<Partition>>>);
 
 impl Held {
     pub fn get(&self, key: Key) -> Option<Arc<Partition>> {
-        let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let held = self.0.read();
         held.get(&key).cloned()
     }
 
     pub fn insert(&self, partition: Arc<Partition>) {
-        let mut held = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.write();
         held.insert(partition.key, partition);
     }
 
     pub fn remove(&self, key: Key) -> Option<Arc<Partition>> {
-        let mut held = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.write();
         held.remove(&key)
     }
 
     /// All of them, by topic and number.
     pub fn all(&self) -> Vec<Arc<Partition>> {
-        let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let held = self.0.read();
         let mut all: Vec<Arc<Partition>> = held.values().cloned().collect();
         all.sort_by_key(|partition| partition.key);
         all
     }
 
     pub fn len(&self) -> usize {
-        let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let held = self.0.read();
         held.len()
     }
 }
@@ -71,7 +73,7 @@ impl Lanes {
 
     /// The lane for the partition that is the `nth` of this broker.
     pub fn lane(&self, nth: usize) -> io::Result<Arc<Lane>> {
-        let mut lanes = lock(&self.lanes);
+        let mut lanes = self.lanes.lock();
         if lanes.len() < self.most && nth >= lanes.len() {
             let lane = Arc::new((self.make)());
             let run = Arc::clone(&self.run);
@@ -87,7 +89,7 @@ impl Lanes {
 
     /// Ends every lane once it is empty, and waits for their threads, for at most `wait`.
     pub fn stop(&self, wait: Duration) {
-        let lanes = std::mem::take(&mut *lock(&self.lanes));
+        let lanes = std::mem::take(&mut *self.lanes.lock());
         lanes.iter().for_each(|(lane, _)| lane.stop());
         join_within(lanes.into_iter().map(|(_, thread)| thread).collect(), wait);
     }

@@ -3,11 +3,13 @@
 //! are.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
+
 use crate::batch::Batch;
-use crate::partition::{Partition, lock};
+use crate::partition::Partition;
 
 /// Bytes of one append at most, but for a batch that alone is longer.
 const MOST_BYTES: usize = 1 << 20;
@@ -48,7 +50,7 @@ impl Lane {
 
     /// A batch has come for `partition`, which is on the list already if `listed`.
     pub fn arrived(&self, partition: &Arc<Partition>, bytes: usize, listed: bool) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.bytes += bytes;
         if !listed {
             state.ready.push_back(Arc::clone(partition));
@@ -65,25 +67,18 @@ impl Lane {
     /// Waits for work, and takes from every partition that has some. None: the lane is stopped and
     /// empty.
     pub fn next(&self) -> Option<Work> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while state.ready.is_empty() {
             if state.stopping {
                 return None;
             }
             state.idle = true;
-            state = self
-                .arrived
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.arrived.wait(&mut state);
         }
         if !self.linger.is_zero() && !state.stopping {
             state.lingering = true;
             let still = |state: &mut State| state.bytes < ENOUGH_BYTES && !state.stopping;
-            state = self
-                .arrived
-                .wait_timeout_while(state, self.linger, still)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.arrived.wait_while_for(&mut state, still, self.linger);
         }
         state.lingering = false;
         state.bytes = 0;
@@ -101,13 +96,13 @@ impl Lane {
                 work.push((partition, batches));
             }
         }
-        lock(&self.state).ready.extend(again);
+        self.state.lock().ready.extend(again);
         Some(work)
     }
 
     /// Ends the lane once it is empty.
     pub fn stop(&self) {
-        lock(&self.state).stopping = true;
+        self.state.lock().stopping = true;
         self.arrived.notify_all();
     }
 }

@@ -5,13 +5,14 @@
 //! is free, and gives back what it has beyond it.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::record::Codec;
 use dyno_pubsub::{Error, Result};
+use parking_lot::{Condvar, Mutex};
 
 use crate::backlog::Backlog;
 use crate::behind::Behind;
@@ -20,7 +21,7 @@ use crate::error::not_mine;
 use crate::held::{Held, Lanes};
 use crate::link::Link;
 use crate::memory::Memory;
-use crate::partition::{Key, Partition, lock};
+use crate::partition::{Key, Partition};
 
 /// What the lease sessions' names begin with.
 pub const SESSION: &str = "dyno-broker ";
@@ -88,7 +89,7 @@ pub struct Signal {
 impl Signal {
     /// Something has changed: look at once.
     pub fn wake(&self) {
-        *lock(&self.woken) = true;
+        *self.woken.lock() = true;
         self.wakes.notify_all();
     }
 
@@ -104,10 +105,8 @@ impl Signal {
 
     /// Waits for a call, and says whether one came before `wait` had passed.
     pub fn wait(&self, wait: Duration) -> bool {
-        let (mut woken, _) = self
-            .wakes
-            .wait_timeout_while(lock(&self.woken), wait, |woken| !*woken)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut woken = self.woken.lock();
+        self.wakes.wait_while_for(&mut woken, |woken| !*woken, wait);
         std::mem::take(&mut woken)
     }
 }
@@ -175,7 +174,7 @@ impl Leases {
             let key = (row.get(0), row.get(1));
             renewed.insert(key);
             if let Some(partition) = self.held.get(key) {
-                lock(&partition.tail).heard_first(row.get(2));
+                partition.tail.lock().heard_first(row.get(2));
             }
         }
         for partition in self.held.all() {
@@ -270,7 +269,7 @@ impl Leases {
         let all = self.held.all();
         if all
             .iter()
-            .all(|partition| lock(&partition.tail).waiters() == 0)
+            .all(|partition| partition.tail.lock().waiters() == 0)
         {
             return Ok(());
         }
@@ -287,7 +286,7 @@ impl Leases {
             let Some(partition) = self.held.get(key) else {
                 continue;
             };
-            let mut tail = lock(&partition.tail);
+            let mut tail = partition.tail.lock();
             let (_, end) = tail.offsets();
             let stored: i64 = row.get(3);
             if stored <= end {

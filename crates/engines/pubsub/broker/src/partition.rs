@@ -1,9 +1,11 @@
 //! One partition that this broker holds the lease of.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::batch::Batch;
 use crate::error::not_mine;
@@ -61,7 +63,7 @@ impl Partition {
     /// Puts a batch in line.
     pub fn submit(self: &Arc<Partition>, batch: Batch) {
         let bytes = batch.body.len();
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         if let Some(error) = &queue.closed {
             return batch.ack.refused(error);
         }
@@ -74,7 +76,7 @@ impl Partition {
     /// For the lane, that has it on its list: the batches that came first, up to `most_bytes` but
     /// at least one, and whether more are left.
     pub fn take(&self, most_bytes: usize) -> (Vec<Batch>, bool) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         let mut bytes = 0;
         let count = queue
             .batches
@@ -94,7 +96,7 @@ impl Partition {
 
     /// Answers a fetch now or later. Given back: its rows are not in memory.
     pub fn fetch(&self, waiter: Waiter) -> Option<Waiter> {
-        let mut tail = lock(&self.tail);
+        let mut tail = self.tail.lock();
         if self.is_closed() {
             drop(tail);
             waiter.ack.refused(&not_mine(self.key));
@@ -110,11 +112,11 @@ impl Partition {
     /// Nothing more is taken; what waits is refused. What is being committed is still acknowledged.
     pub fn close(&self, error: &Error) {
         let waiting = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             queue.closed.get_or_insert_with(|| error.clone());
             std::mem::take(&mut queue.batches)
         };
-        let mut tail = lock(&self.tail);
+        let mut tail = self.tail.lock();
         self.closed.store(true, Ordering::Release);
         tail.refuse_waiters(error);
         drop(tail);
@@ -125,19 +127,15 @@ impl Partition {
 
     /// Nothing more is taken; what waits is still appended.
     pub fn close_door(&self, error: &Error) {
-        lock(&self.queue)
+        self.queue
+            .lock()
             .closed
             .get_or_insert_with(|| error.clone());
     }
 
     /// Whether nothing waits to be appended.
     pub fn is_drained(&self) -> bool {
-        let queue = lock(&self.queue);
+        let queue = self.queue.lock();
         queue.batches.is_empty() && !queue.listed
     }
-}
-
-/// No code here panics while it holds one of these locks.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

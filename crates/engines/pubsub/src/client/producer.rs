@@ -1,11 +1,12 @@
 //! The producer: batches of records for one topic, each appended exactly once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dyno_postgres::Dsn;
+use parking_lot::Mutex;
 
 use super::address::Address;
 use super::broker::{self, Everywhere};
@@ -159,7 +160,7 @@ impl Producer {
         record::encode(&mut encoded, 0, key, headers, value)?;
         let number = i32::try_from(partition).unwrap_or(i32::MAX);
         let sent = self.sent_before.get(&number);
-        let mut all = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.left_out.lock();
         let left_out = all.entry(partition).or_default();
         left_out.add(record::without_time(&encoded));
         let Some(sent) = sent.filter(|sent| left_out.records <= sent.records) else {

@@ -1,7 +1,9 @@
 //! What becomes of a record that was sent.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Code, Error, Result};
 
@@ -24,10 +26,7 @@ pub(super) struct Outcome {
 
 impl Outcome {
     pub fn set(&self, base_offset: Result<i64>) {
-        let mut outcome = self
-            .base_offset
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = self.base_offset.lock();
         *outcome = Some(base_offset);
         self.known.notify_all();
     }
@@ -48,20 +47,12 @@ impl Receipt {
     /// # Errors
     /// Why it was not: `retry` says whether it may be in the log.
     pub fn wait(&self) -> Result<Place> {
-        let mut outcome = self
-            .outcome
-            .base_offset
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = self.outcome.base_offset.lock();
         loop {
             if let Some(done) = &*outcome {
                 return self.place(done);
             }
-            outcome = self
-                .outcome
-                .known
-                .wait(outcome)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.outcome.known.wait(&mut outcome);
         }
     }
 
@@ -71,11 +62,7 @@ impl Receipt {
     /// As [`Self::wait`], and `timed-out`: it is still on its way.
     pub fn wait_for(&self, longest: Duration) -> Result<Place> {
         let until = Instant::now() + longest;
-        let mut outcome = self
-            .outcome
-            .base_offset
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = self.outcome.base_offset.lock();
         loop {
             if let Some(done) = &*outcome {
                 return self.place(done);
@@ -92,18 +79,13 @@ impl Receipt {
                     text,
                 ));
             }
-            let waited = self.outcome.known.wait_timeout(outcome, left);
-            outcome = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.outcome.known.wait_for(&mut outcome, left);
         }
     }
 
     /// The outcome, if there is one already.
     pub fn outcome(&self) -> Option<Result<Place>> {
-        let outcome = self
-            .outcome
-            .base_offset
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let outcome = self.outcome.base_offset.lock();
         outcome.as_ref().map(|done| self.place(done))
     }
 

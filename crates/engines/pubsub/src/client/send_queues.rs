@@ -3,8 +3,10 @@
 //! takes batches out and reports what became of them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::chain::Chain;
 use super::options::ProducerOptions;
@@ -211,8 +213,7 @@ impl SendQueues {
                     format_args!("{waiting} bytes wait to be acknowledged, and no more is taken");
                 return Err(Error::new(Code::Overloaded, text));
             }
-            let waited = self.finished.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.finished.wait_for(&mut state, left);
         }
     }
 
@@ -260,28 +261,19 @@ impl SendQueues {
             if state.closed && idle || until.is_some_and(|until| until <= now) {
                 return None;
             }
-            state = self.wait(state, wake, now);
+            self.wait(&mut state, wake, now);
         }
     }
 
-    fn wait<'a>(
-        &self,
-        state: MutexGuard<'a, State>,
-        wake: Option<Instant>,
-        now: Instant,
-    ) -> MutexGuard<'a, State> {
+    fn wait(&self, state: &mut MutexGuard<'_, State>, wake: Option<Instant>, now: Instant) {
         match wake {
             Some(at) => {
                 let pause = at
                     .saturating_duration_since(now)
                     .max(Duration::from_micros(50));
-                let waited = self.ready.wait_timeout(state, pause);
-                waited.unwrap_or_else(PoisonError::into_inner).0
+                self.ready.wait_for(state, pause);
             }
-            None => self
-                .ready
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner),
+            None => self.ready.wait(state),
         }
     }
 
@@ -313,10 +305,7 @@ impl SendQueues {
         state.flushing += 1;
         self.ready.notify_all();
         while state.buffered_bytes > 0 {
-            state = self
-                .finished
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.finished.wait(&mut state);
         }
         state.flushing -= 1;
         state.failure.take().map_or(Ok(()), Err)
@@ -334,7 +323,7 @@ impl SendQueues {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -7,12 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::panic;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_tpch::{Batch, Generator, Table, TextPool};
+use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Refused};
 use crate::format::{Append, Encode, Format};
@@ -115,7 +116,7 @@ impl<'a, F: Format> Run<'a, F> {
                 .unwrap_or_else(|payload| Err(Error::Worker(panic_text(payload.as_ref()))));
             if let Err(error) = done {
                 self.failed.store(true, Ordering::Relaxed);
-                let mut first = lock(&first_error);
+                let mut first = first_error.lock();
                 // Others give up because of the first, which alone says why.
                 if first.is_none() || matches!(*first, Some(Error::Stopped)) {
                     *first = Some(error);
@@ -128,10 +129,7 @@ impl<'a, F: Format> Run<'a, F> {
             }
             work();
         });
-        if let Some(error) = first_error
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-        {
+        if let Some(error) = first_error.into_inner() {
             return Err(error);
         }
         let reports = self.files.into_iter().filter_map(FileRun::into_report);
@@ -173,17 +171,13 @@ impl<'a, F: Format> Run<'a, F> {
 
     /// Waits until the file is near enough to this piece.
     fn wait(&self, file: &FileRun<F>, number: u64) -> Result<(), Error> {
-        let mut queue = lock(&file.queue);
+        let mut queue = file.queue.lock();
         loop {
             self.check_going()?;
             if number <= queue.next + self.waiting {
                 return Ok(());
             }
-            queue = file
-                .turned
-                .wait_timeout(queue, TICK)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            file.turned.wait_for(&mut queue, TICK);
         }
     }
 
@@ -218,7 +212,7 @@ impl<'a, F: Format> Run<'a, F> {
         piece: Piece<F>,
         rows: u64,
     ) -> Result<(), Error> {
-        let mut queue = lock(&file.queue);
+        let mut queue = file.queue.lock();
         queue.ready.insert(number, (piece, rows));
         loop {
             self.check_going()?;
@@ -240,7 +234,7 @@ impl<'a, F: Format> Run<'a, F> {
                 }
                 opened => (opened, None),
             };
-            queue = lock(&file.queue);
+            queue = file.queue.lock();
             queue.file = Some(opened);
             queue.report = report;
             queue.next += 1;
@@ -270,7 +264,7 @@ impl<'a, F: Format> Run<'a, F> {
 
     fn finish(&self, file: &FileRun<F>, begun: F::File, rows: u64) -> Result<FileReport, Error> {
         let out: Out = begun.finish().map_err(|e| file.refused(e))?;
-        lock(&file.format).take();
+        file.format.lock().take();
         let (bytes, sink) = self.target.publish(out, &file.plan, rows)?;
         Ok(FileReport {
             table: file.plan.table,
@@ -303,7 +297,7 @@ impl<F: Format> FileRun<F> {
 
     /// Pieces and files begin before the last piece is written, so the format is there.
     fn with_format<R>(&self, make: impl FnOnce(&F) -> Result<R, Refused>) -> Result<R, Error> {
-        match &*lock(&self.format) {
+        match &*self.format.lock() {
             Some(format) => make(format).map_err(|e| self.refused(e)),
             None => Err(Error::Worker(format!(
                 "{} was finished before all of it was made",
@@ -324,16 +318,8 @@ impl<F: Format> FileRun<F> {
     }
 
     fn into_report(self) -> Option<FileReport> {
-        self.queue
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .report
+        self.queue.into_inner().report
     }
-}
-
-/// A thread that panicked has set `failed`; what it left behind is never written.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {

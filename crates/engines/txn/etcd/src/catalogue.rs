@@ -1,10 +1,10 @@
 //! Tables: made once, known by name; definitions never change, so what was read is kept.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dyno_txn_api::{Code, Error, Result, Table, TableDef, TableId, prefix_end};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::client::Client;
 use crate::layout;
@@ -95,8 +95,8 @@ impl Catalogue {
         Err(Error::new(Code::Conflict, text))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<TableId, TableDef>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TableId, TableDef>> {
+        self.0.lock()
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_io::{Claim, IoError, Storage};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::LogError;
 use crate::manifest::{CHECKPOINT_PREFIX, Manifest, segment_bytes_work};
@@ -146,7 +147,7 @@ impl Home {
     /// A thread that panicked with the lock held has not left the manifest half changed: it is
     /// replaced by one assignment.
     pub fn state(&self) -> MutexGuard<'_, HomeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub fn layout(&self) -> Layout {

@@ -5,9 +5,9 @@
 //! can choose is a name and never a path.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use dyno_txn_api::{Code, Error, Result};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::bad_argument;
 use crate::hello::{decode_refusal, encode_refusal};
@@ -110,10 +110,7 @@ impl BackupService {
                 }
                 other => state.step = other,
             }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
@@ -124,7 +121,7 @@ impl BackupService {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

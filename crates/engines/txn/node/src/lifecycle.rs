@@ -1,7 +1,8 @@
 //! Whether an engine runs, and why it does not.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 /// The state that every thread of an engine looks at to know whether to go on. Helper threads that
 /// connect to other processes hold nothing else of the engine.
@@ -25,25 +26,21 @@ impl Lifecycle {
     /// Records why a thread cannot go on, and stops the others. The first reason is kept, because
     /// the later ones are usually its consequences.
     pub fn fail(&self, why: String) {
-        lock(&self.failure).get_or_insert(why);
+        self.failure.lock().get_or_insert(why);
         self.stop();
     }
 
     pub fn failure(&self) -> Option<String> {
-        lock(&self.failure).clone()
+        self.failure.lock().clone()
     }
 
     /// Records a problem that an operator should know of and that the engine survives. Only the
     /// newest one is kept.
     pub fn note(&self, what: String) {
-        *lock(&self.last_note) = Some(what);
+        *self.last_note.lock() = Some(what);
     }
 
     pub fn last_note(&self) -> Option<String> {
-        lock(&self.last_note).clone()
+        self.last_note.lock().clone()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,11 @@
 //! Tables: made once, known by name; definitions never change, so what was read is kept.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dyno_txn_api::{Code, Error, Result, Table, TableDef, TableId};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::layout::{self, Layout, column};
 use crate::meaning::During;
@@ -172,7 +173,7 @@ impl Catalogue {
     }
 
     fn with<T>(&self, pool: &Pool, work: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
-        let mut held = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.session.lock();
         let session = match held.take().filter(Session::is_good) {
             Some(session) => held.insert(session),
             None => held.insert(Session::open(&pool.dsn, &pool.how)?),
@@ -181,7 +182,7 @@ impl Catalogue {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TableId, Arc<Layout>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The database.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dyno_postgres::{Dsn, Session as How};
@@ -9,6 +9,7 @@ use dyno_txn_api::{
     Code, Committed, Database, Description, Error, Options, Pipeline, Procedures, Request, Result,
     Table, TableDef, TableId, Transaction,
 };
+use parking_lot::Mutex;
 
 use crate::catalogue::Catalogue;
 use crate::function::{Fields, Function};
@@ -174,7 +175,7 @@ impl Inner {
     }
 
     fn make_functions(&self) -> Result<()> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.made.lock();
         if !*made {
             let all = self.functions.iter().map(|f| f.create.clone());
             self.catalogue.commands(&self.pool, all)?;

@@ -2,12 +2,13 @@
 //! at a time on each.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dyno_txn_api::{Code, Committed, Error, Options, Pipeline, Request, Result};
+use parking_lot::Mutex;
 
 use crate::database::Inner;
 
@@ -36,7 +37,7 @@ impl Threads {
                 let options = options.clone();
                 thread::spawn(move || {
                     loop {
-                        let next = to_do.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                        let next = to_do.lock().recv();
                         let Ok((ticket, request)) = next else { return };
                         let answer = inner.execute(request, &options);
                         if say.send((ticket, answer)).is_err() {

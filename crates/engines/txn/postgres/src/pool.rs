@@ -1,10 +1,10 @@
 //! Connections that wait for their next transaction: so many at most.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use dyno_postgres::Dsn;
 use dyno_txn_api::{Code, Error, Result};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::session::Session;
 
@@ -62,8 +62,7 @@ impl Pool {
                 let text = format!("{}: all {} connections are in use", self.dsn, self.most);
                 return Err(Error::new(Code::Overloaded, text));
             }
-            let waited = self.freed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.freed.wait_for(&mut state, left);
         }
         drop(state);
         // Dropped when connecting fails, which gives the place back.
@@ -76,7 +75,7 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,12 +1,11 @@
 //! What all stripes of a file have in common.
 
-use std::sync::{Mutex, PoisonError};
-
 use super::column::Column;
 use super::error::Result;
 use super::options::Options;
 use super::schema;
 use crate::columns::Field;
+use parking_lot::Mutex;
 
 /// Fields and options of a file, checked once and shared by all threads that write stripes of it.
 pub struct Layout {
@@ -44,11 +43,7 @@ impl Layout {
 
     /// Empty columns, with the buffers of an earlier stripe if there are any.
     pub(super) fn take_columns(&self) -> Vec<Column> {
-        let spare = self
-            .spare
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
+        let spare = self.spare.lock().pop();
         match spare {
             Some(mut columns) => {
                 columns.iter_mut().for_each(Column::clear);
@@ -63,9 +58,6 @@ impl Layout {
 
     /// Keeps the buffers of columns that were written.
     pub(super) fn give_columns(&self, columns: Vec<Column>) {
-        self.spare
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(columns);
+        self.spare.lock().push(columns);
     }
 }

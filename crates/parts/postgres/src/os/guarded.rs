@@ -4,9 +4,11 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
+
+use parking_lot::Mutex;
 
 /// A command to start, and the channel for its child.
 struct Start {
@@ -50,10 +52,7 @@ pub(crate) fn spawn(mut command: Command, signal: libc::c_int) -> io::Result<Chi
 /// The channel to the one thread that starts children. The thread starts with the first child.
 fn starter() -> io::Result<Sender<Start>> {
     static STARTER: OnceLock<Mutex<Option<Sender<Start>>>> = OnceLock::new();
-    let mut starter = STARTER
-        .get_or_init(Mutex::default)
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut starter = STARTER.get_or_init(Mutex::default).lock();
     if let Some(starter) = &*starter {
         return Ok(starter.clone());
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::cells::{Counter, Gauge, Histogram, Scale};
 use super::names::{bad, check_labels, check_metric};
@@ -142,11 +144,7 @@ impl Registry {
     /// Calls `refresh` before each time the numbers are written out, to set gauges that are costly
     /// to keep up to date. It runs on the endpoint's threads, one at a time.
     pub fn refresh_by(&self, refresh: impl Fn() + Send + Sync + 'static) {
-        let mut all = self
-            .0
-            .refreshes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.refreshes.lock();
         all.push(Box::new(refresh));
     }
 
@@ -171,11 +169,7 @@ impl Registry {
     /// All numbers in Prometheus' text format 0.0.4.
     pub fn text(&self) -> String {
         {
-            let all = self
-                .0
-                .refreshes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let all = self.0.refreshes.lock();
             all.iter().for_each(|refresh| refresh());
         }
         text::render(&self.families())
@@ -218,10 +212,7 @@ impl Registry {
 
     /// A thread that panicked while it held the lock left nothing half done.
     fn families(&self) -> MutexGuard<'_, BTreeMap<String, Family>> {
-        self.0
-            .families
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.families.lock()
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dyno_net::{Address, Stream};
 use dyno_sim::Random;
+use parking_lot::Mutex;
 
 /// What happened so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,11 +43,6 @@ pub struct Control {
     failed: AtomicU64,
 }
 
-/// A panic while a lock was held is printed by its thread; the maps stay whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Control {
     pub(super) fn new(target: Address) -> Self {
         Self {
@@ -64,12 +59,12 @@ impl Control {
 
     /// Where new connections go.
     pub fn target(&self) -> Address {
-        lock(&self.target).clone()
+        self.target.lock().clone()
     }
 
     /// Sends new connections elsewhere and cuts those that there are.
     pub fn set_target(&self, target: Address) {
-        *lock(&self.target) = target;
+        *self.target.lock() = target;
         self.cut_all();
     }
 
@@ -95,7 +90,7 @@ impl Control {
 
     /// Cuts one connection, any; false if there is none.
     pub fn cut_one(&self, random: &mut Random) -> bool {
-        let links = lock(&self.links);
+        let links = self.links.lock();
         let chosen = links.values().nth(random.below(links.len()));
         if let Some(ends) = chosen {
             ends.cut();
@@ -106,7 +101,7 @@ impl Control {
 
     /// Cuts every connection.
     pub fn cut_all(&self) {
-        let links = lock(&self.links);
+        let links = self.links.lock();
         links.values().for_each(Ends::cut);
         self.cut.fetch_add(links.len() as u64, Ordering::Relaxed);
     }
@@ -142,12 +137,12 @@ impl Control {
             server: server.try_clone()?,
         };
         let number = self.connections.fetch_add(1, Ordering::Relaxed);
-        lock(&self.links).insert(number, ends);
+        self.links.lock().insert(number, ends);
         Ok(number)
     }
 
     pub(super) fn forget(&self, number: u64) {
-        lock(&self.links).remove(&number);
+        self.links.lock().remove(&number);
     }
 
     pub(super) fn failed(&self) {

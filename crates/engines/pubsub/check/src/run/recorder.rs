@@ -1,7 +1,8 @@
 //! Where all clients' lines come together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::history::{Event, History, What};
 
@@ -12,11 +13,6 @@ pub struct Recorder {
     troubles: Mutex<Vec<String>>,
     acknowledged: AtomicU64,
     delivered: AtomicU64,
-}
-
-/// A panic while a lock was held is printed by its thread; what was kept stays whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {
@@ -37,7 +33,7 @@ impl Recorder {
             What::Delivered(_) | What::Claimed(_) => Some(&self.delivered),
             _ => None,
         };
-        let kept = lock(&self.history).push(event);
+        let kept = self.history.lock().push(event);
         match kept {
             Ok(()) => _ = counter.map(|counter| counter.fetch_add(1, Ordering::Relaxed)),
             Err(error) => self.trouble(error.to_string()),
@@ -46,7 +42,7 @@ impl Recorder {
 
     /// Notes something that should not have happened, once.
     pub fn trouble(&self, text: String) {
-        let mut troubles = lock(&self.troubles);
+        let mut troubles = self.troubles.lock();
         if !troubles.contains(&text) {
             troubles.push(text);
         }
@@ -64,11 +60,11 @@ impl Recorder {
 
     /// Looks at the history.
     pub fn with<T>(&self, look: impl FnOnce(&History) -> T) -> T {
-        look(&lock(&self.history))
+        look(&self.history.lock())
     }
 
     /// What should not have happened.
     pub fn troubles(&self) -> Vec<String> {
-        lock(&self.troubles).clone()
+        self.troubles.lock().clone()
     }
 }

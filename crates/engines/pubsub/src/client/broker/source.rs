@@ -2,8 +2,10 @@
 //! the next rows come while the last ones are worked on.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::super::source::{FetchError, Joined, PartitionEnds, Source};
 use super::Brokers;
@@ -35,7 +37,7 @@ struct Arrivals {
 
 impl Arrivals {
     fn lock(&self) -> MutexGuard<'_, HashMap<i32, Answer>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ready.lock()
     }
 }
 
@@ -255,11 +257,10 @@ impl Brokered {
             wait
         };
         let none = |ready: &mut HashMap<i32, Answer>| ready.is_empty();
-        let waited =
-            self.arrivals
-                .came
-                .wait_timeout_while(self.arrivals.lock(), wait.min(longest), none);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let mut ready = self.arrivals.lock();
+        self.arrivals
+            .came
+            .wait_while_for(&mut ready, none, wait.min(longest));
     }
 }
 

@@ -2,8 +2,10 @@
 //! batches of each under way. What is not acknowledged is kept, and sent again wherever its
 //! partition has moved.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::super::send_queues::SendQueues;
 use super::Brokers;
@@ -48,13 +50,13 @@ impl Transport {
             let busy = self
                 .flights
                 .iter()
-                .any(|flight| !lock(flight).batches.is_empty());
+                .any(|flight| !flight.lock().batches.is_empty());
             let until = busy.then(|| Instant::now() + LOOK);
             let taken = queues.pop(&self.share, IN_FLIGHT, until);
             let nothing = taken.is_none();
             if let Some(sealed) = taken {
                 let at = usize::try_from(sealed.partition).unwrap_or(0);
-                lock(&self.flights[at]).add(sealed);
+                self.flights[at].lock().add(sealed);
                 self.send(at, queues);
             }
             if nothing && !busy {
@@ -70,7 +72,7 @@ impl Transport {
     fn look_after(&mut self, queues: &Arc<SendQueues>) {
         for at in 0..self.flights.len() {
             let now = Instant::now();
-            let mut flight = lock(&self.flights[at]);
+            let mut flight = self.flights[at].lock();
             if flight.broken && flight.unanswered == 0 {
                 let ended = flight.mend(now);
                 let pause_ms = PAUSES_MS.0 << flight.failures.min(10);
@@ -91,7 +93,7 @@ impl Transport {
     fn send(&mut self, at: usize, queues: &Arc<SendQueues>) {
         loop {
             {
-                let flight = lock(&self.flights[at]);
+                let flight = self.flights[at].lock();
                 let waits = flight.not_before.is_some_and(|then| Instant::now() < then);
                 if flight.broken || waits || flight.batches.iter().all(|flying| flying.sent) {
                     return;
@@ -99,7 +101,7 @@ impl Transport {
             }
             if let Err(error) = self.send_one(at, queues) {
                 let error = self.brokers.named(error);
-                let mut flight = lock(&self.flights[at]);
+                let mut flight = self.flights[at].lock();
                 if let Some(flying) = flight.batches.iter_mut().find(|flying| !flying.sent) {
                     // Nothing was sent, so this says nothing about earlier attempts.
                     flying.error = Some(error);
@@ -115,12 +117,12 @@ impl Transport {
         let partition = i32::try_from(at).unwrap_or(i32::MAX);
         let client = self.brokers.of_partition(partition)?;
         let topic_id = self.brokers.places()?.topic_id;
-        let known = lock(&self.flights[at]).identity;
+        let known = self.flights[at].lock().identity;
         let (producer_id, next) = match known {
             Some(known) => known,
             None => (client.ask(&NewProducer {})?.producer_id, 0),
         };
-        let mut flight = lock(&self.flights[at]);
+        let mut flight = self.flights[at].lock();
         let Some(flying) = flight.batches.iter_mut().find(|flying| !flying.sent) else {
             return Ok(());
         };
@@ -147,16 +149,11 @@ impl Transport {
         let queues = Arc::clone(queues);
         client.send(&produce, move |answer| {
             let answer = answer.map(|produced| produced.base_offset);
-            let ended = lock(&flight).answered(sequence, answer);
+            let ended = flight.lock().answered(sequence, answer);
             if let Some((sealed, end)) = ended {
                 queues.finish(sealed, end);
             }
         });
         Ok(())
     }
-}
-
-/// No code here panics while it holds the lock.
-fn lock(flight: &Mutex<Flight>) -> MutexGuard<'_, Flight> {
-    flight.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::{Options, Run, simulate};
 use crate::history::HistoryError;
@@ -65,12 +66,12 @@ pub fn many(from: u64, seeds: u64, threads: usize, options: &Options, stop: &Ato
                         break;
                     }
                     let run = simulate(from.saturating_add(at), options);
-                    all.lock().unwrap_or_else(PoisonError::into_inner).add(run);
+                    all.lock().add(run);
                 }
             });
         }
     });
-    let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut all = all.into_inner();
     all.broken_seeds.sort_unstable();
     all
 }

@@ -1,13 +1,14 @@
 //! Who gives stamps: the server itself, or one of two nodes, which take over from each other by
 //! themselves.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dyno_sim::NodeId;
 use dyno_txn_api::{Code, Error, Stamp};
 use dyno_txn_core::Stamps;
 use dyno_txn_core::message::{Address, Message};
 use dyno_txn_core::oracle::{Candidate, Clock};
+use parking_lot::Mutex;
 
 /// How far the bound of an oracle within the server goes beyond its time.
 const WINDOW_NS: u64 = 300_000_000;
@@ -148,7 +149,7 @@ impl Local {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Within) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.0.lock())
     }
 
     /// Gives stamps above `last` from now on, once a bound is kept.

@@ -1,11 +1,12 @@
 //! Makes connections to the threads of an engine.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dyno_net::{Address, Head, Port, PortOptions};
 use dyno_txn_api::{Code, Result};
+use parking_lot::RwLock;
 
 use crate::engine::Engine;
 use crate::error::{from_net, unavailable};
@@ -93,10 +94,7 @@ impl Connector {
 
 impl RemoteConnector {
     fn map(&self) -> Arc<ClusterMap> {
-        self.map
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.map.read().clone()
     }
 
     fn connect(&self, process: usize, thread: usize) -> Result<(Port, Welcome)> {
@@ -138,7 +136,7 @@ impl RemoteConnector {
         let processes = known.processes.iter();
         addresses.extend(processes.filter_map(|process| process.address.parse().ok()));
         let map = self.first(&addresses, |address| self.ask_for_map(address))?;
-        *self.map.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+        *self.map.write() = Arc::new(map);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The database as its users see it: tables, routing, one-shot transactions.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use dyno_txn_api::{
@@ -11,6 +11,7 @@ use dyno_txn_api::{
 use dyno_txn_core::Schema;
 use dyno_txn_core::message::{Message, PartitionId};
 use dyno_txn_core::placement::{partition_of, partitions_of};
+use parking_lot::{Mutex, RwLock};
 
 use super::connector::Connector;
 use super::pipeline::NodePipeline;
@@ -62,11 +63,7 @@ impl Node {
 
     /// Connections to use for one thing. [`Node::return_session`] takes them back afterwards.
     pub fn session(&self) -> Result<Session> {
-        let idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
+        let idle = self.idle.lock().pop();
         match idle {
             Some(mut session) => {
                 // Connections that have ended meanwhile are noticed now, and late answers to the
@@ -83,7 +80,7 @@ impl Node {
     }
 
     pub fn return_session(&self, session: Session) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push(session);
         }
@@ -91,10 +88,7 @@ impl Node {
 
     /// The tables as this client knows them. Others may have created further ones.
     pub fn schema(&self) -> Arc<Schema> {
-        self.schema
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.schema.read().clone()
     }
 
     /// Asks the engine for its tables.
@@ -104,7 +98,7 @@ impl Node {
             schema.add(table);
         }
         let schema = Arc::new(schema);
-        *self.schema.write().unwrap_or_else(PoisonError::into_inner) = schema.clone();
+        *self.schema.write() = schema.clone();
         Ok(schema)
     }
 

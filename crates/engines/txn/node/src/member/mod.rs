@@ -20,8 +20,10 @@ mod links;
 mod oracle;
 mod timestamps;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::options::OpenOptions;
 
@@ -82,17 +84,14 @@ impl Member {
 
     /// Where all processes are, as far as it is known.
     pub fn map(&self) -> Arc<ClusterMap> {
-        self.map
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.map.lock().clone()
     }
 
     /// Takes the map that an oracle has sent. One of another form belongs to another database and
     /// is ignored: by its arithmetic messages would go to the wrong partitions.
     pub fn learn(&self, map: ClusterMap) {
         if map.partitions == self.partitions && map.processes.len() == self.of as usize {
-            *self.map.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(map);
+            *self.map.lock() = Arc::new(map);
         }
     }
 }

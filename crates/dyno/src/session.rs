@@ -1,0 +1,257 @@
+//! Runs suites one after the other: plans them, measures, and writes records and reports.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use dyno_machine::{Root, machine};
+use dyno_record::{Limit, Machine, Run, RunDir, SCHEMA_VERSION, Size, SystemVersion};
+use dyno_report::{build_stored, headline};
+use dyno_suite::{
+    ChildExecutor, Clock, Definition, Planned, Preparer, Setup, Stop, Summary, SystemClock,
+};
+
+use crate::args::PeersFrom;
+use crate::exit::Exit;
+use crate::limits::{self, Known};
+use crate::progress::RunProgress;
+use crate::systems::{self, Chosen};
+use crate::units::show_seconds;
+use crate::{identity, places, room, terminal};
+
+/// The pause between two readings of the processor's counters.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How suites are run, and where their records go.
+pub struct Session<'a> {
+    pub size: Size,
+    /// Where peers are declared; `None` measures no peer.
+    pub peers: Option<&'a PeersFrom>,
+    /// The directory of prepared data and scratch files; `None` for the user's cache.
+    pub data_dir: Option<&'a Path>,
+    /// Refuse a suite that needs more disk than this, in bytes.
+    pub max_disk: Option<u64>,
+    /// A command that is kept running beside every sample.
+    pub beside: Option<&'a str>,
+    /// The time between two lines of progress where no bar is shown.
+    pub report_every: Duration,
+    /// Start no further block after this time; `None` for the suite's budget.
+    pub budget: Option<Duration>,
+    /// Measure the machine's limits again, although recent ones are known.
+    pub measure_limits: bool,
+    /// The directory of the records.
+    pub out: &'a Path,
+    /// Print each report as JSON instead of the headline.
+    pub json: bool,
+    /// The command line that the record names; `None` for the one that runs the suite again.
+    pub command: Option<String>,
+}
+
+impl Session<'_> {
+    /// Runs the suites in order. Every suite is planned before the first is run, so that a mistake
+    /// in the last one is reported at once.
+    pub fn run(&self, suites: &[Definition], stop: &Stop) -> anyhow::Result<Exit> {
+        let cache = places::cache(self.data_dir)?;
+        fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
+        let mut jobs = Vec::new();
+        for suite in suites {
+            jobs.push(Job::plan(suite, self, &cache)?);
+        }
+        let seen = machine(&Root::system(), &cache, &mut || thread::sleep(PAUSE));
+        warn_about(&seen);
+        let known = known_limits(self, &cache, &seen, stop)?;
+        let mut exit = Exit::Done;
+        for job in jobs {
+            if stop.asked() {
+                return Ok(Exit::Failure);
+            }
+            match job.run(self, &cache, &seen, &known, stop)? {
+                Exit::Done => {}
+                worse => exit = worse,
+            }
+        }
+        Ok(exit)
+    }
+}
+
+/// A suite, ready to be run.
+struct Job {
+    planned: Planned,
+    chosen: Chosen,
+}
+
+impl Job {
+    fn plan(suite: &Definition, session: &Session<'_>, cache: &Path) -> anyhow::Result<Job> {
+        let chosen = systems::choose(suite, session.peers)?;
+        let mut planned = Planned::new(suite, session.size, &chosen.peers)?;
+        if let Some(budget) = session.budget {
+            planned.budget_s = budget.as_secs_f64();
+        }
+        let preparer = Preparer::new(&cache.join("data"), &planned, &chosen.systems);
+        let needs = planned.needs(&|data, system| preparer.ready(data, system));
+        let room = room::of(cache, session.max_disk);
+        let data = cache.join("data");
+        room::check(&needs, &room, suite, &chosen, (session.size, &data))?;
+        eprintln!(
+            "{}: {} timed invocations, about {} after {} of preparation; no block starts after {}",
+            suite.name,
+            planned.samples(),
+            show_seconds(needs.run_s),
+            show_seconds(needs.prepare_s),
+            show_seconds(planned.budget_s),
+        );
+        Ok(Job { planned, chosen })
+    }
+
+    fn run(
+        self,
+        session: &Session<'_>,
+        cache: &Path,
+        seen: &Machine,
+        limits: &[Limit],
+        stop: &Stop,
+    ) -> anyhow::Result<Exit> {
+        let clock = SystemClock::default();
+        let started_at = clock.utc();
+        let stamp = started_at.replace(['-', ':'], "");
+        let dir = session
+            .out
+            .join(format!("{}-{stamp}", self.planned.plan.suite));
+        let record = RunDir::create(&dir, self.describe(session, seen, limits, started_at)?)?;
+        let mut progress = RunProgress::new(session.report_every);
+        let teller = progress.teller();
+        let scratch = cache.join(format!("scratch-{}", std::process::id()));
+        let summary = dyno_suite::run(Setup {
+            planned: self.planned,
+            systems: self.chosen.systems,
+            executor: &mut ChildExecutor {
+                progress: Some(&teller),
+            },
+            clock: &clock,
+            observer: &mut progress,
+            stop: stop.clone(),
+            data_root: cache.join("data"),
+            scratch_root: scratch.clone(),
+            record,
+            beside: session.beside.map(str::to_owned),
+        });
+        // Each invocation has removed its own directory in there, unless it failed and has said
+        // why.
+        let _ = fs::remove_dir_all(&scratch);
+        let summary = summary?;
+        drop(progress);
+        report(&dir, session.json)?;
+        Ok(judge(&summary))
+    }
+
+    fn describe(
+        &self,
+        session: &Session<'_>,
+        seen: &Machine,
+        limits: &[Limit],
+        started_at: String,
+    ) -> anyhow::Result<Run> {
+        Ok(Run {
+            magic: "dyno-run".to_string(),
+            schema_version: SCHEMA_VERSION,
+            started_at,
+            finished_at: None,
+            plan: self.planned.plan.clone(),
+            machine: seen.clone(),
+            limits: limits.to_vec(),
+            program: identity::program()?,
+            systems: self
+                .chosen
+                .systems
+                .iter()
+                .map(|system| SystemVersion {
+                    name: system.name.clone(),
+                    version: system.version.clone(),
+                    missing: system.missing.clone(),
+                })
+                .collect(),
+            beside: session.beside.map(str::to_owned),
+            command: session.command.clone(),
+        })
+    }
+}
+
+fn warn_about(seen: &Machine) {
+    for check in seen.checks.iter().filter(|check| check.state == "spoils") {
+        eprintln!("{}: {}; {}", check.name, check.seen, check.cost);
+    }
+    if cfg!(debug_assertions) {
+        eprintln!("this program is a debug build; its figures are marked and mean little");
+    }
+}
+
+fn known_limits(
+    session: &Session<'_>,
+    cache: &Path,
+    seen: &Machine,
+    stop: &Stop,
+) -> anyhow::Result<Vec<Limit>> {
+    let known = Known::new(cache, &seen.fingerprint, session.size);
+    if !session.measure_limits
+        && let Some(limits) = known.read()
+    {
+        let at = limits
+            .first()
+            .map_or("an earlier run", |limit| limit.measured_at.as_str());
+        eprintln!("limits of this machine from {at}; --measure-limits measures them again");
+        return Ok(limits);
+    }
+    let scratch = cache.join(format!("scratch-limits-{}", std::process::id()));
+    let found = limits::measure(session.size, &scratch, stop);
+    // The files in it are gone already, and nothing would remove an empty directory later.
+    let _ = fs::remove_dir_all(&scratch);
+    let found = found?;
+    for (name, reason) in &found.missing {
+        eprintln!("limit {name} is not available: {reason}");
+    }
+    if !stop.asked() && session.size != Size::Tiny {
+        known.write(&found.limits)?;
+    }
+    Ok(found.limits)
+}
+
+/// Writes the four reports beside the record and prints the headline, or the JSON.
+fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
+    let stored = RunDir::open(dir)?;
+    let report = build_stored(&stored);
+    let as_json = report.to_json()?;
+    let write = |name: &str, text: &str| -> anyhow::Result<PathBuf> {
+        Ok(RunDir::write_report(dir, name, text.as_bytes())?)
+    };
+    write("report.md", &report.to_markdown()?)?;
+    write("report.json", &as_json)?;
+    RunDir::write_report(dir, "report.xlsx", &report.to_xlsx()?)?;
+    let html = write("report.html", &report.to_html()?)?;
+    let printed = match json {
+        true => terminal::print(&as_json),
+        false => terminal::print(&headline(&report).to_lines().join("\n")),
+    };
+    // The reports are in their files. A reader that went away must not end the suites that are
+    // still to run.
+    if let Err(error) = printed
+        && !terminal::is_broken_pipe(&error)
+    {
+        return Err(error);
+    }
+    eprintln!("report: {}", html.display());
+    Ok(())
+}
+
+fn judge(summary: &Summary) -> Exit {
+    if summary.stopped {
+        Exit::Failure
+    } else if !summary.failures.is_empty() {
+        Exit::No
+    } else if summary.cut > 0 {
+        Exit::NotEnoughEvidence
+    } else {
+        Exit::Done
+    }
+}
