@@ -1,8 +1,8 @@
 //! How often to try again, and how long to wait in between.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
+
+use dyno_random::backoff;
 
 /// Limits on attempts and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,14 +29,8 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The wait after the given failed attempt (from 1): a random half to whole of its length, so
-    /// that many that failed together do not come back together.
+    /// The wait after the given failed attempt, counted from 1.
     pub(crate) fn wait(&self, attempt: u32) -> Duration {
-        let doubled = self
-            .first_wait
-            .saturating_mul(1 << attempt.clamp(1, 16).saturating_sub(1));
-        let whole = doubled.min(self.longest_wait);
-        let random = RandomState::new().build_hasher().finish() % 1024;
-        whole / 2 + whole.mul_f64(random as f64 / 2048.0)
+        backoff(self.first_wait, self.longest_wait, attempt)
     }
 }

@@ -1,6 +1,6 @@
 //! A node's clock, wrong within a promised bound.
 
-use crate::random::Random;
+use dyno_random::Random;
 
 /// What a clock may do wrong. The default is a clock that is right.
 #[derive(Debug, Clone, Copy, Default)]

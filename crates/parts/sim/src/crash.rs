@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::random::Random;
+use dyno_random::Random;
 
 /// The unit that a disk writes whole.
 const SECTOR_BYTES: usize = 512;

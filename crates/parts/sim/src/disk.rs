@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::crash::{Change, Content, Naming};
 use crate::file::SimFile;
 use crate::queue::SimQueue;
-use crate::random::Random;
+use dyno_random::Random;
 
 /// How long an injected error lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::io;
 use dyno_io::{Completion, Device, IoError, Queue, Request};
 
 use crate::file::SimFile;
-use crate::random::Random;
+use dyno_random::Random;
 
 /// Stands for io_uring: writes end in any order, short or with the disk's errors.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::random::Random;
+use dyno_random::Random;
 
 /// Decides whether code takes a path that it seldom takes by itself: a tiny buffer, an early
 /// time-out, a needless retry (FoundationDB's "buggify"). With each seed about a quarter of the

@@ -1,7 +1,7 @@
 //! Faults that happen by themselves: crashes and cuts at random times.
 
 use crate::network::{Cut, NodeId};
-use crate::random::Random;
+use dyno_random::Random;
 
 /// How often what goes wrong. Everything ends at `until_ns`: cuts heal and nodes start again, so
 /// that a test can then ask whether the system comes to rest.

@@ -6,10 +6,10 @@ use std::fmt::{self, Debug};
 use crate::clock::{ClockFaults, SimClock};
 use crate::events::EventQueue;
 use crate::network::{Cut, Link, Network, NodeId};
-use crate::random::Random;
 use crate::rare::Rare;
 use crate::storm::{Storm, Stroke};
 use crate::trace::Trace;
+use dyno_random::Random;
 
 /// Messages on the way above this number are lost, and counted.
 const MOST_PENDING: usize = 1 << 20;

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_pubsub::{Connection, TopicOptions};
+use dyno_random::Random;
 
 use super::ChainParams;
 use super::children::{Producer, TOPIC, Watch, failed};
@@ -94,16 +95,10 @@ struct Blows {
 
 impl Blows {
     fn new(params: &ChainParams, rows: u64) -> Blows {
-        let mut state = params.seed;
-        let mut at_rows: Vec<u64> = (0..params.kills)
-            .map(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                // Never in the last tenth, because nothing would be left to cut off.
-                (state >> 33) % (rows * 9 / 10).max(1)
-            })
-            .collect();
+        let mut random = Random::new(params.seed);
+        // Never in the last tenth, because nothing would be left to cut off.
+        let most = (rows * 9 / 10).max(1);
+        let mut at_rows: Vec<u64> = (0..params.kills).map(|_| random.bits() % most).collect();
         at_rows.sort_unstable_by(|a, b| b.cmp(a));
         Blows {
             at_rows,

@@ -3,20 +3,15 @@
 
 use std::time::Instant;
 
+use dyno_random::Random;
+
 /// The fewest pages that are timed together.
 pub(super) const SLICE: usize = 64;
 
 /// The numbers below `len` in a random order that depends on `seed` only.
 pub(super) fn shuffled(len: usize, seed: u64) -> Vec<u64> {
     let mut order: Vec<u64> = (0..len as u64).collect();
-    let mut state = seed;
-    for at in (1..len).rev() {
-        // Knuth's constants (MMIX).
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        order.swap(at, (state >> 33) as usize % (at + 1));
-    }
+    Random::new(seed).shuffle(&mut order);
     order
 }
 

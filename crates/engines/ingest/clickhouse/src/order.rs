@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use dyno_ingest::contract::{band_of, bands};
 use dyno_ingest::scan::{Columns, Strings};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// Bits that one pass of the radix sort uses.
 const DIGIT: u32 = 11;
@@ -155,28 +157,15 @@ pub(crate) fn months(rows: &[u32], timestamps: &[u32]) -> Vec<Range<usize>> {
 
 /// The first second after the month of `second`, both in Unix time.
 fn end_of_month(second: u32) -> u64 {
-    const DAY: u64 = 86_400;
-    let mut days = u64::from(second) / DAY;
-    let mut end = 0;
-    let mut year = 1970;
-    let leap =
-        |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
-    loop {
-        let length = 365 + u64::from(leap(year));
-        if days < length {
-            break;
-        }
-        (days, end, year) = (days - length, end + length, year + 1);
-    }
-    let february = 28 + u64::from(leap(year));
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        end += length;
-        if days < length {
-            break;
-        }
-        days -= length;
-    }
-    end * DAY
+    let day = Timestamp::constant(i64::from(second), 0)
+        .to_zoned(TimeZone::UTC)
+        .date();
+    let next = day
+        .last_of_month()
+        .tomorrow()
+        .and_then(|day| day.to_zoned(TimeZone::UTC));
+    // A 32-bit time ends in 2106, so there is always a next month.
+    next.map_or(u64::MAX, |next| next.timestamp().as_second() as u64)
 }
 
 #[cfg(test)]

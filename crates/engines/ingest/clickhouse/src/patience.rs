@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dyno_random::backoff;
+
 use crate::error::{Error, Result};
 
 const FIRST: Duration = Duration::from_millis(50);
@@ -48,7 +50,7 @@ impl Patience {
 pub(crate) struct Waiting<'a> {
     patience: &'a Patience,
     begun: Instant,
-    nap: Duration,
+    failures: u32,
 }
 
 impl<'a> Waiting<'a> {
@@ -56,7 +58,7 @@ impl<'a> Waiting<'a> {
         Waiting {
             patience,
             begun: Instant::now(),
-            nap: FIRST,
+            failures: 0,
         }
     }
 
@@ -65,8 +67,8 @@ impl<'a> Waiting<'a> {
         if self.begun.elapsed() >= self.patience.limit {
             return Err(error);
         }
-        let until = Instant::now() + self.nap;
-        self.nap = (self.nap * 2).min(LONGEST);
+        self.failures += 1;
+        let until = Instant::now() + backoff(FIRST, LONGEST, self.failures);
         while Instant::now() < until {
             if self.patience.is_over() {
                 return Err(Error::Stopped);

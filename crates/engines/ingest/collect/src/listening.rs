@@ -9,6 +9,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dyno_random::backoff;
 use dyno_serve::rustls::ClientConfig;
 
 use crate::Broker;
@@ -227,7 +228,7 @@ impl Listening {
 
     fn wait(&self, failures: u32) {
         let (first, longest) = self.waits;
-        let mut left = first.saturating_mul(1 << failures.min(16)).min(longest);
+        let mut left = backoff(first, longest, failures + 1);
         while !left.is_zero() && !self.stopped() {
             let step = left.min(TICK);
             thread::sleep(step);

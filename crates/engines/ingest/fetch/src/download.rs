@@ -11,6 +11,7 @@ use dyno_http::ureq::Agent;
 use dyno_ingest::load::Engine;
 use dyno_ingest::scan::Block;
 use dyno_ingest::source::{Source, open_path};
+use dyno_random::backoff;
 
 use crate::FetchError;
 use crate::http::{Answer, Ask, agent, ask};
@@ -111,7 +112,7 @@ impl Fetch {
                     attempts: failures,
                 });
             }
-            file.wait(self.first_wait.saturating_mul(1 << (failures - 1).min(16)))?;
+            file.wait(backoff(self.first_wait, LONGEST_WAIT, failures))?;
         }
     }
 }
@@ -282,7 +283,7 @@ impl OneFile<'_> {
     }
 
     fn wait(&self, wait: Duration) -> Result<(), FetchError> {
-        let mut left = wait.min(LONGEST_WAIT);
+        let mut left = wait;
         while !left.is_zero() {
             self.check_stop()?;
             let step = left.min(TICK);

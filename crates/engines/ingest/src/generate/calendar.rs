@@ -1,5 +1,8 @@
 //! Months in UTC, without a clock.
 
+use jiff::civil::{Date, Time};
+use jiff::tz::Offset;
+
 /// A month of the common calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Month {
@@ -35,18 +38,14 @@ impl Month {
     }
 
     /// Unix seconds of the month's first moment.
+    ///
+    /// # Panics
+    /// For a month that [`Month::since_first`] refuses, here and in [`Month::length_s`].
     pub fn start_s(self) -> u32 {
-        (0..self.ordinal() - 1970 * 12)
-            .map(|o| {
-                Month {
-                    year: 1970,
-                    month: 1,
-                }
-                .plus(o)
-                .days()
-            })
-            .sum::<u32>()
-            * 86_400
+        let midnight = self.first_day().to_datetime(Time::midnight());
+        let moment = Offset::UTC.to_timestamp(midnight);
+        // `since_first` has refused the months whose seconds do not fit.
+        moment.map_or(0, |moment| moment.as_second() as u32)
     }
 
     /// Length in seconds; Unix time does not count leap seconds.
@@ -59,14 +58,11 @@ impl Month {
     }
 
     fn days(self) -> u32 {
-        let leap = self.year.is_multiple_of(4)
-            && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
-        match self.month {
-            2 if leap => 29,
-            2 => 28,
-            4 | 6 | 9 | 11 => 30,
-            _ => 31,
-        }
+        self.first_day().days_in_month() as u32
+    }
+
+    fn first_day(self) -> Date {
+        Date::constant(self.year as i16, self.month as i8, 1)
     }
 }
 

@@ -1,29 +1,24 @@
 //! Seeded randomness: one 64-bit stream, and draws from a weighted list in constant time.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): every seed is good, and a stream costs eight bytes.
+/// A stream of random numbers for one purpose.
 #[derive(Debug, Clone)]
-pub struct Random {
-    state: u64,
-}
+pub struct Random(dyno_random::Random);
 
 impl Random {
     /// A stream for one purpose: equal keys give equal streams, different keys unrelated ones.
     pub fn keyed(seed: u64, keys: &[u64]) -> Self {
-        let mut stream = Random { state: seed };
+        let mut stream = dyno_random::Random::new(seed);
         for key in keys {
-            stream.state = stream.next() ^ key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let seed = stream.bits() ^ key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            stream = dyno_random::Random::new(seed);
         }
-        stream.next();
-        stream
+        stream.bits();
+        Random(stream)
     }
 
     /// Advances the state and returns 64 bits.
     pub(super) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// A number below `bound`, which must not be 0; the bias is below 2^-32 for our small bounds.
@@ -33,7 +28,7 @@ impl Random {
 
     /// A fraction in [0, 1).
     pub fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        self.0.fraction()
     }
 
     /// True with the given probability.

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dyno_random::backoff;
+
 /// How often a pause checks for a stop request.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -19,12 +21,12 @@ pub(crate) fn wait(so_long: Duration, stop: &AtomicBool) {
     }
 }
 
-/// The pauses between attempts at something that fails; each is twice as long as the one before.
+/// The pauses between attempts at something that fails.
 #[derive(Debug)]
 pub(crate) struct Pause {
     first: Duration,
     longest: Duration,
-    next: Duration,
+    attempts: u32,
     /// When the failures began, and the last message.
     failing: Option<(Instant, String)>,
 }
@@ -34,7 +36,7 @@ impl Pause {
         Pause {
             first,
             longest,
-            next: first,
+            attempts: 0,
             failing: None,
         }
     }
@@ -52,13 +54,13 @@ impl Pause {
 
     /// Waits until the next attempt.
     pub(crate) fn wait(&mut self, stop: &AtomicBool) {
-        wait(self.next, stop);
-        self.next = (self.next * 2).min(self.longest);
+        self.attempts += 1;
+        wait(backoff(self.first, self.longest, self.attempts), stop);
     }
 
     /// Resets the pauses after a success.
     pub(crate) fn over(&mut self) {
         self.failing = None;
-        self.next = self.first;
+        self.attempts = 0;
     }
 }

@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use dyno_codec::lz4::Page;
+use dyno_random::Random;
 
 use super::{CheckError, Outcome, Plan, page_of, page_of_length};
 use crate::PAGE_BYTES;
-use crate::corpus::made::Words;
 use crate::error::StoreError;
 use crate::store::{Settings, Store};
 
@@ -30,7 +30,7 @@ fn bytes_of(content: u64) -> Page {
 
 struct Twin<'a> {
     plan: &'a Plan,
-    words: Words,
+    random: Random,
     model: HashMap<u64, u64>,
     outcome: &'a mut Outcome,
 }
@@ -44,7 +44,7 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
     let mut store = Store::create(settings)?;
     let mut twin = Twin {
         plan,
-        words: Words::new(plan.seed),
+        random: Random::new(plan.seed),
         model: HashMap::new(),
         outcome,
     };
@@ -87,10 +87,10 @@ impl Twin<'_> {
         let mut recompressor = store.recompressor()?;
         let mut bytes = [0; PAGE_BYTES];
         for _ in 0..STEPS_OF_LIFE.min(self.plan.steps - self.outcome.steps) {
-            let page = self.words.next() % PAGES;
-            match self.words.next() % 100 {
+            let page = self.random.bits() % PAGES;
+            match self.random.bits() % 100 {
                 0..45 => {
-                    let content = self.words.next() % CONTENTS;
+                    let content = self.random.bits() % CONTENTS;
                     match lane.write(page, &bytes_of(content)) {
                         Ok(()) => drop(self.model.insert(page, content)),
                         Err(StoreError::NoSpace { .. }) => self.outcome.refused += 1,

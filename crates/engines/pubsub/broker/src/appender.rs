@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use dyno_pubsub::wire::RowHead;
 use dyno_pubsub::{Appended, Code, Error, Retry};
+use dyno_random::backoff;
 
 use crate::batch::Batch;
 use crate::chunk::Chunk;
@@ -20,7 +21,7 @@ use crate::merge::Append;
 use crate::partition::Partition;
 
 /// The first and the longest pause before an append is sent again.
-const PAUSES_MS: (u64, u64) = (5, 500);
+const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(500));
 
 /// One lane's thread.
 pub struct Appender {
@@ -241,7 +242,7 @@ impl Appender {
         partition: &Partition,
         mut ask: impl FnMut(&mut Link) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut pause_ms = PAUSES_MS.0;
+        let mut failures = 0;
         let mut in_doubt = false;
         loop {
             let error = match ask(&mut self.link) {
@@ -264,8 +265,8 @@ impl Appender {
                 return Err(error);
             }
             add(&self.counters.retried_appends, 1);
-            thread::sleep(Duration::from_millis(pause_ms));
-            pause_ms = (2 * pause_ms).min(PAUSES_MS.1);
+            failures += 1;
+            thread::sleep(backoff(PAUSES.0, PAUSES.1, failures));
         }
     }
 

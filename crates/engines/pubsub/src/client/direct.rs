@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_postgres::Dsn;
+use dyno_random::backoff;
 
 use super::named::Sent;
 use super::options::Acknowledge;
@@ -126,7 +127,7 @@ impl Transport {
         sealed: &SealedBatch,
         identities: &mut HashMap<i32, Identity>,
     ) -> Result<i64> {
-        let mut pause = PAUSE_LEAST;
+        let mut failures = 0;
         let mut may_be_there = false;
         loop {
             let error = match self.attempt(sealed, identities) {
@@ -144,11 +145,12 @@ impl Transport {
             {
                 self.connection = None;
             }
+            failures += 1;
+            let pause = backoff(PAUSE_LEAST, PAUSE_MOST, failures);
             if Instant::now() + pause > sealed.deadline {
                 return Err(gave_up(sealed, may_be_there, &error));
             }
             thread::sleep(pause);
-            pause = (pause * 2).min(PAUSE_MOST);
         }
     }
 

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dyno_random::backoff;
+
 use super::source::{FetchError, Joined, PartitionEnds, Source};
 use crate::error::{Code, Error, Result, Retry};
 use crate::fetch::Fetched;
@@ -31,8 +33,15 @@ struct State {
     joined: bool,
     heard_at: Option<Instant>,
     assigned: Vec<Assigned>,
-    /// The last failure, when the cluster is tried again, and the pause that led to this time.
-    failure: Option<(Error, Instant, Duration)>,
+    failure: Option<Failure>,
+}
+
+/// The last of some failures in a row.
+struct Failure {
+    error: Error,
+    count: u32,
+    /// When the cluster is tried again.
+    until: Instant,
 }
 
 impl Share {
@@ -117,13 +126,16 @@ impl Share {
     /// is down takes the time that others could answer in.
     fn is_paused(&self) -> bool {
         let failure = self.state.failure.as_ref();
-        failure.is_some_and(|(_, until, _)| Instant::now() < *until)
+        failure.is_some_and(|failure| Instant::now() < failure.until)
     }
 
     fn fail(&mut self, error: &Error) {
-        let last = self.state.failure.as_ref();
-        let pause = last.map_or(PAUSES.0, |(_, _, pause)| (*pause * 2).min(PAUSES.1));
-        self.state.failure = Some((self.named(error), Instant::now() + pause, pause));
+        let count = self.state.failure.as_ref().map_or(0, |last| last.count) + 1;
+        self.state.failure = Some(Failure {
+            error: self.named(error),
+            count,
+            until: Instant::now() + backoff(PAUSES.0, PAUSES.1, count),
+        });
     }
 }
 
@@ -359,7 +371,7 @@ impl Source for Placed {
                     .iter()
                     .filter_map(|part| part.state.failure.as_ref());
                 return match failures.next() {
-                    Some((error, _, _)) => Err(error.clone().into()),
+                    Some(failure) => Err(failure.error.clone().into()),
                     None => Ok(fetched),
                 };
             }

@@ -2,6 +2,7 @@
 
 use super::K2Error;
 use super::params::{K2Params, Keys};
+use dyno_random::{Random, mix};
 
 /// The shortest value: its key, the transaction that wrote it, and a mark over both.
 pub(super) const VALUE_LEAST: usize = 24;
@@ -22,7 +23,7 @@ pub(super) struct Transaction {
 /// The transactions of one client, one after the other.
 pub(super) struct Draw<'a> {
     params: &'a K2Params,
-    state: u64,
+    random: Random,
     next: u64,
     zipf: Option<Zipf>,
 }
@@ -36,8 +37,8 @@ impl<'a> Draw<'a> {
         };
         Draw {
             params,
-            state: mixed(params.seed ^ mixed(client)),
-            next: mixed(client) << 32,
+            random: Random::new(mix(params.seed ^ mix(client))),
+            next: mix(client) << 32,
             zipf,
         }
     }
@@ -47,7 +48,7 @@ impl<'a> Draw<'a> {
         let params = self.params;
         let (mut writes, mut reads) = (params.writes, params.reads);
         if params.either {
-            match self.bits() >> 63 {
+            match self.random.bits() >> 63 {
                 0 => writes = 0,
                 _ => reads = 0,
             }
@@ -81,21 +82,15 @@ impl<'a> Draw<'a> {
     }
 
     fn key(&mut self) -> u64 {
-        let bits = self.bits();
+        let bits = self.random.bits();
         match (self.params.keys, &self.zipf) {
             (Keys::Fresh, _) => bits % FRESH,
             (Keys::Rows { rows, .. }, None) => bits % rows,
             // Hashed, so that the most frequent keys are not neighbours.
             (Keys::Rows { rows, .. }, Some(zipf)) => {
-                mixed(zipf.rank((bits >> 11) as f64 / (1u64 << 53) as f64)) % rows
+                mix(zipf.rank((bits >> 11) as f64 / (1u64 << 53) as f64)) % rows
             }
         }
-    }
-
-    /// SplitMix64 (Steele, Lea and Flood 2014).
-    fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed(self.state)
     }
 }
 
@@ -115,7 +110,7 @@ impl Transaction {
             let own = params.keys == Keys::Fresh || self.writes.contains(&key);
             match writer {
                 Some(writer) if !own || writer == id => {
-                    digest = digest.wrapping_add(mixed(key ^ mixed(writer)));
+                    digest = digest.wrapping_add(mix(key ^ mix(writer)));
                 }
                 other => {
                     let text = format!(
@@ -136,7 +131,7 @@ pub(super) fn value(params: &K2Params, key: u64, id: u64) -> Vec<u8> {
     let mut value = Vec::with_capacity(params.value_bytes);
     value.extend_from_slice(&key.to_le_bytes());
     value.extend_from_slice(&id.to_le_bytes());
-    let mark = mixed(key ^ mixed(id));
+    let mark = mix(key ^ mix(id));
     value.resize(params.value_bytes - 8, mark as u8);
     value.extend_from_slice(&mark.to_le_bytes());
     value
@@ -149,7 +144,7 @@ fn written_by(params: &K2Params, key: u64, value: &[u8]) -> Option<u64> {
     let (id, rest) = rest.split_first_chunk::<8>()?;
     let (filler, mark) = rest.split_last_chunk::<8>()?;
     let id = u64::from_le_bytes(*id);
-    let expected = mixed(key ^ mixed(id));
+    let expected = mix(key ^ mix(id));
     let fine = value.len() == params.value_bytes
         && u64::from_le_bytes(*of) == key
         && u64::from_le_bytes(*mark) == expected
@@ -162,12 +157,6 @@ fn written_by(params: &K2Params, key: u64, value: &[u8]) -> Option<u64> {
 fn differences(bytes: &[u8], expected: u8) -> u8 {
     let different = |so_far: u8, byte: u8| so_far | (byte ^ expected);
     bytes.iter().copied().fold(0, different)
-}
-
-fn mixed(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Draws ranks by Zipf's law with the formula of Gray et al. (SIGMOD 1994), as YCSB does.

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dyno_random::backoff;
 use parking_lot::Mutex;
 
 use super::super::send_queues::SendQueues;
@@ -17,8 +18,8 @@ use crate::wire::{NewProducer, Produce, Rest};
 const IN_FLIGHT: usize = 5;
 /// How often it is looked for answers that need something done.
 const LOOK: Duration = Duration::from_millis(5);
-/// The first and the longest pause before batches are sent again, in milliseconds.
-const PAUSES_MS: (u64, u64) = (5, 500);
+/// The first and the longest pause before batches are sent again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
 /// The work of one producer at one cluster.
 pub struct Transport {
@@ -75,8 +76,8 @@ impl Transport {
             let mut flight = self.flights[at].lock();
             if flight.broken && flight.unanswered == 0 {
                 let ended = flight.mend(now);
-                let pause_ms = PAUSES_MS.0 << flight.failures.min(10);
-                flight.not_before = Some(now + Duration::from_millis(pause_ms.min(PAUSES_MS.1)));
+                let pause = backoff(PAUSES.0, PAUSES.1, flight.failures);
+                flight.not_before = Some(now + pause);
                 drop(flight);
                 self.brokers.forget_places();
                 ended
