@@ -107,7 +107,7 @@ fn procedures(workloads: &[ProceduresArg]) -> dyno_txn_api::Result<Procedures> {
         transactions::register(&mut procedures)?;
     }
     if workloads.contains(&ProceduresArg::Check) {
-        work::register(&mut procedures)?;
+        work::register_procedures(&mut procedures)?;
     }
     Ok(procedures)
 }

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dyno_random::Random;
+
 use super::kills::file_without_name;
 use super::{CheckError, Outcome, Plan, page_of};
 use crate::PAGE_BYTES;
-use crate::corpus::made::Words;
 use crate::error::StoreError;
 use crate::store::{Background, Lane, Schedule, Settings, Store, WriteBack};
 
@@ -133,8 +134,8 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, outcome: &mut Outcome) -> Resul
         let threads: Vec<_> = (0..THREADS)
             .map(|number| {
                 let (store, times, done) = (&store, &times, &done);
-                let words = Words::new(plan.seed + number);
-                scope.spawn(move || Thread::new(store, words, number)?.work(times, done))
+                let random = Random::new(plan.seed + number);
+                scope.spawn(move || Thread::new(store, random, number)?.work(times, done))
             })
             .collect();
         let measured = measure(&store, &times, window, stop, &mut soak.windows);
@@ -200,17 +201,17 @@ fn resident_bytes() -> Option<u64> {
 /// A thread and the pages that it alone writes.
 struct Thread<'a> {
     lane: Lane<'a>,
-    words: Words,
+    random: Random,
     number: u64,
     /// The seed of each page; nothing: it reads as zeros.
     seeds: Vec<Option<u64>>,
 }
 
 impl<'a> Thread<'a> {
-    fn new(store: &'a Store, words: Words, number: u64) -> Result<Self, StoreError> {
+    fn new(store: &'a Store, random: Random, number: u64) -> Result<Self, StoreError> {
         Ok(Self {
             lane: store.lane()?,
-            words,
+            random,
             number,
             seeds: vec![None; (PAGES / THREADS) as usize],
         })
@@ -222,16 +223,16 @@ impl<'a> Thread<'a> {
         while done.load(Relaxed) == 0 {
             // A tenth of the pages get nine tenths of the calls, so that the others come of age.
             let all = self.seeds.len() as u64;
-            let among = if self.words.next().is_multiple_of(10) {
+            let among = if self.random.bits().is_multiple_of(10) {
                 all
             } else {
                 all / 10
             };
-            let at = (self.words.next() % among) as usize;
+            let at = (self.random.bits() % among) as usize;
             let page = at as u64 * THREADS + self.number;
-            match self.words.next() % 100 {
+            match self.random.bits() % 100 {
                 0..35 => {
-                    let seed = self.words.next();
+                    let seed = self.random.bits();
                     let content = page_of(seed);
                     match times.one(|| self.lane.write(page, &content)) {
                         Ok(()) => self.seeds[at] = Some(seed),

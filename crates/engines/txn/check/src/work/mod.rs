@@ -169,7 +169,7 @@ pub fn returned(bytes: &[u8]) -> Result<Vec<Op>> {
 /// Never: the set is new.
 pub fn procedures() -> Result<Procedures> {
     let mut procedures = Procedures::new();
-    register(&mut procedures)?;
+    register_procedures(&mut procedures)?;
     Ok(procedures)
 }
 
@@ -177,7 +177,7 @@ pub fn procedures() -> Result<Procedures> {
 ///
 /// # Errors
 /// If the name is taken.
-pub fn register(procedures: &mut Procedures) -> Result<()> {
+pub fn register_procedures(procedures: &mut Procedures) -> Result<()> {
     procedures.add(PROCEDURE, |t: &mut dyn Operations, arguments: &[u8]| {
         let work: Work = serde_json::from_slice(arguments).map_err(|error| {
             let text = format!("arguments of procedure `{PROCEDURE}`: {error}");
