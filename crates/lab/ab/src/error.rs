@@ -1,0 +1,33 @@
+//! Why two commands could not be compared.
+
+/// An error of a comparison of commands.
+#[derive(Debug, thiserror::Error)]
+pub enum AbError {
+    /// A command did not end with exit status 0.
+    #[error("`{command}` {how}{said}")]
+    Command {
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// A line break and the end of what it wrote to standard error, or nothing.
+        said: String,
+    },
+    /// The lab could not run a command.
+    #[error(transparent)]
+    Machine(#[from] dyno_machine::MachineError),
+    /// The command wrote more than can be given to the check.
+    #[error(
+        "`{command}` wrote more than {limit_bytes} bytes, which is too much for --verify; let it \
+         write to a file and verify that"
+    )]
+    Output {
+        /// The command.
+        command: String,
+        /// The most that is kept, in bytes.
+        limit_bytes: usize,
+    },
+    /// The user stopped it.
+    #[error("stopped before there was anything to judge")]
+    Stopped,
+}
