@@ -7,7 +7,7 @@ use crate::summary::{median_in_place, quantile_of_sorted};
 
 /// Resamples behind every interval of this crate: the ends of a 95% interval then rest on 50
 /// resamples each.
-pub const BOOTSTRAP_RESAMPLES: usize = 2_000;
+const BOOTSTRAP_RESAMPLES: usize = 2_000;
 
 /// Share of resamples inside an interval.
 pub(crate) const LEVEL: f64 = 0.95;
@@ -51,7 +51,7 @@ pub fn median_interval(values: &[f64], seed: u64) -> Result<Interval, StatsError
 
 /// The interval that holds [`LEVEL`] of `estimates`, widened if need be to hold the estimate from
 /// the data itself, which a resample of few numbers can miss.
-pub(crate) fn percentile_interval(estimates: &mut [f64], estimate: f64) -> Interval {
+fn percentile_interval(estimates: &mut [f64], estimate: f64) -> Interval {
     estimates.sort_unstable_by(f64::total_cmp);
     let tail = (1.0 - LEVEL) / 2.0;
     Interval {

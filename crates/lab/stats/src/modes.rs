@@ -2,21 +2,6 @@
 
 use crate::error::{StatsError, check};
 
-/// A split of the numbers into a lower and an upper group that look like two modes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TwoModes {
-    /// Mean of the lower group.
-    pub low: f64,
-    /// Mean of the upper group.
-    pub high: f64,
-    /// Share of the numbers in the upper group.
-    pub high_share: f64,
-    /// Sarle's bimodality coefficient.
-    pub coefficient: f64,
-    /// Ashman's D of the split.
-    pub separation: f64,
-}
-
 /// Numbers below which the shape of a distribution cannot be judged.
 const N_MIN: usize = 8;
 /// Sarle's coefficient of the uniform distribution.
@@ -34,14 +19,14 @@ const SHARE_MIN: f64 = 0.1;
 /// holds at least a tenth of the numbers. The usual bound of D is 2, but that is for fitted
 /// mixtures: a hard cut through one normal already gives 2.6.
 ///
-/// `None` when they disagree or n is below 8: a hint, not a test with a known error rate.
+/// `false` when they disagree or n is below 8: a hint, not a test with a known error rate.
 ///
 /// # Errors
 /// On a number that is not finite.
-pub fn two_modes(values: &[f64]) -> Result<Option<TwoModes>, StatsError> {
+pub(crate) fn two_modes(values: &[f64]) -> Result<bool, StatsError> {
     check("a mode hint", 0, values)?;
     if values.len() < N_MIN {
-        return Ok(None);
+        return Ok(false);
     }
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -57,18 +42,10 @@ pub fn two_modes(values: &[f64]) -> Result<Option<TwoModes>, StatsError> {
         gap * f64::INFINITY
     };
     let smaller = low.len().min(high.len());
-    let found = coefficient > COEFFICIENT_MIN
+    Ok(coefficient > COEFFICIENT_MIN
         && separation >= SEPARATION_MIN
         && smaller >= 2
-        && smaller as f64 >= SHARE_MIN * sorted.len() as f64;
-    let high_share = high.len() as f64 / sorted.len() as f64;
-    Ok(found.then_some(TwoModes {
-        low: m1,
-        high: m2,
-        high_share,
-        coefficient,
-        separation,
-    }))
+        && smaller as f64 >= SHARE_MIN * sorted.len() as f64)
 }
 
 /// Mean and variance (n below the line) of numbers that are not empty.
@@ -121,9 +98,15 @@ mod tests {
     #[test]
     fn two_clusters_are_seen() {
         let x = [10.0, 10.1, 9.9, 10.05, 9.95, 12.0, 12.1, 11.9, 12.05, 11.95];
-        let modes = two_modes(&x).unwrap().unwrap();
-        assert!((modes.low - 10.0).abs() < 1e-9 && (modes.high - 12.0).abs() < 1e-9);
-        assert_eq!(modes.high_share, 0.5);
+        assert!(two_modes(&x).unwrap());
+        assert_eq!(
+            otsu_cut(&{
+                let mut sorted = x;
+                sorted.sort_unstable_by(f64::total_cmp);
+                sorted
+            }),
+            5
+        );
     }
 
     #[test]
@@ -140,12 +123,12 @@ mod tests {
         let false_hints = (0..500)
             .filter(|_| {
                 let x: Vec<f64> = (0..20).map(|_| normal(&mut random)).collect();
-                two_modes(&x).unwrap().is_some()
+                two_modes(&x).unwrap()
             })
             .count();
         assert!(false_hints <= 5, "{false_hints} of 500");
         let outlier = [1.0, 1.1, 1.2, 1.0, 1.1, 1.2, 1.0, 1.1, 9.0];
-        assert_eq!(two_modes(&outlier).unwrap(), None);
-        assert_eq!(two_modes(&[5.0; 12]).unwrap(), None);
+        assert!(!two_modes(&outlier).unwrap());
+        assert!(!two_modes(&[5.0; 12]).unwrap());
     }
 }
