@@ -1,5 +1,6 @@
 //! The command line as the user writes it. Commands turn it into checked values once.
 
+mod ab;
 mod bench;
 mod database;
 mod feeds;
@@ -24,6 +25,7 @@ use dyno_record::Size;
 
 use crate::units::{bytes, duration, setting, share, time_above_zero};
 
+pub use ab::AbArgs;
 pub use bench::BenchArgs;
 pub use database::OnArgs;
 pub use feeds::{CollectArgs, FetchArgs};
@@ -101,6 +103,8 @@ pub enum Command {
     Lint(LintArgs),
     /// Compare two runs: did anything become slower?
     Compare(CompareArgs),
+    /// Compare two commands of your own, interleaved and with a verdict
+    Ab(AbArgs),
     /// Write a static site from all records below a directory
     Site(SiteArgs),
     /// List, install and verify the programs that dyno is measured against

@@ -54,6 +54,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Run(args) => cmd::run::run(&args, &stop),
         Command::Report(args) => cmd::report::run(&args),
         Command::Lint(args) => cmd::lint::run(&args),
+        Command::Ab(args) => cmd::ab::run(&args, &stop),
         Command::Site(args) => cmd::site::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
         Command::Peers(args) => cmd::peers::run(&args, &stop),

@@ -94,6 +94,7 @@ fn allowed(from: &str, to: &str) -> bool {
         "crates/lab/machine" => lab(&["record"]) || parts(),
         "crates/lab/suite" => lab(&["record", "machine", "stats", "measure"]),
         "crates/lab/report" => lab(&["record", "stats"]),
+        "crates/lab/ab" => lab(&["record", "machine", "stats", "suite"]),
         "fuzz" => under("crates/engines/") || parts(),
         _ if from.starts_with("crates/engines/") => parts() || same_engine(from, to),
         _ if from.starts_with("crates/workloads/") => to == "crates/engines/txn/api",

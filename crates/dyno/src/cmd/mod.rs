@@ -1,6 +1,7 @@
-//! One file per command, each with one public `run`. No command calls another, but for `bench`,
-//! which is a `run` of a suite made for the occasion.
+//! One file per command, each with one public `run`. No command calls another; `bench` is what the
+//! bench commands of the engines share.
 
+pub mod ab;
 mod bench;
 pub mod compare;
 pub mod completions;

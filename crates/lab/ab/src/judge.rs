@@ -69,22 +69,22 @@ pub struct Outcome {
 /// longer is not called slower.
 pub fn judge(measured: &Measured, max_slowdown: Option<f64>) -> Outcome {
     let blocks = &measured.blocks;
-    let metrics: [(&str, &str, fn(&Run) -> Option<f64>); 3] = [
-        ("wall time", "s", |run| Some(run.wall_s)),
-        ("CPU time", "s", |run| run.cpu_s),
-        ("peak memory", "B", |run| run.peak_bytes.map(|bytes| bytes as f64)),
+    let memory = |run: &Run| run.peak_bytes.map(|bytes| bytes as f64);
+    let figures = [
+        figure(blocks, "wall time", "s", |run| Some(run.wall_s)),
+        figure(blocks, "CPU time", "s", |run| run.cpu_s),
+        figure(blocks, "peak memory", "B", memory),
     ];
-    let figures = metrics
-        .into_iter()
-        .filter_map(|(name, unit, of)| figure(blocks, name, unit, of))
-        .collect::<Vec<Figure>>();
     let (answer, sentence) = match compared(blocks, |run| Some(run.wall_s)) {
         Some((seen, band)) => answer(&seen, &band, max_slowdown),
-        None => (Answer::NotEnoughEvidence, "Nothing was measured.".to_owned()),
+        None => (
+            Answer::NotEnoughEvidence,
+            "Nothing was measured.".to_owned(),
+        ),
     };
     Outcome {
         blocks: blocks.len(),
-        figures,
+        figures: figures.into_iter().flatten().collect(),
         same_output: measured.same_output,
         answer,
         sentence,
@@ -98,10 +98,7 @@ pub(crate) fn half_width(blocks: &[Block]) -> Option<f64> {
 }
 
 /// New against old, judged by the noise between old and control. `None` if a run lacks the value.
-fn compared(
-    blocks: &[Block],
-    of: impl Fn(&Run) -> Option<f64>,
-) -> Option<(Comparison, NoiseBand)> {
+fn compared(blocks: &[Block], of: impl Fn(&Run) -> Option<f64>) -> Option<(Comparison, NoiseBand)> {
     let pairs = |first: fn(&Block) -> &Run, second: fn(&Block) -> &Run| {
         let pair = |block| {
             let (a, b) = (of(first(block))?, of(second(block))?);
@@ -119,9 +116,9 @@ fn figure(
     blocks: &[Block],
     name: &'static str,
     unit: &'static str,
-    of: fn(&Run) -> Option<f64>,
+    of: impl Fn(&Run) -> Option<f64>,
 ) -> Option<Figure> {
-    let (seen, band) = compared(blocks, of)?;
+    let (seen, band) = compared(blocks, &of)?;
     let middle = |run: fn(&Block) -> &Run| {
         let values: Option<Vec<f64>> = blocks.iter().map(|block| of(run(block))).collect();
         median(&values?).ok()
@@ -144,7 +141,11 @@ fn figure(
 fn answer(seen: &Comparison, band: &NoiseBand, max_slowdown: Option<f64>) -> (Answer, String) {
     let interval = |turned: bool| match turned {
         false => format!("{:.3} to {:.3}", seen.interval.low, seen.interval.high),
-        true => format!("{:.3} to {:.3}", 1.0 / seen.interval.high, 1.0 / seen.interval.low),
+        true => format!(
+            "{:.3} to {:.3}",
+            1.0 / seen.interval.high,
+            1.0 / seen.interval.low
+        ),
     };
     let noise = format!("this machine's noise is {}", band.text());
     match seen.verdict {
@@ -193,8 +194,8 @@ fn what_would_be(band: &NoiseBand, effect: f64) -> String {
         return format!("{would}.");
     }
     let percent = effect * 100.0;
-    let enough = (band.n..=BLOCKS_MAX)
-        .find(|blocks| band.with_blocks(*blocks).smallest_effect() <= effect);
+    let enough =
+        (band.n..=BLOCKS_MAX).find(|blocks| band.with_blocks(*blocks).smallest_effect() <= effect);
     match enough {
         Some(blocks) => format!("{would}. To show {percent:.0}% takes about {blocks} blocks."),
         None => format!(

@@ -23,7 +23,11 @@ impl Checkouts {
             folder,
         };
         for (dir, revision) in [(&made.base, base), (&made.head, head)] {
-            git(&["worktree", "add", "--detach", "--quiet"], dir, Some(revision))?;
+            git(
+                &["worktree", "add", "--detach", "--quiet"],
+                dir,
+                Some(revision),
+            )?;
             if stop.asked() {
                 bail!("stopped");
             }

@@ -85,7 +85,15 @@ fn named(args: &AbArgs) -> [String; 2] {
     }
 }
 
-const COLUMNS: [&str; 7] = ["", "OLD", "NEW", "ratio", "95% interval", "noise", "verdict"];
+const COLUMNS: [&str; 7] = [
+    "",
+    "OLD",
+    "NEW",
+    "ratio",
+    "95% interval",
+    "noise",
+    "verdict",
+];
 
 fn cells(figure: &Figure) -> [String; 7] {
     [
