@@ -1,5 +1,6 @@
 //! `dyno ingest bench`: one load, through the same suite, record and report as everything else.
 
+use dyno_report::counted;
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 
@@ -51,7 +52,7 @@ fn suite(args: &IngestBenchArgs) -> Value {
         "data": data,
         "case": [{
             "name": format!("load-{source}-{threads}"),
-            "title": format!("Load from {source}, {threads} threads"),
+            "title": format!("Load from {source}, {}", counted(threads as u64, "thread")),
             "workload": "ingest-load",
             "params": { "source": source, "files": files, "workers": threads },
             "peers": ["duckdb", "chdb"],

@@ -2,6 +2,7 @@
 //! as everything else.
 
 use clap::ValueEnum;
+use dyno_report::counted;
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 
@@ -62,7 +63,11 @@ fn suite(args: &PagesBenchArgs) -> Value {
         }],
         "case": [{
             "name": op,
-            "title": format!("{op}, {batch} pages a call, {threads} threads"),
+            "title": format!(
+                "{op}, {} a call, {}",
+                counted(batch, "page"),
+                counted(threads, "thread")
+            ),
             "workload": "pages-store",
             "load": load,
             "params": {

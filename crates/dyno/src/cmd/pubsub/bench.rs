@@ -3,6 +3,7 @@
 
 use anyhow::bail;
 use dyno_pubsub::Dsn;
+use dyno_report::counted;
 use dyno_suite::Stop;
 use serde_json::{Value, json};
 
@@ -93,12 +94,13 @@ fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<Val
         None => Load::free(args, settings),
     };
     let params = params(args, settings, &load)?;
-    let (writers, partitions) = (args.writers, args.partitions);
     let title = match args.mode {
         BenchMode::Pubsub => format!(
-            "{writers} writers, {partitions} partitions, {} groups of {} readers, {}, cursors {}, {} under way",
-            settings.groups,
-            settings.readers,
+            "{}, {}, {} of {}, {}, cursors {}, {} under way",
+            counted(args.writers, "writer"),
+            counted(args.partitions, "partition"),
+            counted(settings.groups, "group"),
+            counted(settings.readers, "reader"),
             args.way,
             settings.cursors,
             match args.window {
@@ -106,7 +108,11 @@ fn suite(args: &PubsubBenchArgs, settings: &BenchSettings) -> anyhow::Result<Val
                 n => format!("{n} batches"),
             }
         ),
-        BenchMode::Queue => format!("{writers} writers, {} readers of a queue", settings.readers),
+        BenchMode::Queue => format!(
+            "{}, {} of a queue",
+            counted(args.writers, "writer"),
+            counted(settings.readers, "reader")
+        ),
     };
     // The headline prints it before its figure, so it says which figure and of what.
     let case = match args.mode {

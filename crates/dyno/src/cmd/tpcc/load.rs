@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
 use dyno_tpcc::load::{self, Loaded, Progress};
 use dyno_tpcc::{Population, Scale};
@@ -54,12 +54,12 @@ pub fn run(args: &TpccLoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
 }
 
 fn told(args: &TpccLoadArgs, loaded: Loaded, seconds: f64, memory: Option<f64>) -> String {
-    let warehouses = args.warehouses;
+    let warehouses = counted(u64::from(args.warehouses), "warehouse");
     if loaded.rows == 0 {
-        return format!("{}: {warehouses} warehouses are loaded already", args.on.on);
+        return format!("{}: {warehouses} loaded already", args.on.on);
     }
     let mut text = format!(
-        "{}: {warehouses} warehouses, {} rows, {} in {seconds:.1} s",
+        "{}: {warehouses}, {} rows, {} in {seconds:.1} s",
         args.on.on,
         loaded.rows,
         quantity(loaded.bytes as f64, "B"),

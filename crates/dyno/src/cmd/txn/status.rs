@@ -1,5 +1,6 @@
 //! `dyno txn status`: what a database is.
 
+use dyno_report::counted;
 use serde_json::json;
 
 use crate::args::TxnStatusArgs;
@@ -37,8 +38,12 @@ pub fn run(args: &TxnStatusArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let mut text = format!(
-        "{}: {}, {}, acknowledged: {}, {} partitions\n",
-        args.on.on, what.engine, what.isolation, what.durability, what.partitions
+        "{}: {}, {}, acknowledged: {}, {}\n",
+        args.on.on,
+        what.engine,
+        what.isolation,
+        what.durability,
+        counted(u64::from(what.partitions), "partition"),
     );
     let mut shown = terminal::table(&["table", "columns", "indexes"]);
     for table in &tables {
