@@ -5,9 +5,9 @@ use std::path::PathBuf;
 /// Why a workload could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RigError {
-    /// The suite names a workload that no rig has.
-    #[error("no workload is called `{0}`; there are: version, {known}", known = crate::workloads::names())]
-    Unknown(String),
+    /// The suite names a workload that no rig has, or `--speak-as` a peer that no rig stands in for.
+    #[error(transparent)]
+    Unknown(dyno_suite::Error),
     /// The suite hands a parameter that the workload cannot use.
     #[error("parameter `{name}`: {reason}")]
     Param {
@@ -48,9 +48,6 @@ pub enum RigError {
     /// Pages could not be made, kept or read.
     #[error(transparent)]
     Pages(#[from] crate::pages::PagesError),
-    /// `--speak-as` names a peer that no rig stands in for.
-    #[error("no peer is called `{0}` here; there are: {known}", known = crate::peers::names())]
-    Peer(String),
     /// An archive was refused, or the table does not have all its rows.
     #[error("{}: {reason}", path.display())]
     NotLoaded {

@@ -73,12 +73,13 @@ pub(crate) fn find(name: &str) -> Result<&'static Peer, RigError> {
     PEERS
         .iter()
         .find(|peer| peer.name == name)
-        .ok_or_else(|| RigError::Peer(name.to_owned()))
+        .ok_or_else(|| unknown(name))
 }
 
-/// The names of all peers here, for messages.
-pub(crate) fn names() -> String {
-    PEERS.map(|peer| peer.name).join(", ")
+/// The error for a peer that no rig stands in for, or not in this workload.
+pub(crate) fn unknown(name: &str) -> RigError {
+    let names = PEERS.each_ref().map(|peer| peer.name);
+    RigError::Unknown(dyno_suite::Error::unknown("peer", name, &names))
 }
 
 /// Why a peer that a rig stands in for cannot run on this machine. `None` if it can, and for peers

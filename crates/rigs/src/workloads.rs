@@ -55,11 +55,9 @@ pub(crate) fn find(name: &str) -> Result<&'static Workload, RigError> {
     WORKLOADS
         .iter()
         .find(|workload| workload.name == name)
-        .ok_or_else(|| RigError::Unknown(name.to_owned()))
-}
-
-/// The names of all workloads, for error messages.
-pub(crate) fn names() -> String {
-    let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
-    names.join(", ")
+        .ok_or_else(|| {
+            let names = WORKLOADS.iter().map(|workload| workload.name);
+            let names: Vec<&str> = names.chain(["version"]).collect();
+            RigError::Unknown(dyno_suite::Error::unknown("workload", name, &names))
+        })
 }

@@ -16,6 +16,7 @@ use postgres::Client;
 
 use super::FlowError;
 use super::server::{Server, connect};
+use crate::peers::unknown;
 use crate::{Params, RigError, Windows};
 
 const TABLE: &str = "CREATE TABLE commits (n int NOT NULL)";
@@ -66,7 +67,7 @@ pub(crate) fn commits(
     let before = wal(&mut client)?;
     let done = match peer {
         Some("pgbench") => by_pgbench(&server.dsn(), &request.scratch, clients, seconds)?,
-        Some(other) => return Err(RigError::Peer(other.to_string())),
+        Some(other) => return Err(unknown(other)),
         None => by_us(&server, clients, seconds)?,
     };
     let wal_bytes = wal(&mut client)? - before;

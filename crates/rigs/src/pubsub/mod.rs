@@ -23,6 +23,7 @@ use std::time::Duration;
 use dyno_record::Answer;
 use dyno_suite::protocol::{Phase, Reply, Request};
 
+use crate::peers::unknown;
 use crate::{Params, RigError, Windows};
 use params::{FlowParams, Measured, read_load};
 
@@ -135,7 +136,7 @@ fn reply(params: &FlowParams, request: &Request) -> Result<Reply, RigError> {
 fn check_peer(peer: &str) -> Result<(), RigError> {
     match peer {
         "pg-msg-bench" => Ok(()),
-        other => Err(RigError::Peer(other.to_owned())),
+        other => Err(unknown(other)),
     }
 }
 

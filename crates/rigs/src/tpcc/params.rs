@@ -8,6 +8,7 @@ use dyno_tpcc::random::Skew;
 use dyno_tpcc::{Population, Scale};
 
 use super::engine::{Ours, Which};
+use crate::peers::unknown;
 use crate::{Params, RigError};
 use dyno_txn_postgres::Isolation;
 
@@ -61,7 +62,7 @@ pub(super) fn read(params: &mut Params<'_>, peer: Option<&str>) -> Result<TpccPa
         Some("postgres") => (Which::Postgres(Isolation::ReadCommitted), peer_clients),
         Some("postgres-serializable") => (Which::Postgres(Isolation::Serializable), peer_clients),
         Some("etcd") => (Which::Etcd(1), peer_clients),
-        Some(other) => return Err(RigError::Peer(other.to_string())),
+        Some(other) => return Err(unknown(other)),
     };
     let plan = Plan {
         draw: Draw {

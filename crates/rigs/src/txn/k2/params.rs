@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dyno_txn_node::Durability;
 
+use crate::peers::unknown;
 use crate::{Params, RigError};
 
 /// The parsed parameters of a run.
@@ -100,7 +101,7 @@ impl K2Params {
             None => Name::Dyno,
             Some("postgres-serializable") => Name::Postgres,
             Some("etcd") => Name::Etcd,
-            Some(other) => return Err(RigError::Peer(other.to_owned())),
+            Some(other) => return Err(unknown(other)),
         };
         let durability = params.text("durability")?;
         let durability = durability
