@@ -27,9 +27,9 @@ fn main() -> io::Result<()> {
 
 /// Writes the contents of both folders as constants, for `src/built_in.rs`.
 fn built_in() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()?;
+    // Read when the script runs: checkouts that share a target folder share its executable.
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let root = Path::new(&manifest).join("../..").canonicalize()?;
     let suites = listed(&root.join("suites"), &["toml"])?;
     let peers = listed(&root.join("peers"), &["toml", "py", "sql"])?;
     let code = format!(
