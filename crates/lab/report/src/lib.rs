@@ -18,7 +18,7 @@ mod units;
 pub use compare::{Answer, Change, CompareRules, Comparison, compare, nothing_to_compare};
 pub use error::ReportError;
 pub use headline::{Headline, HeadlineRow, headline};
-pub use lint::{Finding, Severity, lint, lint_markdown, lint_text};
+pub use lint::{Finding, Severity, lint, lint_markdown, lint_scope, lint_text};
 pub use model::{
     Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Steady,
     Trouble, build, build_stored, figures_of, shell_word,

@@ -53,7 +53,10 @@ fn planted_faults_are_found_by_their_rule() {
     let found = files.len() - missed.len();
     println!("planted: {found} of {} found\n{missed:#?}", files.len());
     assert!(files.len() >= 86, "the 46 of the review and 40 more");
-    assert!(found as f64 >= FOUND_MIN * files.len() as f64, "{missed:#?}");
+    assert!(
+        found as f64 >= FOUND_MIN * files.len() as f64,
+        "{missed:#?}"
+    );
 }
 
 #[test]
