@@ -61,6 +61,9 @@ pub struct Figures {
     /// Words for a spread (variance, deviation) with the samples behind them.
     #[serde(default, rename = "spread_word", skip_serializing_if = "Vec::is_empty")]
     pub spread_words: Vec<SpreadWord>,
+    /// Conditions of the measurement that the report itself calls harmful.
+    #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// One measured number.
@@ -361,6 +364,16 @@ pub struct CodecFigure {
     /// Plain bytes over compressed bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+}
+
+/// Something that spoils a measurement and that the report names: load, a run that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// Its name in a word or two.
+    pub name: String,
+    /// What was seen.
+    pub seen: String,
 }
 
 /// A word for a spread, with the samples that it describes.

@@ -8,6 +8,7 @@ mod changed_tree;
 mod claim_across;
 mod claim_ratio;
 mod codec_order;
+mod conditions;
 mod count;
 mod derived;
 mod empty;
@@ -108,7 +109,7 @@ type Rule = (fn(&Figures) -> Vec<Finding>, fn(&Figures) -> bool);
 
 /// The rules. One that has nothing to look at is not counted among those that were held against a
 /// report.
-const RULES: [Rule; 31] = [
+const RULES: [Rule; 32] = [
     (empty::check, |_| true),
     (numbers::check, |_| true),
     (outside_spread::check, |f| {
@@ -155,6 +156,7 @@ const RULES: [Rule; 31] = [
     }),
     (failures::check, |f| !f.figures.is_empty()),
     (two_methods::check, |f| !f.limits.is_empty()),
+    (conditions::check, |f| !f.conditions.is_empty()),
     (build_profile::check, |f| f.build.is_some()),
     (changed_tree::check, |f| f.revision.is_some()),
     (asserted_limit::check, |f| {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dyno_record::{
-    Arm, Better, CasePlan, Ceiling, Claim, CodecFigure, Count, Figures, LatencyFigure, Load,
-    Outcome, QuotedFigure, Sample,
+    Arm, Better, CasePlan, Ceiling, Claim, CodecFigure, Condition, Count, Figures, LatencyFigure,
+    Load, Outcome, QuotedFigure, Sample, Size,
 };
 use dyno_stats::Verdict;
 
@@ -58,7 +58,46 @@ pub fn figures_of(report: &Report, samples: &[Sample]) -> Figures {
             .collect(),
         codecs: codecs(report),
         spread_words: Vec::new(),
+        conditions: conditions(report),
     }
+}
+
+/// What the record itself says against its figures.
+fn conditions(report: &Report) -> Vec<Condition> {
+    let run = &report.run;
+    let spoils = run.machine.checks.iter().filter(|c| c.state == "spoils");
+    let mut conditions: Vec<Condition> = spoils
+        .map(|check| Condition {
+            name: check.name.clone(),
+            seen: check.seen.clone(),
+        })
+        .collect();
+    let mut add = |name: &str, seen: String| {
+        let name = name.to_owned();
+        conditions.push(Condition { name, seen });
+    };
+    if run.plan.size == Size::Tiny {
+        add(
+            "size",
+            "the size is tiny, which tests a suite and measures nothing".to_owned(),
+        );
+    }
+    if run.finished_at.is_none() {
+        let is_empty = |case: &&CaseReport| {
+            let name = &case.plan.name;
+            !report.figures.iter().any(|figure| &figure.case == name)
+        };
+        let missing = report.cases.iter().filter(is_empty).count();
+        let all = report.cases.len();
+        add(
+            "end",
+            format!("the run was stopped with {missing} of {all} cases not measured"),
+        );
+    }
+    if let Some(command) = &run.beside {
+        add("beside", format!("this ran beside it: {command}"));
+    }
+    conditions
 }
 
 fn id(case: &str, system: &str, metric: &str) -> String {
