@@ -107,6 +107,15 @@ fn a_tampered_mean_is_found() {
 }
 
 #[test]
+fn a_command_that_failed_or_was_killed_is_counted() {
+    let codes = "{\"results\": [{\"command\": \"a\", \"mean\": 1.0, \"median\": 1.0, \
+                 \"times\": [0.9, 1.0, 1.1], \"exit_codes\": [0, 1, null]}]}";
+    let figures = read_foreign("x", codes).unwrap();
+    assert_eq!(figures.figures[0].failed, 2);
+    assert!(rules(&figures).contains(&"failures"));
+}
+
+#[test]
 fn little_s_law_is_held_against_pgbench() {
     let figures = read("pgbench.txt");
     let tps = &figures.figures[0];

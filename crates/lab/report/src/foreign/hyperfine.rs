@@ -37,8 +37,10 @@ fn read(source: &Source<'_>, figures: &mut Figures) -> Result<(), String> {
         time.high = time.high.or(number(run, "/max").ok());
         time.n = time.n.filter(|n| *n > 0);
         time.duration_s = Some(value);
-        let codes = numbers(run.get("exit_codes")).into_iter();
-        time.failed = u32::try_from(codes.filter(|code| *code != 0.0).count()).unwrap_or(u32::MAX);
+        // A command that a signal ended has null for a code.
+        let codes = list(run, "/exit_codes").into_iter().flatten();
+        let bad = codes.filter(|code| code.as_f64() != Some(0.0)).count();
+        time.failed = u32::try_from(bad).unwrap_or(u32::MAX);
         figures.figures.push(time);
         let mean = number(run, "/mean")?;
         figures.totals.extend(mean_of(command, mean, times));

@@ -15,8 +15,8 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
             Severity::Warning,
             &listed(&names),
             seen.join("; "),
-            "Each figure is that of the program under these conditions, and another day has others.",
-            "Take ratios of runs in turn and not figures alone, or mend the conditions and run again.",
+            "Each figure is that of the program under these conditions; another day has others.",
+            "Take ratios of runs in turn, not figures alone; or mend the conditions and run again.",
         )
     });
     finding.into_iter().collect()

@@ -21,84 +21,87 @@ use Must::{BeFinite, BePositive, NotBeNegative};
 type Number = (&'static str, Option<f64>, Must);
 
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let mut judge = |subject: &str, numbers: &[Number]| {
-        let wrong = numbers.iter().filter_map(|number| wrong(subject, number));
-        found.extend(wrong);
-    };
-    judge(
-        &figures.title,
-        &[("timer_cost_ns", figures.timer_cost_ns, BePositive)],
-    );
-    for figure in &figures.figures {
-        judge(&figure.id, &of_figure(figure));
-    }
-    for limit in &figures.limits {
-        let numbers = [
+    let all = rows(figures).into_iter().chain(tables(figures));
+    all.flat_map(|(subject, numbers)| {
+        let wrong = numbers.into_iter();
+        wrong.filter_map(move |number| wrong_number(&subject, number))
+    })
+    .collect()
+}
+
+/// The numbers of figures, limits, claims and counts, by their subjects.
+fn rows(figures: &Figures) -> Vec<(String, Vec<Number>)> {
+    let timer = vec![("timer_cost_ns", figures.timer_cost_ns, BePositive)];
+    let mut rows = vec![(figures.title.clone(), timer)];
+    let of_figures = figures.figures.iter();
+    rows.extend(of_figures.map(|figure| (figure.id.clone(), of_figure(figure))));
+    rows.extend(figures.limits.iter().map(|limit| {
+        let numbers = vec![
             ("value", Some(limit.value), BePositive),
             ("best", limit.best, BePositive),
             ("independent", limit.independent, BePositive),
         ];
-        judge(&limit.name, &numbers);
-    }
-    for claim in &figures.claims {
-        let numbers = [
+        (limit.name.clone(), numbers)
+    }));
+    rows.extend(figures.claims.iter().map(|claim| {
+        let numbers = vec![
             ("ratio", claim.ratio, BePositive),
             ("ratio_low", claim.ratio_low, BePositive),
             ("ratio_high", claim.ratio_high, BePositive),
             ("noise_band", claim.noise_band, NotBeNegative),
         ];
-        judge(&claim.text, &numbers);
-    }
-    for count in &figures.counts {
-        let numbers = [
+        (claim.text.clone(), numbers)
+    }));
+    rows.extend(figures.counts.iter().map(|count| {
+        let numbers = vec![
             ("stated", Some(count.stated), NotBeNegative),
             ("expected", Some(count.expected), NotBeNegative),
         ];
-        judge(&count.subject, &numbers);
-    }
-    for latency in &figures.latencies {
-        let mut numbers = vec![
-            ("count", latency.count, BePositive),
-            ("mean", latency.mean, NotBeNegative),
-        ];
-        for (percentile, value) in &latency.points {
-            numbers.push(("percentile", Some(*percentile), BeFinite));
-            numbers.push(("latency", Some(*value), NotBeNegative));
-        }
-        judge(&latency.subject, &numbers);
-    }
-    for codec in &figures.codecs {
-        let numbers = [
+        (count.subject.clone(), numbers)
+    }));
+    rows
+}
+
+/// The numbers of percentiles, codecs, totals, properties and spreads, by their subjects.
+fn tables(figures: &Figures) -> Vec<(String, Vec<Number>)> {
+    let mut tables = Vec::new();
+    tables.extend(figures.latencies.iter().map(|latency| {
+        let points = latency.points.iter().flat_map(|(percentile, value)| {
+            [
+                ("percentile", Some(*percentile), BeFinite),
+                ("latency", Some(*value), NotBeNegative),
+            ]
+        });
+        let mut numbers: Vec<Number> = points.collect();
+        numbers.push(("count", latency.count, BePositive));
+        numbers.push(("mean", latency.mean, NotBeNegative));
+        (latency.subject.clone(), numbers)
+    }));
+    tables.extend(figures.codecs.iter().map(|codec| {
+        let numbers = vec![
             ("compress", codec.compress, BePositive),
             ("decompress", codec.decompress, BePositive),
             ("ratio", codec.ratio, BePositive),
         ];
-        judge(&format!("{} on {}", codec.codec, codec.data), &numbers);
-    }
-    let bare = |values: Vec<f64>| -> Vec<Number> {
-        let numbers = values.into_iter();
-        numbers.map(|v| ("value", Some(v), BeFinite)).collect()
+        (format!("{} on {}", codec.codec, codec.data), numbers)
+    }));
+    let finite = |stated: Option<f64>, values: &mut dyn Iterator<Item = f64>| -> Vec<Number> {
+        let all = stated.into_iter().chain(values);
+        all.map(|v| ("value", Some(v), BeFinite)).collect()
     };
-    for total in &figures.totals {
-        let stated = std::iter::once(total.stated);
-        judge(
-            &total.subject,
-            &bare(stated.chain(total.parts.clone()).collect()),
-        );
-    }
-    for property in &figures.properties {
-        let values = property.values.iter().map(|v| v.value);
-        judge(&property.subject, &bare(values.collect()));
-    }
-    for word in &figures.spread_words {
-        let stated = std::iter::once(word.stated);
-        judge(
-            &word.subject,
-            &bare(stated.chain(word.samples.clone()).collect()),
-        );
-    }
-    found
+    tables.extend(figures.totals.iter().map(|total| {
+        let numbers = finite(Some(total.stated), &mut total.parts.iter().copied());
+        (total.subject.clone(), numbers)
+    }));
+    tables.extend(figures.properties.iter().map(|property| {
+        let numbers = finite(None, &mut property.values.iter().map(|v| v.value));
+        (property.subject.clone(), numbers)
+    }));
+    tables.extend(figures.spread_words.iter().map(|word| {
+        let numbers = finite(Some(word.stated), &mut word.samples.iter().copied());
+        (word.subject.clone(), numbers)
+    }));
+    tables
 }
 
 fn of_figure(figure: &QuotedFigure) -> Vec<Number> {
@@ -149,8 +152,8 @@ fn of_value(figure: &QuotedFigure) -> Must {
     }
 }
 
-fn wrong(subject: &str, (name, value, must): &Number) -> Option<Finding> {
-    let value = (*value)?;
+fn wrong_number(subject: &str, (name, value, must): Number) -> Option<Finding> {
+    let value = value?;
     let is_right = match must {
         BeFinite => value.is_finite(),
         NotBeNegative => value.is_finite() && value >= 0.0,

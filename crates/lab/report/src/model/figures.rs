@@ -183,26 +183,29 @@ fn quoted(report: &Report, figure: &Figure, samples: &[Sample]) -> Option<Quoted
     let drifting = steady.filter(|s| s.verdict == NOT_STEADY);
     quoted.drift = drifting.and_then(|s| s.change);
     quoted.pages = pages(case);
+    add_load(&mut quoted, report, case);
+    Some(quoted)
+}
+
+/// The load under which the figure was taken: a rate, or a number of threads.
+fn add_load(quoted: &mut QuotedFigure, report: &Report, case: &CasePlan) {
     // Our clients send on a schedule: a latency at a rate is what such a case is for, a throughput
     // at that rate is the client's own.
-    if case.offered_rate.is_some() && figure.better == Better::Lower {
+    if case.offered_rate.is_some() && quoted.better == Better::Lower {
         quoted.open_loop = Some(true);
         // Only where a latency is that of a request is the throughput one of requests.
-        let per_request = figure.metric.starts_with("latency-");
-        let rate = report.figure(&figure.case, &figure.system, "throughput");
+        let per_request = quoted.metric.starts_with("latency-");
+        let rate = report.figure(&quoted.case, &quoted.system, "throughput");
         let rate = rate.filter(|_| per_request);
         quoted.achieved_rate = rate.map(|rate| rate.median);
     }
-    if let Some((name, value)) = case
-        .axis
-        .as_ref()
-        .filter(|(name, _)| THREADS.contains(&&**name))
-    {
+    let threads = case.axis.as_ref();
+    let threads = threads.filter(|(name, _)| THREADS.contains(&name.as_str()));
+    if let Some((name, value)) = threads {
         quoted.threads = Some(*value);
         let (sweep, _) = case.name.rsplit_once('-').unwrap_or((&case.name, name));
         quoted.sweep = Some(sweep.to_owned());
     }
-    Some(quoted)
 }
 
 /// What the pages of a case hold, where its parameters name a class of pages.
