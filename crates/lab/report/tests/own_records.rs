@@ -8,8 +8,8 @@ use std::path::Path;
 use dyno_record::{RunDir, find_runs};
 use dyno_report::{Severity, build_stored, figures_of, lint_scope};
 
-/// What may be wrong with a record that is published: a program that cannot be built again, a generator
-/// that was late, a peer that failed, and a latency at a rate that a peer did not reach.
+/// What may be wrong with a record that is published: a program that cannot be built again, a
+/// generator that was late, a peer that failed, and a latency at a rate that a peer did not reach.
 const ERRORS: [&str; 4] = ["changed-tree", "generator-behind", "no-result", "overload"];
 
 #[test]

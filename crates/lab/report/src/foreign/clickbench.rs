@@ -12,7 +12,7 @@ pub(super) const READER: Reader = Reader {
     },
     read,
     unknown: &[
-        "Whether the answers are right: nobody compares them.",
+        "Whether the answers are right: the benchmark does not compare them.",
         "How far runs lie apart: the first is cold, so two are left, and the better one is quoted.",
         "Versions and settings, unless the comment says so.",
         "What else ran on the machine: most are rented.",

@@ -13,7 +13,7 @@ pub(super) const READER: Reader = Reader {
     read,
     unknown: &[
         "The machine, and what else ran on it.",
-        "Whether the commands did the same work: nobody compared their outputs.",
+        "Whether the commands did the same work: hyperfine does not compare their outputs.",
         "Drift: each command ran as one block and not in turn with the others.",
         "Whether caches were warm, since --warmup and --prepare are not in the file.",
     ],

@@ -23,7 +23,7 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
             let pages = figure.pages.as_deref()?.to_lowercase();
             let case = figure.case.to_lowercase();
             let (severity, said) = match pages.as_str() {
-                // A case that says so in its name deceives nobody.
+                // A case that says so in its name deceives no reader.
                 held if SAME.contains(&held) && SAME.iter().any(|word| case.contains(word)) => {
                     return None;
                 }
