@@ -356,11 +356,14 @@ pub struct SiteArgs {
 #[command(after_help = "Examples:
   dyno lint runs
   dyno lint published-figures.toml
+  dyno lint fio.json
 
+Reads files of fio, hyperfine, criterion, google-benchmark, JMH, pytest-benchmark, pgbench, wrk2, \
+redis-benchmark and ClickBench too, and says what cannot be known from each. \
 Exits 1 when a figure cannot be right.")]
 pub struct LintArgs {
-    /// A run, a directory of runs, or a file of figures (*.toml)
-    #[arg(value_name = "RUN|FIGURES.toml", default_value = "runs")]
+    /// A run, a directory of runs, a file of figures (*.toml), or a result of another tool
+    #[arg(value_name = "RUN|FILE", default_value = "runs")]
     pub what: PathBuf,
     /// Print JSON
     #[arg(long)]

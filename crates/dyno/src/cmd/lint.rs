@@ -1,7 +1,12 @@
-//! `dyno lint RUN|FIGURES.toml`: holds figures against arithmetic and limits.
+//! `dyno lint RUN|FILE`: holds figures against arithmetic and limits.
 
+use std::path::Path;
+
+use anyhow::Context;
 use dyno_record::{Figures, read_figures};
-use dyno_report::{Severity, build_stored, figures_of, lint, lint_markdown, lint_text};
+use dyno_report::{
+    Severity, build_stored, figures_of, lint, lint_markdown, lint_text, read_foreign,
+};
 
 use crate::args::LintArgs;
 use crate::exit::Exit;
@@ -27,12 +32,25 @@ fn read(args: &LintArgs) -> anyhow::Result<Figures> {
     if args.what.extension().is_some_and(|x| x == "toml") {
         return Ok(read_figures(&args.what)?);
     }
-    anyhow::ensure!(
-        !args.what.is_file(),
-        "{} is neither a run nor figures: lint reads runs, which are directories with run.json, and figures in \
-         *.toml; reports of other programs are not read",
-        args.what.display()
-    );
+    if args.what.is_file() {
+        return foreign(&args.what);
+    }
     let stored = runs::open(&args.what)?;
     Ok(figures_of(&build_stored(&stored), &stored.samples))
+}
+
+/// A result file is kilobytes, one with every sample megabytes; more than this is something else.
+const LARGEST: u64 = 256 << 20;
+
+fn foreign(path: &Path) -> anyhow::Result<Figures> {
+    let name = path.display().to_string();
+    let size = std::fs::metadata(path).with_context(|| name.clone())?.len();
+    anyhow::ensure!(
+        size <= LARGEST,
+        "{name}: {size} bytes are more than a file of results has"
+    );
+    let bytes = std::fs::read(path).with_context(|| name.clone())?;
+    // A file in another encoding has the same numbers.
+    let text = String::from_utf8_lossy(&bytes);
+    read_foreign(&name, &text).with_context(|| name)
 }

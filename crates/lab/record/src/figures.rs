@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::schema::Better;
 
 /// The version of the form that this program writes; a newer one is refused by name.
-pub const FIGURES_VERSION: u32 = 2;
+pub const FIGURES_VERSION: u32 = 3;
 
 /// The figures of one report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,9 @@ pub struct Figures {
     /// Nanoseconds that reading the clock costs there, when the report says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_cost_ns: Option<f64>,
+    /// What cannot be known from the report, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
     /// Measured numbers.
     #[serde(default, rename = "figure")]
     pub figures: Vec<QuotedFigure>,
@@ -55,6 +58,12 @@ pub struct Figures {
     /// Compression and decompression speeds.
     #[serde(default, rename = "codec")]
     pub codecs: Vec<CodecFigure>,
+    /// Words for a spread (variance, deviation) with the samples behind them.
+    #[serde(default, rename = "spread_word", skip_serializing_if = "Vec::is_empty")]
+    pub spread_words: Vec<SpreadWord>,
+    /// Conditions of the measurement that the report itself calls harmful.
+    #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// One measured number.
@@ -99,18 +108,35 @@ pub struct QuotedFigure {
     /// Units of work in one sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<f64>,
+    /// Threads that did the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<f64>,
+    /// Figures of one sweep differ in `threads` only; when absent, those of one case do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<String>,
     /// Requests in flight in a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<f64>,
     /// Mean latency in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_mean_s: Option<f64>,
-    /// Median latency in seconds; stands in for a mean that is not printed.
+    /// Median latency in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p50_s: Option<f64>,
-    /// The rate that the client was told to offer, in `unit`.
+    /// The subject of the latency percentiles that belong to this figure; when absent, those whose
+    /// subject is the figure's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<String>,
+    /// The rate that the client was told to offer: in `unit` where that is a rate, else a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_rate: Option<f64>,
+    /// The rate that was reached, for a figure that is not a rate itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub achieved_rate: Option<f64>,
+    /// Whether requests left at their scheduled time, so that the figure tells what happens at that
+    /// rate and not how far the system goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<bool>,
     /// Seconds by which the load generator lagged behind its schedule, 99th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_lag_s: Option<f64>,
@@ -138,6 +164,50 @@ pub struct QuotedFigure {
     /// `unstated`; absent for any other test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<String>,
+    /// What the figure was computed from: ids of figures, names of limits, subjects of others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<String>,
+}
+
+impl QuotedFigure {
+    /// A figure of which no more is known than this.
+    pub fn new(id: &str, unit: &str, better: Better, value: f64) -> Self {
+        Self {
+            id: id.to_owned(),
+            case: id.to_owned(),
+            system: String::new(),
+            metric: String::new(),
+            unit: unit.to_owned(),
+            better,
+            value,
+            n: None,
+            low: None,
+            high: None,
+            failed: 0,
+            limit: None,
+            limit_per_unit: None,
+            duration_s: None,
+            count: None,
+            threads: None,
+            sweep: None,
+            in_flight: None,
+            latency_mean_s: None,
+            latency_p50_s: None,
+            latency: None,
+            offered_rate: None,
+            achieved_rate: None,
+            open_loop: None,
+            generator_lag_s: None,
+            generator_kept_up: None,
+            windows_s: None,
+            drift: None,
+            machine: None,
+            program: None,
+            marked: false,
+            pages: None,
+            from: Vec::new(),
+        }
+    }
 }
 
 /// What a machine can do.
@@ -155,6 +225,9 @@ pub struct Ceiling {
     /// Best repetition, when known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<f64>,
+    /// What another method or tool measured, in the same unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub independent: Option<f64>,
     /// Whether it was measured alone on this machine, rather than asserted or looked up.
     pub measured: bool,
 }
@@ -169,6 +242,12 @@ pub struct Claim {
     pub winner: String,
     /// Id of the figure said to be worse.
     pub loser: String,
+    /// How many times as good the winner is said to be: 1.08 where the words are "8% faster".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// In what the words say that the two differ: `case`, `machine`, `program`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub across: Vec<String>,
     /// Interval of the ratio winner / loser (above 1 supports the claim), when one was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_low: Option<f64>,
@@ -192,6 +271,9 @@ pub struct Count {
     pub expected: f64,
     /// Where the expected number comes from.
     pub why: String,
+    /// Whether the report gives a rounded number ("about 10.8 billion").
+    #[serde(default)]
+    pub about: bool,
 }
 
 /// How a [`Total`] is made of its parts.
@@ -224,7 +306,7 @@ pub struct Total {
 pub struct Property {
     /// What is described.
     pub subject: String,
-    /// Unit of every value.
+    /// Unit of every value that names no other.
     pub unit: String,
     /// Every statement of it.
     pub values: Vec<PropertyValue>,
@@ -238,6 +320,9 @@ pub struct PropertyValue {
     pub value: f64,
     /// Where in the report it stands.
     pub at: String,
+    /// Its unit, where it is not that of the property.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
 }
 
 /// Latency percentiles of one test.
@@ -251,6 +336,9 @@ pub struct LatencyFigure {
     /// Requests measured, when known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<f64>,
+    /// Their mean, in `unit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
     /// (percentile, latency): `[99.9, 66.0]`.
     pub points: Vec<(f64, f64)>,
 }
@@ -273,4 +361,35 @@ pub struct CodecFigure {
     /// Decompression speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decompress: Option<f64>,
+    /// Plain bytes over compressed bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+}
+
+/// Something that spoils a measurement and that the report names: load, a run that was cut off.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Condition {
+    /// Its name in a word or two.
+    pub name: String,
+    /// What was seen.
+    pub seen: String,
+}
+
+/// A word for a spread, with the samples that it describes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpreadWord {
+    /// What varies.
+    pub subject: String,
+    /// The word: `variance`, `standard deviation`, `coefficient of variation`, `standard error`,
+    /// `range`, `range over mean`, `half range over mean`.
+    pub word: String,
+    /// The number printed for it.
+    pub stated: f64,
+    /// Its unit, when one is printed: `%` for a share.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// The samples, as printed.
+    pub samples: Vec<f64>,
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::RecordError;
-use crate::figures::{FIGURES_VERSION, Figures};
+use crate::figures::{FIGURES_VERSION, Figures, QuotedFigure};
 use crate::run_dir::replace_file;
 
 const MAGIC: &str = "dyno-figures";
@@ -12,7 +12,7 @@ const MAGIC: &str = "dyno-figures";
 ///
 /// # Errors
 /// With file and line: an unknown key, a missing one, a wrong magic, a newer version, two figures
-/// of one id, a claim about a figure or a figure under a limit that the file does not have.
+/// of one id, a reference to a figure, a limit or percentiles that the file does not have.
 pub fn read_figures(path: &Path) -> Result<Figures, RecordError> {
     let text = std::fs::read_to_string(path).map_err(RecordError::io(path, "read"))?;
     let table: toml::Table = text.parse().map_err(|e| malformed(path, &text, &e))?;
@@ -77,7 +77,7 @@ fn check_version(path: &Path, table: &toml::Table) -> Result<(), RecordError> {
             found: found.unsigned_abs(),
             newest: FIGURES_VERSION,
         }),
-        // Version 2 added keys that may be left out, so a file of version 1 is one of version 2. A
+        // Versions 2 and 3 added keys that may be left out, so an older file is one of version 3. A
         // version that is not a number is named by the typed parse.
         Some(found) if found < 1 => Err(RecordError::Malformed {
             path: path.to_path_buf(),
@@ -104,12 +104,39 @@ fn dangling(figures: &Figures) -> Option<(String, String)> {
             }
         }
     }
-    figures.figures.iter().find_map(|figure| {
-        let name = figure.limit.as_ref()?;
-        let known = figures.limits.iter().any(|limit| &limit.name == name);
-        let reason = format!("figure \"{}\": no limit is named \"{name}\"", figure.id);
-        (!known).then(|| (name.clone(), reason))
-    })
+    figures
+        .figures
+        .iter()
+        .find_map(|figure| missing(figures, figure))
+}
+
+/// The first name in `figure` that refers to nothing, with the reason.
+fn missing(figures: &Figures, figure: &QuotedFigure) -> Option<(String, String)> {
+    let limit = |name: &String| figures.limits.iter().any(|l| &l.name == name);
+    let latency = |name: &String| figures.latencies.iter().any(|l| &l.subject == name);
+    let anything = |name: &String| {
+        limit(name)
+            || latency(name)
+            || figures.figures.iter().any(|f| &f.id == name)
+            || figures.counts.iter().any(|c| &c.subject == name)
+            || figures.totals.iter().any(|t| &t.subject == name)
+            || figures.properties.iter().any(|p| &p.subject == name)
+    };
+    let of = |name: &String, what: &str| {
+        let reason = format!("figure \"{}\": {what} \"{name}\"", figure.id);
+        Some((name.clone(), reason))
+    };
+    let named = |name: &Option<String>, known: &dyn Fn(&String) -> bool, what: &str| {
+        let unknown = name.as_ref().filter(|name| !known(name));
+        unknown.and_then(|name| of(name, what))
+    };
+    named(&figure.limit, &limit, "no limit is named")
+        .or_else(|| named(&figure.latency, &latency, "no percentiles are those of"))
+        .or_else(|| {
+            let mut from = figure.from.iter();
+            let name = from.find(|name| !anything(name))?;
+            of(name, "it is made from something that is not in the file,")
+        })
 }
 
 /// The line where a quoted name stands last, since the first is the one that defines it.

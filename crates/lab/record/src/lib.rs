@@ -17,8 +17,8 @@ mod store;
 
 pub use error::RecordError;
 pub use figures::{
-    Ceiling, Claim, CodecFigure, Count, FIGURES_VERSION, Figures, LatencyFigure, Property,
-    PropertyValue, QuotedFigure, Total, TotalKind,
+    Ceiling, Claim, CodecFigure, Condition, Count, FIGURES_VERSION, Figures, LatencyFigure,
+    Property, PropertyValue, QuotedFigure, SpreadWord, Total, TotalKind,
 };
 pub use figures_file::{read_figures, write_figures};
 pub use latest::{RunEntry, find_runs, latest_run, list_runs};

@@ -40,6 +40,16 @@ fn errors_name_file_line_and_reason() {
         unknown.contains("FIGURES.toml: line 24: unknown field `hihg`"),
         "{unknown}"
     );
+    let from = error_of(|t| t.replace("n = 5", "n = 5\nfrom = [\"b\"]")).to_string();
+    assert!(
+        from.contains("figure \"a\": it is made from something that is not in the file, \"b\""),
+        "{from}"
+    );
+    let latency = error_of(|t| t.replace("n = 5", "n = 5\nlatency = \"sort\"")).to_string();
+    assert!(
+        latency.contains("figure \"a\": no percentiles are those of \"sort\""),
+        "{latency}"
+    );
     let dangling = error_of(|t| t.replace("limit = \"copy\"", "limit = \"scan-all\"")).to_string();
     assert!(
         dangling.contains("line 25: figure \"a\": no limit is named \"scan-all\""),

@@ -2,12 +2,14 @@
 //!
 //! A report only reads: [`build`] turns a run and its samples into a [`Report`], which prints
 //! itself as Markdown, as one offline HTML file, as a workbook and as JSON. [`lint`] holds the same
-//! rules against our figures and against those of another document ([`dyno_record::Figures`]).
+//! rules against our figures, those of another document ([`dyno_record::Figures`]) and the result
+//! files of other tools ([`read_foreign`]).
 //! [`compare`] sets two runs side by side, and [`write_site`] makes pages of all records. Nothing
 //! here runs, measures or guesses: what is missing is said to be missing.
 
 mod compare;
 mod error;
+mod foreign;
 mod headline;
 mod lint;
 mod model;
@@ -17,8 +19,9 @@ mod units;
 
 pub use compare::{Answer, Change, CompareRules, Comparison, compare, nothing_to_compare};
 pub use error::ReportError;
+pub use foreign::{ForeignError, read_foreign};
 pub use headline::{Headline, HeadlineRow, headline};
-pub use lint::{Finding, Severity, lint, lint_markdown, lint_text};
+pub use lint::{Finding, Severity, lint, lint_markdown, lint_scope, lint_text};
 pub use model::{
     Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Steady,
     Trouble, build, build_stored, figures_of, shell_word,

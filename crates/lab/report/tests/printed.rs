@@ -94,7 +94,13 @@ fn our_own_report_answers_to_the_linter() {
     };
     assert_eq!(
         rules(&stored),
-        ["percentile-count", "percentile-count", "spread", "failures"]
+        [
+            "percentile-count",
+            "percentile-count",
+            "spread",
+            "failures",
+            "conditions"
+        ]
     );
     stored.run.program.profile = "debug".into();
     stored.run.limits[0].value = 100e6;

@@ -2,6 +2,7 @@
 
 use dyno_record::{Better, Ceiling, Figures, QuotedFigure};
 
+use super::unit::convert;
 use super::{Finding, Severity};
 use crate::units::{quantity, share_text};
 
@@ -21,29 +22,33 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
 }
 
 fn judge(figure: &QuotedFigure, limit: &Ceiling) -> Option<Finding> {
-    let per_unit = figure.limit_per_unit.unwrap_or(1.0);
-    let ceiling = limit.best.unwrap_or(limit.value) * per_unit;
+    let best = limit.best.unwrap_or(limit.value);
+    let ceiling = match figure.limit_per_unit {
+        Some(per_unit) => best * per_unit,
+        None => convert(best, &limit.unit, &figure.unit)?,
+    };
     let share = match figure.better {
         Better::Higher => figure.value / ceiling,
         Better::Lower => ceiling / figure.value,
     };
-    if share.is_nan() || share <= 1.0 + TOLERANCE {
+    // A rate of zero or an infinite one is not above a limit, it is not a number.
+    if !share.is_finite() || share <= 1.0 + TOLERANCE {
         return None;
     }
     let basis = if limit.measured { "measured" } else { "stated" };
-    Some(Finding {
-        rule: "above-limit",
-        severity: Severity::Error,
-        subject: figure.id.clone(),
-        seen: format!(
-            "{} is {} of the {basis} limit {} ({})",
-            quantity(figure.value, &figure.unit),
-            share_text(share),
-            limit.name,
-            quantity(ceiling, &figure.unit)
-        ),
-        why: "Work that beats the machine was not done, or the limit is not one.".to_owned(),
-        advice: "Check that the work happened (a count, a checksum), then measure the limit again."
-            .to_owned(),
-    })
+    let seen = format!(
+        "{} is {} of the {basis} limit {} ({})",
+        quantity(figure.value, &figure.unit),
+        share_text(share),
+        limit.name,
+        quantity(ceiling, &figure.unit)
+    );
+    Some(Finding::new(
+        "above-limit",
+        Severity::Error,
+        &figure.id,
+        seen,
+        "Work that beats the machine was not done, or the limit is not one.",
+        "Check that the work happened (a count, a checksum), then measure the limit again.",
+    ))
 }

@@ -7,6 +7,20 @@ use crate::units::quantity;
 
 /// A tie is not a contradiction.
 const TOLERANCE: f64 = 1.10;
+/// On data that does not compress, or that is one long repetition, there is nothing to search for:
+/// all codecs copy or fill, and which of them does so faster is chance.
+const TOLERANCE_TRIVIAL: f64 = 2.0;
+/// Ratios up to which data was stored as it is, and from which it was one repetition.
+const TRIVIAL_RATIOS: (f64, f64) = (1.05, 100.0);
+/// Words for such data.
+const TRIVIAL_WORDS: [&str; 6] = [
+    "random",
+    "raw",
+    "incompressible",
+    "zero",
+    "same-filled",
+    "constant",
+];
 
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {
     let slow = figures.codecs.iter().filter_map(slow_decompression);
@@ -15,6 +29,19 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
         .iter()
         .filter_map(|codec| faster_though_stronger(codec, &figures.codecs));
     slow.chain(strong).collect()
+}
+
+fn tolerance(codec: &CodecFigure) -> f64 {
+    let data = codec.data.to_lowercase();
+    let is_trivial = match codec.ratio {
+        Some(ratio) => ratio <= TRIVIAL_RATIOS.0 || ratio >= TRIVIAL_RATIOS.1,
+        None => TRIVIAL_WORDS.iter().any(|word| data.contains(word)),
+    };
+    if is_trivial {
+        TOLERANCE_TRIVIAL
+    } else {
+        TOLERANCE
+    }
 }
 
 fn finding(codec: &CodecFigure, seen: String, why: &str) -> Finding {
@@ -32,7 +59,7 @@ fn finding(codec: &CodecFigure, seen: String, why: &str) -> Finding {
 
 fn slow_decompression(codec: &CodecFigure) -> Option<Finding> {
     let (compress, decompress) = (codec.compress?, codec.decompress?);
-    (compress > decompress * TOLERANCE).then(|| {
+    (compress > decompress * tolerance(codec)).then(|| {
         let seen = format!(
             "decompresses at {}, compresses at {}",
             quantity(decompress, &codec.unit),
@@ -53,7 +80,7 @@ fn faster_though_stronger(codec: &CodecFigure, all: &[CodecFigure]) -> Option<Fi
     let beaten = all
         .iter()
         .filter(comparable)
-        .find(|other| other.compress.is_some_and(|c| speed > c * TOLERANCE))?;
+        .find(|other| other.compress.is_some_and(|c| speed > c * tolerance(codec)))?;
     let seen = format!(
         "compresses at {}, the weaker {} at {}",
         quantity(speed, &codec.unit),

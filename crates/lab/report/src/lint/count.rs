@@ -4,19 +4,17 @@ use dyno_record::Figures;
 
 use super::{Finding, Severity, off_by};
 
-/// Room for the digits of a rounded count (`10.8 billion`); exact counts are compared exactly.
+/// Room for the digits of a count that the report rounds (`about 10.8 billion`).
 const ROUNDED: f64 = 0.005;
 
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {
     figures
         .counts
         .iter()
-        .filter(
-            |count| match count.stated.fract() == 0.0 && count.expected < 1e7 {
-                true => count.stated != count.expected,
-                false => off_by(count.stated, count.expected) > ROUNDED,
-            },
-        )
+        .filter(|count| match count.about {
+            true => off_by(count.stated, count.expected) > ROUNDED,
+            false => count.stated != count.expected,
+        })
         .map(|count| Finding {
             rule: "count",
             severity: Severity::Error,

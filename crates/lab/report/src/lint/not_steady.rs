@@ -13,10 +13,15 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
             rule: "not-steady",
             severity: Severity::Warning,
             subject: figure.id.clone(),
-            seen: format!("the rate {went} by {:.0}% while it was measured", drift.abs() * 100.0),
+            seen: format!(
+                "the rate {went} by {:.0}% while it was measured",
+                drift.abs() * 100.0
+            ),
             why: "Measured for longer it would be another number.".to_owned(),
-            advice: "Find what costs more as it runs, or warm up for longer, and show the rate over time."
-                .to_owned(),
+            advice:
+                "Find what costs more as it runs, or warm up for longer, and show the rate over \
+                     time."
+                    .to_owned(),
         })
     });
     drifting.chain(short(&figures.figures)).collect()
@@ -46,7 +51,8 @@ fn short(figures: &[QuotedFigure]) -> Option<Finding> {
         },
         why: "A service that slows down as it runs looks fast at first.".to_owned(),
         advice: format!(
-            "Measure for {MEASURED_MIN_S} s at least, and for ten times what a checkpoint or a cache holds."
+            "Measure for {MEASURED_MIN_S} s at least, and for ten times what a checkpoint or a \
+             cache holds."
         ),
     })
 }

@@ -2,6 +2,7 @@
 
 use dyno_record::Figures;
 
+use super::unit::parse;
 use super::{Finding, Severity, off_by};
 use crate::units::{number, quantity};
 
@@ -12,11 +13,16 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
     figures
         .figures
         .iter()
-        .filter(|figure| figure.unit.ends_with("/s"))
         .filter_map(|figure| {
             let (seconds, count) = (figure.duration_s?, figure.count?);
-            let product = figure.value * seconds;
-            (off_by(product, count) > TOLERANCE).then(|| Finding {
+            let unit = parse(&figure.unit).filter(|unit| unit.is_rate())?;
+            let product = figure.value * unit.factor() * seconds;
+            // The count of a rate in MB/s may be in bytes or in MB.
+            let counts = [count, count * unit.scale];
+            let fits = counts
+                .iter()
+                .any(|count| off_by(product, *count) <= TOLERANCE);
+            (!fits && product > 0.0 && count > 0.0).then(|| Finding {
                 rule: "rate-times-time",
                 severity: Severity::Error,
                 subject: figure.id.clone(),

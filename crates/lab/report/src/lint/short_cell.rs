@@ -1,7 +1,8 @@
 //! What is shorter than a thousand clock readings measures the clock.
 
-use dyno_record::Figures;
+use dyno_record::{Figures, QuotedFigure};
 
+use super::unit::things_per_second;
 use super::{Finding, Severity, listed};
 use crate::units::quantity;
 
@@ -11,17 +12,29 @@ const TIMER_COSTS: f64 = 1000.0;
 /// microseconds.
 const TIMER_ASSUMED_NS: f64 = 10_000.0;
 
+/// Seconds of one sample; where they are not printed, its work over its rate.
+fn duration_s(figure: &QuotedFigure) -> Option<f64> {
+    figure.duration_s.or_else(|| {
+        let rate = things_per_second(figure.value, &figure.unit)?;
+        Some(figure.count? / rate)
+    })
+}
+
+/// Whether a sample of the figure lasts less than a thousand clock readings.
+pub(super) fn is_short(figures: &Figures, figure: &QuotedFigure) -> bool {
+    let cost_ns = figures.timer_cost_ns.unwrap_or(TIMER_ASSUMED_NS);
+    duration_s(figure).is_some_and(|seconds| seconds < cost_ns * 1e-9 * TIMER_COSTS)
+}
+
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {
     let (cost_ns, basis) = match figures.timer_cost_ns {
         Some(cost) => (cost, "measured"),
         None => (TIMER_ASSUMED_NS, "assumed, since none is stated"),
     };
-    let bound_s = cost_ns * 1e-9 * TIMER_COSTS;
-    let short: Vec<(&str, f64)> = figures
-        .figures
-        .iter()
-        .filter_map(|figure| Some((figure.id.as_str(), figure.duration_s?)))
-        .filter(|(_, duration_s)| *duration_s < bound_s)
+    let timed = figures.figures.iter();
+    let short: Vec<(&str, f64)> = timed
+        .filter(|figure| is_short(figures, figure))
+        .filter_map(|figure| Some((figure.id.as_str(), duration_s(figure)?)))
         .collect();
     if short.is_empty() {
         return Vec::new();

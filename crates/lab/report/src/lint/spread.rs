@@ -7,7 +7,7 @@ use dyno_record::{Figures, QuotedFigure};
 use super::{Finding, Severity, listed};
 
 /// Below this, an interval of the median is wider than the range of the samples.
-const SAMPLES_MIN: u32 = 5;
+pub(super) const SAMPLES_MIN: u32 = 5;
 
 /// One finding per state, with the figures it holds for.
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {

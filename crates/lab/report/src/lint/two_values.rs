@@ -1,7 +1,8 @@
 //! One property has one value.
 
-use dyno_record::{Figures, Property};
+use dyno_record::{Figures, Property, PropertyValue};
 
+use super::unit::convert;
 use super::{Finding, Severity};
 use crate::units::quantity;
 
@@ -13,7 +14,12 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
 }
 
 fn judge(property: &Property) -> Option<Finding> {
-    let values = || property.values.iter().map(|v| v.value);
+    let unit = |v: &PropertyValue| v.unit.clone().unwrap_or_else(|| property.unit.clone());
+    let all = property.values.iter();
+    let converted = all.map(|v| convert(v.value, &unit(v), &property.unit));
+    // A unit that cannot be converted is the business of another rule.
+    let converted: Vec<f64> = converted.collect::<Option<_>>()?;
+    let values = || converted.iter().copied();
     let low = values().fold(f64::INFINITY, f64::min);
     let high = values().fold(f64::NEG_INFINITY, f64::max);
     let differ = high - low > TOLERANCE * high.abs().max(low.abs());
@@ -21,7 +27,7 @@ fn judge(property: &Property) -> Option<Finding> {
         let statements: Vec<String> = property
             .values
             .iter()
-            .map(|v| format!("{} ({})", quantity(v.value, &property.unit), v.at))
+            .map(|v| format!("{} ({})", quantity(v.value, &unit(v)), v.at))
             .collect();
         Finding {
             rule: "two-values",

@@ -1,8 +1,11 @@
 //! A winner beats the other by more than the noise.
 
-use dyno_record::{Better, Claim, Figures, QuotedFigure};
+use dyno_record::{Claim, Figures, QuotedFigure};
 
-use super::{Finding, Severity};
+use super::short_cell::is_short;
+use super::spread::SAMPLES_MIN;
+use super::unit::convert;
+use super::{Finding, Severity, pair, ratio};
 use crate::units::{quantity, ratio_range};
 
 pub(super) fn check(figures: &Figures) -> Vec<Finding> {
@@ -10,26 +13,28 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
         .claims
         .iter()
         .filter_map(|claim| {
-            let find = |id: &String| figures.figures.iter().find(|figure| &figure.id == id);
-            let reason = doubt(claim, find(&claim.winner)?, find(&claim.loser)?)?;
-            Some(Finding {
-                rule: "winner-in-noise",
-                severity: Severity::Warning,
-                subject: claim.text.clone(),
-                seen: reason,
-                why: "The next run may name the other.".to_owned(),
-                advice: "Say that no difference is shown, or repeat until one is.".to_owned(),
-            })
+            let (winner, loser) = pair(figures, claim)?;
+            let (severity, seen) = doubt(figures, claim, winner, loser)?;
+            Some(Finding::new(
+                "winner-in-noise",
+                severity,
+                &claim.text,
+                seen,
+                "The next run may name the other.",
+                "Say that no difference is shown, or repeat until one is.",
+            ))
         })
         .collect()
 }
 
 /// Why the claim is not shown; nothing when it is.
-fn doubt(claim: &Claim, winner: &QuotedFigure, loser: &QuotedFigure) -> Option<String> {
-    let ratio = match winner.better {
-        Better::Higher => winner.value / loser.value,
-        Better::Lower => loser.value / winner.value,
-    };
+fn doubt(
+    figures: &Figures,
+    claim: &Claim,
+    winner: &QuotedFigure,
+    loser: &QuotedFigure,
+) -> Option<(Severity, String)> {
+    let ratio = ratio(winner, loser)?;
     let gap = format!(
         "{} against {}, {}",
         quantity(winner.value, &winner.unit),
@@ -37,29 +42,44 @@ fn doubt(claim: &Claim, winner: &QuotedFigure, loser: &QuotedFigure) -> Option<S
         percent(ratio)
     );
     if ratio <= 1.0 {
-        return Some(format!("{gap}: the winner is not ahead"));
+        return Some((Severity::Error, format!("{gap}: the winner is not ahead")));
     }
-    if let Some((low, high)) = claim.ratio_low.zip(claim.ratio_high) {
-        return (low <= 1.0).then(|| {
-            let ends = ratio_range(low, high);
-            format!("{gap}: the interval of the ratio, {ends}, holds 1")
-        });
+    let warning = |reason: String| Some((Severity::Warning, format!("{gap}: {reason}")));
+    if let Some((low, high)) = claim.ratio_low.zip(claim.ratio_high)
+        && low <= 1.0
+    {
+        let ends = ratio_range(low, high);
+        return warning(format!("the interval of the ratio, {ends}, holds 1"));
     }
-    if let Some(band) = claim.noise_band {
-        return (ratio <= 1.0 + band)
-            .then(|| format!("{gap}: inside the noise of {:.1}%", band * 100.0));
+    if let Some(band) = claim.noise_band.filter(|band| ratio <= 1.0 + band) {
+        return warning(format!("inside the noise of {:.1}%", band * 100.0));
     }
-    match (spread(winner), spread(loser)) {
-        (Some(a), Some(b)) => {
-            (a.0 <= b.1 && b.0 <= a.1).then(|| format!("{gap}: the spreads of the two overlap"))
+    if is_short(figures, winner) || is_short(figures, loser) {
+        return warning("the samples are too short for the clock".to_owned());
+    }
+    let samples = [winner.n, loser.n].into_iter().flatten().min();
+    if let Some(n) = samples.filter(|n| *n < SAMPLES_MIN) {
+        return warning(format!("it rests on n = {n}"));
+    }
+    if claim.ratio_low.is_some() || claim.noise_band.is_some() {
+        return None;
+    }
+    match (spread(winner, winner), spread(loser, winner)) {
+        (Some(a), Some(b)) if a.0 <= b.1 && b.0 <= a.1 => {
+            warning("the spreads of the two overlap".to_owned())
         }
+        (Some(_), Some(_)) => None,
         // Without a spread on both sides even a large gap is a hope; a small one is nothing.
-        _ => (ratio < 1.10).then(|| format!("{gap}: no spread is known on both sides")),
+        _ if ratio < 1.10 => warning("no spread is known on both sides".to_owned()),
+        _ => None,
     }
 }
 
-fn spread(figure: &QuotedFigure) -> Option<(f64, f64)> {
-    figure.low.zip(figure.high)
+/// The spread of a figure in the unit of `like`.
+fn spread(figure: &QuotedFigure, like: &QuotedFigure) -> Option<(f64, f64)> {
+    let (low, high) = figure.low.zip(figure.high)?;
+    let in_unit = |value| convert(value, &figure.unit, &like.unit);
+    in_unit(low).zip(in_unit(high))
 }
 
 fn percent(ratio: f64) -> String {

@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 
 use dyno_record::{
-    Arm, Better, Ceiling, Claim, Count, Figures, LatencyFigure, Outcome, QuotedFigure, Sample,
+    Arm, Better, CasePlan, Ceiling, Claim, CodecFigure, Condition, Count, Figures, LatencyFigure,
+    Load, Outcome, QuotedFigure, Sample, Size,
 };
+use dyno_stats::Verdict;
 
 use super::OURS;
 use super::figure::{Figure, best_known, group, one_value};
 use super::report::{CaseReport, Report};
 use super::steady::NOT_STEADY;
-use super::table::deciding_ratio;
 use crate::units::in_seconds;
+
+/// Axes of a sweep that count threads of the system.
+const THREADS: [&str; 4] = ["threads", "workers", "cores", "jobs"];
 
 /// The name of the limit that says what reading the clock costs.
 const TIMER_LIMIT: &str = "timer-cost";
@@ -28,6 +32,7 @@ pub fn figures_of(report: &Report, samples: &[Sample]) -> Figures {
         build: Some(run.program.profile.clone()),
         revision: Some(run.program.git_revision.clone()),
         timer_cost_ns: timer.filter(|limit| limit.unit == "ns").map(|l| l.value),
+        unknown: Vec::new(),
         figures: report
             .figures
             .iter()
@@ -51,8 +56,48 @@ pub fn figures_of(report: &Report, samples: &[Sample]) -> Figures {
             .iter()
             .flat_map(|c| latencies(report, c, samples))
             .collect(),
-        codecs: Vec::new(),
+        codecs: codecs(report),
+        spread_words: Vec::new(),
+        conditions: conditions(report),
     }
+}
+
+/// What the record itself says against its figures.
+fn conditions(report: &Report) -> Vec<Condition> {
+    let run = &report.run;
+    let spoils = run.machine.checks.iter().filter(|c| c.state == "spoils");
+    let mut conditions: Vec<Condition> = spoils
+        .map(|check| Condition {
+            name: check.name.clone(),
+            seen: check.seen.clone(),
+        })
+        .collect();
+    let mut add = |name: &str, seen: String| {
+        let name = name.to_owned();
+        conditions.push(Condition { name, seen });
+    };
+    if run.plan.size == Size::Tiny {
+        add(
+            "size",
+            "the size is tiny, which tests a suite and measures nothing".to_owned(),
+        );
+    }
+    if run.finished_at.is_none() {
+        let is_empty = |case: &&CaseReport| {
+            let name = &case.plan.name;
+            !report.figures.iter().any(|figure| &figure.case == name)
+        };
+        let missing = report.cases.iter().filter(is_empty).count();
+        let all = report.cases.len();
+        add(
+            "end",
+            format!("the run was stopped with {missing} of {all} cases not measured"),
+        );
+    }
+    if let Some(command) = &run.beside {
+        add("beside", format!("this ran beside it: {command}"));
+    }
+    conditions
 }
 
 fn id(case: &str, system: &str, metric: &str) -> String {
@@ -70,6 +115,14 @@ fn ceiling(limit: &dyno_record::Limit) -> Ceiling {
         unit: limit.unit.clone(),
         better: limit.better,
         best: Some(best),
+        // The value is the better of the two methods, so the other one stands beside it.
+        independent: limit.independent.as_ref().map(|(_, other)| {
+            if *other == best_known(limit) {
+                limit.value
+            } else {
+                *other
+            }
+        }),
         measured: true,
     }
 }
@@ -98,61 +151,156 @@ fn quoted(report: &Report, figure: &Figure, samples: &[Sample]) -> Option<Quoted
         .filter_map(|s| s.answer.as_ref().map(|answer| answer.count as f64))
         .collect();
     let known = |name: &&String| report.run.limits.iter().any(|limit| &limit.name == *name);
-    Some(QuotedFigure {
-        id: id(&figure.case, &figure.system, &figure.metric),
-        case: figure.case.clone(),
-        system: figure.system.clone(),
-        metric: figure.metric.clone(),
-        unit: figure.unit.clone(),
-        better: figure.better,
-        value: figure.median,
-        n: Some(u32::try_from(figure.n).unwrap_or(u32::MAX)),
-        low: figure.low,
-        high: figure.high,
-        failed: u32::try_from(report.trouble_count(&figure.case, &figure.system))
-            .unwrap_or(u32::MAX),
-        limit: case.limit.as_ref().filter(known).cloned(),
-        limit_per_unit: case.limit_per_unit,
-        duration_s: seconds("time"),
-        // Whether rate times time gives the count is asked of others: ours may time a part only.
-        count: fact("rate-covers").and_then(|_| dyno_stats::median(&counted).ok()),
-        in_flight: case.in_flight,
-        latency_mean_s: seconds("latency-mean"),
-        latency_p50_s: seconds("latency-p50"),
-        offered_rate: case.offered_rate,
-        generator_lag_s: seconds("generator-lag-p99"),
-        generator_kept_up: fact("generator").map(|said| said == "kept its schedule"),
-        windows_s: figure.steady.as_ref().map(|s| s.measured_s.unwrap_or(0.0)),
-        drift: figure
-            .steady
-            .as_ref()
-            .filter(|s| s.verdict == NOT_STEADY)
-            .and_then(|s| s.change),
-        machine: None,
-        program: None,
-        marked: false,
-        pages: fact("pages"),
-    })
+    let steady = figure.steady.as_ref();
+    let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let mut quoted = QuotedFigure::new(
+        &id(&figure.case, &figure.system, &figure.metric),
+        &figure.unit,
+        figure.better,
+        figure.median,
+    );
+    quoted.case.clone_from(&figure.case);
+    quoted.system.clone_from(&figure.system);
+    quoted.metric.clone_from(&figure.metric);
+    quoted.n = Some(small(figure.n));
+    (quoted.low, quoted.high) = (figure.low, figure.high);
+    quoted.failed = small(report.trouble_count(&figure.case, &figure.system));
+    quoted.limit = case.limit.as_ref().filter(known).cloned();
+    quoted.limit_per_unit = case.limit_per_unit;
+    quoted.duration_s = seconds("time");
+    // Where the plan knows the number of units of work, an answer counts those and not its rows.
+    let counts_work = case.expected_count.filter(|_| case.load == Load::Job);
+    quoted.count = counts_work.and_then(|_| dyno_stats::median(&counted).ok());
+    quoted.in_flight = case.in_flight;
+    quoted.latency_mean_s = seconds("latency-mean");
+    quoted.latency_p50_s = seconds("latency-p50");
+    quoted.latency = Some(subject(&figure.case, &figure.system))
+        .filter(|_| !percentiles(report, &figure.case, &figure.system).is_empty());
+    quoted.offered_rate = case.offered_rate;
+    quoted.generator_lag_s = seconds("generator-lag-p99");
+    quoted.generator_kept_up = fact("generator").map(|said| said == "kept its schedule");
+    quoted.windows_s = steady.map(|s| s.measured_s.unwrap_or(0.0));
+    let drifting = steady.filter(|s| s.verdict == NOT_STEADY);
+    quoted.drift = drifting.and_then(|s| s.change);
+    quoted.pages = pages(case);
+    add_load(&mut quoted, report, case);
+    Some(quoted)
 }
 
-/// A report that ranks systems claims that the first beats the second.
-fn claims(report: &Report, case: &CaseReport) -> Option<Claim> {
+/// The load under which the figure was taken: a rate, or a number of threads.
+fn add_load(quoted: &mut QuotedFigure, report: &Report, case: &CasePlan) {
+    // Our clients send on a schedule: a latency at a rate is what such a case is for, a throughput
+    // at that rate is the client's own.
+    if case.offered_rate.is_some() && quoted.better == Better::Lower {
+        quoted.open_loop = Some(true);
+        // Only where a latency is that of a request is the throughput one of requests.
+        let per_request = quoted.metric.starts_with("latency-");
+        let rate = report.figure(&quoted.case, &quoted.system, "throughput");
+        let rate = rate.filter(|_| per_request);
+        quoted.achieved_rate = rate.map(|rate| rate.median);
+    }
+    let threads = case.axis.as_ref();
+    let threads = threads.filter(|(name, _)| THREADS.contains(&name.as_str()));
+    if let Some((name, value)) = threads {
+        quoted.threads = Some(*value);
+        let (sweep, _) = case.name.rsplit_once('-').unwrap_or((&case.name, name));
+        quoted.sweep = Some(sweep.to_owned());
+    }
+}
+
+/// What the pages of a case hold, where its parameters name a class of pages.
+fn pages(case: &CasePlan) -> Option<String> {
+    let class = case.params.get("class")?.as_str()?;
+    let is_zeros = class == "zeros";
+    Some(if is_zeros { "same-filled" } else { class }.to_owned())
+}
+
+/// The speeds of each codec on each kind of data, from cases that name codec, class and direction.
+fn codecs(report: &Report) -> Vec<CodecFigure> {
+    let mut found: BTreeMap<(String, String, String), CodecFigure> = BTreeMap::new();
+    for case in &report.cases {
+        let plan = &case.plan;
+        for system in &plan.systems {
+            let own = plan.variants.get(system);
+            let param = |name: &str| {
+                let value = own
+                    .and_then(|own| own.get(name))
+                    .or(plan.params.get(name))?;
+                value.as_str()
+            };
+            let named = param("codec").zip(param("class")).zip(param("direction"));
+            let Some(((codec, data), direction)) = named else {
+                continue;
+            };
+            let speed = report.figure(&plan.name, system, &plan.metric);
+            let speed = speed.filter(|f| f.better == Better::Higher);
+            let (Some(speed), Some(strength)) = (speed, strength(codec)) else {
+                continue;
+            };
+            let key = (data.to_owned(), system.clone(), codec.to_owned());
+            let entry = found.entry(key).or_insert_with(|| CodecFigure {
+                codec: format!("{codec} of {system}"),
+                strength,
+                data: data.to_owned(),
+                unit: speed.unit.clone(),
+                compress: None,
+                decompress: None,
+                ratio: None,
+            });
+            let ratio = report.figure(&plan.name, system, "compression");
+            entry.ratio = ratio.map(|f| f.median).or(entry.ratio);
+            match direction {
+                "compress" => entry.compress = Some(speed.median),
+                "decompress" => entry.decompress = Some(speed.median),
+                _ => (),
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+/// How hard a codec compresses beside the others: `lz4`, then `zstd` by its level.
+fn strength(codec: &str) -> Option<u32> {
+    let (name, level) = codec.split_once([':', '-']).unwrap_or((codec, "1"));
+    match name {
+        "lz4" => Some(1),
+        "zstd" => level.parse().ok().map(|level: u32| level.saturating_add(1)),
+        _ => None,
+    }
+}
+
+/// The subject of the percentiles of a case on a system.
+fn subject(case: &str, system: &str) -> String {
+    format!("{case} on {system}")
+}
+
+/// A report claims that one is faster where a verdict says so, and nowhere else.
+fn claims(report: &Report, case: &CaseReport) -> Vec<Claim> {
     let plan = &case.plan;
-    let (peer, ratio) = deciding_ratio(report, &plan.name, OURS)?;
-    let ours_first = ratio.ratio >= 1.0;
-    let (winner, loser) = match ours_first {
-        true => (OURS, peer),
-        false => (peer, OURS),
+    let Some(ours) = report.figure(&plan.name, OURS, &plan.metric) else {
+        return Vec::new();
     };
-    let turned = |value: f64| if ours_first { value } else { 1.0 / value };
-    Some(Claim {
-        text: format!("{}: {winner} before {loser}", plan.name),
-        winner: id(&plan.name, winner, &plan.metric),
-        loser: id(&plan.name, loser, &plan.metric),
-        ratio_low: Some(turned(ratio.low).min(turned(ratio.high))),
-        ratio_high: Some(turned(ratio.low).max(turned(ratio.high))),
-        noise_band: Some(ratio.band),
-    })
+    let claim = |peer: &str| {
+        let ratio = ours.ratio_to.get(peer)?;
+        let (winner, loser) = match ratio.verdict {
+            verdict if verdict == Verdict::Faster.as_str() => (OURS, peer),
+            verdict if verdict == Verdict::Slower.as_str() => (peer, OURS),
+            _ => return None,
+        };
+        let turned = |value: f64| if winner == OURS { value } else { 1.0 / value };
+        let ends = [turned(ratio.low), turned(ratio.high)];
+        Some(Claim {
+            text: format!("{}: {winner} before {loser}", plan.name),
+            winner: id(&plan.name, winner, &plan.metric),
+            loser: id(&plan.name, loser, &plan.metric),
+            ratio: Some(turned(ratio.ratio)),
+            across: Vec::new(),
+            ratio_low: Some(ends[0].min(ends[1])),
+            ratio_high: Some(ends[0].max(ends[1])),
+            noise_band: Some(ratio.band),
+        })
+    };
+    plan.peers().filter_map(claim).collect()
 }
 
 /// One entry per different answer, so that a thousand equal samples make one line.
@@ -172,6 +320,7 @@ fn counts(case: &CaseReport, samples: &[Sample]) -> Vec<Count> {
             stated: stated as f64,
             expected: expected as f64,
             why: "what the plan put in".to_owned(),
+            about: false,
         })
         .collect()
 }
@@ -185,9 +334,10 @@ fn latencies(report: &Report, case: &CaseReport, samples: &[Sample]) -> Vec<Late
             .filter_map(|s| s.metrics.get("latency-count").copied())
             .collect();
         (!points.is_empty()).then(|| LatencyFigure {
-            subject: format!("{} on {system}", case.plan.name),
+            subject: subject(&case.plan.name, system),
             unit: "s".to_owned(),
             count: dyno_stats::median(&counts).ok(),
+            mean: None,
             points,
         })
     };

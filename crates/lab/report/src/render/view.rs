@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::plots::{Plots, parameter};
 use crate::headline::{Headline, HeadlineRow, headline};
-use crate::lint::Finding;
-use crate::model::{CaseReport, Figure, FilledTable, Report, best_known, spread_text};
+use crate::lint::{Finding, lint_scope};
+use crate::model::{CaseReport, Figure, FilledTable, Report, best_known, figures_of, spread_text};
 use crate::units::{quantity, range_text, ratio_range, ratio_text, share_text};
 
 /// Rows of the raw table, about 500 bytes each; the record has all.
@@ -29,6 +29,8 @@ pub(super) struct View {
     rows: Vec<RowView>,
     has_alone: bool,
     findings: Vec<Finding>,
+    /// How many rules were held against how much.
+    linted: String,
     limits: Vec<LimitRow>,
     pub(super) tables: Vec<TableView>,
     sweeps: Vec<String>,
@@ -174,6 +176,7 @@ impl View {
             has_alone: headline.rows.iter().any(|row| !row.compared),
             rows: rows(report, &headline),
             findings: report.findings.clone(),
+            linted: lint_scope(&figures_of(report, &report.samples)),
             limits: run.limits.iter().map(limit_row).collect(),
             tables: tables(report),
             sweeps: Plots::of(report)
