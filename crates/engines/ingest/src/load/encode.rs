@@ -68,16 +68,6 @@ impl RowGroups for Encoder {
         Vec::new()
     }
 
-    fn rows(chunk: &Columns) -> usize {
-        chunk.len()
-    }
-
-    fn times_s(chunk: &Columns) -> Option<(i64, i64)> {
-        let times = &chunk.timestamp;
-        let ends = times.iter().min().zip(times.iter().max());
-        ends.map(|(&earliest, &latest)| (earliest.into(), latest.into()))
-    }
-
     fn encode(&mut self, rows: &Columns) -> Result<&[Column], parquet_write::Error> {
         self.columns.resize_with(COLUMNS.len(), Column::default);
         self.ids_and_times(rows);
