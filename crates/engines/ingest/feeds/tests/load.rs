@@ -182,6 +182,34 @@ fn a_file_of_another_feed_is_refused_by_its_name() {
 }
 
 #[test]
+fn wspr_is_loaded_like_every_feed_and_only_months_have_its_name_in_front() {
+    let dir = TempDir::new().unwrap();
+    let table = dir.path().join("table");
+    let spot = "1,1672531200,W1AW,FN31,-10,14.097037,K1ABC,FN42,37,0,200,45,14,2.6.1,0\n";
+    let files = ["wsprspots-2023-01.csv", "mine.csv"].map(|name| dir.path().join(name));
+    files.iter().for_each(|file| fs::write(file, spot).unwrap());
+    let wspr = named("wspr").unwrap();
+    let roomy = Options {
+        memory: 256 << 20,
+        ..options()
+    };
+    assert_eq!(loaded(wspr, &files, &table, &roomy).rows(), 2);
+    let manifest = Manifest::read(&table).unwrap().unwrap();
+    let identities: Vec<&String> = manifest.archives.keys().collect();
+    assert_eq!(identities, ["mine", "wspr/2023-01"]);
+    assert!(
+        manifest
+            .archives
+            .values()
+            .all(|archive| archive.feed == "wspr")
+    );
+    assert_eq!(wspr.identity(Some("today"), &files[0]), "today");
+    let rbn = named("rbn").unwrap();
+    assert_eq!(rbn.identity(Some("today"), &files[0]), "rbn/today");
+    assert_eq!(rbn.identity(Some("rbn/today"), &files[0]), "rbn/today");
+}
+
+#[test]
 fn too_many_bad_lines_load_nothing_and_are_kept() {
     let dir = TempDir::new().unwrap();
     let table = dir.path().join("table");

@@ -86,33 +86,7 @@ impl<R: ArchiveReader> Job<'_, R> {
             rows: 0,
             first_bad: None,
         };
-        let (bytes, hash) = match source {
-            // Hashed in a pass of its own, by the file's name; the witness compares the file before
-            // and after both passes.
-            Source::Parquet(file, witness) => {
-                R::read_parquet(&mut sink, file, stages)?;
-                let identity = hash_file(path)?;
-                witness.unchanged()?;
-                self.progress.bytes.fetch_add(identity.0, Ordering::Relaxed);
-                identity
-            }
-            Source::Text(mut text) => {
-                // What is not hashed while it is read is hashed before, and the source refuses a
-                // file that changed meanwhile.
-                let hashed = match text.identity_is_of_file() {
-                    true => None,
-                    false => Some(hash_file(path)?),
-                };
-                match self.spread {
-                    true => two_stages(&mut text, &mut sink, stages)?,
-                    false => one_stage(&mut text, &mut sink, stages)?,
-                }
-                warnings.extend(text.warning());
-                let odd = sink.reader.end();
-                warnings.extend(odd.map(|odd| format!("{}: {odd}", path.display())));
-                hashed.unwrap_or_else(|| text.identity())
-            }
-        };
+        let (bytes, hash) = self.read(source, &mut sink, stages, warnings)?;
         // The hash of a stream is known only at its end.
         let held = self.target.held(&self.identity)?;
         if let Some(rows) = held.and_then(|held| held.rows_of(bytes, &hash)) {
@@ -124,6 +98,43 @@ impl<R: ArchiveReader> Job<'_, R> {
             hash,
         };
         sink.finish(source, self.options.max_bad, stages)
+    }
+
+    /// Reads all of the source into the sink. Returns the length and the hash of the bytes that
+    /// were read.
+    fn read(
+        &self,
+        source: Source,
+        sink: &mut Sink<'_, R>,
+        stages: &mut StageSeconds,
+        warnings: &mut Vec<String>,
+    ) -> Result<(u64, String)> {
+        let mut text = match source {
+            Source::Text(text) => text,
+            // Hashed in a pass of its own, by the file's name; the witness compares the file before
+            // and after both passes.
+            Source::Parquet(file, witness) => {
+                R::read_parquet(sink, file, stages)?;
+                let (bytes, hash) = hash_file(sink.path)?;
+                witness.unchanged()?;
+                self.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
+                return Ok((bytes, hash));
+            }
+        };
+        // What is not hashed while it is read is hashed before, and the source refuses a file that
+        // changed meanwhile.
+        let hashed = match text.identity_is_of_file() {
+            true => None,
+            false => Some(hash_file(sink.path)?),
+        };
+        match self.spread {
+            true => two_stages(&mut text, sink, stages)?,
+            false => one_stage(&mut text, sink, stages)?,
+        }
+        warnings.extend(text.warning());
+        let odd = sink.reader.end();
+        warnings.extend(odd.map(|odd| format!("{}: {odd}", sink.path.display())));
+        Ok(hashed.unwrap_or_else(|| text.identity()))
     }
 }
 
@@ -321,7 +332,7 @@ impl<'a, R: ArchiveReader> Sink<'a, R> {
 
 /// How many bad rows are allowed among `rows`: the share rounded down, except that a whole number
 /// which floating-point error just misses is kept (29% of 100 rows are 29).
-pub fn allowed_bad(rows: u64, share: f64) -> u64 {
+fn allowed_bad(rows: u64, share: f64) -> u64 {
     let exact = rows as f64 * share;
     (exact * (1.0 + 4.0 * f64::EPSILON)) as u64
 }

@@ -104,7 +104,7 @@ impl Encoder {
             ("grid", &known.grid, &rows.grid),
             ("version", &known.version, &rows.version),
         ] {
-            strings(&mut self.columns[at(name)], dictionary, codes);
+            encode_strings(&mut self.columns[at(name)], dictionary, codes);
         }
     }
 
@@ -189,9 +189,9 @@ fn wide_bounds(values: impl Iterator<Item = u64>) -> Option<Bounds> {
     })
 }
 
-/// Writes the whole dictionary, including what only earlier row groups used, so that codes stay the
-/// same within a file and a reader can aggregate by them.
-fn strings(column: &mut Column, strings: &Strings, codes: &[u32]) {
+/// Encodes a column of strings. Writes the whole dictionary, including what only earlier row groups
+/// used, so that codes stay the same within a file and a reader can aggregate by them.
+pub fn encode_strings(column: &mut Column, strings: &Strings, codes: &[u32]) {
     let (least, greatest) = strings.bounds();
     let bounds = Bounds {
         min: least.into(),

@@ -22,12 +22,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-pub use archive::{Sink, allowed_bad};
+pub use archive::Sink;
 pub use directory::{Directory, RowGroups};
 pub use dyno_codec::inflate::Engine;
+pub use encode::encode_strings;
 pub use format::{ArchiveReader, Archives};
 pub use identity::of as wspr_archive;
-pub use quarantine::Quarantine;
 pub use report::{ArchiveReport, LoadReport, Outcome, ServerReport, StageSeconds};
 pub use target::{Before, Chunk, Committed, Held, Opening, Stage, Target};
 pub use wspr::spots_in;

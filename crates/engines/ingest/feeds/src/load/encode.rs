@@ -1,8 +1,8 @@
 //! Columns of rows to the pages of one row group.
 
 use dyno_formats::parquet_write::{self, Bounds, Column, Compression, Dictionary, Field, Logical};
-use dyno_ingest::load::RowGroups;
-use dyno_ingest::scan::{Numbers, Strings};
+use dyno_ingest::load::{RowGroups, encode_strings};
+use dyno_ingest::scan::Numbers;
 
 use crate::feed;
 use crate::feed::Kind;
@@ -62,7 +62,9 @@ impl RowGroups for Encoder {
             }
             match &column.values {
                 Values::Integers(values) => self.integers(at, field.kind, values),
-                Values::Words { codes, words } => self.words(at, codes, words),
+                Values::Words { codes, words } => {
+                    encode_strings(&mut self.columns[at], words, codes);
+                }
                 Values::Texts { offsets, bytes } => {
                     self.columns[at].plain_text(offsets, bytes, TEXT_CODEC, None)?;
                 }
@@ -82,22 +84,6 @@ impl Encoder {
             codes: Vec::new(),
             plain: Vec::new(),
         }
-    }
-
-    /// The dictionary goes out whole, also what only earlier row groups used: so codes stay the
-    /// same within a file and a reader can aggregate by them.
-    fn words(&mut self, at: usize, codes: &[u32], words: &Strings) {
-        let (least, greatest) = words.bounds();
-        let bounds = Bounds {
-            min: least.into(),
-            max: greatest.into(),
-            exact: false,
-        };
-        let dictionary = Dictionary {
-            plain: words.plain(),
-            values: words.len(),
-        };
-        self.columns[at].dictionary(dictionary, codes, (!words.is_empty()).then_some(bounds));
     }
 
     fn integers(&mut self, at: usize, kind: Kind, values: &[i64]) {
