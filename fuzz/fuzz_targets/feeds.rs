@@ -9,7 +9,10 @@ mod agree;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some((&first, text)) = bytes.split_first() {
-        let feeds = dyno_ingest_feeds::FEEDS;
+        let feeds: Vec<_> = dyno_ingest_feeds::FEEDS
+            .iter()
+            .filter(|feed| feed.rows.is_some())
+            .collect();
         agree::check(feeds[usize::from(first) % feeds.len()], text);
     }
 });

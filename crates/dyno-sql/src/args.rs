@@ -57,7 +57,7 @@ pub struct QueryArgs {
     /// Directory of the table, made by `dyno ingest load`
     pub table: PathBuf,
     /// Statements to run, separated by semicolons, over the table `spots` (or `wspr.bronze`) and
-    /// those of other feeds: `rbn`, `cabrillo`, `psk`, `solar`
+    /// the tables of other feeds, which have the feeds' names
     pub sql: String,
     /// Print the results as FORMAT
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Table)]

@@ -46,7 +46,8 @@ fn fill(table: &Path, feed: &'static str, files: Vec<PathBuf>) -> u64 {
 fn each_feed_is_a_table_under_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let table = dir.path().join("table");
-    for feed in FEEDS {
+    for feed in &FEEDS {
+        let Some(format) = &feed.rows else { continue };
         let making = Making {
             rows: 3000,
             archives: 2,
@@ -54,14 +55,14 @@ fn each_feed_is_a_table_under_its_name() {
             seed: 5,
             quirks: 0.0,
         };
-        let folder = dir.path().join(feed.name());
+        let folder = dir.path().join(feed.name);
         let made =
-            generate::write(*feed, &making, &folder, &|_| {}, &AtomicBool::new(false)).unwrap();
-        let rows = fill(&table, feed.name(), made.files);
-        let counted = answer(&table, &format!("SELECT count(*) FROM {}", feed.name()));
+            generate::write(format, &making, &folder, &|_| {}, &AtomicBool::new(false)).unwrap();
+        let rows = fill(&table, feed.name, made.files);
+        let counted = answer(&table, &format!("SELECT count(*) FROM {}", feed.name));
         assert_eq!(counted.lines().nth(1).unwrap(), rows.to_string());
-        let columns = answer(&table, &format!("SHOW COLUMNS FROM {}", feed.name()));
-        assert_eq!(columns.lines().count(), 1 + feed.fields().len());
+        let columns = answer(&table, &format!("SHOW COLUMNS FROM {}", feed.name));
+        assert_eq!(columns.lines().count(), 1 + format.fields.len());
     }
     assert_eq!(
         answer(&table, "SELECT count(*) FROM spots"),

@@ -9,9 +9,10 @@ use std::thread;
 use std::time::Instant;
 
 use dyno_ingest::contract::{COLUMNS, MODE, bands};
-use dyno_ingest::load::{self, Input, LoadReport, Opening, Options, Outcome, Progress, Target};
+use dyno_ingest::load::{Input, LoadReport, Options, Outcome, Progress};
 use dyno_ingest_clickhouse::private_server::{Config, Ports, PrivateServer};
-use dyno_ingest_clickhouse::{ServerTable, Settings};
+use dyno_ingest_clickhouse::{Servers, Settings};
+use dyno_ingest_feeds::{load_into, wspr};
 use dyno_record::Answer;
 use dyno_suite::protocol::Reply;
 
@@ -111,13 +112,18 @@ fn ours(
         workers,
         ..Options::default()
     };
-    let open = || Ok(Box::new(ServerTable::open(&address, settings)?) as Box<dyn Target>);
-    let opening = Opening {
-        row_bytes: settings.row_bytes(&address),
-        open: &open,
+    let servers = Servers {
+        address,
+        settings: settings.clone(),
     };
     let inputs = files.iter().cloned().map(Input::File).collect();
-    let report = load::load_into(inputs, &opening, &options, &Progress::default())?;
+    let report = load_into(
+        &wspr::FEED,
+        inputs,
+        &servers,
+        &options,
+        &Progress::default(),
+    )?;
     all_loaded(&report)?;
     Ok(report)
 }

@@ -6,18 +6,30 @@ use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use dyno_ingest::table::WSPR;
-use dyno_ingest_feeds::{FEEDS, named};
+use dyno_ingest_feeds::{FEEDS, Feed, named};
 use dyno_ingest_fetch::Published;
-use dyno_ingest_watch::Whose;
 
 use crate::units::duration;
 
 /// Parses the name of a feed; clap lists the names in help and in errors.
-pub fn feed() -> impl TypedValueParser<Value = Whose> {
-    let names = FEEDS.iter().map(|feed| feed.name());
-    PossibleValuesParser::new(std::iter::once(WSPR).chain(names))
-        .map(|name| named(&name).map_or(Whose::Wspr, Whose::Other))
+pub fn feed() -> impl TypedValueParser<Value = &'static Feed> {
+    let names = FEEDS.iter().map(|feed| feed.name);
+    PossibleValuesParser::new(names)
+        .try_map(|name| named(&name).ok_or_else(|| format!("{name} is not a feed")))
+}
+
+/// What each feed is: `rbn (Reverse Beacon Network), ...`.
+pub fn all_feeds() -> String {
+    let feeds = FEEDS.iter();
+    let feeds = feeds.map(|feed| format!("{} ({})", feed.name, feed.about));
+    feeds.collect::<Vec<_>>().join(", ")
+}
+
+/// What an archive of each feed covers: `a month of wspr, ...`.
+pub fn all_archives() -> String {
+    let feeds = FEEDS.iter();
+    let feeds = feeds.map(|feed| format!("{} of {}", feed.covers, feed.name));
+    feeds.collect::<Vec<_>>().join(", ")
 }
 
 #[derive(Debug, ClapArgs)]

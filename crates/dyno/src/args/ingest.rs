@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use dyno_ingest_watch::Whose;
+use dyno_ingest_feeds::Feed;
 
 use super::BenchArgs;
-use super::feeds::{CollectArgs, FetchArgs, feed};
+use super::feeds::{CollectArgs, FetchArgs, all_archives, all_feeds, feed};
 use super::watch::WatchArgs;
 use crate::units::{bytes, count_from_one, duration, one_or_more, share};
 
@@ -47,21 +47,23 @@ pub enum IngestCommand {
     Bench(IngestBenchArgs),
 }
 
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
+const GENERATE_EXAMPLES: &str = "\
+Examples:
   dyno ingest gen --rows 6M --months 3 --seed 7 --out archives
   dyno ingest gen --rows 100k --months 1 --quirks 0.01 --out odd
-  dyno ingest gen --feed rbn --rows 50k --months 3 --start 2010-12-30 --out days
+  dyno ingest gen --feed rbn --rows 50k --months 3 --start 2010-12-30 --out days";
 
-An archive of wspr covers a month, of rbn a day, of psk an hour; one of cabrillo is a log, and one \
-of solar a table. --months counts archives in each of these cases.")]
+#[derive(Debug, ClapArgs)]
+#[command(after_help = format!("{GENERATE_EXAMPLES}
+
+An archive is {}. --months counts archives in each of these cases.", all_archives()))]
 pub struct GenerateArgs {
     /// Generate TOTAL rows in all months together, such as 6000000 or 6M
     #[arg(long, value_name = "TOTAL", value_parser = count_from_one)]
     pub rows: u64,
     /// Generate archives of FEED
     #[arg(long, value_name = "FEED", value_parser = feed(), default_value = "wspr")]
-    pub feed: Whose,
+    pub feed: &'static Feed,
     /// Generate N archives, of a month each
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..))]
@@ -115,10 +117,9 @@ pub struct LoadArgs {
     /// Load into this directory, or clickhouse://USER@HOST:PORT/DATABASE.TABLE; made when missing
     #[arg(long, value_name = "DIR|ADDRESS")]
     pub into: PathBuf,
-    /// Read archives of FEED: spots of WSPR, rbn (Reverse Beacon Network), cabrillo (contest logs),
-    /// psk (PSK Reporter, as collected), solar (F10.7, Kp, sunspots)
-    #[arg(long, value_name = "FEED", value_parser = feed(), default_value = "wspr")]
-    pub feed: Whose,
+    #[arg(long, value_name = "FEED", value_parser = feed(), default_value = "wspr",
+        help = format!("Read archives of FEED: {}", all_feeds()))]
+    pub feed: &'static Feed,
     /// Use N threads [default: all]
     #[arg(long, alias = "workers", value_name = "N", value_parser = one_or_more)]
     pub threads: Option<usize>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use dyno_ingest_watch::Whose;
+use dyno_ingest_feeds::Feed;
 
 use super::feeds::feed;
 use super::{PubsubPlaceArgs, ServerLoadArgs};
@@ -38,7 +38,7 @@ pub struct WatchArgs {
     pub into: PathBuf,
     /// Read lines of FEED [default: detected in files; psk from mqtt://, wspr from pubsub://]
     #[arg(long, value_name = "FEED", value_parser = feed())]
-    pub feed: Option<Whose>,
+    pub feed: Option<&'static Feed>,
     /// Stop when everything that is there now is in the table
     #[arg(long)]
     pub once: bool,

@@ -3,13 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use dyno_ingest::load::{
-    self, Input, LoadReport, Opening, Options, Progress, ServerReport, Target,
-};
+use dyno_ingest::load::{Input, LoadReport, Options, Progress, ServerReport};
 use dyno_ingest_clickhouse::ledger::State;
-use dyno_ingest_clickhouse::{Address, FeedTable, ServerTable, Settings};
-use dyno_ingest_feeds as feeds;
-use dyno_ingest_watch::Whose;
+use dyno_ingest_clickhouse::{Address, Servers, Settings};
+use dyno_ingest_feeds::{Feed, load_into};
 use dyno_report::{counted, quantity};
 use serde_json::{Value, json};
 
@@ -40,7 +37,7 @@ pub fn refuse_options(args: &ServerLoadArgs) -> anyhow::Result<()> {
 
 /// Loads `inputs`, archives of one feed, into the table of `address`.
 pub fn load(
-    whose: Whose,
+    feed: &'static Feed,
     inputs: Vec<Input>,
     address: &Address,
     server: &ServerLoadArgs,
@@ -56,27 +53,11 @@ pub fn load(
         patience: server.patience,
         stop: progress.stop.clone(),
     };
-    Ok(match whose {
-        Whose::Wspr => {
-            let open = || Ok(Box::new(ServerTable::open(address, &settings)?) as Box<dyn Target>);
-            let opening = Opening {
-                row_bytes: settings.row_bytes(address),
-                open: &open,
-            };
-            load::load_into(inputs, &opening, options, progress)?
-        }
-        Whose::Other(feed) => {
-            let open = || {
-                let table = FeedTable::open(feed, address, &settings)?;
-                Ok(Box::new(table) as Box<dyn Target<feeds::Rows>>)
-            };
-            let opening = feeds::load::Opening {
-                copies: settings.copies(address),
-                open: &open,
-            };
-            feeds::load_into(feed, inputs, &opening, options, progress)?
-        }
-    })
+    let servers = Servers {
+        address: address.clone(),
+        settings,
+    };
+    Ok(load_into(feed, inputs, &servers, options, progress)?)
 }
 
 /// What a server did meanwhile, for people: nothing where all went smoothly.

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use dyno_ingest::generate::{Form, Generator, Month};
+use dyno_ingest_feeds::RowFormat;
 use dyno_ingest_feeds::calendar::{Day, is_day};
 use dyno_ingest_feeds::generate::{self as feeds, Making};
-use dyno_ingest_watch::Whose;
 use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
 use serde_json::json;
@@ -19,22 +19,18 @@ use crate::progress::WorkBar;
 use crate::terminal;
 
 pub fn run(args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
-    match args.feed {
-        Whose::Wspr => months(args, stop),
-        Whose::Other(feed) => archives(feed, args, stop),
+    match &args.feed.rows {
+        Some(format) => archives(format, args, stop),
+        None => months(args, stop),
     }
 }
 
-/// Archives of a feed of the table.
-fn archives(
-    feed: &dyn dyno_ingest_feeds::Feed,
-    args: &GenerateArgs,
-    stop: &Stop,
-) -> anyhow::Result<Exit> {
+/// Generates archives of a feed that is read line by line.
+fn archives(format: &RowFormat, args: &GenerateArgs, stop: &Stop) -> anyhow::Result<Exit> {
     if args.plain || args.threads.is_some() {
         bail!(
             "--plain and --threads are for wspr; {} has one form, made by one thread",
-            feed.name()
+            args.feed.name
         );
     }
     let making = Making {
@@ -46,12 +42,18 @@ fn archives(
     };
     let started = Instant::now();
     let bar = WorkBar::new(args.rows, "rows");
-    let made = feeds::write(feed, &making, &args.out, &|rows| bar.add(rows), stop.flag())?;
+    let made = feeds::write(
+        format,
+        &making,
+        &args.out,
+        &|rows| bar.add(rows),
+        stop.flag(),
+    )?;
     drop(bar);
     let seconds = started.elapsed().as_secs_f64();
     if args.json {
         terminal::print(&serde_json::to_string_pretty(&json!({
-            "feed": feed.name(),
+            "feed": args.feed.name,
             "rows": made.rows,
             "bad_rows": made.bad,
             "bytes": made.bytes,
@@ -66,7 +68,7 @@ fn archives(
         "{} and {} of {} in {} in {}, {} on disk, {} planted, {seconds:.1} s",
         counted(made.rows, "row"),
         counted(made.bad, "bad line"),
-        feed.name(),
+        args.feed.name,
         counted(made.files.len() as u64, "archive"),
         args.out.display(),
         quantity(made.file_bytes as f64, "B"),

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dyno_ingest::load::{
-    self, ArchiveReport, Before, Engine, Input, LoadReport, Options, Outcome, Progress,
+    ArchiveReport, Before, Engine, Input, LoadReport, Options, Outcome, Progress,
 };
-use dyno_ingest::table::{Damage, Snapshot};
-use dyno_ingest_watch::Whose;
+use dyno_ingest::table::{Damage, Snapshot, WSPR};
 use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
 use serde_json::{Value, json};
@@ -36,7 +35,7 @@ pub fn run(args: &LoadArgs, stop: &Stop) -> anyhow::Result<Exit> {
         },
         identity: args.identity.clone(),
     };
-    if matches!(args.feed, Whose::Wspr) {
+    if args.feed.name == WSPR {
         refuse_other_feeds(&args.files)?;
     }
     let (inputs, bytes) = inputs(&args.files)?;
@@ -87,12 +86,12 @@ fn inputs(files: &[PathBuf]) -> anyhow::Result<(Vec<Input>, u64)> {
     Ok((inputs, bytes))
 }
 
-/// Before any is loaded: rows of another feed would all be bad ones. What is wrong with a file that
-/// cannot be looked into, the load says.
+/// Refuses files of other feeds before any is loaded, because all their rows would be bad. The
+/// readers of the other feeds look themselves; the load reports a file that cannot be opened.
 fn refuse_other_feeds(files: &[PathBuf]) -> anyhow::Result<()> {
     for file in files.iter().filter(|file| file.as_os_str() != "-") {
         if let Ok(Some(feed)) = dyno_ingest_feeds::feed_of_file(file)
-            && feed != dyno_ingest::table::WSPR
+            && feed != WSPR
         {
             bail!(
                 "{}: it looks like feed {feed}, not wspr; load it with --feed {feed}",
@@ -139,12 +138,9 @@ fn watched(
                 &progress,
             ),
             Ok(None) => clickhouse::refuse_options(&args.server).and_then(|()| {
-                Ok(match args.feed {
-                    Whose::Wspr => load::load(inputs, &args.into, options, &progress)?,
-                    Whose::Other(feed) => {
-                        dyno_ingest_feeds::load(feed, inputs, &args.into, options, &progress)?
-                    }
-                })
+                let table = &args.into;
+                let loaded = dyno_ingest_feeds::load(args.feed, inputs, table, options, &progress);
+                Ok(loaded?)
             }),
         };
         done.store(true, Ordering::Relaxed);

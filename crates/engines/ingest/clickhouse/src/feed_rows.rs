@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use dyno_codec::clickhouse::FrameWriter;
 use dyno_ingest::scan::BadRow;
-use dyno_ingest_feeds::{self as feeds, Feed, Field, Kind, Rows, Values};
+use dyno_ingest_feeds::{self as feeds, Field, Kind, Layout, Rows, Values};
 
 use crate::native::{self, Encode, Texts, Words, gather};
 use crate::order::{Order, Ranks, bits};
@@ -14,7 +14,7 @@ use crate::schema::{Column, Text};
 
 /// Encodes rows of one archive, and reuses its memory for each chunk.
 pub(crate) struct FeedRows {
-    feed: &'static dyn Feed,
+    layout: Layout,
     archive: String,
     order: Order,
     ranks: Ranks,
@@ -23,9 +23,9 @@ pub(crate) struct FeedRows {
 
 impl FeedRows {
     /// Makes an encoder whose `archive` column has this identity in every row.
-    pub fn of(feed: &'static dyn Feed, archive: &str) -> FeedRows {
+    pub fn of(layout: Layout, archive: &str) -> FeedRows {
         FeedRows {
-            feed,
+            layout,
             archive: archive.to_owned(),
             order: Order::default(),
             ranks: Ranks::default(),
@@ -38,7 +38,7 @@ impl FeedRows {
     fn keys(&mut self, rows: &Rows) -> Vec<u64> {
         let mut keys = vec![0u64; rows.len()];
         let mut room = u64::BITS;
-        for name in self.feed.layout().order {
+        for name in self.layout.order {
             let found = rows.columns().find(|(field, _)| field.name == *name);
             let Some((field, column)) = found else { break };
             let Some((ranks, bits)) = self.ranks_of(field, column, rows.len()) else {
@@ -264,8 +264,8 @@ mod tests {
     /// Time in seconds, band and sender, each `None` if missing.
     type Report = (Option<u32>, Option<i32>, Option<String>);
 
-    fn reports(feed: &'static dyn Feed, reports: &[Report]) -> Rows {
-        let mut rows = Rows::new(feed.fields());
+    fn reports(fields: &'static [Field], reports: &[Report]) -> Rows {
+        let mut rows = Rows::new(fields);
         for (second, band, sender) in reports {
             let cell = |field: &Field| match field.name {
                 "timestamp" => second.map(|s| i64::from(s) * 1000).into(),
@@ -273,7 +273,7 @@ mod tests {
                 "sender" => sender.as_deref().into(),
                 _ => Cell::Nothing,
             };
-            let cells: Vec<Cell<'_>> = feed.fields().iter().map(cell).collect();
+            let cells: Vec<Cell<'_>> = fields.iter().map(cell).collect();
             rows.push(&cells);
         }
         rows
@@ -292,13 +292,13 @@ mod tests {
             ),
             spread in 0u32..32,
         ) {
-            let feed = named("psk").expect("a feed");
+            let format = named("psk").and_then(|feed| feed.rows.as_ref()).expect("rows");
             let list: Vec<Report> = list
                 .into_iter()
                 .map(|(second, band, sender)| (second.map(|s| s >> spread), band, sender))
                 .collect();
-            let rows = reports(feed, &list);
-            let sorted = FeedRows::of(feed, "psk/a").sorted(&rows, &[archive()], &mut |_| {});
+            let rows = reports(format.fields, &list);
+            let sorted = FeedRows::of(format.layout, "psk/a").sorted(&rows, &[archive()], &mut |_| {});
             let mut expected: Vec<u32> = (0..list.len() as u32).collect();
             expected.sort_by_key(|&row| {
                 let (second, band, sender) = &list[row as usize];

@@ -7,7 +7,7 @@
 //! partitions are swapped into the table and the ledger says so ([`ledger`], [`swap`]). A killed
 //! load, ours or the server's, leaves every archive as it was or as it was to be.
 //!
-//! It is a [`dyno_ingest::load::Target`]; archives are read and scanned there.
+//! [`Servers`] is a [`dyno_ingest_feeds::Location`]; archives are read and scanned there.
 
 mod address;
 mod error;
@@ -34,4 +34,4 @@ pub use address::Address;
 pub use error::{Error, Result};
 pub use http::Password;
 pub use status::{Status, status};
-pub use table::{FeedTable, ServerTable, Settings};
+pub use table::{ServerTable, Servers, Settings};

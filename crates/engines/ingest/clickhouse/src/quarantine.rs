@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dyno_codec::clickhouse::FrameWriter;
-use dyno_ingest::scan::{BadRow, MAX_LINE};
+use dyno_ingest::scan::BadRow;
 
 use crate::error::{Error, Result};
 use crate::native;
@@ -73,16 +73,13 @@ impl<'a> Quarantine<'a> {
         self.rows
     }
 
-    /// Adds one row. An error in sending it is returned by [`Self::finish`]. Of a line that is too
-    /// long only the first bytes are kept, and `cut` says so.
+    /// Adds one row. An error in sending it is returned by [`Self::finish`].
     pub fn add(&mut self, row: &BadRow<'_>) {
         self.rows += 1;
         if self.failure.is_some() {
             return;
         }
-        let line = row.raw.strip_suffix(b"\r").unwrap_or(row.raw);
-        let cut = line.len() > MAX_LINE;
-        let raw = if cut { &row.raw[..MAX_LINE] } else { row.raw };
+        let (raw, cut) = row.kept();
         self.lines.push(row.line);
         self.bytes += raw.len() + row.reason.len() + 64;
         self.reasons.push(row.reason.clone());

@@ -1,7 +1,7 @@
 //! A table's columns: what a feed requires of them, as SQL, and how an existing table has them.
 
 use dyno_ingest::contract::{COLUMNS, MODE};
-use dyno_ingest_feeds::{Feed, Kind};
+use dyno_ingest_feeds::{Kind, RowFormat};
 
 use crate::address::Address;
 use crate::error::{Error, Result};
@@ -102,8 +102,8 @@ impl Contract {
     /// The contract for another feed. Its archives are days, hours, logs or whole histories, whose
     /// rows may lie anywhere in time. Each is a partition, so that it can be swapped without
     /// touching another.
-    pub fn of_feed(feed: &dyn Feed) -> Contract {
-        let layout = feed.layout();
+    pub fn of_rows(format: &RowFormat) -> Contract {
+        let layout = format.layout;
         let (mut columns, mut order) = (Vec::new(), vec![String::new(); layout.order.len()]);
         columns.push(Wanted {
             name: ARCHIVE,
@@ -111,7 +111,7 @@ impl Contract {
             nullable: false,
             also: Also::Nothing,
         });
-        for field in feed.fields() {
+        for field in format.fields {
             let (kind, also, zero) = match field.kind {
                 Kind::Integer { bits, signed } => {
                     let sign = if signed { "" } else { "U" };

@@ -6,14 +6,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dyno_ingest::load::{Held, Stage, Target};
-use dyno_ingest_feeds::{Feed, Rows};
+use dyno_ingest::load::{Held, Opening, Stage, Target};
+use dyno_ingest::scan::Columns;
+use dyno_ingest_feeds::{Location, RowFormat, Rows};
 
 use crate::address::Address;
 use crate::error::{Error, Result};
 use crate::feed_rows::FeedRows;
 use crate::http::{Client, Password, quoted};
 use crate::ledger::{Entry, Ledger, Share, State};
+use crate::native::Encode;
 use crate::patience::Patience;
 use crate::pressure::Pressure;
 use crate::quarantine;
@@ -57,7 +59,7 @@ impl Default for Settings {
 impl Settings {
     /// Memory that an archive needs for each row of a chunk: columns with spare capacity, the
     /// order, and blocks being made, waiting and in flight.
-    pub fn row_bytes(&self, address: &Address) -> usize {
+    fn row_bytes(&self, address: &Address) -> usize {
         const COLUMNS: usize = 100;
         const ORDER: usize = 2 * 16 + 4;
         const FRAMES: usize = 102;
@@ -66,7 +68,7 @@ impl Settings {
 
     /// How many times the bytes of a chunk of another feed are in memory: columns, order, indexes
     /// of values, and blocks being made, waiting and in flight.
-    pub fn copies(&self, address: &Address) -> usize {
+    fn copies(&self, address: &Address) -> usize {
         2 + 2 + self.senders(address)
     }
 
@@ -75,7 +77,7 @@ impl Settings {
     }
 }
 
-/// A table for spots of WSPR, open for writing. While it exists no other process loads into it.
+/// A table that is open for writing. While it exists no other process loads into it.
 pub struct ServerTable {
     pub(crate) clients: Vec<Arc<Client>>,
     pub(crate) address: Address,
@@ -92,7 +94,8 @@ pub struct ServerTable {
 }
 
 impl ServerTable {
-    /// Connects, creates what is missing, and completes what a killed load had begun.
+    /// Opens a table for spots of WSPR: connects, creates what is missing, and completes what a
+    /// killed load had begun.
     ///
     /// # Errors
     /// [`Error::Unreachable`], [`Error::Credentials`], [`Error::Permission`], [`Error::Schema`]
@@ -290,15 +293,21 @@ impl ServerTable {
     }
 }
 
-impl Target for ServerTable {
+/// A table that is open for chunks of one kind, which `encoder` makes blocks of, given the archive.
+struct Opened<F> {
+    table: ServerTable,
+    encoder: F,
+}
+
+impl<E: Encode + 'static, F: Fn(&str) -> E + Sync> Target<E::Rows> for Opened<F> {
     /// If rows were removed or added by hand, the archive counts as not loaded, so that a load
     /// repairs the table.
     fn held(&self, archive: &str) -> dyno_ingest::Result<Option<Held>> {
-        let entry = locked(&self.ledger).entries.get(archive).cloned();
+        let entry = locked(&self.table.ledger).entries.get(archive).cloned();
         let Some(entry) = entry.filter(|entry| entry.state == State::Done) else {
             return Ok(None);
         };
-        let whole = self.rows_of(&entry)? == entry.rows;
+        let whole = self.table.rows_of(&entry)? == entry.rows;
         Ok(whole.then_some(Held {
             bytes: entry.source.bytes,
             hash: entry.source.hash,
@@ -310,57 +319,53 @@ impl Target for ServerTable {
         &'a self,
         archive: &str,
         source: &Path,
-        _chunk_rows: usize,
-    ) -> dyno_ingest::Result<Box<dyn Stage + 'a>> {
-        let stage = ServerStage::begin(self, archive, source, Spots::default())?;
-        Ok(Box::new(stage))
-    }
-
-    fn finish(&self) -> dyno_ingest::Result<()> {
-        self.drop_stages()?;
-        Ok(locked(&self.lock).release()?)
-    }
-}
-
-/// A table for rows of another feed, open for writing like a [`ServerTable`].
-pub struct FeedTable {
-    table: ServerTable,
-    feed: &'static dyn Feed,
-}
-
-impl FeedTable {
-    /// Opens the table like [`ServerTable::open`], for rows of `feed`.
-    ///
-    /// # Errors
-    /// As [`ServerTable::open`].
-    pub fn open(
-        feed: &'static dyn Feed,
-        address: &Address,
-        settings: &Settings,
-    ) -> Result<FeedTable> {
-        let table = ServerTable::open_as(&Contract::of_feed(feed), address, settings)?;
-        Ok(FeedTable { table, feed })
-    }
-}
-
-impl Target<Rows> for FeedTable {
-    fn held(&self, archive: &str) -> dyno_ingest::Result<Option<Held>> {
-        self.table.held(archive)
-    }
-
-    fn stage<'a>(
-        &'a self,
-        archive: &str,
-        source: &Path,
-        _chunk_rows: usize,
-    ) -> dyno_ingest::Result<Box<dyn Stage<Rows> + 'a>> {
-        let encoder = FeedRows::of(self.feed, archive);
+    ) -> dyno_ingest::Result<Box<dyn Stage<E::Rows> + 'a>> {
+        let encoder = (self.encoder)(archive);
         let stage = ServerStage::begin(&self.table, archive, source, encoder)?;
         Ok(Box::new(stage))
     }
 
     fn finish(&self) -> dyno_ingest::Result<()> {
-        self.table.finish()
+        self.table.drop_stages()?;
+        Ok(locked(&self.table.lock).release()?)
+    }
+}
+
+/// The location of a table on servers.
+pub struct Servers {
+    /// The servers, the database and the table.
+    pub address: Address,
+    /// How to load into them.
+    pub settings: Settings,
+}
+
+impl Servers {
+    fn opening<'a, E: Encode + 'static>(
+        &'a self,
+        each_bytes: usize,
+        contract: Contract,
+        encoder: impl Fn(&str) -> E + Sync + 'a,
+    ) -> Opening<'a, E::Rows> {
+        Opening {
+            each_bytes,
+            open: Box::new(move || {
+                let table = ServerTable::open_as(&contract, &self.address, &self.settings)?;
+                Ok(Box::new(Opened { table, encoder }))
+            }),
+        }
+    }
+}
+
+impl Location for Servers {
+    fn spots(&self) -> Opening<'_, Columns> {
+        let row_bytes = self.settings.row_bytes(&self.address);
+        self.opening(row_bytes, Contract::of_spots(), |_| Spots::default())
+    }
+
+    fn rows(&self, _feed: &'static str, format: &'static RowFormat) -> Opening<'_, Rows> {
+        let copies = self.settings.copies(&self.address);
+        let encoder = move |archive: &str| FeedRows::of(format.layout, archive);
+        self.opening(copies, Contract::of_rows(format), encoder)
     }
 }
 

@@ -1,44 +1,81 @@
-//! What a feed is: its columns, its lines, and how to make some.
+//! What a feed is: its archives, their columns and lines, and how to generate some.
 
+use std::fmt;
 use std::path::Path;
 
 use crate::generate::{Batch, MadeLine, Packing};
 use crate::rows::Rows;
 
-/// A source of archives with columns of its own. To add one, implement this in a file beside the
-/// others and enter it in [`crate::FEEDS`].
-pub trait Feed: Sync {
-    /// What it is called on the command line, in SQL and in front of its archives' identities.
-    fn name(&self) -> &'static str;
-
-    /// What it is, in a line.
-    fn about(&self) -> &'static str;
-
-    /// The columns of its table, in order.
-    fn fields(&self) -> &'static [Field];
-
-    /// How a database lays its table out.
-    fn layout(&self) -> Layout;
-
-    /// Which archive a file is, by its name: what decides what replaces what. The feed's name goes
-    /// in front.
-    fn archive(&self, path: &Path) -> String;
-
+/// A source of archives. To add one, describe it in a file beside the others, and enter it in
+/// [`crate::FEEDS`].
+pub struct Feed {
+    /// What it is called on the command line and in the ledger.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// What one archive covers, with its article: a day, a log.
+    pub covers: &'static str,
+    /// Whether a line means the same outside its file, so that the records of a log can be lines of
+    /// this feed.
+    pub lines_stand_alone: bool,
+    /// Which archive a file is, by its name.
+    pub archive: fn(&Path) -> String,
     /// Whether text that begins like this is of this feed and of no other.
-    fn claims(&self, text: &str) -> bool;
+    pub claims: fn(&str) -> bool,
+    /// How its lines become [`Rows`]; `None` for WSPR, whose scanner and columns are those of the
+    /// ingest engine.
+    pub rows: Option<RowFormat>,
+}
 
-    /// A reader for the lines of one archive.
-    fn reader(&self) -> Box<dyn Reader>;
+impl Feed {
+    /// The identity of a file in the ledger, which decides what it replaces: the archive that the
+    /// caller says it is, or else that of its name, behind the feed's name. WSPR's archives have
+    /// the feed's name only if they are months, because tables have had such identities since
+    /// before there were other feeds.
+    pub fn identity(&self, given: Option<&str>, path: &Path) -> String {
+        let archive = given.map_or_else(|| (self.archive)(path), str::to_owned);
+        let prefix = format!("{}/", self.name);
+        match self.rows.is_none() || archive.starts_with(&prefix) {
+            true => archive,
+            false => prefix + &archive,
+        }
+    }
+}
 
-    /// What an archive of a batch is called.
-    fn file_name(&self, batch: &Batch) -> String;
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
 
+/// How the lines of a feed become [`Rows`], and how to generate such lines.
+pub struct RowFormat {
+    /// The columns of the feed's table, in order.
+    pub fields: &'static [Field],
+    /// How a database lays the table out.
+    pub layout: Layout,
+    /// Makes a reader for the lines of one archive.
+    pub reader: fn() -> Box<dyn Reader>,
+    /// What a generated archive is called.
+    pub file_name: fn(&Batch) -> String,
     /// How its archives are packed.
-    fn packing(&self) -> Packing;
-
+    pub packing: Packing,
     /// The lines of an archive, as the published ones have them, with oddities at the rate that the
     /// batch says.
-    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>>;
+    pub lines: fn(&Batch) -> Box<dyn Iterator<Item = MadeLine>>,
+}
+
+/// A file's name without its folder and without the extensions of its packing and its form.
+pub fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let name = name.to_string_lossy();
+    let mut stem = name.as_ref();
+    for extension in [
+        ".gz", ".zip", ".csv", ".txt", ".log", ".cbr", ".jsonl", ".json",
+    ] {
+        stem = stem.strip_suffix(extension).unwrap_or(stem);
+    }
+    stem.to_owned()
 }
 
 /// Turns the lines of one archive into rows.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::Feed;
+use crate::RowFormat;
 use crate::calendar::Day;
 
 /// gzip's own default, which published archives have.
@@ -144,14 +144,14 @@ pub struct Summary {
     pub files: Vec<PathBuf>,
 }
 
-/// Writes archives of `feed` into `folder`, which is made when missing, and counts rows in
+/// Writes archives of a feed into `folder`, which is made when missing, and counts rows in
 /// `progress` until `stop` is set.
 ///
 /// # Errors
 /// [`Error::Refused`] for a request that makes no sense, [`Error::Io`], [`Error::Stopped`].
 /// Finished archives stay; an unfinished one leaves no file behind.
 pub fn write(
-    feed: &dyn Feed,
+    format: &RowFormat,
     making: &Making,
     folder: &Path,
     progress: &dyn Fn(u64),
@@ -173,7 +173,7 @@ pub fn write(
             seed: making.seed,
             quirks: making.quirks,
         };
-        archive(feed, &batch, folder, progress, stop, &mut summary)?;
+        archive(format, &batch, folder, progress, stop, &mut summary)?;
     }
     Ok(summary)
 }
@@ -195,14 +195,14 @@ fn check(making: &Making) -> std::result::Result<(), String> {
 }
 
 fn archive(
-    feed: &dyn Feed,
+    format: &RowFormat,
     batch: &Batch,
     folder: &Path,
     progress: &dyn Fn(u64),
     stop: &AtomicBool,
     summary: &mut Summary,
 ) -> Result<()> {
-    let name = feed.file_name(batch);
+    let name = (format.file_name)(batch);
     let path = folder.join(&name);
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(|e| Error::io("create", parent, e))?;
@@ -211,7 +211,7 @@ fn archive(
     aside.push(".partial");
     let aside = PathBuf::from(aside);
     let failed = |e| Error::io("write", &path, e);
-    let made = lines(feed, batch, &aside, &path, progress, stop, summary);
+    let made = lines(format, batch, &aside, &path, progress, stop, summary);
     match made {
         Ok(planted) => {
             if batch.quirks > 0.0 {
@@ -233,7 +233,7 @@ fn archive(
 
 /// Writes the lines, and gives back the list of what was planted.
 fn lines(
-    feed: &dyn Feed,
+    format: &RowFormat,
     batch: &Batch,
     aside: &Path,
     path: &Path,
@@ -243,9 +243,9 @@ fn lines(
 ) -> Result<Vec<u8>> {
     let failed = |e| Error::io("write", path, e);
     let file = File::create(aside).map_err(|e| Error::io("create", aside, e))?;
-    let mut out = Packed::new(file, feed.packing(), path).map_err(failed)?;
+    let mut out = Packed::new(file, format.packing, path).map_err(failed)?;
     let mut planted = Vec::new();
-    for (at, line) in feed.lines(batch).enumerate() {
+    for (at, line) in (format.lines)(batch).enumerate() {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
         }

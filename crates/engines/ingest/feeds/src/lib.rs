@@ -1,9 +1,10 @@
-//! Feeds beside WSPR: spots of the Reverse Beacon Network, contest logs, PSK Reporter, indices of
-//! the sun.
+//! The feeds: spots of WSPR and of the Reverse Beacon Network, contest logs, PSK Reporter, indices
+//! of the sun.
 //!
-//! Each has columns of its own and a reader of its lines ([`Feed`]); loading, the table, quarantine
-//! and what is loaded exactly once are the same for all of them and the same as WSPR's
-//! ([`load()`]). A table's directory may hold several feeds, which SQL sees as one table each.
+//! [`FEEDS`] lists them, and only that list has to be extended for a new one. All are loaded by
+//! [`dyno_ingest::load::load_into`]. WSPR brings the engine's own scanner and columns; each of the
+//! others has columns of its own and a reader of its lines ([`RowFormat`]). A table's directory may
+//! hold several feeds, which SQL sees as one table each.
 
 pub mod cabrillo;
 pub mod calendar;
@@ -16,16 +17,23 @@ mod recognise;
 mod rows;
 pub mod solar;
 mod value;
+pub mod wspr;
 
-pub use feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal};
-pub use load::{load, load_into};
+pub use feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
+pub use load::{Location, load, load_into};
 pub use recognise::{feed_of_file, feed_of_text};
 pub use rows::{Cell, Column, Rows, Values};
 
-/// The feeds that there are; WSPR, the first one, is [`dyno_ingest`]'s own.
-pub const FEEDS: &[&dyn Feed] = &[&rbn::Rbn, &cabrillo::Cabrillo, &psk::Psk, &solar::Solar];
+/// All feeds, in the order in which commands list them.
+pub static FEEDS: [Feed; 5] = [
+    wspr::FEED,
+    rbn::FEED,
+    cabrillo::FEED,
+    psk::FEED,
+    solar::FEED,
+];
 
 /// The feed of that name.
-pub fn named(name: &str) -> Option<&'static dyn Feed> {
-    FEEDS.iter().copied().find(|feed| feed.name() == name)
+pub fn named(name: &str) -> Option<&'static Feed> {
+    FEEDS.iter().find(|feed| feed.name == name)
 }

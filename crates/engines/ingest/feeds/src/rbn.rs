@@ -10,14 +10,10 @@ use dyno_ingest::contract::band_of;
 use dyno_ingest::generate::Random;
 
 use crate::calendar::Day;
-use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal};
+use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
 use crate::generate::{Batch, MadeLine, Packing, callsign};
-use crate::load::stem;
 use crate::rows::Rows;
 use crate::value::{clock, day, day_of, integer, quoted_fields, shown, thousandths};
-
-/// The feed.
-pub struct Rbn;
 
 const FIELDS: &[Field] = &[
     Field::new("timestamp", Kind::Moment, "when the spot was made, UTC"),
@@ -65,59 +61,45 @@ const HEADER: [&str; 13] = [
 /// Fields before 2011.
 const EARLY: usize = 11;
 
-impl Feed for Rbn {
-    fn name(&self) -> &'static str {
-        "rbn"
-    }
-
-    fn about(&self) -> &'static str {
-        "spots of the Reverse Beacon Network, a ZIP archive a day"
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
-    }
-
-    fn layout(&self) -> Layout {
-        Layout {
+/// The feed.
+pub const FEED: Feed = Feed {
+    name: "rbn",
+    about: "Reverse Beacon Network",
+    covers: "a day",
+    lines_stand_alone: true,
+    archive,
+    claims,
+    rows: Some(RowFormat {
+        fields: FIELDS,
+        layout: Layout {
             order: &["timestamp", "band", "dx_call"],
             seconds: &["timestamp"],
-        }
-    }
+        },
+        reader: || Box::new(Spots::default()),
+        file_name: |batch| {
+            let (year, month, day) = batch.start.plus(batch.number.into()).date();
+            format!("{year:04}{month:02}{day:02}.zip")
+        },
+        packing: Packing::Zip { extension: "csv" },
+        lines: |batch| Box::new(made(batch)),
+    }),
+};
 
-    fn archive(&self, path: &Path) -> String {
-        let stem = stem(path);
-        let parts = |at| stem.get(at);
-        let date = (stem.len() == 8)
-            .then(|| Some(day_of(parts(0..4)?, parts(4..6)?, parts(6..8)?)?.to_string()));
-        date.flatten().unwrap_or(stem)
-    }
+fn archive(path: &Path) -> String {
+    let stem = stem(path);
+    let parts = |at| stem.get(at);
+    let date = (stem.len() == 8)
+        .then(|| Some(day_of(parts(0..4)?, parts(4..6)?, parts(6..8)?)?.to_string()));
+    date.flatten().unwrap_or(stem)
+}
 
-    fn claims(&self, text: &str) -> bool {
-        let is_header = |line: &str| line.starts_with("callsign,de_pfx,de_cont,freq,");
-        let is_spot = |line: &str| {
-            let fields: Vec<&str> = line.trim_end().split(',').collect();
-            matches!(fields.len(), 11 | 13) && moment(fields[10]).is_ok()
-        };
-        text.lines().any(|line| is_header(line) || is_spot(line))
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::new(Spots::default())
-    }
-
-    fn file_name(&self, batch: &Batch) -> String {
-        let (year, month, day) = batch.start.plus(batch.number.into()).date();
-        format!("{year:04}{month:02}{day:02}.zip")
-    }
-
-    fn packing(&self) -> Packing {
-        Packing::Zip { extension: "csv" }
-    }
-
-    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>> {
-        Box::new(made(batch))
-    }
+fn claims(text: &str) -> bool {
+    let is_header = |line: &str| line.starts_with("callsign,de_pfx,de_cont,freq,");
+    let is_spot = |line: &str| {
+        let fields: Vec<&str> = line.trim_end().split(',').collect();
+        matches!(fields.len(), 11 | 13) && moment(fields[10]).is_ok()
+    };
+    text.lines().any(|line| is_header(line) || is_spot(line))
 }
 
 /// Reads the lines of one day.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dyno_ingest::Result;
 use dyno_ingest::load::Engine;
-use dyno_ingest::scan::{Block, parse_line};
+use dyno_ingest::scan::Block;
 use dyno_ingest::source::{Source, open_path};
 use dyno_ingest::table::WSPR;
 
@@ -16,19 +16,16 @@ const LINES: usize = 50;
 /// The name of the feed that claims a text by its first lines; none where no feed does.
 pub fn feed_of_text(text: &[u8]) -> Option<&'static str> {
     let text = beginning(text);
-    if let Some(feed) = FEEDS.iter().find(|feed| feed.claims(&text)) {
-        return Some(feed.name());
-    }
-    let is_spot = |line: &str| matches!(parse_line(line.as_bytes()), Ok(Some(_)));
-    text.lines().any(is_spot).then_some(WSPR)
+    let found = FEEDS.iter().find(|feed| (feed.claims)(&text));
+    found.map(|feed| feed.name)
 }
 
-/// Whether `feed` takes the text for its own, or another feed's name that does.
-pub(crate) fn other_than(feed: &dyn Feed, text: &[u8]) -> Option<&'static str> {
-    if feed.claims(&beginning(text)) {
+/// The name of another feed that claims the text; `None` if `feed` claims it, or no feed.
+pub(crate) fn other_than(feed: &Feed, text: &[u8]) -> Option<&'static str> {
+    if (feed.claims)(&beginning(text)) {
         return None;
     }
-    feed_of_text(text).filter(|&other| other != feed.name())
+    feed_of_text(text).filter(|&other| other != feed.name)
 }
 
 /// The name of the feed that claims the file at `path`. Parquet comes of WSPR alone.

@@ -193,12 +193,12 @@ impl Rows {
         self.rows * self.row_bytes + self.text_bytes
     }
 
-    /// Bytes that the dictionaries hold.
-    pub fn dictionary_bytes(&self) -> usize {
+    /// Bytes of the dictionaries as pages hold them, and bytes of memory that they use.
+    pub fn dictionary_bytes(&self) -> (usize, usize) {
         let columns = self.columns.iter().map(|column| match &column.values {
-            Values::Words { words, .. } => words.heap_bytes(),
-            _ => 0,
+            Values::Words { words, .. } => (words.plain().len(), words.heap_bytes()),
+            _ => (0, 0),
         });
-        columns.sum()
+        columns.fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
     }
 }

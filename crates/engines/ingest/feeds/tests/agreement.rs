@@ -1,5 +1,7 @@
 //! The readers of all feeds against their slow parsers.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod agree;
 
 use dyno_ingest_feeds::calendar::Day;
@@ -22,8 +24,8 @@ fn batch(seed: u64, number: u32, rows: u64) -> Batch {
     }
 }
 
-fn text(feed: &dyn Feed, batch: &Batch) -> Vec<u8> {
-    feed.lines(batch)
+fn text(feed: &Feed, batch: &Batch) -> Vec<u8> {
+    (feed.rows.as_ref().unwrap().lines)(batch)
         .flat_map(|line| [line.bytes, b"\n".to_vec()].concat())
         .collect()
 }
@@ -80,8 +82,8 @@ proptest! {
 
     #[test]
     fn any_text(bytes in "[ -~\n]{0,200}") {
-        for feed in FEEDS {
-            agree::check(*feed, bytes.as_bytes());
+        for feed in FEEDS.iter().filter(|feed| feed.rows.is_some()) {
+            agree::check(feed, bytes.as_bytes());
         }
     }
 }
@@ -126,23 +128,23 @@ fn contacts_of_all_words() {
 
 #[test]
 fn what_the_generator_says_of_a_line_is_what_the_reader_makes_of_it() {
-    for feed in FEEDS {
+    for feed in FEEDS.iter().filter(|feed| feed.rows.is_some()) {
         for number in 0..5 {
             for quirks in [0.0, 0.3] {
                 let batch = Batch {
                     quirks,
                     ..batch(7 + u64::from(number), number, 500)
                 };
-                let made: Vec<_> = feed.lines(&batch).collect();
-                let parsed = agree::read(*feed, &text(*feed, &batch));
+                let made: Vec<_> = (feed.rows.as_ref().unwrap().lines)(&batch).collect();
+                let parsed = agree::read(feed, &text(feed, &batch));
                 let rows: u32 = made.iter().map(|line| line.rows).sum();
-                assert_eq!(parsed.rows.len(), rows as usize, "{} {number}", feed.name());
+                assert_eq!(parsed.rows.len(), rows as usize, "{} {number}", feed.name);
                 let numbered = made.iter().zip(1..);
                 let bad: Vec<u64> = numbered
                     .filter(|(line, _)| line.bad)
                     .map(|(_, at)| at)
                     .collect();
-                assert_eq!(parsed.bad, bad, "{} {number}", feed.name());
+                assert_eq!(parsed.bad, bad, "{} {number}", feed.name);
                 assert_eq!(parsed.refused, None);
                 assert!(quirks > 0.0 || bad.is_empty());
             }

@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use dyno_ingest_feeds::{FEEDS, Feed, Kind};
 
-fn table(feed: &dyn Feed) -> String {
+fn table(feed: &Feed) -> String {
     let mut text = String::from("| column | Parquet type | gaps | meaning |\n|---|---|---|---|\n");
-    for field in feed.fields() {
+    for field in feed.rows.as_ref().unwrap().fields {
         let kind = match field.kind {
             Kind::Integer { bits, signed: true } => format!("INT_{bits}"),
             Kind::Integer {
@@ -38,8 +38,8 @@ fn each_feeds_columns_are_in_the_book() {
         "/../../../../docs/formats/feeds.md"
     );
     let format = std::fs::read_to_string(path).unwrap();
-    for feed in FEEDS {
-        let expected = format!("## Feed `{}`\n\n{}\n", feed.name(), table(*feed));
+    for feed in FEEDS.iter().filter(|feed| feed.rows.is_some()) {
+        let expected = format!("## Feed `{}`\n\n{}\n", feed.name, table(feed));
         assert!(
             format.contains(&expected),
             "docs/formats/feeds.md should hold this:\n{expected}"

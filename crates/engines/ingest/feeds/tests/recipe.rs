@@ -8,12 +8,32 @@ use std::path::Path;
 
 use dyno_ingest::load::{Input, Options, Progress};
 use dyno_ingest::table::Snapshot;
-use dyno_ingest_feeds::generate::{Batch, MadeLine, Packing};
-use dyno_ingest_feeds::{Feed, Field, Kind, Layout, Line, Reader, Refusal, Rows, load};
+use dyno_ingest_feeds::generate::{MadeLine, Packing};
+use dyno_ingest_feeds::{
+    Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, Rows, load, stem,
+};
 
 // What CONTRIBUTING.md shows begins here.
 /// Strokes of lightning, one a line: milliseconds since 1970, and amperes or `-`.
-pub struct Lightning;
+pub const FEED: Feed = Feed {
+    name: "lightning",
+    about: "strokes of lightning",
+    covers: "a month",
+    lines_stand_alone: true,
+    archive: stem,
+    claims: |text| text.starts_with("# strokes"),
+    rows: Some(RowFormat {
+        fields: FIELDS,
+        layout: Layout {
+            order: &["timestamp"],
+            seconds: &[],
+        },
+        reader: || Box::new(Strokes),
+        file_name: |batch| format!("strokes-{}.txt", batch.number),
+        packing: Packing::Plain,
+        lines: |batch| Box::new((0..batch.rows).map(|row| MadeLine::of(format!("{row} -"), 1))),
+    }),
+};
 
 const FIELDS: &[Field] = &[
     Field::new("timestamp", Kind::Moment, "when it struck, UTC"),
@@ -45,51 +65,6 @@ impl Reader for Strokes {
 }
 // What CONTRIBUTING.md shows ends here.
 
-impl Feed for Lightning {
-    fn name(&self) -> &'static str {
-        "lightning"
-    }
-
-    fn about(&self) -> &'static str {
-        "strokes of lightning"
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
-    }
-
-    fn layout(&self) -> Layout {
-        Layout {
-            order: &["timestamp"],
-            seconds: &[],
-        }
-    }
-
-    fn archive(&self, path: &Path) -> String {
-        path.file_stem().unwrap().to_string_lossy().into_owned()
-    }
-
-    fn claims(&self, text: &str) -> bool {
-        text.starts_with("# strokes")
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::new(Strokes)
-    }
-
-    fn file_name(&self, batch: &Batch) -> String {
-        format!("strokes-{}.txt", batch.number)
-    }
-
-    fn packing(&self) -> Packing {
-        Packing::Plain
-    }
-
-    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>> {
-        Box::new((0..batch.rows).map(|row| MadeLine::of(format!("{row} -"), 1)))
-    }
-}
-
 #[test]
 fn a_feed_written_by_the_recipe_is_loaded() {
     let dir = tempfile::tempdir().unwrap();
@@ -101,7 +76,7 @@ fn a_feed_written_by_the_recipe_is_loaded() {
         ..Options::default()
     };
     let inputs = vec![Input::File(archive)];
-    let report = load(&Lightning, inputs, &table, &options, &Progress::default()).unwrap();
+    let report = load(&FEED, inputs, &table, &options, &Progress::default()).unwrap();
     assert_eq!((report.rows(), report.failures().count()), (2, 0));
     let snapshot = Snapshot::open(&table).unwrap();
     assert_eq!(snapshot.manifest().archives["lightning/june"].bad_rows, 1);

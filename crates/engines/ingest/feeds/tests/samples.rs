@@ -20,7 +20,7 @@ fn rows(feed: &str, text: &str) -> Vec<BTreeMap<&'static str, String>> {
     let parsed = agree::read(feed, text.as_bytes());
     assert_eq!((parsed.bad, parsed.refused), (vec![], None), "{text}");
     let named = |row: agree::Row| {
-        let cells = feed.fields().iter().zip(row);
+        let cells = feed.rows.as_ref().unwrap().fields.iter().zip(row);
         cells
             .filter_map(|(field, cell)| Some((field.name, cell?)))
             .collect()

@@ -11,22 +11,18 @@ use std::time::Instant;
 
 use dyno_formats::parquet_write::{self, Column, Field, FileWriter};
 
-use super::lanes::locked;
 use super::quarantine::Quarantine;
 use super::report::StageSeconds;
-use super::target::{Before, Committed, Held, Stage, Target};
+use super::target::{Before, Chunk, Committed, Held, Stage, Target};
+use super::workers::locked;
 use crate::scan::BadRow;
 use crate::table::{DataFile, SourceIdentity, Staged, TableWriter};
 use crate::{Error, Result};
 
-/// Measured bytes that a worker needs for each row of its row group: columns, codes and encoded
-/// pages.
-pub(super) const BYTES_PER_ROW: usize = 200;
-
 /// Encodes the chunks of one archive as row groups, and reuses its memory.
 pub trait RowGroups {
     /// The rows that a reader of the feed produces at once.
-    type Chunk;
+    type Chunk: Chunk;
 
     /// The feed's name, as the manifest has it.
     fn feed(&self) -> &'static str;
@@ -36,12 +32,6 @@ pub trait RowGroups {
 
     /// Key-value metadata of its files.
     fn about(&self) -> Vec<(String, String)>;
-
-    /// The number of rows in a chunk.
-    fn rows(chunk: &Self::Chunk) -> usize;
-
-    /// Unix seconds of the earliest and the latest row; `None` if no row has a time.
-    fn times_s(chunk: &Self::Chunk) -> Option<(i64, i64)>;
 
     /// Encodes a chunk as the next row group.
     ///
@@ -75,12 +65,7 @@ impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory
         Ok(locked(&self.writer).whole(archive).map(Held::of))
     }
 
-    fn stage<'a>(
-        &'a self,
-        archive: &str,
-        source: &Path,
-        _chunk_rows: usize,
-    ) -> Result<Box<dyn Stage<R::Chunk> + 'a>> {
+    fn stage<'a>(&'a self, archive: &str, source: &Path) -> Result<Box<dyn Stage<R::Chunk> + 'a>> {
         let encoder = (self.row_groups)();
         let writer = locked(&self.writer);
         let relative = writer.staging_name("data", archive, "parquet");
@@ -144,11 +129,11 @@ impl<R> FileStage<'_, R> {
 impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
     fn take(&mut self, chunk: &R::Chunk, stages: &mut StageSeconds) -> Result<u64> {
         let begun = Instant::now();
-        if let Some((earliest, latest)) = R::times_s(chunk) {
+        if let Some((earliest, latest)) = chunk.times_s() {
             let (first, last) = self.times_s.unwrap_or((earliest, latest));
             self.times_s = Some((earliest.min(first), latest.max(last)));
         }
-        let rows = R::rows(chunk) as u64;
+        let rows = chunk.rows() as u64;
         self.rows += rows;
         let (fields, about) = (self.encoder.fields(), self.encoder.about());
         let failed = |e| Error::io("encode", &self.file_path, std::io::Error::other(e));

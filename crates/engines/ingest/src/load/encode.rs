@@ -68,16 +68,6 @@ impl RowGroups for Encoder {
         Vec::new()
     }
 
-    fn rows(chunk: &Columns) -> usize {
-        chunk.len()
-    }
-
-    fn times_s(chunk: &Columns) -> Option<(i64, i64)> {
-        let times = &chunk.timestamp;
-        let ends = times.iter().min().zip(times.iter().max());
-        ends.map(|(&earliest, &latest)| (earliest.into(), latest.into()))
-    }
-
     fn encode(&mut self, rows: &Columns) -> Result<&[Column], parquet_write::Error> {
         self.columns.resize_with(COLUMNS.len(), Column::default);
         self.ids_and_times(rows);
@@ -114,7 +104,7 @@ impl Encoder {
             ("grid", &known.grid, &rows.grid),
             ("version", &known.version, &rows.version),
         ] {
-            strings(&mut self.columns[at(name)], dictionary, codes);
+            encode_strings(&mut self.columns[at(name)], dictionary, codes);
         }
     }
 
@@ -199,9 +189,9 @@ fn wide_bounds(values: impl Iterator<Item = u64>) -> Option<Bounds> {
     })
 }
 
-/// Writes the whole dictionary, including what only earlier row groups used, so that codes stay the
-/// same within a file and a reader can aggregate by them.
-fn strings(column: &mut Column, strings: &Strings, codes: &[u32]) {
+/// Encodes a column of strings. Writes the whole dictionary, including what only earlier row groups
+/// used, so that codes stay the same within a file and a reader can aggregate by them.
+pub fn encode_strings(column: &mut Column, strings: &Strings, codes: &[u32]) {
     let (least, greatest) = strings.bounds();
     let bounds = Bounds {
         min: least.into(),

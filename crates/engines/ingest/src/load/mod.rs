@@ -4,40 +4,45 @@
 //! An archive is loaded whole or not at all, and committed as soon as it is complete. So a load
 //! that is killed keeps the archives it had finished, and the same command loads the rest.
 
+mod archive;
 mod directory;
 mod encode;
+mod format;
 mod identity;
-mod lane;
-pub mod lanes;
 mod parquet_codes;
 mod parquet_in;
 mod quarantine;
 mod report;
 mod target;
+mod workers;
+mod wspr;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+pub use archive::Sink;
 pub use directory::{Directory, RowGroups};
 pub use dyno_codec::inflate::Engine;
-pub use identity::of as identity_of;
-pub use lane::allowed_bad;
-pub use quarantine::Quarantine;
+pub use encode::encode_strings;
+pub use format::{ArchiveReader, Archives};
+pub use identity::of as wspr_archive;
 pub use report::{ArchiveReport, LoadReport, Outcome, ServerReport, StageSeconds};
-pub use target::{Before, Committed, Held, Opening, Stage, Target};
+pub use target::{Before, Chunk, Committed, Held, Opening, Stage, Target};
+pub use wspr::spots_in;
 
-use crate::source::{Source, open_path, open_stream};
+use crate::scan::Scanner;
+use crate::source::{BLOCK, Source, open_path, open_stream};
+use crate::table::WSPR;
 use crate::{Error, Result};
 
 /// Rows of a row group if memory allows: enough that a dictionary is small compared with its codes.
 const ROW_GROUP_ROWS: usize = 1 << 20;
-/// Bytes for each worker's blocks in flight, dictionaries and hash tables.
-const BYTES_PER_LANE: usize = 96 << 20;
-
-/// Dictionaries may use one part in this many of a worker's memory.
-const DICTIONARIES_SHARE: usize = 8;
+/// Dictionaries may use one part in this many of a worker's memory, and blocks in flight another.
+const SHARE: usize = 8;
+/// Blocks between the two threads of a file: enough to keep inflating while a row group is written.
+const BLOCKS_IN_FLIGHT: usize = 64;
 
 /// Threads, limits and identity of a load.
 #[derive(Debug, Clone)]
@@ -123,61 +128,59 @@ impl Input {
     }
 }
 
-/// Loads `inputs` into the table in `table` and reports the result of each.
+/// Loads `inputs`, archives of WSPR, into the table in `table` and reports the result of each.
 ///
 /// # Errors
-/// Before anything is read: [`Error::Locked`], [`Error::Manifest`], two inputs of one identity, too
-/// little memory. What goes wrong with one archive is in its [`Outcome`] and keeps none of the
-/// others from being loaded.
+/// As [`load_into`], and [`Error::Locked`], [`Error::Manifest`].
 pub fn load(
     inputs: Vec<Input>,
     table: &Path,
     options: &Options,
     progress: &Progress,
 ) -> Result<LoadReport> {
-    let open = || {
-        let directory = Directory::open(table, encode::Encoder::default)?;
-        Ok(Box::new(directory) as Box<dyn Target>)
+    let archives = Archives {
+        feed: WSPR,
+        identity: &|given, path| given.map_or_else(|| wspr_archive(path), str::to_owned),
+        reader: &Scanner::default,
     };
-    let opening = Opening {
-        row_bytes: directory::BYTES_PER_ROW,
-        open: &open,
-    };
-    load_into(inputs, &opening, options, progress)
+    load_into(&archives, inputs, spots_in(table), options, progress)
 }
 
-/// Like [`load`], into the table that `opening` opens.
+/// Loads `inputs`, archives of one feed, into the table that `opening` opens, and reports the
+/// result of each.
 ///
 /// # Errors
-/// As [`load`], and those of opening the target.
-pub fn load_into(
+/// Before anything is read: two inputs of one identity, too little memory, and those of opening the
+/// table. What goes wrong with one archive is in its [`Outcome`] and keeps none of the others from
+/// being loaded.
+pub fn load_into<R: ArchiveReader>(
+    archives: &Archives<'_, R>,
     inputs: Vec<Input>,
-    opening: &Opening<'_>,
+    opening: Opening<'_, R::Chunk>,
     options: &Options,
     progress: &Progress,
 ) -> Result<LoadReport> {
     let started = std::time::Instant::now();
-    let identities = lanes::identities(&inputs, options, |given, path| {
-        given.map_or_else(|| identity::of(path), str::to_owned)
-    })?;
-    let lanes = options.workers.min(inputs.len()).max(1);
-    let room = Room::of_lane(options, lanes, opening.row_bytes)?;
+    let identities = workers::identities(&inputs, options, archives.identity)?;
+    let workers = options.workers.min(inputs.len()).max(1);
+    let room = Room::of_worker::<R::Chunk>(options, workers, opening.each_bytes)?;
     let target = (opening.open)()?;
     let target = target.as_ref();
-    let archives = lanes::side_by_side(lanes, identities, inputs, |lane, identity, input| {
-        let job = lane::Job {
+    let reports = workers::side_by_side(workers, identities, inputs, |worker, identity, input| {
+        let job = archive::Job {
+            archives,
             identity,
             target,
             options,
             progress,
             room,
-            spread: options.workers > lanes && lane < options.workers - lanes,
+            spread: options.workers > workers && worker < options.workers - workers,
         };
         job.run(input)
     });
     target.finish()?;
     Ok(LoadReport {
-        archives,
+        archives: reports,
         seconds: started.elapsed().as_secs_f64(),
     })
 }
@@ -185,21 +188,22 @@ pub fn load_into(
 /// How the memory of one worker is divided.
 #[derive(Debug, Clone, Copy)]
 struct Room {
-    /// Rows in a row group.
-    row_group_rows: usize,
+    /// The greatest size of a chunk.
+    size: usize,
     /// Bytes that the worker's dictionaries may hold.
     dictionary_bytes: usize,
+    /// Blocks between its two threads.
+    blocks: usize,
 }
 
 impl Room {
     /// Divides the memory so that all workers stay within the limit.
-    fn of_lane(options: &Options, lanes: usize, row_bytes: usize) -> Result<Room> {
-        const LEAST_ROWS: usize = 16 * 1024;
-        let needed = BYTES_PER_LANE + LEAST_ROWS * row_bytes;
-        let bytes = lanes::lane_bytes(options, lanes, needed)?;
+    fn of_worker<C: Chunk>(options: &Options, workers: usize, each: usize) -> Result<Room> {
+        let bytes = workers::worker_bytes(options, workers, C::least_bytes(each))?;
         Ok(Room {
-            row_group_rows: ((bytes - BYTES_PER_LANE) / row_bytes).min(ROW_GROUP_ROWS),
-            dictionary_bytes: bytes / DICTIONARIES_SHARE,
+            size: C::most(bytes, each),
+            dictionary_bytes: bytes / SHARE,
+            blocks: (bytes / SHARE / BLOCK).min(BLOCKS_IN_FLIGHT),
         })
     }
 }

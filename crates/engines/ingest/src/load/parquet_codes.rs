@@ -11,10 +11,10 @@ use dyno_formats::parquet_read::{
     StringDictionary,
 };
 
-use super::lane::Sink;
+use super::archive::Sink;
 use super::parquet_in::{NUMBERS, Rules, STRINGS, append_row, bad_row};
 use super::report::StageSeconds;
-use crate::scan::{Columns, Strings};
+use crate::scan::{Columns, Scanner, Strings};
 use crate::{Error, Result};
 
 /// Marks a string of the file that no row has used yet.
@@ -42,7 +42,7 @@ impl CodedFile<'_> {
     pub(super) fn read(
         &self,
         rules: Rules,
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, Scanner>,
         stages: &mut StageSeconds,
     ) -> Result<()> {
         let mut row = 0;
@@ -59,10 +59,10 @@ impl CodedFile<'_> {
                 reader.fill(n).map_err(damaged)?;
                 stages.inflate += begun.elapsed().as_secs_f64();
                 let begun = Instant::now();
-                let before = sink.columns().len();
+                let before = sink.chunk().len();
                 reader.append(n, sink);
                 stages.parse += begun.elapsed().as_secs_f64();
-                let added = sink.columns().len() - before;
+                let added = sink.chunk().len() - before;
                 sink.added(added)?;
                 if sink.flush_when_full(stages)? {
                     // New dictionaries assign new codes.
@@ -159,8 +159,8 @@ impl GroupReader {
     }
 
     /// Appends the block: by columns if every value fits its type, otherwise row by row.
-    fn append(&mut self, n: usize, sink: &mut Sink<'_>) {
-        let columns = sink.columns();
+    fn append(&mut self, n: usize, sink: &mut Sink<'_, Scanner>) {
+        let columns = sink.chunk();
         let [
             id,
             time,
@@ -227,12 +227,12 @@ impl GroupReader {
     }
 
     #[cold]
-    fn append_by_row(&mut self, n: usize, sink: &mut Sink<'_>) {
+    fn append_by_row(&mut self, n: usize, sink: &mut Sink<'_, Scanner>) {
         for i in 0..n {
             self.row += 1;
             let values: [i64; NUMBERS.len()] = std::array::from_fn(|at| self.values[at][i]);
             let texts: [&[u8]; STRINGS.len()] = std::array::from_fn(|at| self.strings[at].text(i));
-            if let Err(reason) = append_row(sink.columns(), self.rules, &values, &texts) {
+            if let Err(reason) = append_row(sink.chunk(), self.rules, &values, &texts) {
                 bad_row(sink, self.row, reason, &values, &texts);
             }
         }

@@ -15,10 +15,10 @@ use dyno_formats::parquet_read::{
     Codec, Leaf, Meaning, ParquetFile, Physical, ReadError, ValueReader,
 };
 
-use super::lane::Sink;
+use super::archive::Sink;
 use super::parquet_codes::CodedFile;
 use super::report::StageSeconds;
-use crate::scan::{BadRow, Columns};
+use crate::scan::{BadRow, Columns, Scanner};
 use crate::{Error, Result};
 
 pub(super) const NUMBERS: [&str; 9] = [
@@ -39,11 +39,11 @@ const BATCH: usize = 8192;
 
 /// Reads every row of `file` into `sink`.
 pub(super) fn read(
-    path: &Path,
     file: File,
-    sink: &mut Sink<'_>,
+    sink: &mut Sink<'_, Scanner>,
     stages: &mut StageSeconds,
 ) -> Result<()> {
+    let path = sink.path();
     let refused = |reason: String| Error::Refused {
         path: path.to_owned(),
         reason,
@@ -164,7 +164,7 @@ impl Batches<'_> {
         group: usize,
         numbers: &[usize],
         strings: &[usize],
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, Scanner>,
         stages: &mut StageSeconds,
     ) -> Result<u64> {
         let open = |&i: &usize| file.values(group, i).map_err(|error| self.damaged(error));
@@ -210,7 +210,7 @@ impl Batches<'_> {
         rows: usize,
         numbers: &[Vec<Option<i64>>],
         strings: &[Vec<Option<Bytes>>],
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, Scanner>,
     ) {
         for i in 0..rows {
             self.row += 1;
@@ -227,7 +227,7 @@ impl Batches<'_> {
             let texts: [&[u8]; STRINGS.len()] = std::array::from_fn(text);
             let appended = match missing {
                 Some(name) => Err(format!("column {name} is NULL")),
-                None => append_row(sink.columns(), self.rules, &values, &texts),
+                None => append_row(sink.chunk(), self.rules, &values, &texts),
             };
             if let Err(reason) = appended {
                 bad_row(sink, self.row, reason, &values, &texts);
@@ -245,7 +245,7 @@ impl Batches<'_> {
 
 /// Puts a row into quarantine in a readable form, because it has no line of its own.
 pub(super) fn bad_row(
-    sink: &mut Sink<'_>,
+    sink: &mut Sink<'_, Scanner>,
     row: u64,
     reason: String,
     values: &[i64; NUMBERS.len()],

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::scan::{BadRow, MAX_LINE};
+use crate::scan::BadRow;
 use crate::table::sync_directory;
 use crate::{Error, Result};
 
 /// Writes one JSON object per line: `source`, `line`, `reason`, and the raw bytes as `raw`, or as
-/// `raw_hex` if they are not UTF-8. Of a line that is too long only the first [`MAX_LINE`] bytes
-/// are kept, and `cut` says so. The file is created with its first row.
+/// `raw_hex` if they are not UTF-8. If [`BadRow::kept`] cuts them, `cut` says so. The file is
+/// created with its first row.
 pub struct Quarantine {
     path: PathBuf,
     source: String,
@@ -54,13 +54,10 @@ impl Quarantine {
             none => none.insert(BufWriter::new(File::create(&self.path)?)),
         };
         let mut object = json!({ "source": self.source, "line": row.line, "reason": row.reason });
-        let line = row.raw.strip_suffix(b"\r").unwrap_or(row.raw);
-        let raw = if line.len() > MAX_LINE {
+        let (raw, cut) = row.kept();
+        if cut {
             object["cut"] = true.into();
-            &row.raw[..MAX_LINE]
-        } else {
-            row.raw
-        };
+        }
         match std::str::from_utf8(raw) {
             Ok(text) => object["raw"] = text.into(),
             Err(_) => {

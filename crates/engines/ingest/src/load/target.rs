@@ -3,40 +3,63 @@
 use std::path::{Path, PathBuf};
 
 use super::report::{ServerReport, StageSeconds};
-use crate::scan::{BadRow, Columns};
+use crate::scan::BadRow;
 use crate::source::hash_file;
 use crate::table::{Archive, SourceIdentity};
 use crate::{Error, Result};
 
+/// Rows by column, which a reader fills and a table stores as one row group or as a few blocks.
+/// Strings are codes into dictionaries that outlive the rows.
+pub trait Chunk {
+    /// Bytes of memory that a worker needs at least, if [`Opening::each_bytes`] is `each`.
+    fn least_bytes(each: usize) -> usize;
+
+    /// The greatest [`Chunk::size`] for a worker that has `bytes` of memory.
+    fn most(bytes: usize, each: usize) -> usize;
+
+    /// The number of rows.
+    fn rows(&self) -> usize;
+
+    /// How large it is, in the unit that [`Opening::each_bytes`] refers to: rows if all are of one
+    /// size, otherwise bytes.
+    fn size(&self) -> usize;
+
+    /// Unix seconds of the earliest and the latest row; `None` if no row has a time.
+    fn times_s(&self) -> Option<(i64, i64)>;
+
+    /// Bytes of the dictionaries as pages hold them, and bytes of memory that they use.
+    fn dictionary_bytes(&self) -> (usize, usize);
+
+    /// Removes the rows and keeps the dictionaries.
+    fn clear(&mut self);
+
+    /// Empties the dictionaries. There must be no rows, because their codes would mean nothing.
+    fn clear_dictionaries(&mut self);
+}
+
 /// How to open a table for chunks of the type `C`, once the inputs are known to be good.
-pub struct Opening<'a, C = Columns> {
-    /// Bytes of memory for each row of a chunk: its columns, and everything made from them until
-    /// they have left the process.
-    pub row_bytes: usize,
+pub struct Opening<'a, C> {
+    /// Bytes of memory for each unit of a chunk's size: its columns, and everything made from them
+    /// until they have left the process.
+    pub each_bytes: usize,
     /// Opens the table for writing.
-    pub open: &'a dyn Fn() -> Result<Box<dyn Target<C>>>,
+    pub open: Box<dyn FnOnce() -> Result<Box<dyn Target<C> + 'a>> + 'a>,
 }
 
 /// A table that archives are loaded into, each whole or not at all. Workers share it. Rows come in
-/// chunks of the type `C`: [`Columns`] for spots of WSPR, the feed's own for others.
-pub trait Target<C = Columns>: Sync {
+/// chunks of the type `C`.
+pub trait Target<C>: Sync {
     /// What the table has of `archive`, if all of it is intact.
     ///
     /// # Errors
     /// When the table cannot be asked.
     fn held(&self, archive: &str) -> Result<Option<Held>>;
 
-    /// Opens a stage for the rows of `archive`, which are read from `source`, in chunks of up to
-    /// `chunk_rows`.
+    /// Opens a stage for the rows of `archive`, which are read from `source`.
     ///
     /// # Errors
-    /// When there is no room for them, or no leave.
-    fn stage<'a>(
-        &'a self,
-        archive: &str,
-        source: &Path,
-        chunk_rows: usize,
-    ) -> Result<Box<dyn Stage<C> + 'a>>;
+    /// If there is no room for them, or no permission.
+    fn stage<'a>(&'a self, archive: &str, source: &Path) -> Result<Box<dyn Stage<C> + 'a>>;
 
     /// Ends the load and removes what was staged but not committed.
     ///
@@ -86,7 +109,7 @@ impl Held {
 }
 
 /// One archive that is being loaded. Dropped without a commit, it leaves the table as it was.
-pub trait Stage<C = Columns> {
+pub trait Stage<C> {
     /// Accepts a chunk of rows and returns how many are good for this table; the others went to
     /// quarantine. Codes mean the same in all chunks until the dictionaries are cleared.
     ///
@@ -110,8 +133,8 @@ pub trait Stage<C = Columns> {
     /// Puts the archive into the table in place of what the table had of it.
     ///
     /// # Errors
-    /// When that fails. The table is then as it was, or, when the last word was lost on its way, as
-    /// it was to be.
+    /// When that fails. The table is then as it was, unless the acknowledgement of a server was
+    /// lost: then the commit may have taken effect.
     fn commit(
         self: Box<Self>,
         source: SourceIdentity,

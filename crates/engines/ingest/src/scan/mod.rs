@@ -33,6 +33,18 @@ pub struct BadRow<'a> {
     pub raw: &'a [u8],
 }
 
+impl BadRow<'_> {
+    /// The bytes of the line that a quarantine keeps, and whether they are cut: of a line that is
+    /// too long to be a row only the first [`MAX_LINE`] are kept.
+    pub fn kept(&self) -> (&[u8], bool) {
+        let line = self.raw.strip_suffix(b"\r").unwrap_or(self.raw);
+        match line.len() > MAX_LINE {
+            true => (&self.raw[..MAX_LINE], true),
+            false => (self.raw, false),
+        }
+    }
+}
+
 /// Scans the blocks of one source into columns.
 #[derive(Default)]
 pub struct Scanner {

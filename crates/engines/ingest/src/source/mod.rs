@@ -7,6 +7,7 @@ mod witness;
 mod zip_entries;
 
 pub use open::{Kind, Source, open_path, open_stream};
+pub(crate) use text::BLOCK;
 pub use text::TextSource;
 pub use witness::Witness;
 

@@ -17,7 +17,7 @@ use crate::scan::{Block, MARGIN, MAX_LINE};
 use crate::{Error, Result};
 
 /// The most text in one block: with its index and its columns it fits a second-level cache.
-const BLOCK: usize = 256 * 1024;
+pub(crate) const BLOCK: usize = 256 * 1024;
 const _: () = assert!(BLOCK > 2 * MAX_LINE);
 /// How many bytes of an over-long line are kept, so that it is still too long if it ends in a
 /// carriage return.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use dyno_ingest::Error;
 use dyno_ingest::load::{ArchiveReport, Before, Input, Outcome, Progress};
-use dyno_ingest_feeds::feed_of_file;
+use dyno_ingest_feeds::{Feed, feed_of_file, named};
 
 use crate::pause::{Pause, wait};
-use crate::{Destination, Files, Metrics, WatchError, Whose};
+use crate::{Destination, Files, Metrics, WatchError};
 
 /// Files per load. Each is a commit of its own, and a stop request is checked between two.
 const TOGETHER: usize = 64;
@@ -24,7 +24,7 @@ pub struct FolderSettings {
     /// The folder, whose subfolders are ignored.
     pub folder: PathBuf,
     /// The feed of the files; `None` recognizes it by how each begins.
-    pub whose: Option<Whose>,
+    pub feed: Option<&'static Feed>,
     /// A file is complete once it has not changed for this long.
     pub settle: Duration,
     /// Time between two listings of the folder.
@@ -131,14 +131,14 @@ impl<'a> Folder<'a> {
         let files = &self.files;
         self.owners.retain(|_, path| files.has(path));
         self.waiting();
-        let mut of_feed: Vec<(Whose, Vec<PathBuf>)> = Vec::new();
+        let mut of_feed: Vec<(&'static Feed, Vec<PathBuf>)> = Vec::new();
         for path in ready {
-            match self.whose(&path) {
-                Ok(Some(whose)) => {
+            match self.feed(&path) {
+                Ok(Some(feed)) => {
                     let mut known = of_feed.iter_mut();
-                    match known.find(|(feed, _)| feed.name() == whose.name()) {
+                    match known.find(|(known, _)| known.name == feed.name) {
                         Some((_, paths)) => paths.push(path),
-                        None => of_feed.push((whose, vec![path])),
+                        None => of_feed.push((feed, vec![path])),
                     }
                 }
                 Ok(None) => {}
@@ -146,21 +146,21 @@ impl<'a> Folder<'a> {
                 Err(error) => return Err(error.into()),
             }
         }
-        for (whose, paths) in of_feed {
-            for paths in self.known_apart(whose, paths, say).chunks(TOGETHER) {
-                self.load(whose, paths, stop, say)?;
+        for (feed, paths) in of_feed {
+            for paths in self.known_apart(feed, paths, say).chunks(TOGETHER) {
+                self.load(feed, paths, stop, say)?;
             }
         }
         Ok(())
     }
 
     /// The feed of a file; `None` if the file is gone.
-    fn whose(&self, path: &Path) -> Result<Option<Whose>, Error> {
-        if let Some(whose) = self.settings.whose {
-            return Ok(Some(whose));
+    fn feed(&self, path: &Path) -> Result<Option<&'static Feed>, Error> {
+        if let Some(feed) = self.settings.feed {
+            return Ok(Some(feed));
         }
         match feed_of_file(path) {
-            Ok(Some(name)) => Ok(Whose::named(name)),
+            Ok(Some(name)) => Ok(named(name)),
             Ok(None) => Err(Error::Refused {
                 path: path.to_owned(),
                 reason: "it looks like no feed's; --feed names one".to_owned(),
@@ -174,13 +174,13 @@ impl<'a> Folder<'a> {
     /// ever, so the second is refused.
     fn known_apart(
         &mut self,
-        whose: Whose,
+        feed: &'static Feed,
         paths: Vec<PathBuf>,
         say: &dyn Fn(&str),
     ) -> Vec<PathBuf> {
         let mut apart = Vec::new();
         for path in paths {
-            let archive = whose.archive(&path);
+            let archive = feed.identity(None, &path);
             match self.owners.get(&archive) {
                 Some(owner) if *owner != path => {
                     let reason = format!(
@@ -201,7 +201,7 @@ impl<'a> Folder<'a> {
 
     fn load(
         &mut self,
-        whose: Whose,
+        feed: &'static Feed,
         paths: &[PathBuf],
         stop: &Arc<AtomicBool>,
         say: &dyn Fn(&str),
@@ -211,7 +211,7 @@ impl<'a> Folder<'a> {
             ..Progress::default()
         };
         let inputs = paths.iter().cloned().map(Input::File).collect();
-        let reports = self.destination.load(whose, inputs, None, &progress)?;
+        let reports = self.destination.load(feed, inputs, None, &progress)?;
         let mut failure = None;
         for report in reports {
             for warning in &report.warnings {

@@ -18,7 +18,7 @@ mod metrics;
 mod pause;
 mod stream;
 
-pub use destination::{Destination, Table, Whose};
+pub use destination::{Destination, Table};
 pub use error::{SourceError, WatchError};
 pub use files::Files;
 pub use folder::{Folder, FolderSettings, FolderSummary};

@@ -13,8 +13,9 @@ use dyno_ingest::load::Options;
 use dyno_ingest_collect::{
     Broker, Collector, Metrics as CollectMetrics, Settings as CollectSettings,
 };
+use dyno_ingest_feeds::{psk, wspr};
 use dyno_ingest_watch::{
-    Batching, Folder, FolderSettings, FolderSummary, Metrics, Stream, StreamSettings, Whose, live,
+    Batching, Folder, FolderSettings, FolderSummary, Metrics, Stream, StreamSettings, live,
 };
 use dyno_serve::{Endpoint, Registry, Settings as Serving, tls};
 use dyno_suite::Stop;
@@ -158,7 +159,7 @@ fn folder_into(
 ) -> anyhow::Result<(Value, Exit)> {
     let settings = FolderSettings {
         folder: folder.to_owned(),
-        whose: args.feed,
+        feed: args.feed,
         settle: args.folder.settle.unwrap_or(SETTLE),
         every: args
             .folder
@@ -194,11 +195,11 @@ fn live_into(
     registry: &Registry,
     stop: &Stop,
 ) -> anyhow::Result<(Value, Exit)> {
-    let psk = Whose::named("psk").context("feed psk")?;
+    let psk = &psk::FEED;
     if args.once {
         bail!("--once: a live feed has no end; stop it with Ctrl-C");
     }
-    if args.feed.is_some_and(|feed| feed.name() != psk.name()) {
+    if args.feed.is_some_and(|feed| feed.name != psk.name) {
         bail!("--feed: what an MQTT broker sends is collected as feed psk");
     }
     let spool = match (&args.live.spool, place) {
@@ -228,7 +229,7 @@ fn live_into(
     let collector = Collector::new(settings, CollectMetrics::new(registry)?)?;
     let settings = FolderSettings {
         folder: spool,
-        whose: Some(psk),
+        feed: Some(psk),
         // A file of an hour has its name when it is whole.
         settle: Duration::ZERO,
         every: EVERY,
@@ -267,7 +268,7 @@ fn topic_into(
     let bytes = stream.batch_bytes.unwrap_or(BATCH_BYTES);
     let settings = StreamSettings {
         topic: topic.to_owned(),
-        whose: args.feed.unwrap_or(Whose::Wspr),
+        feed: args.feed.unwrap_or(&wspr::FEED),
         batching: Batching {
             records: stream.batch_records.unwrap_or(BATCH_RECORDS).max(1),
             bytes: usize::try_from(bytes).context("--batch-bytes")?.max(1),

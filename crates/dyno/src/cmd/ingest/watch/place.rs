@@ -6,7 +6,8 @@ use dyno_ingest::Error;
 use dyno_ingest::load::{ArchiveReport, Input, Options, Progress};
 use dyno_ingest::table::Position;
 use dyno_ingest_clickhouse::Address;
-use dyno_ingest_watch::{Destination, Table, WatchError, Whose};
+use dyno_ingest_feeds::Feed;
+use dyno_ingest_watch::{Destination, Table, WatchError};
 
 use crate::args::{ServerLoadArgs, WatchArgs};
 use crate::cmd::ingest::clickhouse;
@@ -52,7 +53,7 @@ impl Place<'_> {
 impl Destination for Server<'_> {
     fn load(
         &self,
-        whose: Whose,
+        feed: &'static Feed,
         inputs: Vec<Input>,
         archive: Option<String>,
         progress: &Progress,
@@ -61,7 +62,7 @@ impl Destination for Server<'_> {
             identity: archive,
             ..self.options.clone()
         };
-        match clickhouse::load(whose, inputs, &self.address, self.args, &options, progress) {
+        match clickhouse::load(feed, inputs, &self.address, self.args, &options, progress) {
             Ok(report) => Ok(report.archives),
             Err(error) => Err(match error.downcast::<Error>() {
                 Ok(error) => error.into(),

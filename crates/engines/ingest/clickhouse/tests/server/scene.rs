@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dyno_ingest::generate::{Form, Generator};
-use dyno_ingest::load::{
-    ArchiveReport, Input, LoadReport, Opening, Options, Outcome, Progress, Target, load_into,
-};
+use dyno_ingest::load::{ArchiveReport, Input, LoadReport, Options, Outcome, Progress};
 use dyno_ingest_clickhouse::private_server::{Config, Ports, PrivateServer};
-use dyno_ingest_clickhouse::{Address, ServerTable, Settings};
+use dyno_ingest_clickhouse::{Address, Servers, Settings};
+use dyno_ingest_feeds::{Feed, load_into, named};
 
 use crate::sums;
 
@@ -111,13 +110,22 @@ pub fn try_load(
     settings: &Settings,
     options: &Options,
 ) -> dyno_ingest::Result<LoadReport> {
+    try_load_of(named("wspr").unwrap(), files, address, settings, options)
+}
+
+pub fn try_load_of(
+    feed: &'static Feed,
+    files: &[PathBuf],
+    address: &Address,
+    settings: &Settings,
+    options: &Options,
+) -> dyno_ingest::Result<LoadReport> {
     let inputs = files.iter().cloned().map(Input::File).collect();
-    let open = || Ok(Box::new(ServerTable::open(address, settings)?) as Box<dyn Target>);
-    let opening = Opening {
-        row_bytes: settings.row_bytes(address),
-        open: &open,
+    let servers = Servers {
+        address: address.clone(),
+        settings: settings.clone(),
     };
-    load_into(inputs, &opening, options, &Progress::default())
+    load_into(feed, inputs, &servers, options, &Progress::default())
 }
 
 pub fn load(files: &[PathBuf], address: &Address, settings: &Settings) -> Vec<ArchiveReport> {

@@ -13,14 +13,10 @@ mod words;
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal};
-use crate::generate::{Batch, MadeLine, Packing};
-use crate::load::stem;
+use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
+use crate::generate::Packing;
 use crate::rows::{Cell, Rows};
 use qso::Qso;
-
-/// The feed.
-pub struct Cabrillo;
 
 const FIELDS: &[Field] = &[
     Field::new(
@@ -95,63 +91,47 @@ const FIELDS: &[Field] = &[
     Field::new("raw", Kind::Text, "the line"),
 ];
 
-impl Feed for Cabrillo {
-    fn name(&self) -> &'static str {
-        "cabrillo"
-    }
-
-    fn about(&self) -> &'static str {
-        "contest logs in Cabrillo 2 and 3, every line a row"
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
-    }
-
-    /// A station has a log for each contest under one name, so the folder belongs to it.
-    fn layout(&self) -> Layout {
-        Layout {
+/// The feed.
+pub const FEED: Feed = Feed {
+    name: "cabrillo",
+    about: "contest logs",
+    covers: "a log",
+    lines_stand_alone: false,
+    archive,
+    claims,
+    rows: Some(RowFormat {
+        fields: FIELDS,
+        layout: Layout {
             order: &["log", "line"],
             // A typing error may have made the year any year, and no line is to be lost for it.
             seconds: &[],
-        }
-    }
+        },
+        reader: || Box::new(Logs::default()),
+        file_name: made::file_name,
+        packing: Packing::Plain,
+        lines: |batch| Box::new(made::lines(batch)),
+    }),
+};
 
-    fn archive(&self, path: &Path) -> String {
-        let absolute = std::path::absolute(path);
-        let folder = absolute.as_deref().unwrap_or(path).parent();
-        match folder.and_then(Path::file_name) {
-            Some(folder) => format!("{}/{}", folder.to_string_lossy(), stem(path)),
-            None => stem(path),
-        }
+/// A station has a log for each contest under one name, so the folder belongs to it.
+fn archive(path: &Path) -> String {
+    let absolute = std::path::absolute(path);
+    let folder = absolute.as_deref().unwrap_or(path).parent();
+    match folder.and_then(Path::file_name) {
+        Some(folder) => format!("{}/{}", folder.to_string_lossy(), stem(path)),
+        None => stem(path),
     }
+}
 
-    fn claims(&self, text: &str) -> bool {
-        text.lines().any(|line| {
-            let tag = line.split_once(':').map(|(tag, _)| tag.trim());
-            tag.is_some_and(|tag| {
-                ["START-OF-LOG", "QSO", "X-QSO"]
-                    .iter()
-                    .any(|known| tag.eq_ignore_ascii_case(known))
-            })
+fn claims(text: &str) -> bool {
+    text.lines().any(|line| {
+        let tag = line.split_once(':').map(|(tag, _)| tag.trim());
+        tag.is_some_and(|tag| {
+            ["START-OF-LOG", "QSO", "X-QSO"]
+                .iter()
+                .any(|known| tag.eq_ignore_ascii_case(known))
         })
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::new(Logs::default())
-    }
-
-    fn file_name(&self, batch: &Batch) -> String {
-        made::file_name(batch)
-    }
-
-    fn packing(&self) -> Packing {
-        Packing::Plain
-    }
-
-    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>> {
-        Box::new(made::lines(batch))
-    }
+    })
 }
 
 /// Reads the logs of one archive.

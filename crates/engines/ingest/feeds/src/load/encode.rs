@@ -1,11 +1,11 @@
 //! Columns of rows to the pages of one row group.
 
 use dyno_formats::parquet_write::{self, Bounds, Column, Compression, Dictionary, Field, Logical};
-use dyno_ingest::load::RowGroups;
-use dyno_ingest::scan::{Numbers, Strings};
+use dyno_ingest::load::{RowGroups, encode_strings};
+use dyno_ingest::scan::Numbers;
 
 use crate::feed;
-use crate::feed::{Feed, Kind};
+use crate::feed::Kind;
 use crate::rows::{Rows, Values};
 
 /// What texts that hardly repeat are compressed with.
@@ -31,7 +31,8 @@ fn fields(fields: &[feed::Field]) -> Vec<Field> {
 
 /// Encodes row groups, one after the other, in memory that it keeps.
 pub(super) struct Encoder {
-    feed: &'static dyn Feed,
+    feed: &'static str,
+    fields: &'static [feed::Field],
     columns: Vec<Column>,
     codes: Vec<u32>,
     plain: Vec<u8>,
@@ -41,30 +42,15 @@ impl RowGroups for Encoder {
     type Chunk = Rows;
 
     fn feed(&self) -> &'static str {
-        self.feed.name()
+        self.feed
     }
 
     fn fields(&self) -> Vec<Field> {
-        fields(self.feed.fields())
+        fields(self.fields)
     }
 
     fn about(&self) -> Vec<(String, String)> {
-        vec![("dyno.feed".to_owned(), self.feed.name().to_owned())]
-    }
-
-    fn rows(chunk: &Rows) -> usize {
-        chunk.len()
-    }
-
-    fn times_s(chunk: &Rows) -> Option<(i64, i64)> {
-        let (_, column) = chunk
-            .columns()
-            .find(|(field, _)| field.name == "timestamp" && field.kind == Kind::Moment)?;
-        let Values::Integers(times_ms) = &column.values else {
-            return None;
-        };
-        let ends = times_ms.iter().min().zip(times_ms.iter().max());
-        ends.map(|(earliest, latest)| (earliest.div_euclid(1000), latest.div_euclid(1000)))
+        vec![("dyno.feed".to_owned(), self.feed.to_owned())]
     }
 
     fn encode(&mut self, rows: &Rows) -> Result<&[Column], parquet_write::Error> {
@@ -76,7 +62,9 @@ impl RowGroups for Encoder {
             }
             match &column.values {
                 Values::Integers(values) => self.integers(at, field.kind, values),
-                Values::Words { codes, words } => self.words(at, codes, words),
+                Values::Words { codes, words } => {
+                    encode_strings(&mut self.columns[at], words, codes);
+                }
                 Values::Texts { offsets, bytes } => {
                     self.columns[at].plain_text(offsets, bytes, TEXT_CODEC, None)?;
                 }
@@ -87,30 +75,15 @@ impl RowGroups for Encoder {
 }
 
 impl Encoder {
-    /// For archives of `feed`.
-    pub(super) fn of(feed: &'static dyn Feed) -> Encoder {
+    /// For archives of `feed`, whose columns are `fields`.
+    pub(super) fn of(feed: &'static str, fields: &'static [feed::Field]) -> Encoder {
         Encoder {
             feed,
+            fields,
             columns: Vec::new(),
             codes: Vec::new(),
             plain: Vec::new(),
         }
-    }
-
-    /// The dictionary goes out whole, also what only earlier row groups used: so codes stay the
-    /// same within a file and a reader can aggregate by them.
-    fn words(&mut self, at: usize, codes: &[u32], words: &Strings) {
-        let (least, greatest) = words.bounds();
-        let bounds = Bounds {
-            min: least.into(),
-            max: greatest.into(),
-            exact: false,
-        };
-        let dictionary = Dictionary {
-            plain: words.plain(),
-            values: words.len(),
-        };
-        self.columns[at].dictionary(dictionary, codes, (!words.is_empty()).then_some(bounds));
     }
 
     fn integers(&mut self, at: usize, kind: Kind, values: &[i64]) {

@@ -1,125 +1,94 @@
-//! Loads archives of one feed into a table: files side by side, each whole or not at all.
-//!
-//! The table is a [`Target`] as WSPR's is, of chunks of [`Rows`].
+//! Loads archives of any feed into a table.
 
-mod archive;
 mod encode;
+mod lines;
 
 use std::path::Path;
 
 use dyno_ingest::Result;
-use dyno_ingest::load::lanes;
-use dyno_ingest::load::{Directory, Input, LoadReport, Options, Progress, Target};
+use dyno_ingest::load::{
+    self, Archives, Directory, Input, LoadReport, Opening, Options, Progress, spots_in,
+};
+use dyno_ingest::scan::{Columns, Scanner};
 
-use crate::{Feed, Rows};
+use crate::{Feed, RowFormat, Rows};
+use lines::LineReader;
 
-/// Memory that a lane needs at least: blocks, dictionaries, a small row group and its pages.
-const LEAST_LANE_BYTES: usize = 32 << 20;
-/// How often the bytes of a chunk for a directory are in a lane's memory: columns and encoded
-/// pages, with the rest of the lane.
+/// How many times the bytes of a chunk for a directory are in a worker's memory: columns and
+/// encoded pages, with the rest of the worker.
 const DIRECTORY_COPIES: usize = 4;
-/// A lane's share for dictionaries.
-const DICTIONARIES_SHARE: usize = 8;
 
-/// Memory of one lane, divided.
-#[derive(Debug, Clone, Copy)]
-struct Room {
-    row_bytes: usize,
-    dictionary_bytes: usize,
+/// The location of a table, which holds archives of any feed.
+pub trait Location {
+    /// How to open the table for spots of WSPR.
+    fn spots(&self) -> Opening<'_, Columns>;
+
+    /// How to open the table for rows of `format`, which is that of `feed`.
+    fn rows(&self, feed: &'static str, format: &'static RowFormat) -> Opening<'_, Rows>;
 }
 
-/// How to get at a table, once the inputs are known to be good.
-pub struct Opening<'a> {
-    /// How often the bytes of a chunk are in memory until it has left the process: its columns, and
-    /// what becomes of them.
-    pub copies: usize,
-    /// Opens it.
-    pub open: &'a dyn Fn() -> Result<Box<dyn Target<Rows>>>,
+impl Location for &Path {
+    fn spots(&self) -> Opening<'_, Columns> {
+        spots_in(self)
+    }
+
+    fn rows(&self, feed: &'static str, format: &'static RowFormat) -> Opening<'_, Rows> {
+        Opening {
+            each_bytes: DIRECTORY_COPIES,
+            open: Box::new(move || {
+                let encoder = move || encode::Encoder::of(feed, format.fields);
+                let directory = Directory::open(self, encoder)?;
+                Ok(Box::new(directory))
+            }),
+        }
+    }
 }
 
-/// Loads `inputs`, archives of `feed`, into the table in `table` and tells what became of each.
+/// Loads `inputs`, archives of `feed`, into the table in the directory `table`, and reports the
+/// result of each.
 ///
 /// # Errors
-/// Before anything is read: [`Error::Locked`], [`Error::Manifest`], two inputs of one identity, too
-/// little memory. What goes wrong with one archive is in its outcome and keeps none of the others
-/// from being loaded.
-///
-/// [`Error::Locked`]: dyno_ingest::Error::Locked
-/// [`Error::Manifest`]: dyno_ingest::Error::Manifest
+/// As [`load_into`].
 pub fn load(
-    feed: &'static dyn Feed,
+    feed: &'static Feed,
     inputs: Vec<Input>,
     table: &Path,
     options: &Options,
     progress: &Progress,
 ) -> Result<LoadReport> {
-    let open = || {
-        let directory = Directory::open(table, || encode::Encoder::of(feed))?;
-        Ok(Box::new(directory) as Box<dyn Target<Rows>>)
-    };
-    let opening = Opening {
-        copies: DIRECTORY_COPIES,
-        open: &open,
-    };
-    load_into(feed, inputs, &opening, options, progress)
+    load_into(feed, inputs, &table, options, progress)
 }
 
-/// As [`load`], into the table that `opening` gets at.
+/// Loads `inputs`, archives of `feed`, into the table at `location`, and reports the result of
+/// each.
 ///
 /// # Errors
-/// As [`load`], and those of opening the target.
+/// As [`dyno_ingest::load::load_into`].
 pub fn load_into(
-    feed: &'static dyn Feed,
+    feed: &'static Feed,
     inputs: Vec<Input>,
-    opening: &Opening<'_>,
+    location: &dyn Location,
     options: &Options,
     progress: &Progress,
 ) -> Result<LoadReport> {
-    let started = std::time::Instant::now();
-    let prefix = format!("{}/", feed.name());
-    let identities = lanes::identities(&inputs, options, |given, path| {
-        let name = given.map_or_else(|| feed.archive(path), str::to_owned);
-        format!("{prefix}{}", name.strip_prefix(&prefix).unwrap_or(&name))
-    })?;
-    let lanes = options.workers.min(inputs.len()).max(1);
-    let room = room(options, lanes, opening.copies)?;
-    let target = (opening.open)()?;
-    let target = target.as_ref();
-    let archives = lanes::side_by_side(lanes, identities, inputs, |_, identity, input| {
-        let job = archive::Job {
-            feed,
-            identity,
-            target,
-            options,
-            progress,
-            room,
-        };
-        job.run(input)
-    });
-    target.finish()?;
-    Ok(LoadReport {
-        archives,
-        seconds: started.elapsed().as_secs_f64(),
-    })
-}
-
-fn room(options: &Options, lanes: usize, copies: usize) -> Result<Room> {
-    let bytes = lanes::lane_bytes(options, lanes, LEAST_LANE_BYTES)?;
-    Ok(Room {
-        row_bytes: bytes / copies.max(1),
-        dictionary_bytes: bytes / DICTIONARIES_SHARE,
-    })
-}
-
-/// A file's name without its folder and without the extensions of its packing and its form.
-pub(crate) fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    let name = name.to_string_lossy();
-    let mut stem = name.as_ref();
-    for extension in [
-        ".gz", ".zip", ".csv", ".txt", ".log", ".cbr", ".jsonl", ".json",
-    ] {
-        stem = stem.strip_suffix(extension).unwrap_or(stem);
+    let identity = |given: Option<&str>, path: &Path| feed.identity(given, path);
+    match &feed.rows {
+        Some(format) => {
+            let archives = Archives {
+                feed: feed.name,
+                identity: &identity,
+                reader: &|| LineReader::of(feed, format),
+            };
+            let opening = location.rows(feed.name, format);
+            load::load_into(&archives, inputs, opening, options, progress)
+        }
+        None => {
+            let archives = Archives {
+                feed: feed.name,
+                identity: &identity,
+                reader: &Scanner::default,
+            };
+            load::load_into(&archives, inputs, location.spots(), options, progress)
+        }
     }
-    stem.to_owned()
 }

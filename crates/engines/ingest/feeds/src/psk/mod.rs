@@ -8,21 +8,15 @@ mod capture;
 mod made;
 mod message;
 
-use std::path::Path;
-
 use dyno_ingest::contract::band_of;
 use serde_json::Value;
 
-use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal};
-use crate::generate::{Batch, MadeLine, Packing};
-use crate::load::stem;
+use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
+use crate::generate::Packing;
 use crate::rows::{Cell, Rows};
 use crate::value::shown;
 pub use capture::{Capture, moment_ms, stamp};
 use message::{KEYS, Message, Scalar};
-
-/// The feed.
-pub struct Psk;
 
 const FIELDS: &[Field] = &[
     Field::nullable(
@@ -88,54 +82,34 @@ const FIELDS: &[Field] = &[
     ),
 ];
 
-impl Feed for Psk {
-    fn name(&self) -> &'static str {
-        "psk"
-    }
-
-    fn about(&self) -> &'static str {
-        "reports of PSK Reporter, as dyno ingest collect writes them"
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
-    }
-
-    fn layout(&self) -> Layout {
-        Layout {
+/// The feed.
+pub const FEED: Feed = Feed {
+    name: "psk",
+    about: "PSK Reporter, as collected",
+    covers: "an hour",
+    lines_stand_alone: true,
+    archive: stem,
+    claims,
+    rows: Some(RowFormat {
+        fields: FIELDS,
+        layout: Layout {
             order: &["timestamp", "band", "sender"],
             seconds: &["timestamp", "sent_at"],
-        }
-    }
+        },
+        reader: || Box::new(Reports),
+        file_name: made::file_name,
+        packing: Packing::Gzip,
+        lines: |batch| Box::new(made::lines(batch)),
+    }),
+};
 
-    fn archive(&self, path: &Path) -> String {
-        stem(path)
-    }
-
-    fn claims(&self, text: &str) -> bool {
-        let objects = text.lines().filter(|line| line.starts_with('{'));
-        objects.into_iter().any(|line| {
-            let capture = serde_json::from_str::<Capture>(line).is_ok();
-            let message = |m: Message<'_>| m.known[0].is_some() && m.known[1].is_some();
-            capture || serde_json::from_str::<Message<'_>>(line).is_ok_and(message)
-        })
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::new(Reports)
-    }
-
-    fn file_name(&self, batch: &Batch) -> String {
-        made::file_name(batch)
-    }
-
-    fn packing(&self) -> Packing {
-        Packing::Gzip
-    }
-
-    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>> {
-        Box::new(made::lines(batch))
-    }
+fn claims(text: &str) -> bool {
+    let objects = text.lines().filter(|line| line.starts_with('{'));
+    objects.into_iter().any(|line| {
+        let capture = serde_json::from_str::<Capture>(line).is_ok();
+        let message = |m: Message<'_>| m.known[0].is_some() && m.known[1].is_some();
+        capture || serde_json::from_str::<Message<'_>>(line).is_ok_and(message)
+    })
 }
 
 /// Reads the lines of one hour; each stands for itself.

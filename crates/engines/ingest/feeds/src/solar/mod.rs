@@ -15,16 +15,10 @@
 mod forms;
 mod made;
 
-use std::path::Path;
-
-use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal};
-use crate::generate::{Batch, MadeLine, Packing};
-use crate::load::stem;
+use crate::feed::{Feed, Field, Kind, Layout, Line, Reader, Refusal, RowFormat, stem};
+use crate::generate::Packing;
 use crate::rows::Rows;
 use forms::{Form, Value};
-
-/// The feed.
-pub struct Solar;
 
 const FIELDS: &[Field] = &[
     Field::new(
@@ -55,53 +49,33 @@ const FIELDS: &[Field] = &[
     Field::new("source", Kind::Word, "gfz, silso, drao, swpc-dsd, swpc-dgd"),
 ];
 
-impl Feed for Solar {
-    fn name(&self) -> &'static str {
-        "solar"
-    }
-
-    fn about(&self) -> &'static str {
-        "F10.7, Kp and ap, sunspot numbers, as GFZ, SILSO, DRAO and SWPC publish them"
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        FIELDS
-    }
-
-    fn layout(&self) -> Layout {
-        Layout {
+/// The feed.
+pub const FEED: Feed = Feed {
+    name: "solar",
+    about: "F10.7, Kp, sunspots",
+    covers: "a table",
+    lines_stand_alone: false,
+    archive: stem,
+    claims,
+    rows: Some(RowFormat {
+        fields: FIELDS,
+        layout: Layout {
             order: &["index", "timestamp"],
             seconds: &[],
-        }
-    }
+        },
+        reader: || Box::new(Indices::default()),
+        file_name: made::file_name,
+        packing: Packing::Plain,
+        lines: |batch| Box::new(made::lines(batch)),
+    }),
+};
 
-    fn archive(&self, path: &Path) -> String {
-        stem(path)
-    }
-
-    fn claims(&self, text: &str) -> bool {
-        let mut form = None;
-        text.lines().any(|line| {
-            form = forms::announced(line).or(form);
-            form.is_some() || forms::of_line(line).is_some()
-        })
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::new(Indices::default())
-    }
-
-    fn file_name(&self, batch: &Batch) -> String {
-        made::file_name(batch)
-    }
-
-    fn packing(&self) -> Packing {
-        Packing::Plain
-    }
-
-    fn lines(&self, batch: &Batch) -> Box<dyn Iterator<Item = MadeLine>> {
-        Box::new(made::lines(batch))
-    }
+fn claims(text: &str) -> bool {
+    let mut form = None;
+    text.lines().any(|line| {
+        form = forms::announced(line).or(form);
+        form.is_some() || forms::of_line(line).is_some()
+    })
 }
 
 /// Reads the lines of one file, which are of one form.

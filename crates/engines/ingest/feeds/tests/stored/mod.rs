@@ -17,10 +17,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use super::agree::Row;
 
 /// The file of each input, in their order.
-pub fn files(snapshot: &Snapshot, feed: &dyn Feed, inputs: &[PathBuf]) -> Vec<PathBuf> {
+pub fn files(snapshot: &Snapshot, feed: &Feed, inputs: &[PathBuf]) -> Vec<PathBuf> {
     let path = |input: &PathBuf| {
-        let identity = format!("{}/{}", feed.name(), feed.archive(input));
-        let archive = &snapshot.manifest().archives[&identity];
+        let archive = &snapshot.manifest().archives[&feed.identity(None, input)];
         snapshot.table().join(&archive.files[0].path)
     };
     inputs.iter().map(path).collect()
@@ -54,7 +53,7 @@ pub fn row_groups(path: &Path) -> usize {
 }
 
 /// The rows of a file as text.
-pub fn rows(path: &Path, feed: &dyn Feed) -> Vec<Row> {
+pub fn rows(path: &Path, feed: &Feed) -> Vec<Row> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
     let mut rows = Vec::new();
     for batch in reader.build().unwrap() {
@@ -64,7 +63,7 @@ pub fn rows(path: &Path, feed: &dyn Feed) -> Vec<Row> {
         for ((stored, field), column) in schema
             .fields()
             .iter()
-            .zip(feed.fields())
+            .zip(feed.rows.as_ref().unwrap().fields)
             .zip(batch.columns())
         {
             assert_eq!(

@@ -37,7 +37,7 @@ pub(super) fn load(
     let inputs = vec![Input::Stream(name, reader)];
     let identity = Some(span.to_string());
     let progress = Progress::default();
-    let reports = destination.load(settings.whose, inputs, identity, &progress)?;
+    let reports = destination.load(settings.feed, inputs, identity, &progress)?;
     match reports.into_iter().next().map(|report| report.outcome) {
         Some(Outcome::Loaded { rows, bad_rows, .. }) => Ok((rows, bad_rows)),
         // An earlier attempt has committed this span, although its result was lost.

@@ -17,16 +17,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dyno_ingest::table::{Span, stream_name};
+use dyno_ingest_feeds::Feed;
 
 pub use source::{Ends, Source};
 
 use self::partition::Partition;
 use crate::folder::now_s;
 use crate::pause::Pause;
-use crate::{Destination, Metrics, SourceError, WatchError, Whose};
+use crate::{Destination, Metrics, SourceError, WatchError};
 
-/// Feeds whose lines lack columns that only their file has.
-const OF_FILES: [&str; 2] = ["cabrillo", "solar"];
 /// Shortest and longest pause between attempts while a log or a table is away.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 /// The longest wait for records, so that a stop request is noticed.
@@ -53,7 +52,7 @@ pub struct StreamSettings {
     /// The topic's name, which is part of the stream's name in the ledger.
     pub topic: String,
     /// The feed that the records are lines of.
-    pub whose: Whose,
+    pub feed: &'static Feed,
     /// The limits at which a batch is committed.
     pub batching: Batching,
     /// Skip records that retention has removed, instead of stopping.
@@ -101,8 +100,8 @@ impl<'a> Stream<'a> {
         destination: &'a dyn Destination,
         metrics: Metrics,
     ) -> Result<Stream<'a>, WatchError> {
-        let feed = settings.whose.name();
-        if OF_FILES.contains(&feed) {
+        if !settings.feed.lines_stand_alone {
+            let feed = settings.feed.name;
             return Err(WatchError::NoStream { feed });
         }
         Ok(Stream {
@@ -204,7 +203,7 @@ impl<'a> Stream<'a> {
     fn begin(&mut self, ends: Ends, say: &dyn Fn(&str)) -> Result<Partition, WatchError> {
         let number = ends.partition;
         let topic = &self.settings.topic;
-        let stream = stream_name(self.settings.whose.name(), topic, number);
+        let stream = stream_name(self.settings.feed.name, topic, number);
         let known = self.destination.positions()?.remove(&stream);
         let (at, spans) = match known {
             Some(position) => (position.next, position.spans),

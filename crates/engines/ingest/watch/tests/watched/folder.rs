@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dyno_ingest::table::Manifest;
-use dyno_ingest_watch::{Folder, FolderSettings, FolderSummary, Metrics, Whose};
+use dyno_ingest_feeds::named;
+use dyno_ingest_watch::{Folder, FolderSettings, FolderSummary, Metrics};
 use dyno_serve::Registry;
 
 use super::scene::{Said, archives, metrics, rows, table};
@@ -16,7 +17,7 @@ use super::scene::{Said, archives, metrics, rows, table};
 pub fn settings(folder: &Path) -> FolderSettings {
     FolderSettings {
         folder: folder.to_owned(),
-        whose: None,
+        feed: None,
         settle: Duration::from_millis(20),
         every: Duration::from_millis(10),
         once: true,
@@ -157,7 +158,7 @@ fn a_feed_that_is_named_is_taken_for_every_file() {
     archives(500, 1, 1, &folder);
     let table = table(&into, 0.001);
     let named = FolderSettings {
-        whose: Whose::named("psk"),
+        feed: named("psk"),
         ..settings(&folder)
     };
     let said = Said::default();

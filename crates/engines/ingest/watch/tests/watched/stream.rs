@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use dyno_ingest::load::{self, Input, Options, Progress};
 use dyno_ingest::table::{Manifest, stream_name};
-use dyno_ingest_watch::{Batching, Stream, StreamSettings, StreamSummary, WatchError, Whose};
+use dyno_ingest_feeds::named;
+use dyno_ingest_watch::{Batching, Stream, StreamSettings, StreamSummary, WatchError};
 
 use super::lines::Lines;
 use super::scene::{Said, archives, each_once, metrics, rows, table};
@@ -16,7 +17,7 @@ use super::scene::{Said, archives, each_once, metrics, rows, table};
 pub fn settings(records: u64) -> StreamSettings {
     StreamSettings {
         topic: "spots".to_owned(),
-        whose: Whose::Wspr,
+        feed: named("wspr").unwrap(),
         batching: Batching {
             records,
             bytes: 1 << 20,
@@ -153,7 +154,7 @@ fn what_cannot_be_is_refused_in_words() {
     let said = Said::default();
     for feed in ["cabrillo", "solar"] {
         let settings = StreamSettings {
-            whose: Whose::named(feed).unwrap(),
+            feed: named(feed).unwrap(),
             ..settings(10)
         };
         let error = watch(&mut Lines::default(), &into, settings, &said).unwrap_err();
@@ -173,7 +174,7 @@ fn what_cannot_be_is_refused_in_words() {
     // Records of another feed than the one that is named.
     let file = archives(50, 1, 1, home.path()).remove(0);
     let psk = StreamSettings {
-        whose: Whose::named("psk").unwrap(),
+        feed: named("psk").unwrap(),
         ..settings(10)
     };
     let error = watch(&mut Lines::of(&file, 1), &into, psk, &said).unwrap_err();

@@ -1,0 +1,128 @@
+//! Reads archives line by line into rows.
+
+use dyno_ingest::load::{ArchiveReader, Chunk};
+use dyno_ingest::scan::{BadRow, Block, MAX_LINE};
+
+use crate::feed::{Feed, Kind, Line, Reader, Refusal, RowFormat};
+use crate::recognise;
+use crate::rows::{Rows, Values};
+
+/// Memory that a worker needs at least: blocks, dictionaries, a small row group and its pages.
+const LEAST_WORKER_BYTES: usize = 32 << 20;
+
+/// Reads the lines of one archive.
+pub(super) struct LineReader {
+    feed: &'static Feed,
+    reader: Box<dyn Reader>,
+    rows: Rows,
+    lines: u64,
+    empty: u64,
+}
+
+impl LineReader {
+    /// For an archive of `feed`, whose format is `format`.
+    pub(super) fn of(feed: &'static Feed, format: &'static RowFormat) -> LineReader {
+        LineReader {
+            feed,
+            reader: (format.reader)(),
+            rows: Rows::new(format.fields),
+            lines: 0,
+            empty: 0,
+        }
+    }
+
+    /// Appends the rows of one line. Returns why it is bad, if it is.
+    fn line(&mut self, raw: &[u8]) -> Result<(), Refusal> {
+        let line = raw.strip_suffix(b"\r").unwrap_or(raw);
+        if line.len() > MAX_LINE {
+            self.reader.passed_over();
+            let reason = format!("the line has more than {MAX_LINE} bytes");
+            return Err(Refusal::Line(reason));
+        }
+        if self.reader.line(line, &mut self.rows)? == Line::Nothing {
+            self.empty += 1;
+        }
+        Ok(())
+    }
+}
+
+impl ArchiveReader for LineReader {
+    type Chunk = Rows;
+
+    fn chunk(&mut self) -> &mut Rows {
+        &mut self.rows
+    }
+
+    fn read(&mut self, block: &Block, bad: &mut dyn FnMut(BadRow<'_>)) -> Result<(), String> {
+        let text = block.text();
+        let feed = self.feed;
+        if self.lines == 0
+            && let Some(other) = recognise::other_than(feed, text)
+        {
+            return Err(format!(
+                "it looks like feed {other}, not {}; load it with --feed {other}",
+                feed.name
+            ));
+        }
+        // A block ends with a line feed, behind which there is no line.
+        for raw in text[..text.len() - 1].split(|&byte| byte == b'\n') {
+            self.lines += 1;
+            let line = self.lines;
+            match self.line(raw) {
+                Ok(()) => {}
+                Err(Refusal::Line(reason)) => bad(BadRow { line, reason, raw }),
+                Err(Refusal::Archive(reason)) => return Err(format!("line {line}: {reason}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn blank_lines(&self) -> u64 {
+        self.empty
+    }
+
+    fn end(&mut self) -> Option<String> {
+        self.reader.end()
+    }
+}
+
+impl Chunk for Rows {
+    fn least_bytes(_each: usize) -> usize {
+        LEAST_WORKER_BYTES
+    }
+
+    fn most(bytes: usize, each: usize) -> usize {
+        bytes / each.max(1)
+    }
+
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn size(&self) -> usize {
+        self.bytes()
+    }
+
+    fn times_s(&self) -> Option<(i64, i64)> {
+        let (_, column) = self
+            .columns()
+            .find(|(field, _)| field.name == "timestamp" && field.kind == Kind::Moment)?;
+        let Values::Integers(times_ms) = &column.values else {
+            return None;
+        };
+        let ends = times_ms.iter().min().zip(times_ms.iter().max());
+        ends.map(|(earliest, latest)| (earliest.div_euclid(1000), latest.div_euclid(1000)))
+    }
+
+    fn dictionary_bytes(&self) -> (usize, usize) {
+        Rows::dictionary_bytes(self)
+    }
+
+    fn clear(&mut self) {
+        Rows::clear(self);
+    }
+
+    fn clear_dictionaries(&mut self) {
+        Rows::clear_dictionaries(self);
+    }
+}
