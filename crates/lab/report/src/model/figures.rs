@@ -151,7 +151,7 @@ fn claims(report: &Report, case: &CaseReport) -> Option<Claim> {
         loser: id(&plan.name, loser, &plan.metric),
         ratio_low: Some(turned(ratio.low).min(turned(ratio.high))),
         ratio_high: Some(turned(ratio.low).max(turned(ratio.high))),
-        noise_band: Some(ratio.band),
+        noise_band: ratio.band,
     })
 }
 
