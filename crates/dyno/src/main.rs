@@ -55,6 +55,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Lint(args) => cmd::lint::run(&args),
         Command::Site(args) => cmd::site::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
+        Command::Gate(args) => cmd::compare::gate(&args),
         Command::Peers(args) => cmd::peers::run(&args, &stop),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),
