@@ -105,7 +105,7 @@ fn text(seen: &[Seen]) -> String {
     }
     format!(
         "{table}\n\nThe band is the farther end of the 95% interval of {BLOCKS} runs of dyno against \
-         itself. Under n\nstands the difference that n blocks with such noise would show in about four \
-         runs of five."
+         itself. Under n\nstands the difference that n blocks with such noise would show in about \
+         four runs of five."
     )
 }
