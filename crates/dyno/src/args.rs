@@ -101,8 +101,10 @@ pub enum Command {
     Report(ReportArgs),
     /// Check the figures of a run, or of another program's report
     Lint(LintArgs),
-    /// Compare two runs: did anything become slower?
+    /// Compare runs: did anything become slower?
     Compare(CompareArgs),
+    /// Let a change pass only if it made nothing slower
+    Gate(GateArgs),
     /// Compare two commands of your own, interleaved and with a verdict
     Ab(AbArgs),
     /// Write a static site from all records below a directory
@@ -154,6 +156,7 @@ pub struct RigArgs {
 #[command(after_help = "Examples:
   dyno doctor
   dyno doctor --data-dir /mnt/nvme --json
+  dyno doctor --noise
   dyno doctor --engine pubsub
   dyno doctor --engine pubsub --dsn postgres://postgres@localhost/app
 
@@ -166,6 +169,9 @@ pub struct DoctorArgs {
     /// Compare the PostgreSQL server at DSN with the advice
     #[arg(long, value_name = "DSN", requires = "engine")]
     pub dsn: Option<String>,
+    /// Measure by how much one program differs from itself here, in half a minute
+    #[arg(long, conflicts_with = "engine")]
+    pub noise: bool,
     /// Check the disk that DIR is on
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -373,22 +379,47 @@ pub struct LintArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   dyno compare before after --max-slowdown 3%
+  dyno compare before after after-again
   dyno compare laptop/runs server/runs --across --json
 
-Exits 0 when no regression is shown, 1 when one is, 3 when the samples cannot tell.")]
+A slowdown must recur in a second newer run before it counts as a regression. Exits 0 when no \
+regression is shown, 1 when one is, 3 when the samples cannot tell.")]
 pub struct CompareArgs {
     /// The older run
     #[arg(value_name = "BASE")]
     pub base: PathBuf,
-    /// The newer run
-    #[arg(value_name = "NEW")]
-    pub new: PathBuf,
+    /// The newer run, and further runs of the same newer program
+    #[arg(value_name = "NEW", required = true)]
+    pub new: Vec<PathBuf>,
     /// Accept a slowdown of up to SHARE, such as 3%
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_slowdown: Option<f64>,
     /// Judge also when machine, size or build differ
     #[arg(long)]
     pub across: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  dyno gate before after after-again
+  dyno gate before after after-again --max-slowdown 5% --json
+
+Exits 0 when nothing became slower than accepted, 1 when something did in each newer run, \
+2 when the runs cannot be read or share no case, 3 when the samples cannot tell: run again. \
+packaging/gate.yml is a workflow that uses it.")]
+pub struct GateArgs {
+    /// The run of the older program
+    #[arg(value_name = "BASE")]
+    pub base: PathBuf,
+    /// Two or more runs of the newer program; with one, no slowdown is certain
+    #[arg(value_name = "NEW", required = true)]
+    pub new: Vec<PathBuf>,
+    /// Accept a slowdown of up to SHARE
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "3%")]
+    pub max_slowdown: f64,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

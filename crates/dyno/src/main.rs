@@ -57,6 +57,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Ab(args) => cmd::ab::run(&args, &stop),
         Command::Site(args) => cmd::site::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
+        Command::Gate(args) => cmd::compare::gate(&args),
         Command::Peers(args) => cmd::peers::run(&args, &stop),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),

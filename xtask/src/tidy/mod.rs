@@ -8,6 +8,7 @@ mod markers;
 mod modules;
 mod names;
 mod paths;
+mod suites;
 pub mod tree;
 mod unsafety;
 mod weight;
@@ -70,7 +71,7 @@ pub fn check_workspace() -> Result<Vec<Finding>, String> {
 }
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 10] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 11] = [
         arrows::check,
         length::check,
         names::check,
@@ -78,6 +79,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         markers::check,
         unsafety::check,
         paths::check,
+        suites::check,
         docs::check,
         width::check,
         crate::words::check,

@@ -1,31 +1,56 @@
-//! `dyno compare BASE NEW`: did it become slower?
+//! `dyno compare BASE NEW...` and `dyno gate BASE NEW...`: did it become slower?
+
+use std::path::PathBuf;
 
 use anyhow::bail;
-use dyno_report::{Answer, CompareRules, compare, nothing_to_compare};
+use dyno_report::{Answer, CompareRules, Comparison, compare, nothing_to_compare};
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, GateArgs};
 use crate::exit::Exit;
 use crate::{runs, terminal};
 
 pub fn run(args: &CompareArgs) -> anyhow::Result<Exit> {
-    let base = runs::open(&args.base)?;
-    let new = runs::open(&args.new)?;
-    if let Some(reason) = nothing_to_compare(&base, &new) {
-        bail!(reason);
-    }
     let rules = CompareRules {
         max_slowdown: args.max_slowdown,
         across: args.across,
     };
-    let comparison = compare(&base, &new, &rules);
-    if args.json {
-        terminal::print(&serde_json::to_string_pretty(&comparison)?)?;
+    let comparison = compared(&args.base, &args.new, &rules)?;
+    let text = comparison.to_markdown();
+    print(&comparison, args.json, &text)
+}
+
+/// The form for scripts: the answer first, and of the figures only those that stand in its way.
+pub fn gate(args: &GateArgs) -> anyhow::Result<Exit> {
+    let rules = CompareRules {
+        max_slowdown: Some(args.max_slowdown),
+        across: false,
+    };
+    let comparison = compared(&args.base, &args.new, &rules)?;
+    let text = comparison.to_lines().join("\n");
+    print(&comparison, args.json, &text)
+}
+
+fn compared(base: &PathBuf, new: &[PathBuf], rules: &CompareRules) -> anyhow::Result<Comparison> {
+    let base = runs::open(base)?;
+    let mut newer = Vec::new();
+    for path in new {
+        let run = runs::open(path)?;
+        if let Some(reason) = nothing_to_compare(&base, &run) {
+            bail!(reason);
+        }
+        newer.push(run);
+    }
+    Ok(compare(&base, &newer, rules))
+}
+
+fn print(comparison: &Comparison, json: bool, text: &str) -> anyhow::Result<Exit> {
+    if json {
+        terminal::print(&serde_json::to_string_pretty(comparison)?)?;
     } else {
-        let text = comparison.to_markdown();
         terminal::print(&match terminal::is_stdout() {
             // Emphasis is for Markdown; the table reads well as it is.
             true => text.replace("**", ""),
-            false => text,
+            false => text.to_owned(),
         })?;
     }
     Ok(match comparison.answer {

@@ -1,5 +1,6 @@
 //! `dyno doctor`: what this machine is and what will spoil a measurement on it.
 
+mod noise;
 mod pubsub;
 
 use std::path::Path;
@@ -20,6 +21,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     if let Some(AdvisedEngine::Pubsub) = args.engine {
         return pubsub::run(args);
+    }
+    if args.noise {
+        return noise::run(args);
     }
     let path = args.data_dir.as_deref().unwrap_or(Path::new("."));
     path.metadata()

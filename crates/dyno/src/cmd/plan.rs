@@ -99,7 +99,7 @@ fn text(
             show_seconds(estimate.total_s),
             case.limit
                 .clone()
-                .unwrap_or_else(|| "none stated".to_string()),
+                .unwrap_or_else(|| "not known".to_string()),
         ]);
     }
     let mut data = terminal::table(&["data", "made by", "state"]);

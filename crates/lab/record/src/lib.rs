@@ -25,7 +25,7 @@ pub use latest::{RunEntry, find_runs, latest_run, list_runs};
 pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE, WITHDRAWN_FILE};
 pub use schema::{
     Answer, Arm, Better, CasePlan, Limit, Load, MEASURED_MIN_S, Machine, MachineCheck, Outcome,
-    Plan, Program, Run, SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table, TableKind,
-    TableRow, Usage, untraceable,
+    Plan, Program, Role, Run, SCHEMA_VERSION, Sample, SeedFigure, Size, SystemVersion, Table,
+    TableKind, TableRow, Usage, untraceable,
 };
 pub use store::{StoredRun, Warning, Withdrawal};

@@ -92,6 +92,9 @@ pub struct CasePlan {
     /// the same answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, BTreeMap<String, serde_json::Value>>,
+    /// Those of the variants that are another project's library inside `dyno`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baselines: Vec<String>,
     /// The metric that ranks systems, for example `throughput`.
     pub metric: String,
     /// Its unit, for example `rows/s`.
@@ -110,6 +113,9 @@ pub struct CasePlan {
     pub limit: Option<String>,
     /// Multiplies the limit's value into the metric's unit (bytes per row, for example, inverted).
     pub limit_per_unit: Option<f64>,
+    /// Why no limit is known, where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_limit: Option<String>,
     /// What the seed document printed for this case, on its machine.
     pub seed_figure: Option<SeedFigure>,
     /// What a reader may conclude from the case and what not (Markdown).
@@ -139,11 +145,38 @@ pub enum Load {
 }
 
 impl CasePlan {
-    /// The systems of the case that are neither `dyno` nor a variant of it.
+    /// What `system` is in this case.
+    pub fn role(&self, system: &str) -> Role {
+        if system == "dyno" {
+            Role::Ours
+        } else if self.baselines.iter().any(|name| name == system) {
+            Role::Baseline
+        } else if self.variants.contains_key(system) {
+            Role::Variant
+        } else {
+            Role::Peer
+        }
+    }
+
+    /// The systems of the case that are programs of their own.
     pub fn peers(&self) -> impl Iterator<Item = &str> {
         let systems = self.systems.iter().map(String::as_str);
-        systems.filter(|name| *name != "dyno" && !self.variants.contains_key(*name))
+        systems.filter(|name| self.role(name) == Role::Peer)
     }
+}
+
+/// What a system is in a case, which decides where it is shown. Headlines, guides and the best peer
+/// know only peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// `dyno` in the mode that the case is about.
+    Ours,
+    /// `dyno` in another mode, which may do less work.
+    Variant,
+    /// Another project's library inside `dyno`, in place of our own code.
+    Baseline,
+    /// A program of its own.
+    Peer,
 }
 
 /// Which direction of a metric is better.

@@ -4,7 +4,9 @@ use dyno_record::CasePlan;
 use serde::Serialize;
 
 use crate::lint::Severity;
-use crate::model::{CaseReport, Figure, OURS, Report, choice, deciding_ratio, spread_text};
+use crate::model::{
+    CaseReport, Figure, OURS, Report, choice, deciding_ratio, noise_line, spread_text,
+};
 use crate::units::{counted, quantity, ratio_range, ratio_text, share_text};
 
 /// Stands in a cell that has nothing to say.
@@ -251,6 +253,7 @@ fn notes(report: &Report, was_run: impl Fn(&&CaseReport) -> bool) -> Vec<String>
     if let Some(why) = report.run.program.untraceable() {
         notes.push(format!("not to be published: {why}"));
     }
+    notes.push(noise_line(report));
     let left_out = report.cases.iter().filter(|case| !was_run(case));
     let left_out: Vec<&str> = left_out.map(|case| case.plan.name.as_str()).collect();
     if !left_out.is_empty() {

@@ -23,7 +23,7 @@ pub use foreign::{ForeignError, read_foreign};
 pub use headline::{Headline, HeadlineRow, headline};
 pub use lint::{Finding, Severity, lint, lint_markdown, lint_scope, lint_text};
 pub use model::{
-    Amount, CaseReport, Cell, Dot, Figure, FilledTable, OURS, Ratio, Report, Series, Steady,
+    Amount, CaseReport, Cell, Dot, Figure, FilledTable, Noise, OURS, Ratio, Report, Series, Steady,
     Trouble, build, build_stored, figures_of, shell_word,
 };
 pub use site::{Site, write_site};

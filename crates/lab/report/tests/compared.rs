@@ -4,7 +4,9 @@
 
 mod made_up;
 
-use dyno_record::StoredRun;
+use std::path::Path;
+
+use dyno_record::{RunDir, StoredRun};
 use dyno_report::{Answer, CompareRules, Comparison, compare};
 use made_up::stored;
 
@@ -12,6 +14,7 @@ use made_up::stored;
 /// noise of two runs differs), and the one-sample case left out.
 fn scaled(factor: f64) -> StoredRun {
     let mut run = base();
+    run.run.program.hash = "newer".into();
     run.samples.reverse();
     for sample in run.samples.iter_mut().filter(|s| s.system == "dyno") {
         if let Some(rate) = sample.metrics.get_mut("throughput") {
@@ -28,8 +31,16 @@ fn base() -> StoredRun {
     run
 }
 
+/// A second run of the newer program: its samples are the same ones in other blocks.
+fn twice(new: &StoredRun) -> [StoredRun; 2] {
+    let mut again = new.clone();
+    again.run.started_at = "2026-11-21T09:00:00Z".into();
+    again.samples.rotate_left(1);
+    [new.clone(), again]
+}
+
 fn against(new: &StoredRun) -> Comparison {
-    compare(&base(), new, &CompareRules::default())
+    compare(&base(), &twice(new), &CompareRules::default())
 }
 
 #[test]
@@ -69,7 +80,10 @@ fn an_accepted_slowdown_passes_and_a_doubtful_one_needs_more_samples() {
         max_slowdown: Some(max),
         across: false,
     };
-    let at = |factor, max| compare(&base(), &scaled(factor), &rules(max)).answer;
+    let at = |factor, max| {
+        let new = scaled(factor);
+        compare(&base(), &twice(&new), &rules(max)).answer
+    };
     assert_eq!(at(0.9, 0.2), Answer::NoRegression);
     assert_eq!(at(0.9, 0.03), Answer::Regression);
     // The interval of 0.97 reaches below what is accepted, the figure itself does not.
@@ -102,7 +116,8 @@ fn another_machine_is_marked_and_judged_only_on_demand() {
         across: true,
         ..CompareRules::default()
     };
-    assert_eq!(compare(&base(), &new, &across).answer, Answer::Regression);
+    let seen = compare(&base(), &twice(&new), &across);
+    assert_eq!(seen.answer, Answer::Regression);
 }
 
 #[test]
@@ -119,5 +134,99 @@ fn a_case_that_asks_for_other_work_is_left_out() {
             "load-gz-2: its parameters changed",
             "load-csv-2: only in the older run"
         ]
+    );
+}
+
+#[test]
+fn one_program_is_compared_with_itself_and_nothing_is_found() {
+    let mut new = scaled(0.5);
+    new.run.program.hash = base().run.program.hash;
+    let seen = compare(&base(), &[new], &CompareRules::default());
+    assert_eq!(seen.answer, Answer::NoRegression);
+    let sentence = seen.sentence();
+    assert!(
+        sentence.starts_with("Same program, no difference in"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("up to 2.0"), "{sentence}");
+    assert!(seen.changes.iter().all(|c| c.verdict == "same program"));
+}
+
+#[test]
+fn a_slowdown_must_recur_in_a_second_run() {
+    let slow = scaled(0.9);
+    let once = compare(
+        &base(),
+        std::slice::from_ref(&slow),
+        &CompareRules::default(),
+    );
+    assert_eq!(once.answer, Answer::NotEnoughEvidence);
+    let ours = &once.changes[0];
+    assert_eq!(ours.verdict, "slower");
+    assert!(
+        ours.reason.ends_with("must recur in a second newer run"),
+        "{}",
+        ours.reason
+    );
+    let same_again = [slow.clone(), slow.clone()];
+    let seen = compare(&base(), &same_again, &CompareRules::default());
+    assert_eq!(seen.answer, Answer::NotEnoughEvidence, "a run given twice");
+    // The machine was slow once, and so were the peers of no run: the newer program disagrees with
+    // itself, which is its noise.
+    let seen = compare(&base(), &[slow, scaled(1.0)], &CompareRules::default());
+    assert_eq!(seen.answer, Answer::NoRegression);
+}
+
+#[test]
+fn a_machine_that_slows_down_is_not_a_regression() {
+    let mut new = base();
+    new.run.program.hash = "newer".into();
+    new.samples.reverse();
+    for sample in &mut new.samples {
+        for (name, value) in &mut sample.metrics {
+            match name.as_str() {
+                "throughput" => *value *= 0.7,
+                _ => *value /= 0.7,
+            }
+        }
+    }
+    let seen = against(&new);
+    assert_eq!(seen.answer, Answer::NoRegression, "{}", seen.to_markdown());
+    let peer = seen.changes.iter().find(|c| c.system == "duckdb").unwrap();
+    assert_eq!(peer.verdict, "same program");
+}
+
+#[test]
+fn nothing_unchanged_means_that_the_drift_is_not_known() {
+    let alone = |mut run: StoredRun| {
+        for case in &mut run.run.plan.cases {
+            case.systems.retain(|system| system == "dyno");
+        }
+        run
+    };
+    let seen = compare(
+        &alone(base()),
+        &[alone(scaled(0.9))],
+        &CompareRules::default(),
+    );
+    assert_eq!(seen.changes[0].verdict, "not judged");
+    assert_eq!(seen.answer, Answer::NotEnoughEvidence);
+}
+
+#[test]
+fn two_committed_runs_of_one_program_are_said_to_be_one() {
+    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../results/epyc-2-cores");
+    let open = |name: &str| RunDir::open(&results.join(name)).unwrap();
+    let (base, new) = (
+        open("2026-11-21-tpch-full"),
+        open("2026-11-21-tpch-all-cases"),
+    );
+    let seen = compare(&base, &[new], &CompareRules::default());
+    println!("{}", seen.to_markdown());
+    assert_eq!(seen.answer.exit_code(), 0, "{}", seen.to_markdown());
+    let sentence = seen.sentence();
+    assert!(
+        sentence.starts_with("Same program, no difference in"),
+        "{sentence}"
     );
 }

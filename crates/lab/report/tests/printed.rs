@@ -41,7 +41,7 @@ fn json_has_the_figures_in_the_stated_form() {
     assert_eq!(value["failures"].as_array().unwrap().len(), 2);
     assert_eq!(
         (&value["version"], &value["withdrawn"]),
-        (&2.into(), &serde_json::Value::Null)
+        (&3.into(), &serde_json::Value::Null)
     );
 }
 
@@ -66,8 +66,8 @@ fn a_ratio_can_be_checked_by_hand_and_failures_are_in_no_figure() {
     let ratio = &ours.ratio_to["duckdb"];
     assert!((ratio.ratio - ours.median / duckdb.median).abs() < 1e-9);
     assert_eq!(
-        (ratio.verdict, ratio.blocks, ratio.band_blocks),
-        ("faster", 8, 8)
+        (ratio.verdict, ratio.blocks, ratio.band.is_some()),
+        ("faster", 8, true)
     );
     let chdb = report.figure("load-gz-2", "chdb", "throughput").unwrap();
     assert_eq!((chdb.n, report.trouble_count("load-gz-2", "chdb")), (6, 2));

@@ -172,8 +172,9 @@ fn a_burst_is_not_judged() {
 #[test]
 fn a_run_that_is_not_steady_is_no_evidence_of_a_change() {
     let rules = CompareRules::default();
-    let (base, new) = (service("dyno", |n| level(n, 40)), service("dyno", falling));
-    let seen = compare(&base, &new, &rules);
+    let (base, mut new) = (service("dyno", |n| level(n, 40)), service("dyno", falling));
+    new.run.program.hash = "newer".into();
+    let seen = compare(&base, &[new], &rules);
     let change = seen
         .changes
         .iter()
@@ -206,7 +207,9 @@ fn three_samples_at_a_factor_of_four_are_not_judged() {
     assert_eq!(choose, "nothing yet: n = 3, and a verdict needs 5");
     let guide = table(&mut run, TableKind::Guide, &[]);
     assert_eq!(guide.rows[0][1].text, "nothing: no difference was judged");
-    let again = compare(&run, &run, &CompareRules::default());
+    let mut newer = run.clone();
+    newer.run.program.hash = "newer".into();
+    let again = compare(&run, &[newer], &CompareRules::default());
     let change = again.changes.iter().find(|c| c.case == CASE).unwrap();
     assert_eq!(
         (change.verdict, change.answer),
@@ -227,6 +230,13 @@ fn the_best_peer_is_never_one_of_our_own_variants() {
     // chdb is nearer to ours than duckdb; as a variant of ours it has no place on page one.
     case.variants.insert("chdb".into(), Default::default());
     let report = build_stored(&run);
+    let own = report.tables.last().unwrap();
+    assert_eq!(own.title, "Variants and libraries inside dyno");
+    let texts: Vec<&str> = own.rows[0].iter().map(|cell| cell.text.as_str()).collect();
+    assert_eq!(
+        (own.rows.len(), &texts[..3]),
+        (1, &["load-gz-2", "chdb", "variant"][..])
+    );
     let rows = headline(&report).rows;
     let row = rows.iter().find(|row| row.cells[0] == "load-gz-2").unwrap();
     assert!(row.cells[2].starts_with("duckdb "), "{:?}", row.cells);

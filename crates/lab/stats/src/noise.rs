@@ -58,14 +58,6 @@ impl NoiseBand {
         }
     }
 
-    /// The band widened until it holds `ratio`, which something that did not change has shown.
-    pub fn holding(self, ratio: f64) -> Self {
-        Self {
-            half_width: self.half_width.max(ratio.ln().abs()),
-            ..self
-        }
-    }
-
     /// `±2.0%`.
     pub fn text(&self) -> String {
         format!("±{:.1}%", self.share() * 100.0)
@@ -121,8 +113,6 @@ mod tests {
     fn one_percent_holds_when_blocks_agree() {
         let band = noise_band(&blocks(&[1.0; 6])).unwrap();
         assert!(band.contains(1.0099) && !band.contains(1.011));
-        assert!(band.holding(0.8).contains(1.25 - 1e-9));
-        assert_eq!(band.holding(1.005), band);
     }
 
     #[test]

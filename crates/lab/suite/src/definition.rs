@@ -97,20 +97,27 @@ pub(crate) struct CaseDef {
     /// Other ways of `dyno`: a name, and the parameters in which it differs.
     #[serde(default)]
     pub(crate) variants: BTreeMap<String, BTreeMap<String, Value>>,
+    /// Libraries of others inside `dyno`: a name, and the parameters that choose the library.
+    #[serde(default)]
+    pub(crate) baselines: BTreeMap<String, BTreeMap<String, Value>>,
     #[serde(default)]
     pub(crate) peers: Vec<String>,
     pub(crate) metric: String,
     pub(crate) unit: String,
     pub(crate) better: Better,
     pub(crate) repeats: Value,
-    #[serde(default)]
-    pub(crate) control: bool,
+    /// Whether `dyno` runs a second time in each block. It does unless the case says no and why,
+    /// and at the tiny size, which judges nothing, only where the case says yes.
+    pub(crate) control: Option<bool>,
+    pub(crate) no_control: Option<String>,
     pub(crate) time_limit_s: f64,
     /// The stated expectation; a case that has none says why in `no_expected_count`.
     pub(crate) expected_count: Option<Value>,
     pub(crate) no_expected_count: Option<String>,
     pub(crate) limit: Option<String>,
     pub(crate) limit_per_unit: Option<f64>,
+    /// Why no limit is known, of a case that names none.
+    pub(crate) no_limit: Option<String>,
     pub(crate) seed_figure: Option<SeedFigure>,
     pub(crate) analysis: String,
     pub(crate) in_flight: Option<f64>,
@@ -140,6 +147,13 @@ pub(crate) struct EstimateDef {
     #[serde(default)]
     pub(crate) disk_bytes_per_unit: f64,
     pub(crate) memory_bytes: Option<Value>,
+}
+
+impl CaseDef {
+    /// Variants and library baselines: all that runs inside `dyno` beside its own way.
+    pub(crate) fn own_ways(&self) -> impl Iterator<Item = (&String, &BTreeMap<String, Value>)> {
+        self.variants.iter().chain(&self.baselines)
+    }
 }
 
 impl Definition {
@@ -295,16 +309,21 @@ impl Definition {
                 "case `{name}` has a time_limit_s of {}, which nothing can meet",
                 case.time_limit_s
             )),
+            _ if (case.control == Some(false)) != case.no_control.is_some() => fail(format!(
+                "case `{name}`: control = false and the reason in no_control go together"
+            )),
+            _ if case.limit.is_some() && case.no_limit.is_some() => {
+                fail(format!("case `{name}` states both limit and no_limit"))
+            }
             _ if case
-                .variants
-                .keys()
-                .any(|v| v == crate::DYNO || case.peers.contains(v)) =>
+                .own_ways()
+                .any(|(v, _)| v == crate::DYNO || case.peers.contains(v)) =>
             {
                 fail(format!(
                     "case `{name}` has a variant with the name of a system"
                 ))
             }
-            _ if case.variants.keys().any(|variant| !is_kebab(variant)) => fail(format!(
+            _ if case.own_ways().any(|(variant, _)| !is_kebab(variant)) => fail(format!(
                 "case `{name}` has a variant whose name is not in kebab-case"
             )),
             _ if case.sweep.is_some() != name.contains("${axis.label}") => fail(format!(
@@ -402,6 +421,18 @@ estimate = { units_per_s = { other = 1e6 } }
             "[sizes.full]",
             1,
             "size `full` states no budget_s",
+        );
+        check(
+            "repeats = 3",
+            "repeats = 3\ncontrol = false",
+            12,
+            "the reason in no_control",
+        );
+        check(
+            "repeats = 3",
+            "repeats = 3\nlimit = \"copy-1\"\nno_limit = \"none\"",
+            12,
+            "both limit and no_limit",
         );
         check("title = \"T\"", "title = T", 2, "");
     }

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dyno_record::CasePlan;
+use dyno_record::{CasePlan, Size};
 use toml::{Spanned, Value};
 
 use crate::data::DataPlan;
-use crate::definition::{
-    CaseDef, DataDef, Definition, EstimateDef, SizeParams, SweepDef, is_kebab,
-};
+use crate::definition::{CaseDef, DataDef, Definition, EstimateDef, SweepDef, is_kebab};
 use crate::estimate::{CaseEstimate, Estimate};
 use crate::substitute::Scope;
 use crate::sweep::AxisPoint;
@@ -17,20 +15,21 @@ use crate::{DYNO, Error};
 /// Expands the sections of one suite at one size.
 pub(crate) struct Expander<'a> {
     suite: &'a Definition,
+    size: Size,
     scope: Scope<'a>,
     peers: &'a [String],
 }
 
 impl<'a> Expander<'a> {
     /// For these peers; cases that name none of them run on `dyno` alone.
-    pub(crate) fn new(
-        suite: &'a Definition,
-        size: &'a SizeParams,
-        peers: &'a [String],
-    ) -> Expander<'a> {
+    pub(crate) fn new(suite: &'a Definition, size: Size, peers: &'a [String]) -> Expander<'a> {
         Expander {
             suite,
-            scope: Scope { size, axis: None },
+            size,
+            scope: Scope {
+                size: suite.size(size),
+                axis: None,
+            },
             peers,
         }
     }
@@ -93,7 +92,7 @@ impl<'a> Expander<'a> {
         point: Option<&AxisPoint>,
     ) -> Result<CasePlan, String> {
         let mut systems = vec![DYNO.to_string()];
-        systems.extend(def.variants.keys().cloned());
+        systems.extend(def.own_ways().map(|(name, _)| name.clone()));
         systems.extend(def.peers.iter().filter(|p| self.peers.contains(p)).cloned());
         let expected_count = match &def.expected_count {
             None => None,
@@ -113,15 +112,17 @@ impl<'a> Expander<'a> {
             params: self.params(scope, &def.params)?,
             systems,
             variants: self.variants(def, scope)?,
+            baselines: def.baselines.keys().cloned().collect(),
             metric: def.metric.clone(),
             unit: def.unit.clone(),
             better: def.better,
             repeats: repeats as u32,
-            control: def.control,
+            control: def.control.unwrap_or(self.size != Size::Tiny),
             time_limit_s: def.time_limit_s,
             expected_count,
             limit: def.limit.clone(),
             limit_per_unit: def.limit_per_unit,
+            no_limit: def.no_limit.clone(),
             seed_figure: def.seed_figure.clone(),
             analysis: match &def.no_expected_count {
                 None => def.analysis.trim().to_string(),
@@ -141,7 +142,7 @@ impl<'a> Expander<'a> {
         scope: &Scope<'_>,
     ) -> Result<BTreeMap<String, BTreeMap<String, serde_json::Value>>, String> {
         let mut variants = BTreeMap::new();
-        for (name, params) in &def.variants {
+        for (name, params) in def.own_ways() {
             let params = self.params(scope, params)?;
             // A name that the case lacks would be a mistake that measures the same thing twice.
             if let Some(key) = params.keys().find(|key| !def.params.contains_key(*key)) {

@@ -27,7 +27,7 @@ pub struct Planned {
 type Expanded = (Vec<DataPlan>, Vec<CasePlan>, Vec<CaseEstimate>);
 
 fn expanded(suite: &Definition, size: Size, peers: &[String]) -> Result<Expanded, Error> {
-    let expander = Expander::new(suite, suite.size(size), peers);
+    let expander = Expander::new(suite, size, peers);
     let mut data = Vec::new();
     for def in &suite.body.data {
         expander.data(def, &mut data)?;

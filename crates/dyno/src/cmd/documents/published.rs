@@ -13,16 +13,11 @@ use dyno_report::{Headline, Report, build_stored, headline as rows_of};
 use super::markdown::{paragraph, table};
 
 /// A row of the README: the record's directory below `results`, the case, and what it measures.
-const PICKS: [(&str, &str, &str); 9] = [
+const PICKS: [(&str, &str, &str); 5] = [
     (
         "epyc-2-cores/2026-11-21-wspr-full",
         "load-gz-2",
         "load `.csv.gz` archives into a table",
-    ),
-    (
-        "epyc-2-cores/2026-11-21-wspr-full",
-        "load-parquet-2",
-        "load Parquet archives into a table",
     ),
     (
         "epyc-zen3-2-cores/2026-11-22-wspr-clickhouse-quick",
@@ -40,24 +35,9 @@ const PICKS: [(&str, &str, &str); 9] = [
         "spots for each band and hour",
     ),
     (
-        "epyc-zen3-2-cores/2026-11-22-wspr-queries-quick",
-        "one-station-2",
-        "one station's spots in twelve hours",
-    ),
-    (
         "epyc-2-cores/2026-11-21-tpch-all-cases",
         "parquet-snappy-2",
         "TPC-H as Parquet with snappy",
-    ),
-    (
-        "epyc-2-cores/2026-11-21-tpch-all-cases",
-        "csv-memory-2",
-        "TPC-H as CSV into memory",
-    ),
-    (
-        "epyc-2-cores/2026-11-21-tpch-all-cases",
-        "orc-lineitem-snappy",
-        "TPC-H's lineitem as ORC, 1 thread",
     ),
 ];
 

@@ -6,10 +6,11 @@
 //! attempt that is still running can be seen and waited for.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dyno_ingest::load::ServerReport;
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::http::{Client, quoted};
@@ -34,24 +35,20 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub fn memory(&self) -> Vec<u8> {
-        locked(&self.spare).pop_front().unwrap_or_default()
+        self.spare.lock().pop_front().unwrap_or_default()
     }
 
     pub fn take_failure(&self) -> Option<Error> {
-        locked(&self.failure).take()
+        self.failure.lock().take()
     }
 
     pub fn has_failed(&self) -> bool {
-        locked(&self.failure).is_some()
+        self.failure.lock().is_some()
     }
 
     pub fn report(&self) -> ServerReport {
-        *locked(&self.report)
+        *self.report.lock()
     }
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection, and the stage that only it writes to.
@@ -73,21 +70,21 @@ impl Sender {
     /// Sends blocks until there are no more or one fails. Returns the rows that the stage has then.
     pub fn run(mut self, blocks: &Mutex<Receiver<Block>>, shared: &Shared) -> u64 {
         loop {
-            let next = locked(blocks).recv();
+            let next = blocks.lock().recv();
             let Ok(block) = next else { break };
             if shared.has_failed() {
                 break;
             }
             if let Err(error) = self.insert(&block, shared) {
-                locked(&shared.failure).get_or_insert(error);
+                shared.failure.lock().get_or_insert(error);
                 break;
             }
-            locked(&shared.spare).push_back(block.frames);
+            shared.spare.lock().push_back(block.frames);
         }
         if !shared.has_failed()
             && let Err(error) = self.check()
         {
-            locked(&shared.failure).get_or_insert(error);
+            shared.failure.lock().get_or_insert(error);
         }
         self.sent
     }
@@ -99,7 +96,7 @@ impl Sender {
         let id = format!("{}-{}-{}", self.stage, self.load, self.blocks);
         let pressed = self.pressure.obey(&self.client, &self.patience)?;
         {
-            let mut report = locked(&shared.report);
+            let mut report = shared.report.lock();
             report.blocks += 1;
             report.merge_wait_s += pressed.waited_s;
             report.parts_most = report.parts_most.max(pressed.parts_most);
@@ -114,7 +111,7 @@ impl Sender {
             if self.is_there(&id, block.rows)? {
                 break;
             }
-            locked(&shared.report).resent += 1;
+            shared.report.lock().resent += 1;
         }
         self.sent += block.rows;
         Ok(())

@@ -2,9 +2,9 @@
 //! them into the table.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -12,13 +12,14 @@ use dyno_codec::clickhouse::FrameWriter;
 use dyno_ingest::load::{Before, Committed, Stage, StageSeconds};
 use dyno_ingest::scan::BadRow;
 use dyno_ingest::table::SourceIdentity;
+use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Ledger, Share, State};
 use crate::native::Encode;
 use crate::quarantine::{self, Quarantine};
 use crate::schema;
-use crate::sender::{Block, Sender, Shared, locked};
+use crate::sender::{Block, Sender, Shared};
 use crate::table::{ServerTable, now_s};
 
 /// One sender's thread and its stage.
@@ -265,7 +266,7 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         });
         let (mut shares, table_bytes) = self.shares(&gathered)?;
         let table = self.table;
-        let mut ledger = locked(&table.ledger);
+        let mut ledger = table.ledger.lock();
         for share in &shares {
             self.check_owner(&ledger, share)?;
         }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dyno_ingest::load::{Held, Opening, Stage, Target};
 use dyno_ingest::scan::Columns;
 use dyno_ingest_feeds::{Location, RowFormat, Rows};
+use parking_lot::Mutex;
 
 use crate::address::Address;
 use crate::error::{Error, Result};
@@ -20,7 +21,6 @@ use crate::patience::Patience;
 use crate::pressure::Pressure;
 use crate::quarantine;
 use crate::schema::{self, Column, Contract};
-use crate::sender::locked;
 use crate::spots::Spots;
 use crate::stage::ServerStage;
 use crate::swap::Tables;
@@ -210,7 +210,7 @@ impl ServerTable {
     /// Carries out what a killed load had decided. If its stages are gone, the archive counts as
     /// not loaded.
     fn finish_swaps(&self) -> Result<()> {
-        let mut ledger = locked(&self.ledger);
+        let mut ledger = self.ledger.lock();
         let begun: Vec<Entry> = ledger
             .entries
             .values()
@@ -303,7 +303,7 @@ impl<E: Encode + 'static, F: Fn(&str) -> E + Sync> Target<E::Rows> for Opened<F>
     /// If rows were removed or added by hand, the archive counts as not loaded, so that a load
     /// repairs the table.
     fn held(&self, archive: &str) -> dyno_ingest::Result<Option<Held>> {
-        let entry = locked(&self.table.ledger).entries.get(archive).cloned();
+        let entry = self.table.ledger.lock().entries.get(archive).cloned();
         let Some(entry) = entry.filter(|entry| entry.state == State::Done) else {
             return Ok(None);
         };
@@ -327,7 +327,7 @@ impl<E: Encode + 'static, F: Fn(&str) -> E + Sync> Target<E::Rows> for Opened<F>
 
     fn finish(&self) -> dyno_ingest::Result<()> {
         self.table.drop_stages()?;
-        Ok(locked(&self.table.lock).release()?)
+        Ok(self.table.lock.lock().release()?)
     }
 }
 

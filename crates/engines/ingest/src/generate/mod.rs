@@ -19,9 +19,10 @@ mod traffic;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
+
+use parking_lot::Mutex;
 
 pub use archive::Form;
 pub use calendar::Month;
@@ -121,15 +122,12 @@ impl Generator {
                         let plan = self.plan(&world, first_month, index);
                         let done = month::write(&plan, folder, progress);
                         stop.fetch_or(done.is_err(), Ordering::Relaxed);
-                        results
-                            .lock()
-                            .unwrap_or_else(|e| e.into_inner())
-                            .push((index, done));
+                        results.lock().push((index, done));
                     }
                 });
             }
         });
-        self.sum_up(results.into_inner().unwrap_or_else(|e| e.into_inner()))
+        self.sum_up(results.into_inner())
     }
 
     /// The number of the first month since the archive began, or why the request is refused.

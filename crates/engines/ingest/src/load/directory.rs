@@ -6,15 +6,14 @@
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Instant;
 
 use dyno_formats::parquet_write::{self, Column, Field, FileWriter};
+use parking_lot::Mutex;
 
 use super::quarantine::Quarantine;
 use super::report::StageSeconds;
 use super::target::{Before, Chunk, Committed, Held, Stage, Target};
-use super::workers::locked;
 use crate::scan::BadRow;
 use crate::table::{DataFile, SourceIdentity, Staged, TableWriter};
 use crate::{Error, Result};
@@ -62,12 +61,12 @@ impl<R: RowGroups, F: Fn() -> R> Directory<F> {
 
 impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory<F> {
     fn held(&self, archive: &str) -> Result<Option<Held>> {
-        Ok(locked(&self.writer).whole(archive).map(Held::of))
+        Ok(self.writer.lock().whole(archive).map(Held::of))
     }
 
     fn stage<'a>(&'a self, archive: &str, source: &Path) -> Result<Box<dyn Stage<R::Chunk> + 'a>> {
         let encoder = (self.row_groups)();
-        let writer = locked(&self.writer);
+        let writer = self.writer.lock();
         let relative = writer.staging_name("data", archive, "parquet");
         let quarantine_relative = writer.staging_name("quarantine", archive, "ndjson");
         let file_path = writer.table().join(&relative);
@@ -87,7 +86,7 @@ impl<R: RowGroups + 'static, F: Fn() -> R + Sync> Target<R::Chunk> for Directory
     }
 
     fn finish(&self) -> Result<()> {
-        locked(&self.writer).remove_unnamed()
+        self.writer.lock().remove_unnamed()
     }
 }
 
@@ -166,7 +165,7 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
 
     fn reject(mut self: Box<Self>) -> Result<PathBuf> {
         self.quarantine.finish()?;
-        let kept = locked(self.writer).rejected_path(&self.quarantine_relative);
+        let kept = self.writer.lock().rejected_path(&self.quarantine_relative);
         self.quarantine.keep_as(&kept)?;
         Ok(kept)
     }
@@ -180,7 +179,7 @@ impl<R: RowGroups> Stage<R::Chunk> for FileStage<'_, R> {
         let quarantined = self.quarantine.finish()?;
         let file = self.close()?;
         let table_bytes = file.as_ref().map_or(0, |file| file.bytes);
-        let mut writer = locked(self.writer);
+        let mut writer = self.writer.lock();
         let before = match writer.manifest().archives.contains_key(&self.archive) {
             false => Before::Nothing,
             true if writer.whole(&self.archive).is_some() => Before::Earlier,

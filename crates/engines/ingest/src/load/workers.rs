@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+
+use parking_lot::Mutex;
 
 use super::{ArchiveReport, Input, Options};
 use crate::{Error, Result};
@@ -83,25 +84,17 @@ pub(super) fn side_by_side(
             let (queue, reports, run) = (&queue, &reports, &run);
             scope.spawn(move || {
                 loop {
-                    let next = locked(queue).next();
+                    let next = queue.lock().next();
                     let Some((number, (identity, input))) = next else {
                         return;
                     };
                     let report = run(worker, identity, input);
-                    locked(reports).insert(number, report);
+                    reports.lock().insert(number, report);
                 }
             });
         }
     });
-    let reports = std::mem::take(&mut *locked(&reports));
+    let reports = reports.into_inner();
     debug_assert_eq!(reports.len(), count);
     reports.into_values().collect()
-}
-
-/// Locks a mutex even if a worker panicked while holding it, because its data is valid all the
-/// same.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use twox_hash::XxHash3_128;
 
 use crate::{Error, Result};
@@ -25,10 +26,7 @@ impl Passed {
 
     /// Their XXH3-128, 32 hex digits.
     pub(super) fn hash(&self) -> String {
-        let hasher = self
-            .hasher
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let hasher = self.hasher.lock();
         format!("{:032x}", hasher.finish_128())
     }
 }
@@ -54,11 +52,7 @@ impl<R: Read> HashingReader<R> {
 impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.reader.read(buffer)?;
-        self.passed
-            .hasher
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .write(&buffer[..n]);
+        self.passed.hasher.lock().write(&buffer[..n]);
         self.passed.bytes.fetch_add(n as u64, Ordering::Relaxed);
         if let Some(total) = &self.total {
             total.fetch_add(n as u64, Ordering::Relaxed);

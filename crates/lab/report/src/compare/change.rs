@@ -1,15 +1,19 @@
-//! One figure in both runs.
+//! One figure in all runs.
 
 use std::collections::BTreeSet;
 
-use dyno_record::{Arm, Better, CasePlan, Outcome, Sample, StoredRun};
-use dyno_stats::{Block, CompareOptions, Verdict};
+use dyno_record::{Better, CasePlan, Role, StoredRun};
+use dyno_stats::{Verdict, compare_runs, holm};
 use serde::Serialize;
 
+use super::drift::{band_between, is_unchanged, values};
 use super::{Answer, CompareRules};
-use crate::model::{NOT_JUDGED, NOT_STEADY, band_of, better_of, group, obstacle, value_of};
+use crate::model::{NOT_JUDGED, OURS, better_of, obstacle};
 
-/// A figure in the older and the newer run.
+/// Beyond this an adjusted p-value names no winner.
+const ALPHA: f64 = 0.05;
+
+/// A figure in the older and a newer run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// The case.
@@ -22,7 +26,7 @@ pub struct Change {
     pub unit: String,
     /// Which direction is better.
     pub better: Better,
-    /// Samples compared on each side.
+    /// Samples of the run that has fewer.
     pub n: usize,
     /// Median of the older run.
     pub base: f64,
@@ -30,13 +34,17 @@ pub struct Change {
     pub new: f64,
     /// New against base; above 1 means that it became better.
     pub ratio: f64,
-    /// Lower end of the 95% interval.
+    /// Lower end of the 95% interval, which pairs no samples of the two runs.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// The wider noise band of the two runs, as a share.
-    pub band: f64,
-    /// `faster`, `slower`, `no difference shown`, `unstable`, `not steady` or `not judged`.
+    /// The band of what did not change between the runs, as a share, where there is such a thing.
+    pub band: Option<f64>,
+    /// Probability of such a difference, or a larger one, where there is none; of our figures
+    /// adjusted for the number of cases (Holm).
+    pub p_value: f64,
+    /// `faster`, `slower`, `no difference shown`, `unstable`, `not steady` or `not judged`; of a
+    /// system that is the same in both runs `same program`.
     pub verdict: &'static str,
     /// Why.
     pub reason: String,
@@ -44,105 +52,108 @@ pub struct Change {
     pub answer: Answer,
 }
 
+/// The verdict on a system that did not change.
+pub(super) const SAME_PROGRAM: &str = "same program";
+
 /// The changes, and the cases that cannot be compared with the reason.
 pub(super) fn changes(
     base: &StoredRun,
-    new: &StoredRun,
+    new: &[&StoredRun],
     rules: &CompareRules,
 ) -> (Vec<Change>, Vec<String>) {
-    let mut changes = Vec::new();
     let mut left_out = Vec::new();
+    let mut by_run = Vec::new();
+    for one in new {
+        let mut changes = changes_of_run(base, one, new, &mut left_out);
+        correct(&mut changes, rules);
+        by_run.push(changes);
+    }
+    let names: BTreeSet<&str> = new
+        .iter()
+        .flat_map(|new| &new.run.plan.cases)
+        .map(|case| case.name.as_str())
+        .collect();
+    let gone = base.run.plan.cases.iter();
+    let gone = gone.filter(|case| !names.contains(case.name.as_str()));
+    left_out.extend(gone.map(|case| format!("{}: only in the older run", case.name)));
+    let mut seen = BTreeSet::new();
+    left_out.retain(|line| seen.insert(line.clone()));
+    (recurring(by_run), left_out)
+}
+
+fn changes_of_run(
+    base: &StoredRun,
+    new: &StoredRun,
+    all_new: &[&StoredRun],
+    left_out: &mut Vec<String>,
+) -> Vec<Change> {
+    let mut changes = Vec::new();
     for case in &new.run.plan.cases {
-        match counterpart(base, case) {
-            Err(reason) => left_out.push(format!("{}: {reason}", case.name)),
-            Ok(_) => {
-                for system in &case.systems {
-                    match change(base, new, case, system, rules) {
-                        Ok(change) => changes.push(change),
-                        Err(reason) => {
-                            left_out.push(format!("{} on {system}: {reason}", case.name));
-                        }
-                    }
-                }
+        if let Some(reason) = differs(base, case) {
+            left_out.push(format!("{}: {reason}", case.name));
+            continue;
+        }
+        for system in &case.systems {
+            match change(base, new, all_new, case, system) {
+                Ok(change) => changes.push(change),
+                Err(reason) => left_out.push(format!("{} on {system}: {reason}", case.name)),
             }
         }
     }
-    let names: BTreeSet<&str> = new.run.plan.cases.iter().map(|c| &*c.name).collect();
-    let gone = base
-        .run
-        .plan
-        .cases
-        .iter()
-        .filter(|c| !names.contains(&*c.name));
-    left_out.extend(gone.map(|case| format!("{}: only in the older run", case.name)));
-    (changes, left_out)
+    changes
 }
 
-/// The same case in the older run, when it asked for the same work.
-fn counterpart<'a>(base: &'a StoredRun, case: &CasePlan) -> Result<&'a CasePlan, String> {
+/// Why the older run has no case that asked for the same work.
+fn differs(base: &StoredRun, case: &CasePlan) -> Option<String> {
     let mut older = base.run.plan.cases.iter();
-    let older = older
-        .find(|c| c.name == case.name)
-        .ok_or("only in the newer run")?;
+    let Some(older) = older.find(|c| c.name == case.name) else {
+        return Some("only in the newer run".to_owned());
+    };
+    let (metric, older_metric) = ((&case.metric, &case.unit), (&older.metric, &older.unit));
     let differs = [
         ("workload", older.workload != case.workload),
         ("parameters", older.params != case.params),
-        (
-            "metric",
-            older.metric != case.metric || older.unit != case.unit,
-        ),
+        ("metric", older_metric != metric),
         (
             "expected count",
             older.expected_count != case.expected_count,
         ),
     ];
-    match differs.iter().find(|(_, differs)| *differs) {
-        Some((what, _)) => Err(format!("its {what} changed")),
-        None => Ok(older),
-    }
+    let (what, _) = differs.iter().find(|(_, differs)| *differs)?;
+    Some(format!("its {what} changed"))
 }
 
 fn change(
     base: &StoredRun,
     new: &StoredRun,
+    all_new: &[&StoredRun],
     case: &CasePlan,
     system: &str,
-    rules: &CompareRules,
 ) -> Result<Change, String> {
-    let before = values(&base.samples, case, system);
-    let after = values(&new.samples, case, system);
+    let (before, after) = (values(base, case, system), values(new, case, system));
     let median = |values: &[f64], which: &str| {
         dyno_stats::median(values).map_err(|_| format!("no sample of the {which} run ended well"))
     };
     let (base_median, new_median) = (median(&before, "older")?, median(&after, "newer")?);
-    // The runs share no block; the n-th of one meets the n-th of the other.
-    let blocks: Vec<Block> = after
-        .iter()
-        .zip(&before)
-        .map(|(a, b)| Block::single(*a, *b))
-        .collect();
-    let band = band_of(&base.run, case, &base.samples, &case.metric).widest(band_of(
-        &new.run,
-        case,
-        &new.samples,
-        &case.metric,
-    ));
-    let options = CompareOptions {
-        better: better_of(case.better),
-        seed: new.run.plan.order_seed,
-        ..CompareOptions::default()
+    let band = band_between(base, new, all_new, case);
+    let seen = compare_runs(&after, &before, better_of(case.better), band.as_ref())
+        .map_err(|error| error.to_string())?;
+    let same = match case.role(system) {
+        Role::Peer => is_unchanged(base, new, case, system),
+        _ => base.run.program.hash == new.run.program.hash,
     };
-    let seen = dyno_stats::compare(&blocks, &band, &options).map_err(|e| e.to_string())?;
-    let (verdict, reason) = match obstacle(
-        case,
-        [(&base.samples[..], system), (&new.samples[..], system)],
-    ) {
-        Some((verdict, reason)) => (verdict, reason),
-        None => (seen.verdict.as_str(), seen.reason.clone()),
-    };
-    let answer = match [NOT_JUDGED, NOT_STEADY].contains(&verdict) {
-        true => Answer::NotEnoughEvidence,
-        false => answer(&seen, options.blocks_min, rules),
+    let sides = [(&base.samples[..], system), (&new.samples[..], system)];
+    let (verdict, reason) = if same {
+        let reason = "so the difference is what the machine did between the runs".to_owned();
+        (SAME_PROGRAM, reason)
+    } else if let Some(found) = obstacle(case, sides) {
+        found
+    } else if band.is_none() {
+        let reason = "nothing that did not change ran in both runs, so the drift between them is \
+                      not known";
+        (NOT_JUDGED, reason.to_owned())
+    } else {
+        (seen.verdict.as_str(), seen.reason)
     };
     Ok(Change {
         case: case.name.clone(),
@@ -156,31 +167,80 @@ fn change(
         ratio: seen.ratio,
         low: seen.interval.low,
         high: seen.interval.high,
-        band: band.high - 1.0,
+        band: band.map(|band| band.share()),
+        p_value: seen.p_value,
         verdict,
-        answer,
         reason,
+        answer: Answer::NoRegression,
     })
 }
 
-fn values(samples: &[Sample], case: &CasePlan, system: &str) -> Vec<f64> {
-    group(samples, &case.name, system, Arm::Main)
+/// Takes back what the number of cases explains (Holm over our figures), then says what each figure
+/// means for the answer.
+fn correct(changes: &mut [Change], rules: &CompareRules) {
+    let ours = |change: &&mut Change| change.system == OURS;
+    let p_values: Vec<f64> = changes.iter_mut().filter(ours).map(|c| c.p_value).collect();
+    for (change, adjusted) in changes.iter_mut().filter(ours).zip(holm(&p_values)) {
+        change.p_value = adjusted;
+        for verdict in [Verdict::Faster, Verdict::Slower] {
+            let corrected = verdict.corrected(adjusted, ALPHA);
+            if change.verdict == verdict.as_str() && corrected != verdict {
+                change.verdict = corrected.as_str();
+                change.reason = format!("one of {} cases may do so by luck", p_values.len());
+            }
+        }
+        change.answer = answer(change, rules);
+    }
+}
+
+fn answer(change: &Change, rules: &CompareRules) -> Answer {
+    let accepted = 1.0 - rules.max_slowdown.unwrap_or(0.0);
+    match change.verdict {
+        "slower" if change.ratio < accepted => Answer::Regression,
+        "faster" | "slower" | "no difference shown" | SAME_PROGRAM => match rules.max_slowdown {
+            Some(_) if change.low < accepted && change.verdict != SAME_PROGRAM => {
+                Answer::NotEnoughEvidence
+            }
+            _ => Answer::NoRegression,
+        },
+        _ => Answer::NotEnoughEvidence,
+    }
+}
+
+/// One change for each figure out of those of all newer runs: the one that speaks least for a
+/// regression. A regression in a single run is not enough evidence.
+fn recurring(by_run: Vec<Vec<Change>>) -> Vec<Change> {
+    let runs = by_run.len();
+    let mut figures: Vec<Vec<Change>> = Vec::new();
+    for change in by_run.into_iter().flatten() {
+        let same = |f: &&mut Vec<Change>| f[0].case == change.case && f[0].system == change.system;
+        match figures.iter_mut().find(same) {
+            Some(figure) => figure.push(change),
+            None => figures.push(vec![change]),
+        }
+    }
+    figures
         .into_iter()
-        .filter(|s| s.outcome == Outcome::Done)
-        .filter_map(|s| value_of(s, &case.metric))
+        .filter_map(|figure| least(figure, runs))
         .collect()
 }
 
-fn answer(seen: &dyno_stats::Comparison, blocks_min: usize, rules: &CompareRules) -> Answer {
-    if seen.n < blocks_min || seen.verdict == Verdict::Unstable {
-        return Answer::NotEnoughEvidence;
+fn least(figure: Vec<Change>, runs: usize) -> Option<Change> {
+    let slower = figure
+        .iter()
+        .filter(|c| c.answer == Answer::Regression)
+        .count();
+    let weight = |a: &Change, b: &Change| a.answer.cmp(&b.answer).then(b.ratio.total_cmp(&a.ratio));
+    let mut change = figure.into_iter().min_by(weight)?;
+    if slower > 0 && runs > 1 {
+        let seen = format!("; slower in {slower} of {runs} newer runs");
+        change.reason.push_str(&seen);
     }
-    let accepted = 1.0 - rules.max_slowdown.unwrap_or(0.0);
-    if seen.verdict == Verdict::Slower && seen.ratio < accepted {
-        return Answer::Regression;
+    if change.answer == Answer::Regression && slower < 2 {
+        change.answer = Answer::NotEnoughEvidence;
+        change
+            .reason
+            .push_str("; it must recur in a second newer run");
     }
-    match rules.max_slowdown {
-        Some(_) if seen.interval.low < accepted => Answer::NotEnoughEvidence,
-        _ => Answer::NoRegression,
-    }
+    Some(change)
 }

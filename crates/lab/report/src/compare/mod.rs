@@ -1,8 +1,11 @@
-//! Two runs side by side: is the newer one slower?
+//! Runs side by side: did it become slower?
 
 mod change;
+mod drift;
 mod marks;
 mod print;
+
+use std::collections::BTreeSet;
 
 use dyno_record::StoredRun;
 use serde::Serialize;
@@ -27,9 +30,10 @@ pub struct CompareRules {
 pub enum Answer {
     /// No regression is shown.
     NoRegression,
-    /// The samples are too few or too uneven, or the runs are not comparable.
+    /// The samples are too few or too uneven, a slowdown was seen in one run alone, or the runs are
+    /// not comparable.
     NotEnoughEvidence,
-    /// At least one of our figures became worse.
+    /// At least one of our figures became worse, and did so in each of two or more newer runs.
     Regression,
 }
 
@@ -44,20 +48,23 @@ impl Answer {
     }
 }
 
-/// Two runs, figure by figure.
+/// Runs compared, figure by figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The suite of the newer run.
+    /// The suite of the newer runs.
     pub suite: String,
     /// Start of the older run.
     pub base_started_at: String,
-    /// Start of the newer run.
-    pub new_started_at: String,
+    /// Starts of the newer runs.
+    pub new_started_at: Vec<String>,
+    /// The hash of the program when all runs are of one program. Whatever differs is then noise.
+    pub same_program: Option<String>,
     /// What differs between the runs beside the program; empty when they are comparable.
     pub marks: Vec<String>,
     /// Cases that were left out, and why.
     pub left_out: Vec<String>,
-    /// Ranking metrics of the cases that both have.
+    /// Ranking metrics of the cases that both have; of several newer runs the one that speaks least
+    /// for a regression.
     pub changes: Vec<Change>,
     /// The answer.
     pub answer: Answer,
@@ -79,27 +86,53 @@ pub fn nothing_to_compare(base: &StoredRun, new: &StoredRun) -> Option<String> {
     })
 }
 
-/// Compares the ranking metric of every case that both runs have. Peers are compared too: they did
-/// not change, so they show what the machine alone did; only our figures decide the answer.
-pub fn compare(base: &StoredRun, new: &StoredRun, rules: &CompareRules) -> Comparison {
-    let marks = marks::marks(&base.run, &new.run);
-    let (changes, left_out) = change::changes(base, new, rules);
+/// Compares the ranking metric of every case that the runs have. `new` are one or more runs of one
+/// newer program; a regression must show in each of them, and in two at least, because one run has
+/// one mood of the machine. Peers did not change, so they show what the machine alone did, and only
+/// our figures decide the answer.
+pub fn compare(base: &StoredRun, new: &[StoredRun], rules: &CompareRules) -> Comparison {
+    let new = distinct(new);
+    let mut marks: Vec<String> = new
+        .iter()
+        .flat_map(|new| marks::marks(&base.run, &new.run))
+        .collect();
+    let hashes = || new.iter().map(|new| &new.run.program.hash);
+    if hashes().any(|hash| Some(hash) != hashes().next()) {
+        marks.push("the newer runs are not of one program".to_owned());
+    }
+    let mut seen = BTreeSet::new();
+    marks.retain(|mark| seen.insert(mark.clone()));
+    let same = hashes().all(|hash| *hash == base.run.program.hash);
+    let same_program = same.then(|| base.run.program.hash.clone());
+    let (changes, left_out) = change::changes(base, &new, rules);
     let refused = !marks.is_empty() && !rules.across;
     let ours = changes.iter().filter(|c| c.system == crate::model::OURS);
-    let worst = ours.map(|change| change.answer).max();
-    let answer = match worst {
-        _ if refused => Answer::NotEnoughEvidence,
+    let answer = match ours.map(|change| change.answer).max() {
         // Nothing in common shows nothing.
         None => Answer::NotEnoughEvidence,
+        Some(_) if refused => Answer::NotEnoughEvidence,
+        Some(_) if same => Answer::NoRegression,
         Some(worst) => worst,
     };
     Comparison {
-        suite: new.run.plan.suite.clone(),
+        suite: base.run.plan.suite.clone(),
         base_started_at: base.run.started_at.clone(),
-        new_started_at: new.run.started_at.clone(),
+        new_started_at: new.iter().map(|new| new.run.started_at.clone()).collect(),
+        same_program,
         marks,
         left_out,
         changes,
         answer,
     }
+}
+
+/// A run that is given twice is no second run, and recurs in nothing.
+fn distinct(new: &[StoredRun]) -> Vec<&StoredRun> {
+    let mut distinct: Vec<&StoredRun> = Vec::new();
+    for run in new {
+        if !distinct.contains(&run) {
+            distinct.push(run);
+        }
+    }
+    distinct
 }

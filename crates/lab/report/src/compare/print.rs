@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::change::SAME_PROGRAM;
 use super::{Answer, Change, Comparison};
 use crate::render::markdown_cell;
 use crate::units::{quantity, ratio_range, ratio_text};
@@ -13,7 +14,7 @@ impl Comparison {
             "# {}: {} then {}\n\n",
             markdown_cell(&self.suite),
             markdown_cell(&self.base_started_at),
-            markdown_cell(&self.new_started_at)
+            markdown_cell(&self.new_started_at.join(" and "))
         );
         for mark in &self.marks {
             // Writing to a string cannot fail.
@@ -21,6 +22,12 @@ impl Comparison {
         }
         if !self.marks.is_empty() {
             text.push('\n');
+        }
+        if let Some(hash) = &self.same_program {
+            let _ = writeln!(
+                text,
+                "All runs are of the same program ({hash}): what differs below is noise.\n"
+            );
         }
         text.push_str("| case | system | before | after | ratio | interval | n | verdict |\n");
         text.push_str("|---|---|--:|--:|--:|--:|--:|---|\n");
@@ -32,6 +39,43 @@ impl Comparison {
         }
         let _ = write!(text, "\n{}\n", self.sentence());
         text
+    }
+
+    /// The answer, then what makes the runs incomparable, then the figures that stand in the way of
+    /// a yes: for scripts and their logs.
+    pub fn to_lines(&self) -> Vec<String> {
+        let ours = |c: &&Change| c.system == crate::model::OURS;
+        let open = self
+            .changes
+            .iter()
+            .filter(ours)
+            .filter(|c| c.answer != Answer::NoRegression);
+        let figures = open.map(|change| {
+            format!(
+                "{}: {} then {}, {} ({}), {}: {}",
+                change.case,
+                quantity(change.base, &change.unit),
+                quantity(change.new, &change.unit),
+                ratio_text(change.ratio),
+                ratio_range(change.low, change.high),
+                change.verdict,
+                change.reason
+            )
+        });
+        std::iter::once(self.sentence())
+            .chain(
+                self.marks
+                    .iter()
+                    .map(|mark| format!("not the same: {mark}")),
+            )
+            .chain(figures)
+            .collect()
+    }
+
+    /// The largest ratio, turned to be above 1, of what is the same program in all runs.
+    fn drift(&self) -> f64 {
+        let same = self.changes.iter().filter(|c| c.verdict == SAME_PROGRAM);
+        same.map(|c| c.ratio.max(1.0 / c.ratio)).fold(1.0, f64::max)
     }
 
     /// The answer in a sentence.
@@ -46,6 +90,11 @@ impl Comparison {
             .map(|c| c.case.as_str())
             .collect();
         match self.answer {
+            Answer::NoRegression if self.same_program.is_some() => format!(
+                "Same program, no difference in {counted} figures; what did not change differed by \
+                 up to {} between the runs.",
+                ratio_text(self.drift())
+            ),
             Answer::NoRegression => format!("No regression is shown in {counted} figures."),
             Answer::Regression => format!("Slower: {}.", worse.join(", ")),
             Answer::NotEnoughEvidence if worse.is_empty() => {

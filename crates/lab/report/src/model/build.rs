@@ -9,6 +9,7 @@ use super::figures::figures_of;
 use super::pairing::{band_of, ratio_to};
 use super::report::{CaseReport, Report, Trouble};
 use super::table::fill;
+use super::variants;
 use crate::lint::{Finding, Severity, lint};
 
 /// Computes everything that a report of this run says. The same run gives the same report: the
@@ -41,6 +42,7 @@ pub fn build(run: &Run, samples: &[Sample]) -> Report {
         .iter()
         .map(|table| fill(table, &report, samples))
         .collect();
+    report.tables.extend(variants::table(&report));
     report.findings = without_result(&report);
     let linted = lint(&figures_of(&report, samples));
     report.findings.extend(linted);
@@ -88,7 +90,7 @@ fn case_figures(run: &Run, case: &CasePlan, samples: &[Sample]) -> Vec<Figure> {
         let peers = case.systems.iter().filter(|name| *name != OURS);
         figure.ratio_to = peers
             .filter_map(|peer| {
-                let ratio = ratio_to(run, case, samples, &figure.metric, peer)?;
+                let ratio = ratio_to(case, samples, &figure.metric, peer)?;
                 Some((peer.clone(), ratio))
             })
             .collect();
@@ -97,11 +99,10 @@ fn case_figures(run: &Run, case: &CasePlan, samples: &[Sample]) -> Vec<Figure> {
 }
 
 fn case_report(run: &Run, case: &CasePlan, samples: &[Sample]) -> CaseReport {
-    let band = band_of(run, case, samples, &case.metric);
     CaseReport {
         plan: case.clone(),
         limit: stored_limit(run, case).cloned(),
-        band: (band.high - 1.0, band.n),
+        band: band_of(case, samples, &case.metric),
         series: series_of(run, case, samples),
     }
 }

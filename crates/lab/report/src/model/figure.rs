@@ -65,12 +65,9 @@ pub struct Ratio {
     /// Blocks in which both ended well.
     #[serde(skip)]
     pub blocks: usize,
-    /// The noise band used, as a share: 0.02 is 2%.
+    /// The noise band used, as a share: 0.02 is 2%; absent when no control arm ran.
     #[serde(skip)]
-    pub band: f64,
-    /// Blocks of identical programs behind the band; zero when it is only the floor.
-    #[serde(skip)]
-    pub band_blocks: usize,
+    pub band: Option<f64>,
 }
 
 impl Ratio {

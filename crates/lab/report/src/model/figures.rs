@@ -297,7 +297,7 @@ fn claims(report: &Report, case: &CaseReport) -> Vec<Claim> {
             across: Vec::new(),
             ratio_low: Some(ends[0].min(ends[1])),
             ratio_high: Some(ends[0].max(ends[1])),
-            noise_band: Some(ratio.band),
+            noise_band: ratio.band,
         })
     };
     plan.peers().filter_map(claim).collect()

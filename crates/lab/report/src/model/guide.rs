@@ -75,14 +75,13 @@ struct Advice {
 struct Verdicts<'a> {
     case: &'a CasePlan,
     metric: &'a str,
-    report: &'a Report,
     samples: &'a [Sample],
 }
 
 impl Verdicts<'_> {
     fn between(&self, a: &Named<'_>, b: &Named<'_>) -> Option<Ratio> {
         let pair = (a.system, b.system);
-        ratio_between(&self.report.run, self.case, self.samples, self.metric, pair)
+        ratio_between(self.case, self.samples, self.metric, pair)
     }
 
     /// By how much `a` is shown to be better than `b`, if it is.
@@ -146,7 +145,6 @@ fn advice(
     let verdicts = Verdicts {
         case,
         metric,
-        report,
         samples,
     };
     let (measured, out): (Vec<Named<'_>>, Vec<Named<'_>>) = systems

@@ -5,11 +5,13 @@ mod chart;
 mod figure;
 mod figures;
 mod guide;
+mod noise;
 mod pairing;
 mod report;
 mod side_by_side;
 mod steady;
 mod table;
+mod variants;
 
 pub use build::{build, build_stored};
 pub use chart::{Dot, Series};
@@ -18,10 +20,12 @@ pub(crate) use figure::{best_known, group, value_of};
 pub use figures::figures_of;
 pub(crate) use figures::percentiles;
 pub(crate) use guide::choice;
+pub use noise::Noise;
+pub(crate) use noise::noise_line;
 pub(crate) use pairing::{band_of, better_of};
 pub use report::{CaseReport, Report, Trouble, quoted as shell_word};
 pub use steady::Steady;
-pub(crate) use steady::{NOT_JUDGED, NOT_STEADY, obstacle};
+pub(crate) use steady::{NOT_JUDGED, obstacle};
 pub use table::{Amount, Cell, FilledTable};
 pub(crate) use table::{deciding_ratio, spread_text};
 

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dyno_record::{Arm, Better, CasePlan, Outcome, Run, Sample};
-use dyno_stats::{Block, CompareOptions, NoiseBand, compare, noise_band};
+use dyno_record::{Arm, Better, CasePlan, Outcome, Sample};
+use dyno_stats::{Block, NoiseBand, compare, noise_band};
 
 use super::OURS;
 use super::figure::{Ratio, group, value_of};
 use super::steady::obstacle;
 use crate::units::unit_of;
-
-/// The least band: two programs within 1% are not told apart, however quiet the machine.
-pub(crate) const BAND_FLOOR: f64 = 0.01;
 
 pub(crate) fn better_of(better: Better) -> dyno_stats::Better {
     match better {
@@ -39,32 +36,30 @@ fn by_block(
 /// be checked by hand from the medians. Windows inside an invocation are shown, not counted.
 fn paired(ours: &BTreeMap<u32, f64>, theirs: &BTreeMap<u32, f64>) -> Vec<Block> {
     ours.iter()
-        .filter_map(|(block, a)| Some(Block::single(*a, *theirs.get(block)?)))
+        .filter_map(|(block, &a)| theirs.get(block).map(|&b| Block { a, b }))
         .collect()
 }
 
-/// What this machine calls a difference in `metric` of `case`, from the control arm.
-pub(crate) fn band_of(run: &Run, case: &CasePlan, samples: &[Sample], metric: &str) -> NoiseBand {
+/// What this machine calls a difference in `metric` of `case`, from the control arm; `None` when no
+/// control arm ran, and nothing takes its place.
+pub(crate) fn band_of(case: &CasePlan, samples: &[Sample], metric: &str) -> Option<NoiseBand> {
     let main = by_block(samples, &case.name, OURS, Arm::Main, metric);
     let control = by_block(samples, &case.name, OURS, Arm::Control, metric);
-    noise_band(&paired(&main, &control), BAND_FLOOR, run.plan.order_seed)
-        .unwrap_or_else(|_| NoiseBand::floor(BAND_FLOOR))
+    noise_band(&paired(&main, &control)).ok()
 }
 
 /// The ratio of ours to `peer` in `metric`; absent when no block has both.
 pub(crate) fn ratio_to(
-    run: &Run,
     case: &CasePlan,
     samples: &[Sample],
     metric: &str,
     peer: &str,
 ) -> Option<Ratio> {
-    ratio_between(run, case, samples, metric, (OURS, peer))
+    ratio_between(case, samples, metric, (OURS, peer))
 }
 
 /// The ratio of the first of two systems to the second; above 1 means that the first is better.
 pub(crate) fn ratio_between(
-    run: &Run,
     case: &CasePlan,
     samples: &[Sample],
     metric: &str,
@@ -72,13 +67,9 @@ pub(crate) fn ratio_between(
 ) -> Option<Ratio> {
     let ours = by_block(samples, &case.name, first, Arm::Main, metric);
     let theirs = by_block(samples, &case.name, second, Arm::Main, metric);
-    let band = band_of(run, case, samples, metric);
-    let options = CompareOptions {
-        better: better_of(unit_of(case, metric).1),
-        seed: run.plan.order_seed,
-        ..CompareOptions::default()
-    };
-    let seen = compare(&paired(&ours, &theirs), &band, &options).ok()?;
+    let band = band_of(case, samples, metric);
+    let better = better_of(unit_of(case, metric).1);
+    let seen = compare(&paired(&ours, &theirs), better, band.as_ref()).ok()?;
     let (verdict, reason) = obstacle(case, [(samples, first), (samples, second)])
         .unwrap_or((seen.verdict.as_str(), seen.reason));
     Some(Ratio {
@@ -88,7 +79,6 @@ pub(crate) fn ratio_between(
         verdict,
         reason,
         blocks: seen.n,
-        band: band.high - 1.0,
-        band_blocks: band.n,
+        band: band.map(|band| band.share()),
     })
 }

@@ -1,6 +1,7 @@
 //! The whole of a report.
 
 use dyno_record::{CasePlan, Limit, Run, Sample, Withdrawal};
+use dyno_stats::NoiseBand;
 use serde::Serialize;
 
 use super::chart::Series;
@@ -38,8 +39,8 @@ pub struct CaseReport {
     pub plan: CasePlan,
     /// The machine's limit for it.
     pub limit: Option<Limit>,
-    /// The noise band of the ranking metric as a share (0.02 is 2%), and the blocks behind it.
-    pub band: (f64, usize),
+    /// The noise band of the ranking metric, from the control arm if one ran.
+    pub band: Option<NoiseBand>,
     /// Samples of the ranking metric by system, the control arm as a series of its own.
     pub series: Vec<Series>,
 }

@@ -89,7 +89,7 @@ fn cells(
             None => Cell::none("no sample states it"),
         }
     }));
-    let best = best_of(case, metric, systems, report, samples);
+    let best = best_of(case, metric, systems, samples);
     match best {
         Some((name, ratio)) if ratio.verdict == "faster" => {
             let range = ratio_range(ratio.low, ratio.high);
@@ -125,13 +125,12 @@ fn best_of<'a>(
     case: &CasePlan,
     metric: &str,
     systems: &[Named<'a>],
-    report: &Report,
     samples: &[Sample],
 ) -> Option<(&'a str, Ratio)> {
     let (base, others) = systems.split_first()?;
     let ratios = others.iter().filter_map(|named| {
         let pair = (named.system, base.system);
-        let ratio = ratio_between(&report.run, case, samples, metric, pair)?;
+        let ratio = ratio_between(case, samples, metric, pair)?;
         Some((named.name, ratio))
     });
     let rank = |ratio: &Ratio| (ratio.verdict == "faster", ratio.ratio);

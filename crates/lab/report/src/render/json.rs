@@ -9,7 +9,7 @@ use crate::lint::Finding;
 use crate::model::{Figure, FilledTable, Report, Series, Trouble};
 
 /// The version of the form; fields are added without a new one, never changed.
-const REPORT_VERSION: u32 = 2;
+const REPORT_VERSION: u32 = 3;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -42,8 +42,9 @@ struct Case<'a> {
     name: &'a str,
     title: &'a str,
     plan: &'a CasePlan,
-    noise_band: f64,
+    noise_band: Option<f64>,
     noise_band_blocks: usize,
+    smallest_effect: Option<f64>,
     seed_figure: &'a Option<SeedFigure>,
     series: &'a [Series],
 }
@@ -76,8 +77,9 @@ pub(super) fn print(report: &Report) -> Result<String, ReportError> {
                 name: &case.plan.name,
                 title: &case.plan.title,
                 plan: &case.plan,
-                noise_band: case.band.0,
-                noise_band_blocks: case.band.1,
+                noise_band: case.band.map(|band| band.share()),
+                noise_band_blocks: case.band.map_or(0, |band| band.n),
+                smallest_effect: case.band.map(|band| band.smallest_effect()),
                 seed_figure: &case.plan.seed_figure,
                 series: &case.series,
             })

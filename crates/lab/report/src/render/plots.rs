@@ -25,8 +25,8 @@ struct Strip {
     unit: String,
     better: Better,
     limit: Option<f64>,
-    /// The noise band as a share.
-    band: f64,
+    /// The noise band as a share, where it was measured.
+    band: Option<f64>,
     series: Vec<Series>,
 }
 
@@ -103,7 +103,7 @@ fn strip(report: &Report, case: &CaseReport) -> Strip {
         unit: plan.unit.clone(),
         better: plan.better,
         limit,
-        band: case.band.0,
+        band: case.band.map(|band| band.share()),
         series,
     }
 }

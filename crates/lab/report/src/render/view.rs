@@ -316,17 +316,23 @@ fn case_view(
         limit: match (&plan.limit, limit) {
             (Some(name), Some((limit, unit))) => format!("{name}: {}", quantity(limit, unit)),
             (Some(name), None) => format!("{name}: not available: it was not measured"),
-            (None, _) => String::new(),
+            (None, _) => plan
+                .no_limit
+                .as_ref()
+                .map_or(String::new(), |reason| format!("is not known: {reason}")),
         },
         seed: match &plan.seed_figure {
             Some(seed) => format!("{} ({})", quantity(seed.value, &plan.unit), seed.note),
             None => String::new(),
         },
         band: match case.band {
-            (band, 0) => format!("±{:.1}%, assumed: no control arm ran", band * 100.0),
-            (band, n) => format!(
-                "±{:.1}%, from {n} blocks of dyno against itself",
-                band * 100.0
+            None => "not measured: no control arm ran".to_owned(),
+            Some(band) => format!(
+                "{}, from {} blocks of dyno against itself, so that a difference of {} is shown in \
+                 about four runs of five",
+                band.text(),
+                band.n,
+                share_text(band.smallest_effect())
             ),
         },
         has_latency: figures().any(|f| f.metric.starts_with("latency-p")),

@@ -31,7 +31,8 @@ function drawStrip(holder, plot) {
 
 function drawBand(chart, plot, scale, top, bottom) {
   const ours = plot.series.find((s) => s.system === "dyno" && s.median !== null);
-  if (!ours) return;
+  // Without a control arm no band is known, and none is drawn.
+  if (!ours || plot.band === null) return;
   const [a, b] = [scale.at(ours.median / (1 + plot.band)), scale.at(ours.median * (1 + plot.band))];
   const place = { class: "band", x: a, y: top, width: Math.max(2, b - a), height: bottom - top };
   chart.svg.append(node("rect", place));

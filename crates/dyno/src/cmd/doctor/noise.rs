@@ -1,0 +1,111 @@
+//! `dyno doctor --noise`: by how much one program seems to differ from itself on this machine.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use dyno_report::{Noise, share_text};
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::exit::Exit;
+use crate::{places, terminal};
+
+/// Pairs of runs of each kind of work.
+const BLOCKS: usize = 10;
+
+/// What one kind of work showed.
+#[derive(Serialize)]
+struct Seen {
+    work: &'static str,
+    #[serde(flatten)]
+    noise: Noise,
+}
+
+/// Runs this program against itself, each time in a fresh process. Two that follow each other are a
+/// block, and the two arms take turns in being the first, so that a drift favours neither.
+pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
+    let cache = places::cache(args.data_dir.as_deref())?;
+    let scratch = cache.join(format!("scratch-noise-{}", std::process::id()));
+    fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
+    let seen = measured(&scratch);
+    // A file may be left behind when the measurement failed, and that error is the one to tell.
+    let _ = fs::remove_dir_all(&scratch);
+    let seen = seen?;
+    if args.json {
+        terminal::print(&serde_json::to_string_pretty(&seen)?)?;
+    } else {
+        terminal::print(&text(&seen))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn measured(scratch: &Path) -> anyhow::Result<Vec<Seen>> {
+    let folder = scratch.display().to_string();
+    let kinds = [
+        ("processor, one thread", vec!["--sink", "null"]),
+        (
+            "disk, one thread",
+            vec!["--sink", "std", "--overwrite", "--out", &folder],
+        ),
+    ];
+    let mut seen = Vec::new();
+    for (work, flags) in kinds {
+        // The first run reads the program from the disk, which no later one does.
+        once(&flags)?;
+        let mut pairs = Vec::new();
+        for block in 0..BLOCKS {
+            let (first, second) = (once(&flags)?, once(&flags)?);
+            pairs.push(match block % 2 {
+                0 => (first, second),
+                _ => (second, first),
+            });
+        }
+        let noise = Noise::from_pairs(&pairs).context("a run took no time")?;
+        seen.push(Seen { work, noise });
+    }
+    Ok(seen)
+}
+
+/// Seconds of one process that writes a table of TPC-H.
+fn once(flags: &[&str]) -> anyhow::Result<f64> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let line = "tpch gen --sf 0.1 --format csv --tables lineitem --threads 1";
+    let mut command = Command::new(program);
+    command.args(line.split(' ')).args(flags);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let start = Instant::now();
+    let output = command
+        .output()
+        .context("cannot start this program again")?;
+    let seconds = start.elapsed().as_secs_f64();
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "dyno {line}: {}", said.trim());
+    Ok(seconds)
+}
+
+fn text(seen: &[Seen]) -> String {
+    let mut columns = vec!["work".to_owned(), "noise band".to_owned()];
+    if let Some(first) = seen.first() {
+        let counts = first.noise.smallest_effects.iter();
+        columns.extend(counts.map(|(n, _)| format!("n = {n}")));
+    }
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = terminal::table(&columns);
+    for Seen { work, noise } in seen {
+        let mut row = vec![(*work).to_owned(), format!("±{}", share_text(noise.band))];
+        let effects = noise.smallest_effects.iter();
+        row.extend(effects.map(|(_, effect)| share_text(*effect)));
+        table.add_row(row);
+    }
+    format!(
+        "{table}\n\nThe band is the farther end of the 95% interval of {BLOCKS} runs of dyno against \
+         itself. Under n\nstands the difference that n blocks with such noise would show in about \
+         four runs of five."
+    )
+}

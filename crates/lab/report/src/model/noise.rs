@@ -1,0 +1,69 @@
+//! The machine's own noise, as page one states it.
+
+use dyno_stats::{Block, NoiseBand, noise_band};
+use serde::Serialize;
+
+use super::report::Report;
+use crate::units::{counted, share_text};
+
+/// What the control arms of a run showed: by how much one program seems to differ from itself, and
+/// how large a difference must be before this run would show it.
+pub(crate) fn noise_line(report: &Report) -> String {
+    let bands: Vec<NoiseBand> = report.cases.iter().filter_map(|case| case.band).collect();
+    if bands.is_empty() {
+        return "noise of this machine: not measured, because no control arm ran; so no difference \
+                is judged"
+            .to_owned();
+    }
+    let share = |of: fn(&NoiseBand) -> f64| {
+        let mut shares: Vec<f64> = bands.iter().map(of).collect();
+        shares.sort_unstable_by(f64::total_cmp);
+        let [low, middle, high] =
+            [0, shares.len() / 2, shares.len() - 1].map(|i| share_text(shares[i]));
+        match low == high {
+            true => middle,
+            false => format!("{low} to {high}, in the middle {middle}"),
+        }
+    };
+    let [fewest, most] = [
+        bands.iter().map(|band| band.n).min().unwrap_or(0),
+        bands.iter().map(|band| band.n).max().unwrap_or(0),
+    ];
+    let blocks = match fewest == most {
+        true => format!("n = {most}"),
+        false => format!("n = {fewest} to {most}"),
+    };
+    format!(
+        "noise of this machine: dyno differs from itself by up to {} (control arms of {}, {blocks}); \
+         four runs of five would show a difference of {}",
+        share(NoiseBand::share),
+        counted(bands.len() as u64, "case"),
+        share(NoiseBand::smallest_effect),
+    )
+}
+
+/// What a program timed against itself says of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Noise {
+    /// The noise band as a share: 0.02 is ±2%.
+    pub band: f64,
+    /// Pairs behind it.
+    pub blocks: usize,
+    /// The smallest difference that so many blocks would show in about four runs of five.
+    pub smallest_effects: Vec<(usize, f64)>,
+}
+
+impl Noise {
+    /// From the times of two arms of one program in blocks; `None` without blocks, or when a time
+    /// is not above zero.
+    pub fn from_pairs(pairs: &[(f64, f64)]) -> Option<Noise> {
+        let blocks: Vec<Block> = pairs.iter().map(|&(a, b)| Block { a, b }).collect();
+        let band = noise_band(&blocks).ok()?;
+        let effect = |n| (n, band.with_blocks(n).smallest_effect());
+        Some(Noise {
+            band: band.share(),
+            blocks: band.n,
+            smallest_effects: [5, 8, 10, 20].map(effect).to_vec(),
+        })
+    }
+}
