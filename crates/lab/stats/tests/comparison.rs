@@ -12,11 +12,11 @@ fn blocks(pairs: impl IntoIterator<Item = (f64, f64)>) -> Vec<Block> {
 
 /// The band of a machine whose control arm agreed within 1%.
 fn quiet() -> NoiseBand {
-    noise_band(&blocks([(1.0, 1.0); 12])).unwrap()
+    noise_band(&blocks([(1.0, 1.0); 12])).expect("good blocks")
 }
 
 fn judged(data: &[Block], better: Better) -> Comparison {
-    compare(data, better, Some(&quiet())).unwrap()
+    compare(data, better, Some(&quiet())).expect("good blocks")
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn paired(a: &[f64], b: &[f64]) -> Vec<Block> {
 }
 
 fn band_of(run: &RunOfCase) -> NoiseBand {
-    noise_band(&paired(&run.ours, &run.control)).unwrap()
+    noise_band(&paired(&run.ours, &run.control)).expect("good blocks")
 }
 
 fn named(verdict: Verdict) -> bool {
