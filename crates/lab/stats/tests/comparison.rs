@@ -1,5 +1,7 @@
 //! What a comparison says of data that can be worked out by hand.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is amiss")]
+
 use dyno_stats::{
     Better, Block, Comparison, NoiseBand, StatsError, Verdict, compare, compare_runs, noise_band,
     noise_between,

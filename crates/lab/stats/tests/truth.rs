@@ -1,6 +1,8 @@
 //! How often the verdicts are wrong, and how often they see a difference, on noise whose truth is
 //! known: a slow and obvious simulation of what the lab does, invocation by invocation.
 
+#![allow(clippy::unwrap_used, reason = "a test stops where something is amiss")]
+
 use dyno_stats::{
     Better, Block, NoiseBand, Random, Verdict, compare, compare_runs, holm, noise_band,
     noise_between,

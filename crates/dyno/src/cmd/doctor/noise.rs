@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use dyno_report::{Noise, share_text};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::args::DoctorArgs;
 use crate::exit::Exit;
@@ -17,10 +17,8 @@ use crate::{places, terminal};
 const BLOCKS: usize = 10;
 
 /// What one kind of work showed.
-#[derive(Serialize)]
 struct Seen {
     work: &'static str,
-    #[serde(flatten)]
     noise: Noise,
 }
 
@@ -35,7 +33,9 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let _ = fs::remove_dir_all(&scratch);
     let seen = seen?;
     if args.json {
-        terminal::print(&serde_json::to_string_pretty(&seen)?)?;
+        let of = |seen: &Seen| json!({ "work": seen.work, "noise": seen.noise });
+        let all: Vec<_> = seen.iter().map(of).collect();
+        terminal::print(&serde_json::to_string_pretty(&all)?)?;
     } else {
         terminal::print(&text(&seen))?;
     }
