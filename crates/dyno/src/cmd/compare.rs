@@ -1,6 +1,6 @@
 //! `dyno compare BASE NEW...` and `dyno gate BASE NEW...`: did it become slower?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use dyno_report::{Answer, CompareRules, Comparison, compare, nothing_to_compare};
@@ -30,7 +30,7 @@ pub fn gate(args: &GateArgs) -> anyhow::Result<Exit> {
     print(&comparison, args.json, &text)
 }
 
-fn compared(base: &PathBuf, new: &[PathBuf], rules: &CompareRules) -> anyhow::Result<Comparison> {
+fn compared(base: &Path, new: &[PathBuf], rules: &CompareRules) -> anyhow::Result<Comparison> {
     let base = runs::open(base)?;
     let mut newer = Vec::new();
     for path in new {

@@ -43,6 +43,7 @@ fn suite(args: &PagesBenchArgs) -> Value {
     // The first write of each page is done once; all else could go on for ever.
     let load = if op == "fill" { "job" } else { "service" };
     let (class, pattern) = (name(&args.workload), name(&args.pattern));
+    let (a_call, by) = (counted(batch, "page"), counted(threads, "thread"));
     json!({
         "title": format!("{pages} pages, {class}, {pattern}"),
         "purpose": "One pattern on one class of pages, with the parameters of `dyno pages bench`.",
@@ -63,11 +64,7 @@ fn suite(args: &PagesBenchArgs) -> Value {
         }],
         "case": [{
             "name": op,
-            "title": format!(
-                "{op}, {} a call, {}",
-                counted(batch, "page"),
-                counted(threads, "thread")
-            ),
+            "title": format!("{op}, {a_call} a call, {by}"),
             "workload": "pages-store",
             "load": load,
             "params": {

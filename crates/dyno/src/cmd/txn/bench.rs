@@ -32,7 +32,7 @@ fn suite(args: &TxnBenchArgs) -> Value {
     );
     let (metric, unit, better, load) = match (args.rate, in_flight) {
         (0, 1) => ("latency-p50", "s", "lower", ("in_flight", 1)),
-        (0, n) => ("throughput", "txn/s", "higher", ("in_flight", n as u64)),
+        (0, n) => ("throughput", "txn/s", "higher", ("in_flight", n)),
         (rate, _) => ("latency-p99", "s", "lower", ("offered_rate", rate)),
     };
     let peers: &[&str] = match args.bench.peers {

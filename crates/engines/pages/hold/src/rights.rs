@@ -1,4 +1,5 @@
-//! Messages on a Unix socket, with a descriptor (SCM_RIGHTS).
+//! Messages on a Unix socket, with a descriptor (SCM_RIGHTS). Only its test has `unsafe`: it sends
+//! signals to a thread.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
