@@ -74,11 +74,14 @@ fn allowed(from: &str, to: &str) -> bool {
     };
     let job = || under("crates/engines/") || under("crates/workloads/");
     match from {
-        // Parts that only tests and measurements have a use for, and the one that every message
-        // goes through.
+        // Parts that only tests and measurements have a use for, the one that every message goes
+        // through, and random numbers.
         _ if matches!(
             to,
-            "crates/parts/certificates" | "crates/parts/ports" | "crates/parts/messages"
+            "crates/parts/certificates"
+                | "crates/parts/ports"
+                | "crates/parts/messages"
+                | "crates/parts/random"
         ) =>
         {
             true

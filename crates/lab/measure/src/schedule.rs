@@ -1,5 +1,7 @@
 //! When operations are meant to start.
 
+use dyno_random::Random;
+
 use crate::error::MeasureError;
 
 /// A load model.
@@ -59,7 +61,7 @@ impl Schedule {
             Self::Poisson { rate_per_s, seed } => Kind::Exponential {
                 mean_ns: 1e9 * threads as f64 / rate_per_s,
                 at_ns: 0.0,
-                state: seed ^ (thread as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95),
+                random: Random::new(seed ^ (thread as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95)),
             },
         };
         Ok(Arrivals { start_ns, kind })
@@ -84,7 +86,7 @@ enum Kind {
     Exponential {
         mean_ns: f64,
         at_ns: f64,
-        state: u64,
+        random: Random,
     },
 }
 
@@ -106,23 +108,14 @@ impl Arrivals {
             Kind::Exponential {
                 mean_ns,
                 at_ns,
-                state,
+                random,
             } => {
-                *at_ns -= *mean_ns * (1.0 - unit(state)).ln();
+                *at_ns -= *mean_ns * (1.0 - random.fraction()).ln();
                 at_ns.ceil()
             }
         };
         Some(self.start_ns.saturating_add(offset_ns as u64))
     }
-}
-
-/// Uniform in [0, 1), by SplitMix64 (Steele, Lea and Flood 2014).
-fn unit(state: &mut u64) -> f64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The percentile bootstrap (Efron and Tibshirani, "An introduction to the bootstrap", 1993,
 //! chapter 13) of a median.
 
+use dyno_random::Random;
+
 use crate::error::{StatsError, check};
-use crate::random::Random;
 use crate::summary::{median_in_place, quantile_of_sorted};
 
 /// Resamples behind every interval of this crate: the ends of a 95% interval then rest on 50
@@ -86,7 +87,7 @@ mod tests {
         let trials = 400;
         let hits = (0..trials)
             .filter(|&seed| {
-                let x: Vec<f64> = (0..25).map(|_| random.unit()).collect();
+                let x: Vec<f64> = (0..25).map(|_| random.fraction()).collect();
                 median_interval(&x, seed).unwrap().contains(0.5)
             })
             .count();

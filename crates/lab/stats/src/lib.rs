@@ -3,7 +3,7 @@
 //! What it is: the few estimators that the lab's rules need ([`median`], [`median_interval`],
 //! [`compare`], [`compare_runs`], [`noise_band`], [`holm`], [`trend`]), each with the definition it
 //! follows. What it is not: a general statistics library, and it knows nothing of runs, records or
-//! files. It depends on nothing, and every random choice comes from a seed in the call, so equal
+//! files. Every random choice comes from a seed in the call, so equal
 //! input gives equal output.
 
 mod bootstrap;
@@ -13,7 +13,6 @@ mod independence;
 mod modes;
 mod multiple;
 mod noise;
-mod random;
 mod ranks;
 mod steady;
 mod summary;
@@ -23,6 +22,5 @@ pub use compare::{BLOCKS_MIN, Better, Block, Comparison, Verdict, compare, compa
 pub use error::StatsError;
 pub use multiple::holm;
 pub use noise::{NoiseBand, noise_band, noise_between};
-pub use random::Random;
 pub use steady::{Steadiness, SteadyOptions, Trend, steady_from, trend};
 pub use summary::{coefficient_of_variation, median};

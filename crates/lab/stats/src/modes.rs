@@ -89,10 +89,10 @@ fn otsu_cut(sorted: &[f64]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use dyno_random::Random;
 
     fn normal(random: &mut Random) -> f64 {
-        (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
+        (0..12).map(|_| random.fraction()).sum::<f64>() - 6.0
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What the rules of steadiness say of rates whose truth is known.
 
-use dyno_stats::{Random, Steadiness, SteadyOptions, Trend, steady_from, trend};
+use dyno_random::Random;
+use dyno_stats::{Steadiness, SteadyOptions, Trend, steady_from, trend};
 
 /// Nearly normal with mean 0 and deviation 1: the sum of twelve uniforms.
 fn normal(random: &mut Random) -> f64 {
-    (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
+    (0..12).map(|_| random.fraction()).sum::<f64>() - 6.0
 }
 
 /// What a machine does to rates.
@@ -25,8 +26,8 @@ fn run(random: &mut Random, noise: Noise, fall: f64) -> Vec<f64> {
     (0..40)
         .map(|i| {
             x = noise.resemblance * x + own * normal(random);
-            let stalled = match random.unit() < noise.stalls {
-                true => 0.2 + 0.5 * random.unit(),
+            let stalled = match random.fraction() < noise.stalls {
+                true => 0.2 + 0.5 * random.fraction(),
                 false => 1.0,
             };
             1e5 * (1.0 - fall * f64::from(i) / 39.0) * (noise.scatter * x).exp() * stalled

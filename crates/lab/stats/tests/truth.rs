@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is amiss")]
 
+use dyno_random::Random;
 use dyno_stats::{
-    Better, Block, NoiseBand, Random, Verdict, compare, compare_runs, holm, noise_band,
-    noise_between,
+    Better, Block, NoiseBand, Verdict, compare, compare_runs, holm, noise_band, noise_between,
 };
 
 const SIZES: [usize; 4] = [5, 6, 8, 10];
@@ -33,7 +33,7 @@ const NOISES: [Noise; 4] = [
 
 /// Nearly normal with mean 0 and deviation 1: the sum of twelve uniforms.
 fn normal(random: &mut Random) -> f64 {
-    (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
+    (0..12).map(|_| random.fraction()).sum::<f64>() - 6.0
 }
 
 /// `len` invocations, one after the other.
@@ -42,7 +42,7 @@ fn series(random: &mut Random, noise: Noise, len: usize) -> Vec<f64> {
     (0..len)
         .map(|i| match noise {
             Noise::Lognormal => 0.03 * normal(random),
-            Noise::Bimodal if random.unit() < 1.0 / 3.0 => 0.10 + 0.01 * normal(random),
+            Noise::Bimodal if random.fraction() < 1.0 / 3.0 => 0.10 + 0.01 * normal(random),
             Noise::Bimodal => 0.01 * normal(random),
             Noise::Autocorrelated => {
                 mood = 0.8 * mood + 0.6 * normal(random);

@@ -4,6 +4,7 @@
 //! second the reverse of the first (ABBA), so that a drift that is linear over a pair favours
 //! none of them. Which order a pair begins with is drawn from the plan's seed.
 
+use dyno_random::Random;
 use dyno_record::Arm;
 
 /// One place in a block.
@@ -25,7 +26,7 @@ pub fn blocks(
 ) -> Vec<Vec<Slot>> {
     // A case's order depends on its name and not on its place, so that adding a case to a suite
     // leaves the others' order as it was.
-    let mut random = SplitMix(seed ^ twox_hash::XxHash3_128::oneshot(case.as_bytes()) as u64);
+    let mut random = Random::new(seed ^ twox_hash::XxHash3_128::oneshot(case.as_bytes()) as u64);
     let mut slots: Vec<Slot> = (0..systems)
         .map(|system| Slot {
             system,
@@ -41,38 +42,13 @@ pub fn blocks(
     let mut blocks = Vec::new();
     for block in 0..repeats {
         if block % 2 == 0 {
-            shuffle(&mut slots, &mut random);
+            random.shuffle(&mut slots);
         } else {
             slots.reverse();
         }
         blocks.push(slots.clone());
     }
     blocks
-}
-
-fn shuffle(slots: &mut [Slot], random: &mut SplitMix) {
-    for last in (1..slots.len()).rev() {
-        let pick = random.below(last as u64 + 1) as usize;
-        slots.swap(last, pick);
-    }
-}
-
-/// Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform below `bound` but for a bias of bound/2^64, which is nothing for a few systems.
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
 }
 
 #[cfg(test)]
