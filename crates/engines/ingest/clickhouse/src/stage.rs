@@ -106,13 +106,11 @@ impl<'a, E: Encode> ServerStage<'a, E> {
         let client = &table.clients[server];
         let stage = format!("{}_{number}", self.tag);
         let database = &table.address.database;
-        // An earlier attempt at this archive may have left a stage of this name with rows in it.
-        table.drop_stage(client, &stage)?;
         let sql = format!(
             "CREATE TABLE {database}.{stage} AS {database}.{}",
             table.local
         );
-        schema::make(client, "make a stage", &sql)?;
+        table.make_stage(client, &stage, &sql)?;
         let full_name = format!("{database}.{stage}");
         let sender = Sender {
             client: client.clone(),
@@ -393,8 +391,7 @@ fn quarantine_sender(table: &ServerTable, tag: &str, load: &str) -> Result<Sende
     let client = table.home();
     let name = format!("{tag}_bad");
     let full_name = format!("{}.{name}", table.address.database);
-    table.drop_stage(client, &name)?;
-    schema::make(client, "make a stage", &quarantine::create(&full_name))?;
+    table.make_stage(client, &name, &quarantine::create(&full_name))?;
     Ok(Sender {
         client: client.clone(),
         sql: format!(

@@ -262,6 +262,16 @@ impl ServerTable {
         Ok(())
     }
 
+    /// Makes an empty stage by the statement `create`. An earlier attempt at the archive may have left
+    /// a stage of this name with rows in it. While the server is away both statements are repeated,
+    /// because a stage whose acknowledgement was lost is there already.
+    pub(crate) fn make_stage(&self, client: &Arc<Client>, stage: &str, create: &str) -> Result<()> {
+        self.patience.with(|| {
+            self.drop_stage(client, stage)?;
+            schema::make(client, "make a stage", create)
+        })
+    }
+
     pub(crate) fn drop_stage(&self, client: &Arc<Client>, stage: &str) -> Result<()> {
         let sql = format!("DROP TABLE IF EXISTS {}.{stage}", self.address.database);
         self.tables(client).run("remove a stage", &sql)
