@@ -5,7 +5,8 @@ use std::path::PathBuf;
 /// Why a workload could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum RigError {
-    /// The suite names a workload that no rig has, or `--speak-as` a peer that no rig stands in for.
+    /// The suite names a workload that no rig has, or `--speak-as` a peer that no rig stands in
+    /// for.
     #[error(transparent)]
     Unknown(dyno_suite::Error),
     /// The suite hands a parameter that the workload cannot use.

@@ -115,8 +115,8 @@ fn whole(directory: &Path, table: Table, format: FileFormat) -> Option<TableFile
     })
 }
 
-/// The parts in the table's own folder. Other files there, such as unfinished ones, do not belong to the
-/// table.
+/// The parts in the table's own folder. Other files there, such as unfinished ones, do not belong
+/// to the table.
 fn parts(directory: &Path, table: Table, format: FileFormat) -> Result<Option<TableFiles>> {
     let folder = directory.join(table.name());
     if !folder.is_dir() {

@@ -1,9 +1,9 @@
 //! Two commands of anybody's against each other.
 //!
 //! Both run again and again in blocks: each block has one run of the old command, one of the new
-//! one, and a second run of the old one, the control arm, in an order that is balanced over pairs of
-//! blocks. What the control arm differs from the old command by is the noise of this machine, and a
-//! difference inside it is not called one.
+//! one, and a second run of the old one, the control arm, in an order that is balanced over pairs
+//! of blocks. What the control arm differs from the old command by is the noise of this machine,
+//! and a difference inside it is not called one.
 //!
 //! A run is what `/bin/sh -c COMMAND` does from its start to its end, so the start of the shell,
 //! about a millisecond, is in every figure.

@@ -39,7 +39,8 @@ impl NoiseBand {
         (self.half_width + POWER_Z * self.error).exp_m1()
     }
 
-    /// What the band would be with `n` blocks of the same noise: errors shrink with the square root.
+    /// What the band would be with `n` blocks of the same noise: errors shrink with the square
+    /// root.
     pub fn with_blocks(&self, n: usize) -> Self {
         let factor = (self.n as f64 / n as f64).sqrt();
         Self {

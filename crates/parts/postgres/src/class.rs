@@ -3,8 +3,8 @@
 //!
 //! The danger is a commit whose outcome is unknown. A statement commits by itself unless the caller
 //! opened a transaction, so whatever cuts a connection while a statement is under way is
-//! [`Retry::Unknown`]: only a caller whose request can be recognised as a repetition may send it again.
-//! SQLSTATE: PostgreSQL documentation, Appendix A.
+//! [`Retry::Unknown`]: only a caller whose request can be recognised as a repetition may send it
+//! again. SQLSTATE: PostgreSQL documentation, Appendix A.
 
 use std::fmt;
 

@@ -30,8 +30,8 @@ impl Random {
         (self.bits() % bound.max(1) as u64) as usize
     }
 
-    /// An index below `len`, which must not be 0. The bias of the multiplication (Lemire 2019, without
-    /// its rejection) is below 2^-32 for every length that fits in memory.
+    /// An index below `len`, which must not be 0. The bias of the multiplication (Lemire 2019,
+    /// without its rejection) is below 2^-32 for every length that fits in memory.
     pub fn index(&mut self, len: usize) -> usize {
         debug_assert!(len > 0, "no index is below zero");
         ((u128::from(self.bits()) * len as u128) >> 64) as usize

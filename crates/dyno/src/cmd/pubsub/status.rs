@@ -2,7 +2,7 @@
 
 use comfy_table::Table;
 use dyno_pubsub::QueueState;
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use serde_json::{Map, Value, json};
 
 use super::log::Log;
@@ -60,10 +60,10 @@ pub fn run(args: &PubsubStatusArgs) -> anyhow::Result<Exit> {
             found.map_or(0, |counter| counter.value)
         };
         text.push_str(&format!(
-            "broker {name}: {} partitions, {} records in {} appends, {} fetches, {} of them behind, holds {}",
-            of("partitions"),
-            of("appended_records"),
-            of("appends"),
+            "broker {name}: {}, {} in {}, fetches: {}, of which behind: {}, holds {}",
+            counted(of("partitions"), "partition"),
+            counted(of("appended_records"), "record"),
+            counted(of("appends"), "append"),
             of("fetches"),
             of("fetches_behind"),
             quantity(of("memory_bytes") as f64, "B"),

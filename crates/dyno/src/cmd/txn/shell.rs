@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use std::time::Instant;
 
-use dyno_report::quantity;
+use dyno_report::{counted, quantity};
 use dyno_suite::Stop;
 use dyno_txn_api::{
     Code, Database, Error, Operations, Options, Partitioning, Result, Scan, TableDef, Transact,
@@ -161,13 +161,13 @@ fn scan(
 
 fn explain(db: &dyn Database, table: &str, key: &[u8]) -> Result<String> {
     let table = db.table(table)?;
-    let partitions = db.describe()?.partitions;
+    let partitions = counted(u64::from(db.describe()?.partitions), "partition");
     let spread = match &table.def.partitioning {
         Partitioning::Hash { prefix: 0 } => {
-            format!("by a hash of the whole key over {partitions} partitions")
+            format!("by a hash of the whole key over {partitions}")
         }
         Partitioning::Hash { prefix } => {
-            format!("by a hash of the first {prefix} bytes of the key over {partitions} partitions")
+            format!("by a hash of the first {prefix} bytes of the key over {partitions}")
         }
         Partitioning::Range { splits } => {
             let before = splits.partition_point(|split| **split <= *key);

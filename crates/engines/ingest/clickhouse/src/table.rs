@@ -262,9 +262,9 @@ impl ServerTable {
         Ok(())
     }
 
-    /// Makes an empty stage by the statement `create`. An earlier attempt at the archive may have left
-    /// a stage of this name with rows in it. While the server is away both statements are repeated,
-    /// because a stage whose acknowledgement was lost is there already.
+    /// Makes an empty stage by the statement `create`. An earlier attempt at the archive may have
+    /// left a stage of this name with rows in it. While the server is away both statements are
+    /// repeated, because a stage whose acknowledgement was lost is there already.
     pub(crate) fn make_stage(&self, client: &Arc<Client>, stage: &str, create: &str) -> Result<()> {
         self.patience.with(|| {
             self.drop_stage(client, stage)?;

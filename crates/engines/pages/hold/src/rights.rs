@@ -39,7 +39,8 @@ pub fn send(socket: &UnixStream, message: &[u8], file: Option<BorrowedFd<'_>>) -
         control.push(SendAncillaryMessage::ScmRights(files));
     }
     let part = [IoSlice::new(message)];
-    // A signal interrupts a call on a socket with a time limit, and so does io_uring in its process.
+    // A signal interrupts a call on a socket with a time limit, and so does io_uring in its
+    // process.
     let sent = retry_on_intr(|| sendmsg(socket, &part, &mut control, SendFlags::NOSIGNAL))?;
     // The descriptor went with the first byte.
     let mut socket = socket;

@@ -40,8 +40,8 @@ pub struct Change {
     pub high: f64,
     /// The band of what did not change between the runs, as a share, where there is such a thing.
     pub band: Option<f64>,
-    /// Probability of such a difference, or a larger one, where there is none; of our figures
-    /// adjusted for the number of cases (Holm).
+    /// Probability of such a difference, or a larger one, if the systems are equal. For our figures it
+    /// is adjusted for the number of cases (Holm).
     pub p_value: f64,
     /// `faster`, `slower`, `no difference shown`, `unstable`, `not steady` or `not judged`; of a
     /// system that is the same in both runs `same program`.

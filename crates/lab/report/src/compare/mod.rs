@@ -126,7 +126,7 @@ pub fn compare(base: &StoredRun, new: &[StoredRun], rules: &CompareRules) -> Com
     }
 }
 
-/// A run that is given twice is no second run, and recurs in nothing.
+/// The runs, each once: a run that is given twice does not show that anything recurs.
 fn distinct(new: &[StoredRun]) -> Vec<&StoredRun> {
     let mut distinct: Vec<&StoredRun> = Vec::new();
     for run in new {

@@ -55,7 +55,7 @@ pub(super) fn bounds_of(figures: &Figures, figure: &QuotedFigure) -> Option<Boun
     bounds(&points)
 }
 
-/// Nothing for percentiles that are none, or out of order: other rules say so.
+/// `None` if a percentile has no such name or they are out of order, because other rules say so.
 pub(super) fn bounds(points: &[(f64, f64)]) -> Option<Bounds> {
     let valid = |(p, v): &(f64, f64)| (0.0..=100.0).contains(p) && v.is_finite() && *v >= 0.0;
     let rising = points.windows(2).all(|pair| pair[0].1 <= pair[1].1);

@@ -24,8 +24,8 @@ pub(super) fn check(figures: &Figures) -> Vec<Finding> {
     names.chain(ranges).chain(disorder).chain(thin).collect()
 }
 
-/// The percentile in the name of a metric, or the word that is none: 99.9 for `latency-p999`, an
-/// error for `p101`. Nothing when the name speaks of no percentile.
+/// The percentile in the name of a metric: 99.9 for `latency-p999`. An error for a word that only
+/// looks like one, such as `p101`; `None` if the name has no such word.
 pub(super) fn percentile_in(metric: &str) -> Option<Result<f64, String>> {
     let mut words = metric.split(['-', '_', ' ']);
     let is_number = |digits: &str| {

@@ -62,8 +62,8 @@ impl Registry {
     /// `_total`.
     ///
     /// # Errors
-    /// [`ServeError::Metric`]: a name or label that Prometheus would refuse, a name that has another
-    /// kind or other help already, or too many series.
+    /// [`ServeError::Metric`]: a name or label that Prometheus would refuse, a name that has
+    /// another kind or other help already, or too many series.
     pub fn counter(
         &self,
         name: &str,

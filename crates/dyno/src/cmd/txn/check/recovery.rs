@@ -24,7 +24,7 @@ pub fn run(args: &TxnCheckRecoveryArgs, stop: &Stop) -> anyhow::Result<Exit> {
         args.log
     );
     let (own, folder) = own_and_folder()?;
-    // Beyond what is written: then there is none.
+    // Beyond what is written, so that no checkpoint is made.
     let checkpoint = (args.log * 2).to_string();
     let ran = until_asked(stop, |stop| {
         recovery::run(&Options {
