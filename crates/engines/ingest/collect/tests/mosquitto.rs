@@ -302,11 +302,14 @@ fn a_broker_that_goes_away_is_come_back_to() {
     );
     let found = captures(&out.path().join("pskr-2026-01-31T12.jsonl.gz"));
     let mut events = events(&found);
+    // A machine under load may need more than one attempt, the first time as well.
     events.dedup();
+    let first = events.iter().position(|event| *event == "connected").unwrap();
+    assert_eq!(events[0], "started");
+    assert!(events[1..first].iter().all(|event| *event == "disconnected"));
     assert_eq!(
-        events,
+        events[first..],
         [
-            "started",
             "connected",
             "sequence",
             "disconnected",
