@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::served::{Log, has_server};
 
-/// The report of a bench, as JSON; it must succeed.
-fn report(dir: &Path, command: &str) -> Value {
+/// The report of a bench, as JSON, and what it says beside; it must succeed.
+fn report_and_said(dir: &Path, command: &str) -> (Value, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_dyno")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")
@@ -21,7 +21,14 @@ fn report(dir: &Path, command: &str) -> Value {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command}: {said}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    (
+        serde_json::from_slice(&output.stdout).unwrap(),
+        said.into_owned(),
+    )
+}
+
+fn report(dir: &Path, command: &str) -> Value {
+    report_and_said(dir, command).0
 }
 
 #[test]
@@ -32,8 +39,12 @@ fn a_report_names_the_command_that_makes_it_again() {
     let dir = tempfile::tempdir().unwrap();
     let command = "dyno pubsub bench --partitions 2 --writers 2 --consumer-groups 1 --messages 250 \
                    --write-batch 100 --repeats 1 --json";
-    let first = report(dir.path(), command);
+    let (first, said) = report_and_said(dir.path(), command);
     assert_eq!(first["commands"][0], command);
+    assert!(
+        said.contains("300 messages are measured, not 250"),
+        "{said}"
+    );
     let again = report(dir.path(), first["commands"][0].as_str().unwrap());
     let cases = |report: &Value| report["figures"][0]["case"].clone();
     assert_eq!(cases(&first), "throughput-of-direct");

@@ -71,6 +71,7 @@ fn with_tls_and_a_token_records_pass_and_nobody_else_gets_in() {
     // Not signed by that root; and a certificate of another name.
     let said = refused(with(&log, &["status"], &other, &token));
     assert!(said.contains("certificate"), "{said}");
+    assert!(said.contains("; a retry is of no use"), "{said}");
     let port = log.broker.rsplit(':').next().unwrap().to_owned();
     let by_number = format!("127.0.0.1:{port}");
     let tls = ["status", "--tls-ca", &root, "--token-file", &token];
@@ -78,6 +79,7 @@ fn with_tls_and_a_token_records_pass_and_nobody_else_gets_in() {
     elsewhere.args(["--broker", &by_number]);
     let said = refused(elsewhere);
     assert!(said.contains("certificate"), "{said}");
+    assert!(said.contains("; a retry is of no use"), "{said}");
     // Without TLS nothing is said to a broker that speaks it, and the client says so in time.
     let said = refused(log.dyno(&["status", "--token-file", &token]));
     assert!(said.contains("[server-lost]"), "{said}");

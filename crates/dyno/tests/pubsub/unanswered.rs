@@ -1,9 +1,11 @@
-//! A broker that takes connections and answers nothing: Ctrl-C ends a command that waits for it.
+//! Brokers that answer nothing: Ctrl-C ends a command that waits for one, and one that cannot start
+//! leaves nothing behind.
 
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
-use crate::served::{interrupt, pubsub};
+use crate::served::{has_server, interrupt, pubsub};
 
 #[test]
 fn a_command_that_waits_for_a_broker_ends_on_ctrl_c() {
@@ -28,4 +30,25 @@ fn a_command_that_waits_for_a_broker_ends_on_ctrl_c() {
         assert!(error.contains("stopped before it was done"), "{error}");
         drop(connection);
     }
+}
+
+#[test]
+fn a_broker_whose_server_may_not_enter_its_folder_is_refused_and_makes_none() {
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        println!("skipped: only for root does the server run as another user");
+        return;
+    }
+    if !has_server() {
+        return;
+    }
+    // A temporary directory is its owner's alone.
+    let closed = tempfile::tempdir().unwrap();
+    let mut command = pubsub(&["serve", "--listen"]);
+    command.arg(format!("unix:{}", closed.path().join("broker").display()));
+    command.arg("--data").arg(closed.path().join("data"));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("may not enter"), "{said}");
+    assert_eq!(std::fs::read_dir(closed.path()).unwrap().count(), 0);
 }

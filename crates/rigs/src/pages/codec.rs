@@ -16,13 +16,13 @@ use crate::{Params, RigError};
 
 /// A codec with its buffers, for both directions.
 enum Tool {
-    Lz4(Codec, Box<lz4::Encoder>),
+    Lz4(Box<lz4::Encoder>),
     Zstd(Box<zstd::Encoder>, Box<zstd::Decoder>),
 }
 
 impl Tool {
     fn of(name: &str) -> Result<Tool, PagesError> {
-        let lz4 = |codec| Ok(Tool::Lz4(codec, Box::new(lz4::Encoder::new(codec))));
+        let lz4 = |codec| Ok(Tool::Lz4(Box::new(lz4::Encoder::new(codec))));
         match name {
             "lz4" => lz4(Codec::Page),
             "lz4-c" => lz4(Codec::C),
@@ -45,7 +45,7 @@ impl Tool {
     /// Encodes a page and returns the block's length, which is at most `BLOCK_BOUND`.
     fn encode(&mut self, page: &Page, out: &mut Block) -> Result<usize, PagesError> {
         let len = match self {
-            Tool::Lz4(_, encoder) => encoder.encode(page, out, BLOCK_BOUND),
+            Tool::Lz4(encoder) => encoder.encode(page, out, BLOCK_BOUND),
             Tool::Zstd(encoder, _) => encoder.encode(page, out, BLOCK_BOUND),
         };
         len.ok_or_else(|| PagesError::Wrong("a block is longer than the bound".to_string()))
@@ -53,7 +53,7 @@ impl Tool {
 
     fn decode(&mut self, block: &[u8], page: &mut Page) -> Result<(), PagesError> {
         match self {
-            Tool::Lz4(codec, _) => Ok(lz4::decode(*codec, block, page)?),
+            Tool::Lz4(_) => Ok(lz4::decode(block, page)?),
             Tool::Zstd(_, decoder) => Ok(decoder.decode(block, page)?),
         }
     }

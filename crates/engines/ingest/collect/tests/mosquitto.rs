@@ -304,9 +304,16 @@ fn a_broker_that_goes_away_is_come_back_to() {
     let mut events = events(&found);
     // A machine under load may need more than one attempt, the first time as well.
     events.dedup();
-    let first = events.iter().position(|event| *event == "connected").unwrap();
+    let first = events
+        .iter()
+        .position(|event| *event == "connected")
+        .unwrap();
     assert_eq!(events[0], "started");
-    assert!(events[1..first].iter().all(|event| *event == "disconnected"));
+    assert!(
+        events[1..first]
+            .iter()
+            .all(|event| *event == "disconnected")
+    );
     assert_eq!(
         events[first..],
         [

@@ -425,7 +425,7 @@ impl<'a> Lane<'a> {
     #[inline(always)]
     fn unpack(&mut self, packing: Packing, form: &[u8], bytes: &mut Page) -> Result<(), Damage> {
         match packing {
-            Packing::Lz4 => lz4::decode(self.store.settings.reader, form, bytes)?,
+            Packing::Lz4 => lz4::decode(form, bytes)?,
             Packing::Zstd => self.decoder.decode(form, bytes)?,
             Packing::Word => {
                 let wrong = |_| Damage::Word { len: form.len() };

@@ -70,10 +70,8 @@ pub struct Settings {
     pub tiers: Tiers,
     /// zstd's level, 1 to 19.
     pub level: i32,
-    /// Whose LZ4 writes. Ours by default, which is the faster one.
+    /// Whose LZ4 writes. Ours by default, which is the faster one; the C library reads.
     pub writer: lz4::Codec,
-    /// Whose LZ4 reads. The C library by default: ours is not faster.
-    pub reader: lz4::Codec,
     /// Whether checksums are compared when pages are read. Off, damage in memory goes unnoticed.
     pub verify: bool,
     /// A file that idle and incompressible pages can leave memory for, with its size in pages. Its
@@ -93,7 +91,6 @@ impl Settings {
             tiers: Tiers::Lz4ThenZstd,
             level: recompress::LEVEL,
             writer: lz4::Codec::Page,
-            reader: lz4::Codec::C,
             verify: true,
             backing: None,
             share: false,
