@@ -10,27 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::aligned::ALIGNMENT_BYTES;
 use crate::device::{Device, write_whole};
 use crate::error::IoError;
-use crate::storage::{Opening, Syncing};
-
-/// What a file is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Reading a file that exists.
-    Read,
-    /// Reading and writing a file that exists.
-    Update,
-    /// Reading and writing a file made anew; an old one is emptied.
-    Create,
-}
-
-/// Whether the page cache takes part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caching {
-    /// Through the page cache.
-    Cached,
-    /// Past it, with O_DIRECT.
-    Direct,
-}
+use crate::opening::{Access, Caching, Opening, Syncing};
+use crate::storage::Blocks;
 
 /// A file read and written at given positions. A direct one takes aligned memory (see
 /// [`crate::AlignedBuffer`]), positions and lengths alone.
@@ -194,6 +175,16 @@ impl BlockFile {
             len_bytes,
             alignment_bytes: ALIGNMENT_BYTES,
         })
+    }
+}
+
+impl Blocks for BlockFile {
+    fn read_at(&self, offset_bytes: u64, block: &mut [u8]) -> Result<usize, IoError> {
+        BlockFile::read_at(self, offset_bytes, block)
+    }
+
+    fn len_bytes(&self) -> Result<u64, IoError> {
+        BlockFile::len_bytes(self)
     }
 }
 

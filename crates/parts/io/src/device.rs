@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 
 use crate::aligned::ALIGNMENT_BYTES;
-use crate::block_file::Caching;
 use crate::error::IoError;
+use crate::opening::Caching;
 
 /// How often in a row a write may take nothing before it counts as failed.
 pub(crate) const MOST_STALLS: u32 = 8;

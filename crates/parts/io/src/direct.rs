@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
-use crate::block_file::{Access, BlockFile, Caching};
+use crate::block_file::BlockFile;
 use crate::device::{Device, write_whole};
 use crate::error::IoError;
+use crate::opening::{Access, Caching};
 use crate::reserve::Reserve;
 use crate::{Durability, Sink, Source};
 

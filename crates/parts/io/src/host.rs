@@ -10,8 +10,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use crate::block_file::BlockFile;
 use crate::device::{Claim, Existing, FileSystem};
 use crate::error::IoError;
+use crate::opening::Opening;
+use crate::queue::{InlineQueue, Queue};
+use crate::ring::Ring;
+use crate::storage::{Blocks, Storage};
 
 /// How often a lock that is held is tried again before it is taken for another writer's, and the
 /// pause between.
@@ -156,6 +161,50 @@ impl FileSystem for HostFiles {
         File::open(directory)
             .and_then(|open| open.sync_all())
             .map_err(|e| IoError::system("sync the directory", directory, e))
+    }
+}
+
+impl Storage for HostFiles {
+    fn make_directory(&self, directory: &Path) -> Result<(), IoError> {
+        std::fs::create_dir_all(directory).map_err(|e| IoError::system("create", directory, e))
+    }
+
+    fn list(&self, directory: &Path) -> Result<Vec<String>, IoError> {
+        let fail = |e| IoError::system("list", directory, e);
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            if entry.file_type().map_err(fail)?.is_file()
+                && let Ok(name) = entry.file_name().into_string()
+            {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn open(&self, path: &Path, opening: Opening) -> Result<Box<dyn Blocks>, IoError> {
+        Ok(Box::new(BlockFile::open_with(path, opening)?))
+    }
+
+    fn queue(
+        &self,
+        path: &Path,
+        opening: Opening,
+        depth: usize,
+    ) -> Result<Box<dyn Queue>, IoError> {
+        match Ring::open(path, opening, depth) {
+            Err(IoError::UringRefused { .. }) => {
+                let file = BlockFile::open_with(path, opening)?;
+                Ok(Box::new(InlineQueue::new(file)))
+            }
+            ring => Ok(Box::new(ring?)),
+        }
+    }
+
+    fn room_bytes(&self, directory: &Path) -> Result<u64, IoError> {
+        self.free_bytes(directory)
     }
 }
 

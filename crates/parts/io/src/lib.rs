@@ -5,7 +5,7 @@
 //! once (io_uring), standard output, and a counting wrapper; [`open`] and [`stage`], which choose
 //! among them; [`Staged`], with which a file appears complete or not at all. Below lie [`Device`],
 //! [`FileSystem`], [`Queue`] and [`Storage`] (a directory of files for a log or a store), which
-//! `dyno-sim` also has with faults, and [`BlockFile`], the real one, for who measures a disk. What
+//! `dyno-sim` also has with faults, and [`BlockFile`], the real one, for measuring a disk. What
 //! it is not: a thread or a cache of its own.
 
 mod aligned;
@@ -18,6 +18,7 @@ mod host;
 mod kind;
 mod null;
 mod open;
+mod opening;
 mod page_cache;
 mod queue;
 mod reserve;
@@ -28,7 +29,7 @@ mod storage;
 mod writer;
 
 pub use aligned::{ALIGNMENT_BYTES, AlignedBuffer};
-pub use block_file::{Access, BlockFile, Caching};
+pub use block_file::BlockFile;
 pub use counting::{Counting, Counts};
 pub use device::{Claim, Device, Existing, FileSystem, write_whole};
 pub use direct::{DirectSink, DirectSource};
@@ -37,12 +38,13 @@ pub use host::HostFiles;
 pub use kind::SinkKind;
 pub use null::{NullSink, ZeroSource};
 pub use open::{Buffering, Chosen, open, stage};
+pub use opening::{Access, Caching, Opening, Syncing};
 pub use page_cache::{FileSink, FileSource};
-pub use queue::{Completion, Queue, QueuedSink, Request, Settled};
+pub use queue::{Completion, InlineQueue, Queue, QueuedSink, Request, Settled};
 pub use ring::{Ring, UringSink};
 pub use staged::Staged;
 pub use stdout::StdoutSink;
-pub use storage::{Blocks, InlineQueue, Opening, Storage, Syncing};
+pub use storage::{Blocks, Storage};
 pub use writer::SinkWriter;
 
 /// How far [`Sink::finish`] goes.

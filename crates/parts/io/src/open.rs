@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::aligned::{ALIGNMENT_BYTES, AlignedBuffer};
-use crate::block_file::{Access, BlockFile, Caching};
+use crate::block_file::BlockFile;
 use crate::device::{Device, Existing};
 use crate::direct::DirectSink;
 use crate::error::IoError;
 use crate::host::HostFiles;
 use crate::kind::SinkKind;
 use crate::null::NullSink;
+use crate::opening::{Access, Caching};
 use crate::page_cache::FileSink;
 use crate::ring::{Ring, UringSink};
 use crate::staged::Staged;

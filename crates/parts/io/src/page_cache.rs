@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use crate::block_file::{Access, BlockFile, Caching};
+use crate::block_file::BlockFile;
 use crate::device::{Device, write_whole};
 use crate::error::IoError;
+use crate::opening::{Access, Caching};
 use crate::{Durability, Sink, Source};
 
 /// Appends to a file through a buffer of its own.

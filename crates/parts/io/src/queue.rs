@@ -257,3 +257,52 @@ impl<Q: Queue> Sink for QueuedSink<Q> {
         self.guarded(|sink| sink.finish_or_fail(durability))
     }
 }
+
+/// A queue of one place that writes while it is submitted to.
+#[derive(Debug)]
+pub struct InlineQueue<D: Device> {
+    device: D,
+    ended: Option<Completion>,
+}
+
+impl<D: Device> InlineQueue<D> {
+    /// A queue for `device`.
+    pub fn new(device: D) -> Self {
+        Self {
+            device,
+            ended: None,
+        }
+    }
+}
+
+impl<D: Device> Queue for InlineQueue<D> {
+    fn device(&self) -> &dyn Device {
+        &self.device
+    }
+
+    fn depth(&self) -> usize {
+        1
+    }
+
+    fn in_flight(&self) -> usize {
+        usize::from(self.ended.is_some())
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), IoError> {
+        let (offset_bytes, rest) = request.rest();
+        let outcome = match self.device.write_some_at(offset_bytes, rest) {
+            Err(IoError::System { source, .. }) => Err(source),
+            written => written.map_err(io::Error::other),
+        };
+        self.ended = Some(Completion { request, outcome });
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        self.ended.take()
+    }
+
+    fn wait(&mut self) -> Result<Option<Completion>, IoError> {
+        Ok(self.ended.take())
+    }
+}

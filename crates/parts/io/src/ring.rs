@@ -12,11 +12,11 @@ use std::path::Path;
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 
-use crate::block_file::{Access, BlockFile, Caching};
+use crate::block_file::BlockFile;
 use crate::device::Device;
 use crate::error::IoError;
+use crate::opening::{Access, Caching, Opening, Syncing};
 use crate::queue::{Completion, Queue, QueuedSink, Request};
-use crate::storage::{Opening, Syncing};
 
 /// The kernel takes a little less than 2 GiB a write; the rest of a longer one follows.
 const MOST_BYTES: usize = 1 << 30;
