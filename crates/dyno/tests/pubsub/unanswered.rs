@@ -1,9 +1,10 @@
 //! Brokers that answer nothing: Ctrl-C ends a command that waits for one, and one that cannot start
 //! leaves nothing behind.
 
+use std::fs::Permissions;
 use std::net::TcpListener;
-use std::os::unix::fs::MetadataExt;
-use std::process::Stdio;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::process::{Command, Stdio};
 
 use crate::served::{has_server, interrupt, pubsub};
 
@@ -41,12 +42,14 @@ fn a_broker_whose_server_may_not_enter_its_folder_is_refused_and_makes_none() {
     if !has_server() {
         return;
     }
-    // A temporary directory is its owner's alone.
     let closed = tempfile::tempdir().unwrap();
-    let mut command = pubsub(&["serve", "--listen"]);
-    command.arg(format!("unix:{}", closed.path().join("broker").display()));
-    command.arg("--data").arg(closed.path().join("data"));
-    let output = command.output().unwrap();
+    std::fs::set_permissions(closed.path(), Permissions::from_mode(0o700)).unwrap();
+    // One that starts all the same would serve, and this test wait, for good.
+    let mut command = Command::new("timeout");
+    command.args(["60s", env!("CARGO_BIN_EXE_dyno"), "pubsub", "serve"]);
+    let listen = format!("unix:{}", closed.path().join("broker").display());
+    command.args(["--listen", &listen, "--data"]);
+    let output = command.arg(closed.path().join("data")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("may not enter"), "{said}");
