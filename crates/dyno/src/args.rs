@@ -2,6 +2,7 @@
 
 mod ab;
 mod bench;
+mod compare;
 mod database;
 mod feeds;
 mod ingest;
@@ -23,10 +24,11 @@ use std::time::Duration;
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dyno_record::Size;
 
-use crate::units::{bytes, duration, setting, share, time_above_zero};
+use crate::units::{bytes, duration, setting, time_above_zero};
 
 pub use ab::AbArgs;
 pub use bench::BenchArgs;
+pub use compare::{CompareArgs, GateArgs, ReproduceArgs};
 pub use database::OnArgs;
 pub use feeds::{CollectArgs, FetchArgs};
 pub use ingest::{
@@ -105,6 +107,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Let a change pass only if it made nothing slower
     Gate(GateArgs),
+    /// Run one case of a record again: does it come out the same?
+    Reproduce(ReproduceArgs),
     /// Compare two commands of your own, interleaved and with a verdict
     Ab(AbArgs),
     /// Write a static site from all records below a directory
@@ -239,9 +243,13 @@ pub struct SelectArgs {
     /// Set a parameter of the suite, such as sf=10; parameters derived from it change too
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
-    /// Run only this case; give it again for more cases [default: all of the suite]
-    #[arg(long, value_name = "CASE")]
+    /// Run only the cases that match PATTERN, such as `load-*`; give it again for more [default: all
+    /// of the suite]
+    #[arg(long, value_name = "PATTERN")]
     pub case: Vec<String>,
+    /// Leave out the cases that match PATTERN; give it again for more
+    #[arg(long, value_name = "PATTERN")]
+    pub skip: Vec<String>,
     /// Measure the peers too, and name those that are not installed
     #[arg(long)]
     pub peers: bool,
@@ -284,6 +292,7 @@ pub struct PlanArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
   dyno run wspr --quick
+  dyno run wspr --case 'load-*' --skip '*-2'
   dyno run tpch --full --set sf=10 --peers
   dyno run seeds --full --peers --out results
   dyno run wspr --beside 'stress-ng --vm 1' --report-every 30s")]
@@ -371,55 +380,6 @@ pub struct LintArgs {
     /// A run, a directory of runs, a file of figures (*.toml), or a result of another tool
     #[arg(value_name = "RUN|FILE", default_value = "runs")]
     pub what: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno compare before after --max-slowdown 3%
-  dyno compare before after after-again
-  dyno compare laptop/runs server/runs --across --json
-
-A slowdown must recur in a second newer run before it counts as a regression. Exits 0 when no \
-regression is shown, 1 when one is, 3 when the samples cannot tell.")]
-pub struct CompareArgs {
-    /// The older run
-    #[arg(value_name = "BASE")]
-    pub base: PathBuf,
-    /// The newer run, and further runs of the same newer program
-    #[arg(value_name = "NEW", required = true)]
-    pub new: Vec<PathBuf>,
-    /// Accept a slowdown of up to SHARE, such as 3%
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    pub max_slowdown: Option<f64>,
-    /// Judge also when machine, size or build differ
-    #[arg(long)]
-    pub across: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno gate before after after-again
-  dyno gate before after after-again --max-slowdown 5% --json
-
-Exits 0 when nothing became slower than accepted, 1 when something did in each newer run, \
-2 when the runs cannot be read or share no case, 3 when the samples cannot tell: run again. \
-packaging/gate.yml is a workflow that uses it.")]
-pub struct GateArgs {
-    /// The run of the older program
-    #[arg(value_name = "BASE")]
-    pub base: PathBuf,
-    /// Two or more runs of the newer program; with one, no slowdown is certain
-    #[arg(value_name = "NEW", required = true)]
-    pub new: Vec<PathBuf>,
-    /// Accept a slowdown of up to SHARE
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "3%")]
-    pub max_slowdown: f64,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

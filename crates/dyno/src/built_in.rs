@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use dyno_suite::{Catalogue, Definition, Error};
+use dyno_suite::{Catalogue, Definition, Error, Selection};
 
 use crate::args::{PeersFrom, SelectArgs};
 use crate::{places, terminal};
@@ -51,13 +51,21 @@ pub fn suites(select: &SelectArgs) -> anyhow::Result<Vec<Definition>> {
         };
         for mut suite in found {
             suite.set(&select.set.iter().cloned().collect())?;
-            suite.keep_only(&select.case);
+            suite.select(Selection {
+                only: select.case.clone(),
+                skip: select.skip.clone(),
+            });
             if chosen.iter().all(|there| there.name != suite.name) {
                 chosen.push(suite);
             }
         }
     }
     Ok(chosen)
+}
+
+/// The suite of this name.
+pub fn suite(name: &str, dir: Option<&Path>) -> anyhow::Result<Definition> {
+    Ok(by_name(&known_suites(dir)?, name)?)
 }
 
 fn by_name(known: &[Definition], name: &str) -> Result<Definition, Error> {

@@ -58,6 +58,7 @@ fn run(args: Args) -> anyhow::Result<Exit> {
         Command::Site(args) => cmd::site::run(&args),
         Command::Compare(args) => cmd::compare::run(&args),
         Command::Gate(args) => cmd::compare::gate(&args),
+        Command::Reproduce(args) => cmd::reproduce::run(&args, &stop),
         Command::Peers(args) => cmd::peers::run(&args, &stop),
         Command::Completions(args) => cmd::completions::run(&args),
         Command::Man(args) => cmd::man::run(&args),

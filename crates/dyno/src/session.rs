@@ -43,16 +43,40 @@ pub struct Session<'a> {
     pub measure_limits: bool,
     /// The directory of the records.
     pub out: &'a Path,
-    /// Print each report as JSON instead of the headline.
-    pub json: bool,
+    /// What is printed of each report.
+    pub print: Print,
     /// The command line that the record names; `None` for the one that runs the suite again.
     pub command: Option<String>,
+}
+
+/// What of a report goes to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Print {
+    Headline,
+    Json,
+    Nothing,
+}
+
+impl Print {
+    pub fn new(json: bool) -> Print {
+        match json {
+            true => Print::Json,
+            false => Print::Headline,
+        }
+    }
+}
+
+/// What came of a session.
+pub struct Ran {
+    pub exit: Exit,
+    /// The directories of the records, in the order of the suites that were begun.
+    pub records: Vec<PathBuf>,
 }
 
 impl Session<'_> {
     /// Runs the suites in order. Every suite is planned before the first is run, so that a mistake
     /// in the last one is reported at once.
-    pub fn run(&self, suites: &[Definition], stop: &Stop) -> anyhow::Result<Exit> {
+    pub fn run(&self, suites: &[Definition], stop: &Stop) -> anyhow::Result<Ran> {
         let cache = places::cache(self.data_dir)?;
         fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
         let mut jobs = Vec::new();
@@ -62,17 +86,20 @@ impl Session<'_> {
         let seen = machine(&Root::system(), &cache, &mut || thread::sleep(PAUSE));
         warn_about(&seen);
         let known = known_limits(self, &cache, &seen, stop)?;
-        let mut exit = Exit::Done;
+        let (mut exit, mut records) = (Exit::Done, Vec::new());
         for job in jobs {
             if stop.asked() {
-                return Ok(Exit::Failure);
+                exit = Exit::Failure;
+                break;
             }
-            match job.run(self, &cache, &seen, &known, stop)? {
+            let (ended, record) = job.run(self, &cache, &seen, &known, stop)?;
+            records.push(record);
+            match ended {
                 Exit::Done => {}
                 worse => exit = worse,
             }
         }
-        Ok(exit)
+        Ok(Ran { exit, records })
     }
 }
 
@@ -112,7 +139,7 @@ impl Job {
         seen: &Machine,
         limits: &[Limit],
         stop: &Stop,
-    ) -> anyhow::Result<Exit> {
+    ) -> anyhow::Result<(Exit, PathBuf)> {
         let clock = SystemClock::default();
         let started_at = clock.utc();
         let stamp = started_at.replace(['-', ':'], "");
@@ -142,8 +169,8 @@ impl Job {
         let _ = fs::remove_dir_all(&scratch);
         let summary = summary?;
         drop(progress);
-        report(&dir, session.json)?;
-        Ok(judge(&summary))
+        report(&dir, session.print)?;
+        Ok((judge(&summary), dir))
     }
 
     fn describe(
@@ -217,8 +244,8 @@ fn known_limits(
     Ok(found.limits)
 }
 
-/// Writes the four reports beside the record and prints the headline, or the JSON.
-fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
+/// Writes the four reports beside the record and prints what is wished of them.
+fn report(dir: &Path, print: Print) -> anyhow::Result<()> {
     let stored = RunDir::open(dir)?;
     let report = build_stored(&stored);
     let as_json = report.to_json()?;
@@ -229,9 +256,10 @@ fn report(dir: &Path, json: bool) -> anyhow::Result<()> {
     write("report.json", &as_json)?;
     RunDir::write_report(dir, "report.xlsx", &report.to_xlsx()?)?;
     let html = write("report.html", &report.to_html()?)?;
-    let printed = match json {
-        true => terminal::print(&as_json),
-        false => terminal::print(&headline(&report).to_lines().join("\n")),
+    let printed = match print {
+        Print::Json => terminal::print(&as_json),
+        Print::Headline => terminal::print(&headline(&report).to_lines().join("\n")),
+        Print::Nothing => Ok(()),
     };
     // The reports are in their files. A reader that went away must not end the suites that are
     // still to run.

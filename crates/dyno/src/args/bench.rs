@@ -12,7 +12,7 @@ use crate::units::duration;
 #[derive(Debug, Clone, ClapArgs)]
 pub struct BenchArgs {
     /// Time each system N times
-    #[arg(long, value_name = "N", default_value_t = 5,
+    #[arg(long, value_name = "N", default_value_t = 8,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
     /// Measure the peers too, and name those that are not installed

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::args::BenchArgs;
 use crate::exit::Exit;
-use crate::session::Session;
+use crate::session::{Print, Session};
 
 /// The command line that was given, as a shell would take it again.
 fn given(arguments: impl Iterator<Item = String>) -> String {
@@ -63,10 +63,10 @@ pub fn run(engine: &str, suite: Value, args: &BenchArgs, stop: &Stop) -> anyhow:
         budget: None,
         measure_limits: false,
         out: &args.out,
-        json: args.json,
+        print: Print::new(args.json),
         command: Some(given(std::env::args().skip(1))),
     };
-    session.run(&[suite], stop)
+    Ok(session.run(&[suite], stop)?.exit)
 }
 
 /// The sizes of a suite whose flags say how much is done: all three have these parameters.

@@ -16,6 +16,7 @@ pub mod peers;
 pub mod plan;
 pub mod pubsub;
 pub mod report;
+pub mod reproduce;
 pub mod rig;
 pub mod run;
 pub mod site;

@@ -6,7 +6,7 @@ use dyno_suite::Stop;
 use crate::args::RunArgs;
 use crate::built_in;
 use crate::exit::Exit;
-use crate::session::Session;
+use crate::session::{Print, Session};
 
 pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
     if args.select.suites.is_empty() {
@@ -23,8 +23,8 @@ pub fn run(args: &RunArgs, stop: &Stop) -> anyhow::Result<Exit> {
         budget: args.budget,
         measure_limits: args.measure_limits,
         out: &args.out,
-        json: args.json,
+        print: Print::new(args.json),
         command: None,
     };
-    session.run(&built_in::suites(&args.select)?, stop)
+    Ok(session.run(&built_in::suites(&args.select)?, stop)?.exit)
 }

@@ -68,6 +68,12 @@ pub struct Plan {
     /// Parameters of the size that were set for this run, by name, as they were written.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
+    /// The patterns that `cases` were chosen by; empty when all of the suite's cases were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+    /// The patterns of cases that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skip: Vec<String>,
     /// Tables that the report prints, in order.
     pub tables: Vec<Table>,
 }

@@ -14,6 +14,7 @@ mod headline;
 mod lint;
 mod model;
 mod render;
+mod reproduction;
 mod site;
 mod units;
 
@@ -26,5 +27,6 @@ pub use model::{
     Amount, CaseReport, Cell, Dot, Figure, FilledTable, Noise, OURS, Ratio, Report, Series, Steady,
     Trouble, build, build_stored, figures_of, shell_word,
 };
+pub use reproduction::{Agreement, Claim, Reproduction, reproduce};
 pub use site::{Site, write_site};
 pub use units::{counted, number, quantity, ratio_text, share_text};

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 
 use crate::Error;
+use crate::selection::Selection;
 
 /// The parameters of one size: `rows`, `repeats` and whatever the suite's cases refer to.
 pub type SizeParams = BTreeMap<String, Value>;
@@ -27,8 +28,8 @@ pub struct Definition {
     pub(crate) body: Body,
     /// Parameters set from outside.
     pub(crate) set: BTreeMap<String, String>,
-    /// Names of the only cases to run; all of them when it is empty.
-    only: Vec<String>,
+    /// The cases to run.
+    selection: Selection,
     /// Its text, to turn an offset into a line.
     text: String,
 }
@@ -176,7 +177,7 @@ impl Definition {
             file: file.to_string(),
             body,
             set: BTreeMap::new(),
-            only: Vec::new(),
+            selection: Selection::default(),
             text: text.to_string(),
         };
         definition.check()?;
@@ -212,15 +213,15 @@ impl Definition {
         peers
     }
 
-    /// Keeps these cases and drops the others, with the data and table rows that only those use. An
-    /// empty list keeps all. Whether the names exist is known once the sweeps of a size are
-    /// expanded, so [`Planned::new`](crate::Planned::new) refuses one that does not.
-    pub fn keep_only(&mut self, cases: &[String]) {
-        self.only = cases.to_vec();
+    /// Drops the other cases, with the data and table rows that only those use. Whether the names
+    /// exist is known once the sweeps of a size are expanded, so
+    /// [`Planned::new`](crate::Planned::new) refuses one that does not.
+    pub fn select(&mut self, selection: Selection) {
+        self.selection = selection;
     }
 
-    pub(crate) fn only(&self) -> &[String] {
-        &self.only
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.selection
     }
 
     pub(crate) fn size(&self, size: Size) -> &SizeParams {

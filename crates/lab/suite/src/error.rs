@@ -36,6 +36,12 @@ pub enum Error {
         /// Comma-separated names.
         known: String,
     },
+    /// Every case of a suite was left out; leave out fewer.
+    #[error("suite {suite}: no case is left to run")]
+    NothingLeft {
+        /// The suite's name.
+        suite: String,
+    },
     /// A child program could not be started at all.
     #[error("{program} could not be started: {reason}")]
     Start {

@@ -67,13 +67,15 @@ impl Planned {
                 order_seed: suite.body.order_seed,
                 cases,
                 set: suite.set.clone(),
+                only: suite.selection().only.clone(),
+                skip: suite.selection().skip.clone(),
                 tables: suite.body.table.clone(),
             },
             data,
             estimates,
             budget_s,
         };
-        planned.keep_only(suite)?;
+        planned.select(suite)?;
         planned.check_tables(suite, peers)?;
         planned.settle_data();
         Ok(planned)
@@ -97,20 +99,13 @@ impl Planned {
 
     /// Drops the cases that the caller did not choose. It comes before the tables and the data are
     /// settled, so that rows and data of dropped cases go with them.
-    fn keep_only(&mut self, suite: &Definition) -> Result<(), Error> {
-        if suite.only().is_empty() {
-            return Ok(());
-        }
-        let names: Vec<String> = self.plan.cases.iter().map(|c| c.name.clone()).collect();
-        if let Some(unknown) = suite.only().iter().find(|name| !names.contains(name)) {
-            let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            return Err(Error::unknown("case of the suite", unknown, &known));
-        }
-        let mut kept = names.iter().map(|name| suite.only().contains(name));
+    fn select(&mut self, suite: &Definition) -> Result<(), Error> {
+        let names: Vec<&str> = self.plan.cases.iter().map(|c| c.name.as_str()).collect();
+        let chosen = suite.selection().choose(&suite.name, &names)?;
+        let mut kept = chosen.iter().copied();
         self.estimates.retain(|_| kept.next().unwrap_or(true));
-        self.plan
-            .cases
-            .retain(|case| suite.only().contains(&case.name));
+        let mut kept = chosen.iter().copied();
+        self.plan.cases.retain(|_| kept.next().unwrap_or(true));
         Ok(())
     }
 
@@ -191,6 +186,7 @@ fn refers(params: &BTreeMap<String, serde_json::Value>, data: &str) -> bool {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::Selection;
 
     pub(crate) const SUITE: &str = r#"
 title = "Loads"
@@ -308,10 +304,17 @@ ranked = false
         assert!(error.to_string().contains("does not exist"), "{error}");
     }
 
+    fn only(case: &str) -> Selection {
+        Selection {
+            only: vec![case.to_string()],
+            ..Selection::default()
+        }
+    }
+
     #[test]
     fn chosen_cases_come_with_their_data_and_rows_alone() {
         let mut suite = Definition::parse("x", "x.toml", SUITE).expect("good");
-        suite.keep_only(&["top".to_string()]);
+        suite.select(only("top"));
         let planned = Planned::new(&suite, Size::Tiny, &[]).expect("good");
         assert_eq!((planned.plan.cases.len(), planned.estimates.len()), (1, 1));
         let data: Vec<&str> = planned.data.iter().map(|d| d.name.as_str()).collect();
@@ -323,7 +326,7 @@ ranked = false
                 .iter()
                 .all(|table| table.rows.is_empty())
         );
-        suite.keep_only(&["tpo".to_string()]);
+        suite.select(only("tpo"));
         let error = Planned::new(&suite, Size::Tiny, &[]).expect_err("not a case");
         assert!(error.to_string().contains("top, sweep-1e3"), "{error}");
     }

@@ -22,7 +22,7 @@ pub(crate) use figures::percentiles;
 pub(crate) use guide::choice;
 pub use noise::Noise;
 pub(crate) use noise::noise_line;
-pub(crate) use pairing::{band_of, better_of};
+pub(crate) use pairing::{band_of, better_of, ratio_to};
 pub use report::{CaseReport, Report, Trouble, quoted as shell_word};
 pub use steady::Steady;
 pub(crate) use steady::{NOT_JUDGED, obstacle};

@@ -92,12 +92,17 @@ impl Report {
             .map(|(name, value)| format!(" --set {}", quoted(&format!("{name}={value}"))))
             .collect();
         let set = set.concat();
+        let chosen = [("case", &plan.only), ("skip", &plan.skip)]
+            .into_iter()
+            .flat_map(|(flag, patterns)| patterns.iter().map(move |one| (flag, one)))
+            .map(|(flag, pattern)| format!(" --{flag} {}", quoted(pattern)));
+        let chosen: String = chosen.collect();
         let beside = match &self.run.beside {
             Some(command) => format!(" --beside {}", quoted(command)),
             None => String::new(),
         };
         vec![format!(
-            "dyno run {}{size}{set}{peers}{beside}",
+            "dyno run {}{size}{chosen}{set}{peers}{beside}",
             quoted(&plan.suite)
         )]
     }

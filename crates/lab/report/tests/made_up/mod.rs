@@ -155,6 +155,8 @@ fn plan() -> Plan {
         order_seed: 7,
         cases,
         set: BTreeMap::new(),
+        only: Vec::new(),
+        skip: Vec::new(),
         tables: vec![Table {
             title: "Ingestion leaderboard".into(),
             kind: Default::default(),

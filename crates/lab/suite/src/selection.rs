@@ -1,0 +1,117 @@
+//! Which cases of a suite are run: those that are asked for, without those that are skipped.
+
+use crate::Error;
+
+/// Names of cases, in which `*` stands for any letters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The cases to run; all of them when it is empty.
+    pub only: Vec<String>,
+    /// The cases that are left out of those.
+    pub skip: Vec<String>,
+}
+
+impl Selection {
+    /// For each of `cases`, in their order, whether it is run.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a pattern that is the name of no case, because a misspelt one would
+    /// otherwise run nothing or leave out nothing. [`Error::NothingLeft`] when no case remains.
+    pub(crate) fn choose(&self, suite: &str, cases: &[&str]) -> Result<Vec<bool>, Error> {
+        for pattern in self.only.iter().chain(&self.skip) {
+            if !cases.iter().any(|case| matches(pattern, case)) {
+                return Err(Error::unknown("case of the suite", pattern, cases));
+            }
+        }
+        let is_in = |patterns: &[String], case: &str| patterns.iter().any(|one| matches(one, case));
+        let chosen: Vec<bool> = cases
+            .iter()
+            .map(|case| {
+                (self.only.is_empty() || is_in(&self.only, case)) && !is_in(&self.skip, case)
+            })
+            .collect();
+        if !chosen.contains(&true) {
+            return Err(Error::NothingLeft {
+                suite: suite.to_owned(),
+            });
+        }
+        Ok(chosen)
+    }
+}
+
+/// Whether `name` is what `pattern` says, where each `*` stands for any number of any letters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((front, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(name) = name.strip_prefix(front) else {
+        return false;
+    };
+    let starts = name.char_indices().map(|(at, _)| at);
+    starts
+        .chain([name.len()])
+        .any(|at| matches(rest, &name[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_star_stands_for_any_letters() {
+        for (pattern, name) in [
+            ("load", "load"),
+            ("load*", "load"),
+            ("*", "load-gz-2"),
+            ("load-*-2", "load-gz-2"),
+            ("*gz*", "load-gz-2"),
+            ("l*-*2", "load-gz-2"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("load", "load-gz"),
+            ("load-*-2", "load-2"),
+            ("*gz", "load-gz-2"),
+            ("", "load"),
+        ] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_is_left_out_of_what_is_asked_for() {
+        let cases = ["load-gz", "load-csv", "top-ten"];
+        let selection = Selection {
+            only: names(&["load-*"]),
+            skip: names(&["*csv"]),
+        };
+        let chosen = selection.choose("s", &cases).expect("one is left");
+        assert_eq!(chosen, [true, false, false]);
+        let all = Selection::default().choose("s", &cases).expect("all");
+        assert_eq!(all, [true; 3]);
+    }
+
+    #[test]
+    fn a_pattern_without_a_case_and_a_choice_of_none_are_refused() {
+        let cases = ["load-gz", "top-ten"];
+        let of = |only: &[&str], skip: &[&str]| {
+            let selection = Selection {
+                only: names(only),
+                skip: names(skip),
+            };
+            selection
+                .choose("spots", &cases)
+                .expect_err("refused")
+                .to_string()
+        };
+        let said = of(&[], &["laod-gz"]);
+        assert!(said.contains("did you mean `load-gz`?"), "{said}");
+        let said = of(&["top-ten"], &["*"]);
+        assert!(said.contains("suite spots: no case is left"), "{said}");
+    }
+}
