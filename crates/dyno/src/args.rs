@@ -4,11 +4,13 @@ mod ab;
 mod bench;
 mod database;
 mod feeds;
+mod history;
 mod ingest;
 mod pages;
 mod pubsub;
 mod pubsub_bench;
 mod pubsub_check;
+mod records;
 mod tpcc;
 mod tpch;
 mod tpch_bench;
@@ -23,12 +25,16 @@ use std::time::Duration;
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use dyno_record::Size;
 
-use crate::units::{bytes, duration, setting, share, time_above_zero};
+use crate::units::{bytes, duration, setting, time_above_zero};
 
 pub use ab::AbArgs;
 pub use bench::BenchArgs;
 pub use database::OnArgs;
 pub use feeds::{CollectArgs, FetchArgs};
+pub use history::{
+    HistoryAddArgs, HistoryArgs, HistoryCommand, HistoryExport, HistoryFormat, HistoryNoteArgs,
+    HistoryShowArgs,
+};
 pub use ingest::{
     AskArgs, GenerateArgs, Inflate, IngestArgs, IngestBenchArgs, IngestCommand, LoadArgs,
     LoadSource, QueryArgs, ServerLoadArgs, StatusArgs, TableFormat,
@@ -46,6 +52,10 @@ pub use pubsub::{
 };
 pub use pubsub_bench::{BenchMode, PubsubBenchArgs};
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
+pub use records::{
+    ClaimsArgs, CompareArgs, Format, GateArgs, LintArgs, RankArgs, ReportArgs, SelfcheckArgs,
+    SiteArgs,
+};
 pub use tpcc::{FormArg, MixArg, TpccArgs, TpccCheckArgs, TpccCommand, TpccLoadArgs, TpccRunArgs};
 pub use tpch::{
     Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,
@@ -101,12 +111,20 @@ pub enum Command {
     Report(ReportArgs),
     /// Check the figures of a run, or of another program's report
     Lint(LintArgs),
+    /// Measure how good the linter and the verdicts are
+    Selfcheck(SelfcheckArgs),
     /// Compare runs: did anything become slower?
     Compare(CompareArgs),
     /// Let a change pass only if it made nothing slower
     Gate(GateArgs),
     /// Compare two commands of your own, interleaved and with a verdict
     Ab(AbArgs),
+    /// Hold the figures of a document against the records that they come from
+    Claims(ClaimsArgs),
+    /// Show figures over many runs, with the changes in them
+    History(HistoryArgs),
+    /// Rank the systems of each case over several records
+    Rank(RankArgs),
     /// Write a static site from all records below a directory
     Site(SiteArgs),
     /// List, install and verify the programs that dyno is measured against
@@ -306,121 +324,6 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
     /// Print each report as JSON instead of the headline
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Markdown
-    #[value(alias = "markdown")]
-    Md,
-    /// One file that works offline
-    Html,
-    /// Excel workbook with charts
-    Xlsx,
-    /// Figures and findings
-    Json,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno report
-  dyno report runs/wspr-20261120T101500Z --format html > report.html
-  dyno report --format xlsx > report.xlsx
-
-On a terminal and without --format it prints the headline; otherwise the whole report.")]
-pub struct ReportArgs {
-    /// A run, or a directory of runs, of which the latest is printed
-    #[arg(value_name = "RUN", default_value = "runs")]
-    pub run: PathBuf,
-    /// Print the whole report as FORMAT [default: md]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<Format>,
-    /// Print JSON, as --format json
-    #[arg(long, conflicts_with = "format")]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno site results --out public
-  dyno site runs --out my-site
-
-Open index.html in a browser; the pages need neither a server nor a network. \
-Exits 1 when a record has no page because it cannot be read, and 2 when no record can be read.")]
-pub struct SiteArgs {
-    /// Directory of records, which are found at any depth
-    #[arg(value_name = "RECORDS", default_value = "results")]
-    pub records: PathBuf,
-    /// Write the pages into DIR, over an earlier site
-    #[arg(long, value_name = "DIR", default_value = "public")]
-    pub out: PathBuf,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno lint runs
-  dyno lint published-figures.toml
-  dyno lint fio.json
-
-Reads files of fio, hyperfine, criterion, google-benchmark, JMH, pytest-benchmark, pgbench, wrk2, \
-redis-benchmark and ClickBench too, and says what cannot be known from each. \
-Exits 1 when a figure cannot be right.")]
-pub struct LintArgs {
-    /// A run, a directory of runs, a file of figures (*.toml), or a result of another tool
-    #[arg(value_name = "RUN|FILE", default_value = "runs")]
-    pub what: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno compare before after --max-slowdown 3%
-  dyno compare before after after-again
-  dyno compare laptop/runs server/runs --across --json
-
-A slowdown must recur in a second newer run before it counts as a regression. Exits 0 when no \
-regression is shown, 1 when one is, 3 when the samples cannot tell.")]
-pub struct CompareArgs {
-    /// The older run
-    #[arg(value_name = "BASE")]
-    pub base: PathBuf,
-    /// The newer run, and further runs of the same newer program
-    #[arg(value_name = "NEW", required = true)]
-    pub new: Vec<PathBuf>,
-    /// Accept a slowdown of up to SHARE, such as 3%
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    pub max_slowdown: Option<f64>,
-    /// Judge also when machine, size or build differ
-    #[arg(long)]
-    pub across: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno gate before after after-again
-  dyno gate before after after-again --max-slowdown 5% --json
-
-Exits 0 when nothing became slower than accepted, 1 when something did in each newer run, \
-2 when the runs cannot be read or share no case, 3 when the samples cannot tell: run again. \
-packaging/gate.yml is a workflow that uses it.")]
-pub struct GateArgs {
-    /// The run of the older program
-    #[arg(value_name = "BASE")]
-    pub base: PathBuf,
-    /// Two or more runs of the newer program; with one, no slowdown is certain
-    #[arg(value_name = "NEW", required = true)]
-    pub new: Vec<PathBuf>,
-    /// Accept a slowdown of up to SHARE
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "3%")]
-    pub max_slowdown: f64,
-    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
