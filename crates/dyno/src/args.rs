@@ -5,11 +5,13 @@ mod bench;
 mod compare;
 mod database;
 mod feeds;
+mod history;
 mod ingest;
 mod pages;
 mod pubsub;
 mod pubsub_bench;
 mod pubsub_check;
+mod records;
 mod tpcc;
 mod tpch;
 mod tpch_bench;
@@ -31,6 +33,10 @@ pub use bench::BenchArgs;
 pub use compare::{CompareArgs, GateArgs, ReproduceArgs};
 pub use database::OnArgs;
 pub use feeds::{CollectArgs, FetchArgs};
+pub use history::{
+    HistoryAddArgs, HistoryArgs, HistoryCommand, HistoryExport, HistoryFormat, HistoryNoteArgs,
+    HistoryShowArgs,
+};
 pub use ingest::{
     AskArgs, GenerateArgs, Inflate, IngestArgs, IngestBenchArgs, IngestCommand, LoadArgs,
     LoadSource, QueryArgs, ServerLoadArgs, StatusArgs, TableFormat,
@@ -48,6 +54,7 @@ pub use pubsub::{
 };
 pub use pubsub_bench::{BenchMode, PubsubBenchArgs};
 pub use pubsub_check::{CheckedWay, PubsubCheckArgs, PubsubCheckJobArgs};
+pub use records::{ClaimsArgs, Format, LintArgs, RankArgs, ReportArgs, SelfcheckArgs, SiteArgs};
 pub use tpcc::{FormArg, MixArg, TpccArgs, TpccCheckArgs, TpccCommand, TpccLoadArgs, TpccRunArgs};
 pub use tpch::{
     Scheduler, TpchArgs, TpchCommand, TpchGenArgs, TpchPlanArgs, TpchQueryArgs, TpchSqlArgs,
@@ -103,6 +110,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Check the figures of a run, or of another program's report
     Lint(LintArgs),
+    /// Measure how good the linter and the verdicts are
+    Selfcheck(SelfcheckArgs),
     /// Compare runs: did anything become slower?
     Compare(CompareArgs),
     /// Let a change pass only if it made nothing slower
@@ -111,6 +120,12 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Compare two commands of your own, interleaved and with a verdict
     Ab(AbArgs),
+    /// Hold the figures of a document against the records that they come from
+    Claims(ClaimsArgs),
+    /// Show figures over many runs, with the changes in them
+    History(HistoryArgs),
+    /// Rank the systems of each case over several records
+    Rank(RankArgs),
     /// Write a static site from all records below a directory
     Site(SiteArgs),
     /// List, install and verify the programs that dyno is measured against
@@ -315,72 +330,6 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
     /// Print each report as JSON instead of the headline
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Markdown
-    #[value(alias = "markdown")]
-    Md,
-    /// One file that works offline
-    Html,
-    /// Excel workbook with charts
-    Xlsx,
-    /// Figures and findings
-    Json,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno report
-  dyno report runs/wspr-20261120T101500Z --format html > report.html
-  dyno report --format xlsx > report.xlsx
-
-On a terminal and without --format it prints the headline; otherwise the whole report.")]
-pub struct ReportArgs {
-    /// A run, or a directory of runs, of which the latest is printed
-    #[arg(value_name = "RUN", default_value = "runs")]
-    pub run: PathBuf,
-    /// Print the whole report as FORMAT [default: md]
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<Format>,
-    /// Print JSON, as --format json
-    #[arg(long, conflicts_with = "format")]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno site results --out public
-  dyno site runs --out my-site
-
-Open index.html in a browser; the pages need neither a server nor a network. \
-Exits 1 when a record has no page because it cannot be read, and 2 when no record can be read.")]
-pub struct SiteArgs {
-    /// Directory of records, which are found at any depth
-    #[arg(value_name = "RECORDS", default_value = "results")]
-    pub records: PathBuf,
-    /// Write the pages into DIR, over an earlier site
-    #[arg(long, value_name = "DIR", default_value = "public")]
-    pub out: PathBuf,
-}
-
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:
-  dyno lint runs
-  dyno lint published-figures.toml
-  dyno lint fio.json
-
-Reads files of fio, hyperfine, criterion, google-benchmark, JMH, pytest-benchmark, pgbench, wrk2, \
-redis-benchmark and ClickBench too, and says what cannot be known from each. \
-Exits 1 when a figure cannot be right.")]
-pub struct LintArgs {
-    /// A run, a directory of runs, a file of figures (*.toml), or a result of another tool
-    #[arg(value_name = "RUN|FILE", default_value = "runs")]
-    pub what: PathBuf,
-    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -103,7 +103,8 @@ fn held(text: &str) -> String {
 }
 
 /// Names the command or the flag that was probably meant. Clap does this too, but its measure does
-/// not find short names in which two letters changed places.
+/// not find short names in which two letters changed places, or finds another name; what it says
+/// stays where ours finds nothing.
 fn suggest(error: &mut clap::Error, root: &Command, arguments: impl Iterator<Item = String>) {
     let (unknown, suggested) = match error.kind() {
         ErrorKind::InvalidSubcommand => (
@@ -113,9 +114,6 @@ fn suggest(error: &mut clap::Error, root: &Command, arguments: impl Iterator<Ite
         ErrorKind::UnknownArgument => (ContextKind::InvalidArg, ContextKind::SuggestedArg),
         _ => return,
     };
-    if error.get(suggested).is_some() {
-        return;
-    }
     let Some(ContextValue::String(word)) = error.get(unknown) else {
         return;
     };

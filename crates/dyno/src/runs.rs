@@ -11,6 +11,11 @@ pub const DEFAULT: &str = "runs";
 /// Opens the run at `path`, or the latest of the runs below it. What a reader must know before the
 /// figures, damage of the record and its withdrawal, is printed to stderr.
 pub fn open(path: &Path) -> anyhow::Result<StoredRun> {
+    Ok(open_at(path)?.1)
+}
+
+/// As [`open`], with the directory of the run.
+pub fn open_at(path: &Path) -> anyhow::Result<(PathBuf, StoredRun)> {
     let dir = at(path)?;
     let stored = RunDir::open(&dir)?;
     for warning in &stored.warnings {
@@ -23,10 +28,16 @@ pub fn open(path: &Path) -> anyhow::Result<StoredRun> {
             withdrawal.what.replacen("Withdrawn: ", "withdrawn: ", 1)
         );
     }
-    Ok(stored)
+    Ok((dir, stored))
 }
 
 fn at(path: &Path) -> anyhow::Result<PathBuf> {
+    existing(path)?;
+    Ok(latest_run(path, None)?)
+}
+
+/// Checks that `path` is a directory, which a run and a directory of runs are.
+pub fn existing(path: &Path) -> anyhow::Result<()> {
     if !path.exists() && path == Path::new(DEFAULT) {
         bail!("there are no runs in ./runs yet; `dyno run wspr --tiny` makes one in half a minute");
     }
@@ -40,5 +51,5 @@ fn at(path: &Path) -> anyhow::Result<PathBuf> {
         "{} is not a run: a run is a directory with run.json",
         path.display()
     );
-    Ok(latest_run(path, None)?)
+    Ok(())
 }

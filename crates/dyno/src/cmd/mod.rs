@@ -3,10 +3,12 @@
 
 pub mod ab;
 mod bench;
+pub mod claims;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod documents;
+pub mod history;
 pub mod ingest;
 pub mod limits;
 pub mod lint;
@@ -15,10 +17,12 @@ pub mod pages;
 pub mod peers;
 pub mod plan;
 pub mod pubsub;
+pub mod rank;
 pub mod report;
 pub mod reproduce;
 pub mod rig;
 pub mod run;
+pub mod selfcheck;
 pub mod site;
 pub mod tpcc;
 pub mod tpch;

@@ -1,12 +1,16 @@
 //! `dyno report RUN`: prints what a record says. It runs nothing.
 
-use dyno_report::{Report, build_stored, headline};
+use dyno_report::{JSON_SCHEMA, Report, build_stored, headline};
 
 use crate::args::{Format, ReportArgs};
 use crate::exit::Exit;
 use crate::{runs, terminal};
 
 pub fn run(args: &ReportArgs) -> anyhow::Result<Exit> {
+    if args.schema {
+        terminal::print(JSON_SCHEMA)?;
+        return Ok(Exit::Done);
+    }
     let report = build_stored(&runs::open(&args.run)?);
     let format = match args.json {
         true => Some(Format::Json),

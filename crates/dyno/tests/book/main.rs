@@ -1,9 +1,9 @@
 //! The commands of the README and of the book do what the page says, run as they stand there.
 //!
 //! Each page is one scenario: its blocks of shell are run line by line, in order, in a fresh
-//! directory where `suites` leads to the tree's and `dyno` is on the PATH. A block of text directly
-//! behind a block of shell is what the commands print; numbers in it may differ (`output.rs`). What
-//! `scripts/demo` runs is not run twice; the scripts themselves are only parsed.
+//! directory where `suites` and `results` lead to the tree's and `dyno` is on the PATH. A block of
+//! text directly behind a block of shell is what the commands print; numbers in it may differ
+//! (`output.rs`). What `scripts/demo` runs is not run twice; the scripts themselves are only parsed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

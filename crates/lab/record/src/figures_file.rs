@@ -15,15 +15,23 @@ const MAGIC: &str = "dyno-figures";
 /// of one id, a reference to a figure, a limit or percentiles that the file does not have.
 pub fn read_figures(path: &Path) -> Result<Figures, RecordError> {
     let text = std::fs::read_to_string(path).map_err(RecordError::io(path, "read"))?;
-    let table: toml::Table = text.parse().map_err(|e| malformed(path, &text, &e))?;
+    parse_figures(path, &text)
+}
+
+/// As [`read_figures`], from the text of the file; errors name `path`.
+///
+/// # Errors
+/// As [`read_figures`].
+pub fn parse_figures(path: &Path, text: &str) -> Result<Figures, RecordError> {
+    let table: toml::Table = text.parse().map_err(|e| malformed(path, text, &e))?;
     check_version(path, &table)?;
-    let mut figures: Figures = toml::from_str(&text).map_err(|e| malformed(path, &text, &e))?;
+    let mut figures: Figures = toml::from_str(text).map_err(|e| malformed(path, text, &e))?;
     figures.version = FIGURES_VERSION;
     match dangling(&figures) {
         None => Ok(figures),
         Some((name, reason)) => Err(RecordError::Malformed {
             path: path.to_path_buf(),
-            line: line_of(&text, &name),
+            line: line_of(text, &name),
             reason,
         }),
     }

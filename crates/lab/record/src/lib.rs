@@ -3,12 +3,14 @@
 //! `run.json` holds what was planned and where it ran ([`Run`]), `samples.ndjson` one line per
 //! invocation ([`Sample`]), `*.hdr` the latency histograms that samples name. A `WITHDRAWN.md`
 //! beside them ([`Withdrawal`]) says that the figures must not be used any more. A `FIGURES.toml`
-//! ([`Figures`]) holds the figures of a report, ours or another author's, for the linter. Only this
+//! ([`Figures`]) holds the figures of a report, ours or another author's, for the linter. A history
+//! has one line for each run ([`HistoryLine`]), with dated notes ([`Note`]) beside it. Only this
 //! crate reads and writes these files; FORMAT.md at the top of the tree describes them for others.
 
 mod error;
 mod figures;
 mod figures_file;
+mod history;
 mod latest;
 mod migration;
 mod run_dir;
@@ -20,7 +22,11 @@ pub use figures::{
     Ceiling, Claim, CodecFigure, Condition, Count, FIGURES_VERSION, Figures, LatencyFigure,
     Property, PropertyValue, QuotedFigure, SpreadWord, Total, TotalKind,
 };
-pub use figures_file::{read_figures, write_figures};
+pub use figures_file::{parse_figures, read_figures, write_figures};
+pub use history::{
+    HISTORY_VERSION, HistoryFigure, HistoryLine, Note, append_history, append_note, read_history,
+    read_notes,
+};
 pub use latest::{RunEntry, find_runs, latest_run, list_runs};
 pub use run_dir::{RUN_FILE, RunDir, SAMPLES_FILE, WITHDRAWN_FILE};
 pub use schema::{

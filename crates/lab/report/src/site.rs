@@ -53,7 +53,7 @@ struct Entry {
     summary: String,
     columns: [&'static str; 7],
     rows: Vec<RowView>,
-    commands: Vec<String>,
+    command: String,
 }
 
 /// Writes the site of every record below `results` into `out`, over an earlier one; pages of
@@ -186,7 +186,7 @@ fn entry(report: &Report, place: &Place, engine_of: impl Fn(&str) -> String) -> 
         summary: headline.summary.clone(),
         columns: headline.columns,
         rows: rows(report, &headline),
-        commands: report.commands(),
+        command: report.command(),
     }
 }
 

@@ -1,100 +1,19 @@
-//! How often the verdicts are wrong, and how often they see a difference, on noise whose truth is
-//! known: a slow and obvious simulation of what the lab does, invocation by invocation.
+//! How often the verdicts are wrong, and how often they see a difference, on simulated runs whose
+//! truth is known.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where something is amiss")]
 
 use dyno_random::Random;
 use dyno_stats::{
-    Better, Block, NoiseBand, Verdict, compare, compare_runs, holm, noise_band, noise_between,
+    Better, EqualPrograms, Noise, NoiseBand, SimulatedRun, Verdict, compare_runs, equal_programs,
+    holm, noise_between, normal, smallest_effect_seen,
 };
 
 const SIZES: [usize; 4] = [5, 6, 8, 10];
 const TRIALS: usize = 2_000;
 
-/// What a machine does to the logarithm of a time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Noise {
-    /// Each invocation scatters by 3%, on its own.
-    Lognormal,
-    /// One invocation in three lies in a mode that is 10% slower.
-    Bimodal,
-    /// A mood of 4% that lasts for several invocations.
-    Autocorrelated,
-    /// Each invocation is 0.5% slower than the one before, with 2% of scatter.
-    Drifting,
-}
-
-const NOISES: [Noise; 4] = [
-    Noise::Lognormal,
-    Noise::Bimodal,
-    Noise::Autocorrelated,
-    Noise::Drifting,
-];
-
-/// Nearly normal with mean 0 and deviation 1: the sum of twelve uniforms.
-fn normal(random: &mut Random) -> f64 {
-    (0..12).map(|_| random.fraction()).sum::<f64>() - 6.0
-}
-
-/// `len` invocations, one after the other.
-fn series(random: &mut Random, noise: Noise, len: usize) -> Vec<f64> {
-    let mut mood = normal(random);
-    (0..len)
-        .map(|i| match noise {
-            Noise::Lognormal => 0.03 * normal(random),
-            Noise::Bimodal if random.fraction() < 1.0 / 3.0 => 0.10 + 0.01 * normal(random),
-            Noise::Bimodal => 0.01 * normal(random),
-            Noise::Autocorrelated => {
-                mood = 0.8 * mood + 0.6 * normal(random);
-                0.04 * mood
-            }
-            Noise::Drifting => 0.005 * i as f64 + 0.02 * normal(random),
-        })
-        .collect()
-}
-
-/// One run of a case: ours, its control arm and a peer, in blocks of random order, the second of
-/// each pair the reverse of the first. Ours is better by `effect`.
-struct RunOfCase {
-    ours: Vec<f64>,
-    control: Vec<f64>,
-    peer: Vec<f64>,
-}
-
-fn run(random: &mut Random, noise: Noise, n: usize, effect: f64) -> RunOfCase {
-    let times = series(random, noise, 3 * n);
-    let mut arms = [const { Vec::new() }; 3];
-    let mut order = [0, 1, 2];
-    for (block, times) in times.chunks_exact(3).enumerate() {
-        match block % 2 {
-            0 => random.shuffle(&mut order),
-            _ => order.reverse(),
-        }
-        for (arm, time) in order.iter().zip(times) {
-            arms[*arm].push(time.exp());
-        }
-    }
-    let [mut ours, mut control, peer] = arms;
-    for time in ours.iter_mut().chain(&mut control) {
-        *time /= 1.0 + effect;
-    }
-    RunOfCase {
-        ours,
-        control,
-        peer,
-    }
-}
-
-fn paired(a: &[f64], b: &[f64]) -> Vec<Block> {
-    a.iter().zip(b).map(|(&a, &b)| Block { a, b }).collect()
-}
-
-fn band_of(run: &RunOfCase) -> NoiseBand {
-    noise_band(&paired(&run.ours, &run.control)).expect("good blocks")
-}
-
-fn named(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::Faster | Verdict::Slower)
+fn band_of(run: &SimulatedRun) -> NoiseBand {
+    run.band().expect("good blocks")
 }
 
 fn share(count: usize) -> f64 {
@@ -104,19 +23,13 @@ fn share(count: usize) -> f64 {
 #[test]
 fn false_alarms_and_coverage_against_a_peer() {
     let mut random = Random::new(2026);
-    for noise in NOISES {
+    for noise in Noise::ALL {
         for n in SIZES {
-            let (mut alarms, mut alone, mut covered) = (0, 0, 0);
-            for _ in 0..TRIALS {
-                let run = run(&mut random, noise, n, 0.0);
-                let data = paired(&run.ours, &run.peer);
-                let seen = compare(&data, Better::Lower, Some(&band_of(&run))).unwrap();
-                alarms += usize::from(named(seen.verdict));
-                covered += usize::from(seen.interval.contains(1.0));
-                // What the interval alone would say, with no control arm.
-                alone += usize::from(!seen.interval.contains(1.0));
-            }
-            let (alarms, alone, covered) = (share(alarms), share(alone), share(covered));
+            let EqualPrograms {
+                alarms,
+                alone,
+                covered,
+            } = equal_programs(&mut random, noise, n, TRIALS);
             println!("{noise:?} n={n}: alarms {alarms:.4}, alone {alone:.4}, covered {covered:.3}");
             assert!(alarms <= 0.05, "{noise:?}, n = {n}: {alarms}");
             // Five blocks attain 93.75% at most, and the order of two pairs of them is all that
@@ -134,28 +47,15 @@ fn false_alarms_and_coverage_against_a_peer() {
 #[test]
 fn the_stated_smallest_effect_is_seen_in_about_four_runs_of_five() {
     let mut random = Random::new(2027);
-    for noise in NOISES {
+    for noise in Noise::ALL {
         for n in SIZES {
-            let mut effects: Vec<f64> = (0..201)
-                .map(|_| band_of(&run(&mut random, noise, n, 0.0)).smallest_effect())
-                .collect();
-            effects.sort_unstable_by(f64::total_cmp);
-            let effect = effects[100];
-            let mut seen = 0;
-            for _ in 0..TRIALS / 2 {
-                let run = run(&mut random, noise, n, effect);
-                let data = paired(&run.ours, &run.peer);
-                let verdict = compare(&data, Better::Lower, Some(&band_of(&run)))
-                    .unwrap()
-                    .verdict;
-                seen += 2 * usize::from(verdict == Verdict::Faster);
-            }
+            let (effect, power) = smallest_effect_seen(&mut random, noise, n, TRIALS / 2);
             println!(
                 "{noise:?} n={n}: effect {:.1}%, power {:.2}",
                 100.0 * effect,
-                share(seen)
+                power
             );
-            assert!(share(seen) >= 0.70, "{noise:?}, n = {n}: {}", share(seen));
+            assert!(power >= 0.70, "{noise:?}, n = {n}: {power}");
         }
     }
 }
@@ -166,13 +66,13 @@ fn the_stated_smallest_effect_is_seen_in_about_four_runs_of_five() {
 #[test]
 fn false_alarms_of_a_gate() {
     let mut random = Random::new(2028);
-    for noise in NOISES {
+    for noise in Noise::ALL {
         for n in SIZES {
             let (mut alone, mut both) = (0, 0);
             for _ in 0..TRIALS {
                 let [base, new, again] = [(); 3].map(|()| a_day(&mut random, noise, n));
                 let own = noise_between(&new.ours, &again.ours).unwrap();
-                let slower = |new: &RunOfCase| {
+                let slower = |new: &SimulatedRun| {
                     let drift = noise_between(&base.peer, &new.peer).unwrap();
                     let band = drift
                         .widest(own)
@@ -192,8 +92,8 @@ fn false_alarms_of_a_gate() {
     }
 }
 
-fn a_day(random: &mut Random, noise: Noise, n: usize) -> RunOfCase {
-    let mut run = run(random, noise, n, 0.0);
+fn a_day(random: &mut Random, noise: Noise, n: usize) -> SimulatedRun {
+    let mut run = SimulatedRun::new(random, noise, n, 0.0);
     let day = (0.03 * normal(random)).exp();
     let all = run
         .ours
@@ -213,8 +113,8 @@ fn false_alarms_of_a_family_of_cases() {
         for _ in 0..TRIALS / 4 {
             let p_values: Vec<f64> = (0..20)
                 .map(|_| {
-                    let a = series(&mut random, Noise::Lognormal, n);
-                    let b = series(&mut random, Noise::Lognormal, n);
+                    let a = Noise::Lognormal.series(&mut random, n);
+                    let b = Noise::Lognormal.series(&mut random, n);
                     let times = |logs: Vec<f64>| logs.iter().map(|x| x.exp()).collect::<Vec<_>>();
                     let seen = compare_runs(&times(a), &times(b), Better::Lower, None);
                     seen.unwrap().p_value

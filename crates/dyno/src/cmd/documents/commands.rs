@@ -12,13 +12,16 @@ const MADE: &str = "<!-- Made by `dyno documents` from the definitions of the co
 /// The page of the commands that measure, which are not below a command of their own.
 const LAB: &str = "lab";
 
-/// One page for each command that has others below it, and one for those that have none.
+/// Commands of the lab that have others below them.
+const OF_THE_LAB: [&str; 2] = ["peers", "history"];
+
+/// One page for each engine, and one for the commands of the lab.
 pub fn documents() -> Vec<Document> {
     let root = command_line::command();
     let mut lab = page("Commands of the lab");
     let mut documents = Vec::new();
     for command in visible(&root) {
-        let engine = command.has_subcommands() && command.get_name() != "peers";
+        let engine = command.has_subcommands() && !OF_THE_LAB.contains(&command.get_name());
         if engine {
             let mut text = page(&format!("`dyno {}`", command.get_name()));
             describe(command, "dyno", &mut text);
@@ -56,7 +59,7 @@ fn describe(command: &Command, parent: &str, text: &mut String) {
     if let Some(about) = command.get_about() {
         text.push_str(&paragraph("", &sentence(&about.to_string())));
     }
-    if !command.has_subcommands() {
+    if !command.is_subcommand_required_set() {
         text.push_str(&format!("\n```text\n{}\n```\n", usage(command, &name)));
     }
     arguments(command, text);
@@ -72,7 +75,13 @@ fn usage(command: &Command, name: &str) -> String {
     let own = usage
         .split_once(command.get_name())
         .map_or("", |(_, arguments)| arguments);
-    let lines: Vec<&str> = own.lines().map(str::trim).collect();
+    // A command that can do without those below it has a second form, for them.
+    let forms = if command.has_subcommands() {
+        1
+    } else {
+        usize::MAX
+    };
+    let lines: Vec<&str> = own.lines().map(str::trim).take(forms).collect();
     format!("{name} {}", lines.join(" ")).trim_end().to_owned()
 }
 

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use dyno_report::{ClaimedRecords, renewed};
 
 use crate::args::DocumentsArgs;
 use crate::exit::Exit;
@@ -62,25 +63,63 @@ fn documents(tree: &Path) -> anyhow::Result<Vec<Document>> {
             text: published::results(&records, files),
         });
     }
-    documents.push(with_headline(tree, &published::headline(&records)?)?);
+    let mut records = ClaimedRecords::below(tree);
+    for path in markdown_files(tree)? {
+        let text = fs::read_to_string(tree.join(&path))
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let renewed = with_claims(&mut records, &path, &text)?;
+        // Only what changes is written, since a document that is made may be among these.
+        if renewed != text {
+            let text = renewed;
+            documents.push(Document { path, text });
+        }
+    }
     Ok(documents)
 }
 
-/// The README with `table` between its two markers.
-fn with_headline(tree: &Path, table: &str) -> anyhow::Result<Document> {
-    const BEGIN: &str = "<!-- headline: begin, made by `dyno documents` -->\n";
-    const END: &str = "<!-- headline: end -->\n";
-    let path = tree.join("README.md");
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let Some((before, rest)) = text.split_once(BEGIN) else {
-        bail!("{} has no line {}", path.display(), BEGIN.trim_end());
+/// A document whose claims say what the records say. A figure that must not be published is an
+/// error, because only its author can take it out.
+fn with_claims(records: &mut ClaimedRecords, path: &Path, text: &str) -> anyhow::Result<String> {
+    let path = path.display();
+    let claims = match records.check(text) {
+        Ok(claims) => claims,
+        Err(broken) => {
+            let first = &broken[0];
+            bail!("{path}:{}: {}", first.line, first.reason);
+        }
     };
-    let Some((_, after)) = rest.split_once(END) else {
-        bail!("{} has no line {}", path.display(), END.trim_end());
+    if let Some((claim, why)) = claims.iter().find_map(|c| Some((c, c.unfit.as_ref()?))) {
+        bail!(
+            "{path}:{}: {} must not be quoted: {why}",
+            claim.line,
+            claim.of
+        );
+    }
+    Ok(renewed(text, &claims))
+}
+
+/// The Markdown at the root of the tree and at any depth of the book, relative to the tree.
+fn markdown_files(tree: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = entries(tree)?;
+    let mut folders = vec![tree.join("docs")];
+    while let Some(folder) = folders.pop() {
+        let (below, here): (Vec<_>, Vec<_>) = entries(&folder)?
+            .into_iter()
+            .partition(|path| path.is_dir());
+        folders.extend(below);
+        files.extend(here);
+    }
+    files.retain(|path| path.is_file() && path.extension().is_some_and(|end| end == "md"));
+    files.sort();
+    let below = |path: &PathBuf| Ok(path.strip_prefix(tree)?.to_path_buf());
+    files.iter().map(below).collect()
+}
+
+fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let list = || -> std::io::Result<Vec<PathBuf>> {
+        fs::read_dir(folder)?
+            .map(|entry| Ok(entry?.path()))
+            .collect()
     };
-    Ok(Document {
-        path: "README.md".into(),
-        text: format!("{before}{BEGIN}{table}{END}{after}"),
-    })
+    list().with_context(|| format!("cannot list {}", folder.display()))
 }

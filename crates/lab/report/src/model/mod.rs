@@ -22,12 +22,12 @@ pub(crate) use figures::percentiles;
 pub(crate) use guide::choice;
 pub use noise::Noise;
 pub(crate) use noise::noise_line;
-pub(crate) use pairing::{band_of, better_of, ratio_to};
+pub(crate) use pairing::{band_of, best_ratio, better_of, ratio_between, ratio_to};
 pub use report::{CaseReport, Report, Trouble, quoted as shell_word};
 pub use steady::Steady;
 pub(crate) use steady::{NOT_JUDGED, obstacle};
 pub use table::{Amount, Cell, FilledTable};
-pub(crate) use table::{deciding_ratio, spread_text};
+pub(crate) use table::{deciding_ratio, spread_percent, spread_share, spread_text};
 
 /// The name under which our own programs run.
 pub const OURS: &str = "dyno";

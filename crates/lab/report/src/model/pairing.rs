@@ -7,6 +7,7 @@ use dyno_stats::{Block, NoiseBand, compare, noise_band};
 
 use super::OURS;
 use super::figure::{Ratio, group, value_of};
+use super::report::Report;
 use super::steady::obstacle;
 use crate::units::unit_of;
 
@@ -81,4 +82,19 @@ pub(crate) fn ratio_between(
         blocks: seen.n,
         band: band.map(|band| band.share()),
     })
+}
+
+/// The ratio of `system` to the peer that comes out best against it, with the peer's name.
+pub(crate) fn best_ratio(
+    report: &Report,
+    case: &CasePlan,
+    metric: &str,
+    system: &str,
+) -> Option<(String, Ratio)> {
+    let peers = case.peers().filter(|peer| *peer != system);
+    let ratios = peers.filter_map(|peer| {
+        let ratio = ratio_between(case, &report.samples, metric, (system, peer))?;
+        Some((peer.to_owned(), ratio))
+    });
+    ratios.min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio))
 }

@@ -73,10 +73,28 @@ impl Report {
         self.troubles.iter().filter(same).count()
     }
 
-    /// The commands that repeat the run, then print it.
-    pub fn commands(&self) -> Vec<String> {
+    /// The command that repeats the run.
+    pub fn command(&self) -> String {
+        let plan = &self.run.plan;
+        let chosen = [("case", &plan.only), ("skip", &plan.skip)]
+            .into_iter()
+            .flat_map(|(flag, patterns)| patterns.iter().map(move |one| (flag, one)))
+            .map(|(flag, pattern)| format!(" --{flag} {}", quoted(pattern)));
+        let chosen: String = chosen.collect();
+        let with_peers = plan.cases.iter().any(|case| case.peers().next().is_some());
+        self.run_command(&chosen, with_peers)
+    }
+
+    /// The command that repeats one case.
+    pub fn case_command(&self, case: &CasePlan) -> String {
+        let chosen = format!(" --case {}", quoted(&case.name));
+        self.run_command(&chosen, case.peers().next().is_some())
+    }
+
+    /// A run of a command of the reader's own has one case, which its flags do not choose.
+    fn run_command(&self, chosen: &str, with_peers: bool) -> String {
         if let Some(command) = &self.run.command {
-            return vec![command.clone()];
+            return command.clone();
         }
         let plan = &self.run.plan;
         let size = match plan.size {
@@ -84,7 +102,6 @@ impl Report {
             dyno_record::Size::Quick => " --quick",
             dyno_record::Size::Full => " --full",
         };
-        let with_peers = plan.cases.iter().any(|case| case.peers().next().is_some());
         let peers = if with_peers { " --peers" } else { "" };
         let set: Vec<String> = plan
             .set
@@ -92,19 +109,12 @@ impl Report {
             .map(|(name, value)| format!(" --set {}", quoted(&format!("{name}={value}"))))
             .collect();
         let set = set.concat();
-        let chosen = [("case", &plan.only), ("skip", &plan.skip)]
-            .into_iter()
-            .flat_map(|(flag, patterns)| patterns.iter().map(move |one| (flag, one)))
-            .map(|(flag, pattern)| format!(" --{flag} {}", quoted(pattern)));
-        let chosen: String = chosen.collect();
         let beside = match &self.run.beside {
             Some(command) => format!(" --beside {}", quoted(command)),
             None => String::new(),
         };
-        vec![format!(
-            "dyno run {}{size}{chosen}{set}{peers}{beside}",
-            quoted(&plan.suite)
-        )]
+        let suite = quoted(&plan.suite);
+        format!("dyno run {suite}{size}{chosen}{set}{peers}{beside}")
     }
 }
 

@@ -255,16 +255,25 @@ fn spread_cell(figure: Option<&Figure>, troubles: usize) -> Cell {
 /// The farther end of the spread as a share of the median, with n: `±1.2%, n = 10`.
 pub(crate) fn spread_text(figure: &Figure) -> String {
     let n = figure.n;
-    match figure.low.zip(figure.high) {
-        Some((low, high)) if figure.median != 0.0 => {
-            let farther = (figure.median - low).max(high - figure.median);
-            let percent = (farther / figure.median).abs() * 100.0;
-            match percent < 9.95 {
-                true => format!("±{percent:.1}%, n = {n}"),
-                false => format!("±{percent:.0}%, n = {n}"),
-            }
-        }
-        _ => format!("no spread, n = {n}"),
+    match spread_share(figure) {
+        Some(share) => format!("{}, n = {n}", spread_percent(share)),
+        None => format!("no spread, n = {n}"),
+    }
+}
+
+/// How far the farther end of the spread is from the median, as a share of the median.
+pub(crate) fn spread_share(figure: &Figure) -> Option<f64> {
+    let (low, high) = figure.low.zip(figure.high)?;
+    let farther = (figure.median - low).max(high - figure.median);
+    (figure.median != 0.0).then(|| (farther / figure.median).abs())
+}
+
+/// `±1.2%`.
+pub(crate) fn spread_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent < 9.95 {
+        true => format!("±{percent:.1}%"),
+        false => format!("±{percent:.0}%"),
     }
 }
 

@@ -7,16 +7,19 @@ use super::plots::Plots;
 use super::view::View;
 use super::{json, rich_text};
 use crate::error::ReportError;
+use crate::history::HistoryPage;
 use crate::model::Report;
 use crate::site::Index;
 
 /// The name ends in `.html`, which turns escaping on for every expression.
 const NAME: &str = "report.html";
 const SITE: &str = "site.html";
+const HISTORY: &str = "history.html";
 /// What our pages are made of; `parts.html` holds what several of them show.
-const TEMPLATES: [(&str, &str); 3] = [
+const TEMPLATES: [(&str, &str); 4] = [
     (NAME, include_str!("../templates/report.html")),
     (SITE, include_str!("../templates/site.html")),
+    (HISTORY, include_str!("../templates/history.html")),
     ("parts.html", include_str!("../templates/parts.html")),
 ];
 const STYLE: &str = include_str!("../templates/report.css");
@@ -46,6 +49,11 @@ pub(super) fn print_index(index: &Index) -> Result<String, ReportError> {
         SITE,
         context! { s => Serde(index), scripts => Value::from_safe_string(script.to_owned()) },
     )
+}
+
+/// The page of a history, which has no script.
+pub(super) fn print_history(page: &HistoryPage) -> Result<String, ReportError> {
+    render(HISTORY, context! { h => Serde(page) })
 }
 
 /// Renders a template with our style.

@@ -61,7 +61,7 @@ pub(super) fn print(report: &Report) -> Result<String, ReportError> {
         started_at: &run.started_at,
         finished_at: &run.finished_at,
         beside: &run.beside,
-        commands: report.commands(),
+        commands: vec![report.command()],
         machine: &run.machine,
         program: &run.program,
         systems: &run.systems,

@@ -14,6 +14,7 @@ pub(crate) use view::{RowView, WithdrawnView, rows};
 use minijinja::syntax::SyntaxConfig;
 
 use crate::error::ReportError;
+use crate::history::HistoryPage;
 use crate::model::Report;
 use crate::site::Index;
 
@@ -25,6 +26,11 @@ pub(crate) fn print_page(report: &Report, home: &str) -> Result<String, ReportEr
 /// The first page of a site.
 pub(crate) fn print_index(index: &Index) -> Result<String, ReportError> {
     html::print_index(index)
+}
+
+/// The page of a history.
+pub(crate) fn print_history(page: &HistoryPage) -> Result<String, ReportError> {
+    html::print_history(page)
 }
 
 /// A line that holds a block tag alone leaves nothing behind.

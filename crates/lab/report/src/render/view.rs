@@ -35,7 +35,7 @@ pub(super) struct View {
     pub(super) tables: Vec<TableView>,
     sweeps: Vec<String>,
     cases: Vec<CaseView>,
-    commands: Vec<String>,
+    command: String,
     troubles: Vec<crate::model::Trouble>,
     raw: Vec<RawRow>,
     raw_left_out: usize,
@@ -116,6 +116,7 @@ struct CaseView {
     seed: String,
     band: String,
     has_latency: bool,
+    command: String,
     figures: Vec<FigureRow>,
 }
 
@@ -186,7 +187,7 @@ impl View {
                 .collect(),
             cases: cases.collect(),
             headline,
-            commands: report.commands(),
+            command: report.command(),
             troubles: report.troubles.clone(),
             raw: report
                 .samples
@@ -335,6 +336,7 @@ fn case_view(
                 share_text(band.smallest_effect())
             ),
         },
+        command: report.case_command(plan),
         has_latency: figures().any(|f| f.metric.starts_with("latency-p")),
         figures: figures().map(figure_row).collect(),
     }

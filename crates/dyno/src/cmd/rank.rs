@@ -1,0 +1,22 @@
+//! `dyno rank RECORD...`: the systems of each case in their order, over several records.
+
+use dyno_report::{Report, build_stored, rank};
+
+use crate::args::RankArgs;
+use crate::exit::Exit;
+use crate::{runs, terminal};
+
+pub fn run(args: &RankArgs) -> anyhow::Result<Exit> {
+    let mut records: Vec<(String, Report)> = Vec::new();
+    for path in &args.records {
+        let (dir, stored) = runs::open_at(path)?;
+        records.push((dir.display().to_string(), build_stored(&stored)));
+    }
+    let ranking = rank(&records, &args.baseline).map_err(anyhow::Error::msg)?;
+    terminal::print(&match args.json {
+        true => serde_json::to_string_pretty(&ranking)?,
+        false if terminal::is_stdout() => ranking.to_markdown().replace("**", ""),
+        false => ranking.to_markdown(),
+    })?;
+    Ok(Exit::Done)
+}
