@@ -426,6 +426,81 @@ mod tests {
         }
     }
 
+    /// The bytes of version 1, which callers may have stored or sent.
+    #[test]
+    fn version_1_stays_what_it_is() {
+        let customer = |who| CustomerRef {
+            warehouse: 1,
+            district: 2,
+            who,
+        };
+        let order = NewOrder {
+            warehouse: 1,
+            district: 2,
+            customer: 3,
+            lines: vec![Line {
+                item: 5,
+                supply: 6,
+                quantity: 7,
+            }],
+            entered_ms: 4,
+        };
+        let payment = Payment {
+            warehouse: 8,
+            district: 9,
+            customer: customer(Who::LastName(3)),
+            amount: -1,
+            paid_ms: 10,
+            unique: [11, 12],
+        };
+        let status = OrderStatus {
+            customer: customer(Who::Id(3)),
+        };
+        let delivery = Delivery {
+            warehouse: 1,
+            carrier: 2,
+            delivered_ms: 3,
+        };
+        let level = StockLevel {
+            warehouse: 1,
+            district: 2,
+            threshold: 258,
+        };
+        let mut lines = Vec::new();
+        for (input, bytes) in [
+            (
+                Input::NewOrder(order.clone()),
+                &b"\x01\x01\x01\0\0\0\x02\0\0\0\x03\0\0\0\x04\0\0\0\0\0\0\0\
+                   \x01\x05\0\0\0\x06\0\0\0\x07\0\0\0"[..],
+            ),
+            (
+                Input::Payment(payment),
+                b"\x01\x02\x08\0\0\0\x09\0\0\0\x01\0\0\0\x02\0\0\0\x01\x03\0\0\0\
+                  \xff\xff\xff\xff\xff\xff\xff\xff\x0a\0\0\0\0\0\0\0\
+                  \x0b\0\0\0\0\0\0\0\x0c\0\0\0\0\0\0\0",
+            ),
+            (
+                Input::OrderStatus(status),
+                b"\x01\x03\x01\0\0\0\x02\0\0\0\0\x03\0\0\0",
+            ),
+            (
+                Input::Delivery(delivery),
+                b"\x01\x04\x01\0\0\0\x02\0\0\0\x03\0\0\0\0\0\0\0",
+            ),
+            (
+                Input::StockLevel(level),
+                b"\x01\x05\x01\0\0\0\x02\0\0\0\x02\x01\0\0",
+            ),
+        ] {
+            assert_eq!(input.to_bytes(), bytes);
+            assert_eq!(Input::from_bytes(bytes), Ok(input));
+        }
+        lines.resize(16, order.lines[0]);
+        let long = Input::NewOrder(NewOrder { lines, ..order });
+        let refused = Input::from_bytes(&long.to_bytes()).expect_err("16 lines");
+        assert_eq!(refused.1, "more than 15 lines");
+    }
+
     #[test]
     fn one_warehouse_has_no_remote_ones() {
         let mut terminal = terminal(Mix::Full, 1);

@@ -337,6 +337,32 @@ mod tests {
         assert_eq!(Reply::decode(KEPT), Ok(replies()[1].clone()));
     }
 
+    /// The checksums of what version 1 writes, so that no change of the code changes a byte.
+    #[test]
+    fn every_message_of_version_1_has_the_bytes_that_it_always_had() {
+        let asks = asks().into_iter().map(|ask| {
+            let mut bytes = Vec::new();
+            ask.encode(&mut bytes);
+            dyno_checksum::crc32c(&bytes)
+        });
+        let replies = replies().into_iter().map(|reply| {
+            let mut bytes = Vec::new();
+            reply.encode(&mut bytes);
+            dyno_checksum::crc32c(&bytes)
+        });
+        let all = [asks.collect::<Vec<_>>(), replies.collect()];
+        assert_eq!(all, [&ASKS[..], &REPLIES]);
+    }
+
+    const ASKS: [u32; 8] = [
+        0x97105821, 0x4ceefa5a, 0x4f3d61f2, 0x85b31321, 0x7f935d9d, 0xf8b70008, 0x93101002,
+        0xc6538e60,
+    ];
+    const REPLIES: [u32; 9] = [
+        0x58a18c1a, 0x3f618729, 0xf1931c51, 0x183f1b81, 0xdebde9bf, 0x5a3f610b, 0x12f8c642,
+        0xbe76113c, 0x347bb031,
+    ];
+
     #[test]
     fn what_is_cut_is_refused_or_shorter_and_a_newer_version_is_named() {
         for ask in asks() {
